@@ -1,4 +1,4 @@
-"""Read sources: documents, queries and judgements, in all supported formats."""
+"""Readers of documents, queries and judgements in all supported formats."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -13,20 +13,19 @@ from klsa_search.collection.mappings import ID_NAMES, TEXT_NAMES, Columns
 from klsa_search.collection.model import Document
 from klsa_search.errors import CollectionError
 
-LONGEST_FIELD = 16 * 2**20  # characters; Python's own 128 K is less than many a document
+LONGEST_FIELD = 16 * 2**20  # characters; the default of csv, 128 K, is too small for documents
 KNOWN_NAMES = (*ID_NAMES, "title", *TEXT_NAMES)
 
 
 def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterator[Document]:
     """Stream the documents of one file; the header names the columns.
 
-    The header needs `title` or `text` (in any case), unless columns are named; where it has
-    neither `_id` nor `id` the documents are numbered. Other columns become metadata, as strings.
-    CSV follows RFC 4180 strictly. TSV has no quoting: a tab ends a field and a newline ends a
-    record, always. A row with more or fewer cells than the header is refused; empty lines are
-    passed over.
+    The header needs `title` or `text` (in any case), unless columns are named. Without `_id` or
+    `id` the documents are numbered. Other columns become metadata, as strings. CSV follows RFC 4180
+    strictly. TSV has no quoting: a tab always ends a field, a newline a record. A row with more or
+    fewer cells than the header is refused; empty lines are skipped.
     """
-    # A setting of the whole process, there is no other: it is only ever raised.
+    # The limit is global to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
     rows = _rows(path, intake, kind)
     first = next(rows, None)

@@ -1,4 +1,4 @@
-"""Which format a file or a folder is in, from what is inside."""
+"""Format detection of files and folders by content."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from klsa_search.collection.model import Unread
 from klsa_search.errors import CollectionError
 
 FORMATS = ("beir", "csv", "json", "jsonl", "smart", "text", "trec", "tsv")
-"""Every format that can be asked for by name."""
+"""Names of all formats."""
 
-SAMPLE = 50  # files of a folder that are looked into,
-MOST = 5_000  # and so many as long as none of them is recognised
+SAMPLE = 50  # files of a folder that are inspected
+MAX_SAMPLE = 5_000  # limit if none of them is recognised
 SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
 TREC_START = re.compile(r"^[ \t]*<DOC>", re.IGNORECASE | re.MULTILINE)
 ARRAY_START = re.compile(r"\[\s*(?:\{|\]\s*\Z)")
 JSON_SUFFIXES = (".jsonl", ".ndjson")
 TABLES = {"csv": ",", "tsv": "\t"}
-# Files that say something about a collection and are not of it.
-ABOUT = ("changelog", "copying", "licence", "license", "notice", "readme")
+# Files that describe a collection and are not part of it.
+DESCRIPTIONS = ("changelog", "copying", "licence", "license", "notice", "readme")
 SIDECARS = ("qrels", "queries", "topics")
 
 
 def detect_format(path: Path, links: bool = False) -> str:
-    """Return the format of a file or folder; CollectionError says what was found instead."""
+    """Return the format of a file or folder; CollectionError if it is unknown or ambiguous."""
     if not path.is_dir():
         found = sniff(path)
         if found:
             return found
         kind = format_of(path)
-        # What stands in one file of text alone is hardly meant to be all.
+        # A single plain text file is hardly meant to be the whole collection.
         if kind and kind.name not in ("code", "text"):
             return "text"
         raise CollectionError(
-            f"{path}: unknown format, {_sight(path)}; name its format: {', '.join(FORMATS)}"
+            f"{path}: unknown format, {_description(path)}; name its format: {', '.join(FORMATS)}"
         )
     if corpus_file(path, links):
         return "beir"
@@ -49,16 +49,16 @@ def detect_format(path: Path, links: bool = False) -> str:
     texts: dict[bool, Path] = {}
     unread = Unread()
     for number, file in enumerate(walk(path, links, unread)):
-        if number >= (SAMPLE if formats or texts else MOST):
+        if number >= (SAMPLE if formats or texts else MAX_SAMPLE):
             break
         found = sniff(file) or ("text" if format_of(file) else None)
-        about = is_code(file) or uncompressed_name(file).startswith(ABOUT)
-        aside = is_sidecar(path, file) or about
+        is_description = is_code(file) or uncompressed_name(file).startswith(DESCRIPTIONS)
+        is_auxiliary = is_sidecar(path, file) or is_description
         if found == "text":
-            texts.setdefault(aside, file)
-        elif found and not aside:
+            texts.setdefault(is_auxiliary, file)
+        elif found and not is_auxiliary:
             formats.setdefault(found, file)
-    # A README or a script next to a table is about the table; a folder of nothing else is text.
+    # A README or a script next to a table describes it; a folder of only those is text.
     text = texts.get(False) or (None if formats else texts.get(True))
     if text:
         formats["text"] = text
@@ -76,10 +76,10 @@ def detect_format(path: Path, links: bool = False) -> str:
 
 
 def sniff(path: Path) -> str | None:
-    """Return the format of one file, but for text: smart, trec, json and so on; None for others.
+    """Return the format of one file other than text, such as smart, trec or json; None if unknown.
 
-    A table is known by its header, an id column and `title` or `text`; a suffix alone decides
-    only where the content leaves it open, so that a bad first line is reported as such.
+    A table is recognised by a header with an id column and `title` or `text`. The suffix decides
+    only if the content does not, so that an invalid first line is reported as such.
     """
     start = head(path).lstrip()
     name = uncompressed_name(path)
@@ -103,12 +103,12 @@ def sniff(path: Path) -> str | None:
 
 
 def corpus_file(folder: Path, links: bool = False) -> Path | None:
-    """Return the documents of a BEIR folder, `corpus.jsonl` or `corpus.jsonl.gz`, if there."""
+    """Return the documents of a BEIR folder, `corpus.jsonl` or compressed; None if missing."""
     return _named(folder, links, lambda name: name == "corpus.jsonl")
 
 
 def smart_documents(folder: Path, links: bool = False) -> Path | None:
-    """Return the documents of a SMART folder: the file with `.all` in its name, or the only one."""
+    """Return the documents of a SMART folder: the file with `.all` in its name or the only one."""
     smart = [file for file in list_files(folder, links) if sniff(file) == "smart"]
     named = [file for file in smart if ".all" in file.name.lower()]
     candidates = named or smart
@@ -134,15 +134,16 @@ def smart_judgements(folder: Path, links: bool = False) -> Path | None:
 
 
 def is_sidecar(root: Path, file: Path) -> bool:
-    """Say whether a file below `root` holds queries or judgements rather than documents."""
+    """Return whether a file below `root` has queries or judgements rather than documents."""
     return file.relative_to(root).parts[0].lower().startswith(SIDECARS)
 
 
-def _named(folder: Path, links: bool, fits: Callable[[str], bool]) -> Path | None:
-    return next((file for file in list_files(folder, links) if fits(uncompressed_name(file))), None)
+def _named(folder: Path, links: bool, matches: Callable[[str], bool]) -> Path | None:
+    files = list_files(folder, links)
+    return next((file for file in files if matches(uncompressed_name(file))), None)
 
 
-def _sight(path: Path) -> str:
+def _description(path: Path) -> str:
     start = head(path, 512)
     if not start.strip():
         return "the file is empty"

@@ -1,4 +1,4 @@
-"""Download the public test collections: checked, unpacked safely, moved into place whole."""
+"""Downloads of the public test collections, with checksums and safe unpacking."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from klsa_search.core.progress import Progress
 from klsa_search.errors import FetchError
 
 BASE_URL = "https://ir.dcs.gla.ac.uk/resources/test_collections"
-TIMEOUT = 30  # seconds without a byte
-LARGEST = 64 * 2**20  # bytes, of an archive and of each file in it; the real ones are below 3 MB
+TIMEOUT = 30  # seconds without data
+LARGEST = 64 * 2**20  # bytes of an archive and of each file in it; the real ones are below 3 MB
 CHUNK = 65_536
 
 
@@ -33,14 +33,14 @@ def fetch(
     base_url: str = BASE_URL,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Download collections into `home/<name>`, and return these folders in order.
+    """Download collections into `home/<name>` and return these folders in order.
 
     names     names of collections: cran, cisi, cacm, med (cran-1837 is cran)
     base_url  URL of the folder with `cran/cran.tar.gz` and the others
     progress  called with (name, bytes done, total bytes or None)
 
     A complete folder is not downloaded again. Only files with the right checksum replace others, so
-    a failure changes nothing. FetchError names the URL, and what to do by hand.
+    a failure changes nothing. FetchError names the URL and the manual steps.
 
     >>> fetch(["trec-8"], "data")
     Traceback (most recent call last):
@@ -116,10 +116,10 @@ def _download(
 
 
 def _unpack(archive: Path, folder: Path, public: PublicCollection, url: str) -> None:
-    """Copy the needed files out of the archive, under our own names.
+    """Copy the needed files out of the archive, under fixed names.
 
-    Nothing is ever written where a member's name says; an archive with a link, a device, or a
-    name that leaves its folder is refused as a whole all the same.
+    Member names never become paths. An archive with a link, a device, or a name outside its folder
+    is refused nevertheless.
     """
     names = {name.lower(): name for name in public.sums} | dict(public.aliases)
     try:
@@ -143,13 +143,13 @@ def _unpack(archive: Path, folder: Path, public: PublicCollection, url: str) -> 
                 if wanted and content:
                     (folder / wanted).write_bytes(content.read())
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        # Of a file that is no archive, tarfile adds a line for every kind that it is not.
+        # For a file that is not an archive, tarfile adds one line per compression it has tried.
         reason = str(error).partition("\n")[0].rstrip(":")
         raise FetchError(f"{url} is not a complete tar archive ({reason}); try again") from None
 
 
 def _wrong(public: PublicCollection, folder: Path) -> str | None:
-    """Say which needed file is missing or changed; None if all are there and right."""
+    """Return which needed file is missing or changed; None if all are valid."""
     for name, expected in sorted(public.sums.items()):
         if not (folder / name).is_file():
             return f"{name} is missing"

@@ -1,4 +1,4 @@
-"""Folders: walking them in a fixed order, and noting what is passed over."""
+"""Folder traversal in a fixed order, with a record of skipped files."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from pathlib import Path, PurePosixPath
 from klsa_search.collection.intake import TruncatedFile
 from klsa_search.collection.model import Unread
 
-PACKED = (".gz", ".zip", ".zst")
-"""Suffixes of compressed files; the suffix before them decides the kind of a file."""
+COMPRESSED = (".gz", ".zip", ".zst")
+"""Suffixes of compressed files; the suffix before them gives the format."""
 
 
 def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
-    """Yield the files of a folder and all below it, sorted by name, folder by folder.
+    """Yield the files of a folder and its subfolders, sorted by name, folder by folder.
 
-    Hidden files and folders are left out, and so is what a link leads to, unless `links` are
-    followed; then a folder that is reached in two ways, or from within, is walked once. Links that
-    are not, and what is neither file nor folder, go to `unread`. A path that is a file yields
-    itself, and a path may itself be a link. Memory is one folder's names at a time, for each folder
-    above it.
+    Hidden files and folders are left out. Symbolic links are followed only with `links`, each
+    folder once. Other links, and entries that are neither file nor folder, are added to `unread`. A
+    path that is a file yields itself; the path itself may be a link. Memory: the names in one
+    folder of each level.
     """
     if not path.is_dir():
-        path.stat()  # a folder that was removed is no file
+        path.stat()  # raises if the path was removed
         yield path
         return
     walked = {_identity(path)}
@@ -48,31 +47,31 @@ def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Itera
 
 
 def single_file(
-    file: Path, is_beside: Callable[[Path], bool], root: Path, links: bool, unread: Unread
+    file: Path, is_sidecar: Callable[[Path], bool], root: Path, links: bool, unread: Unread
 ) -> Iterator[Path]:
-    """Yield one file of a folder; others are skipped, except its sidecar files."""
+    """Yield one file of a folder; add the others, except sidecar files, to `unread`."""
     yield file
     for path in walk(root, links, unread):
-        if path != file and not is_beside(path):
+        if path != file and not is_sidecar(path):
             record_unread(path, root, unread)
 
 
 def record_unread(path: Path, root: Path, unread: Unread | None, kind: str | None = None) -> None:
-    """Note a file that is not read: its kind is its suffix by default."""
+    """Add a file that is not read to `unread`; its kind is its suffix by default."""
     if unread is not None:
         place = display_path(path, root)
         name = PurePosixPath(place.lower())
-        suffix = "".join(name.suffixes[-2:]) if name.suffix in PACKED else name.suffix
+        suffix = "".join(name.suffixes[-2:]) if name.suffix in COMPRESSED else name.suffix
         unread.add(kind or suffix or "without suffix", place)
 
 
 def display_path(path: Path, root: Path) -> str:
-    """Path below a folder as people see it; it may hold bytes that are not UTF-8."""
+    """Return the path below a folder as text; bytes that are not UTF-8 are replaced."""
     return os.fsencode(path.relative_to(root).as_posix()).decode("utf-8", "replace")
 
 
 def list_files(path: Path, links: bool = False) -> list[Path]:
-    """Return the files directly in a folder, sorted by name; linked ones on request only."""
+    """Return the files directly in a folder, sorted by name; linked ones only with `links`."""
     return [
         Path(entry.path)
         for entry in _entries(path)
@@ -81,9 +80,9 @@ def list_files(path: Path, links: bool = False) -> list[Path]:
 
 
 def uncompressed_name(path: Path) -> str:
-    """Return the name of a file in lower case, without the suffix of a packed one."""
+    """Return the name of a file in lower case, without a suffix of compression."""
     name = path.name.lower()
-    return next((name.removesuffix(suffix) for suffix in PACKED if name.endswith(suffix)), name)
+    return next((name.removesuffix(suffix) for suffix in COMPRESSED if name.endswith(suffix)), name)
 
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:
@@ -95,6 +94,6 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
 
 
 def _identity(folder: Path) -> tuple[int, int]:
-    """Return the identity of a folder, which does not depend on the path."""
+    """Return device and inode of a folder."""
     found = folder.stat()
     return found.st_dev, found.st_ino

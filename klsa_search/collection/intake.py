@@ -1,4 +1,4 @@
-"""The gate every document passes: what is refused, and what a refusal means."""
+"""Validation of documents: refused records, and what happens then."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from klsa_search.collection.model import Document, Problems
 from klsa_search.errors import CollectionError
 
 MAX_DEPTH: Final = 100
-"""Levels of lists and objects in metadata: what reads or writes JSON takes some hundreds."""
+"""Limit of nesting in metadata; JSON libraries handle some hundreds of levels."""
 
 _CONTAINERS: Final = (Mapping, list, tuple)
 
 
 class TruncatedFile(CollectionError):
-    """The rest of one file cannot be read; what came before it was whole.
+    """The rest of one file cannot be read; the records before it are valid.
 
-    Reading with on_error="skip" counts it and goes on with the next file. Any other
-    CollectionError stops in both modes: it says that the source is not what it was taken for.
+    With on_error="skip" it is counted, and reading continues with the next file. Any other
+    CollectionError stops reading in both modes, because it concerns the whole source.
     """
 
 
 class Intake:
-    """Decide about bad records: stop at the first, or count them in `problems` and go on.
+    """Validates records; stops at the first invalid one, or counts them in `problems`.
 
     numbered  files without ids, whose documents are numbered
     """
 
     def __init__(self, on_error: str = "stop", columns: Columns = PLAIN) -> None:
-        """Start with no problems; CollectionError for an `on_error` other than stop and skip."""
+        """Start without problems; CollectionError if `on_error` is not stop or skip."""
         if on_error not in ("stop", "skip"):
             raise CollectionError(
                 f"on_error = {on_error!r} is not 'stop' or 'skip'", field="on_error"
@@ -42,12 +42,13 @@ class Intake:
         self.problems = Problems()
         self.numbered: list[str] = []
         self._number = 0
-        self._unseen = set(columns.names())
+        self._missing_columns = set(columns.names())
 
     def refuse(self, message: str, *, kind: str | None = None) -> None:
-        """Refuse one record; `message` is "file:line: reason". Raises unless skipping.
+        """Refuse one record: raise CollectionError, or count it when skipping.
 
-        kind  of a file that cannot be read: what all have in common that fail alike
+        message  "file:line: reason"
+        kind     for a file that cannot be read: its suffix and fault
         """
         if not self.skipping:
             raise CollectionError(
@@ -56,7 +57,7 @@ class Intake:
         self.problems.add(message, kind=kind)
 
     def may_number(self, file: Path) -> bool:
-        """Whether documents of a file without ids are numbered, which is noted."""
+        """Return whether documents of a file without ids may be numbered, and record the file."""
         if self.columns.id:
             return False
         self.numbered.append(str(file))
@@ -65,34 +66,34 @@ class Intake:
     def document(
         self, record: Mapping[str, Any], origin: str, *, numbered: bool = False
     ) -> Document | None:
-        """Make a document of a record, by its columns; None where it was refused.
+        """Return the document of a record; None if it was refused.
 
-        numbered  its id is how many have been numbered before it, and one
+        numbered  use the next number as its id
         """
-        self._unseen.difference_update(record)
+        self._missing_columns.difference_update(record)
         try:
-            made = as_document(
+            document = as_document(
                 record, origin, self.columns, number=self._number + 1 if numbered else None
             )
         except CollectionError as error:
             self.refuse(error.message)
             return None
         self._number += numbered
-        return made
+        return document
 
     def read_file(self, records: Iterator[Document]) -> Iterator[Document]:
-        """Pass on the records of one file; when skipping, a file cut short just ends."""
+        """Yield the documents of one file; when skipping, a truncated file is counted and ends."""
         try:
             yield from records
-        except TruncatedFile as cut:
+        except TruncatedFile as error:
             if not self.skipping:
                 raise
-            self.problems.add(cut.message)
+            self.problems.add(error.message)
 
     def validated(self, documents: Iterator[Document]) -> Iterator[Document]:
-        """Let through documents with a new, non-blank id, and text and metadata that can be stored.
+        """Yield documents with a new, non-blank id, and text and metadata that can be stored.
 
-        The set of ids seen is the only thing that grows with the corpus: about 100 bytes each.
+        Memory: the set of ids, about 100 bytes each.
         """
         seen: set[str] = set()
         for document in documents:
@@ -104,8 +105,8 @@ class Intake:
                 continue
             seen.add(document.id)
             yield document
-        if self._unseen and seen:
-            missing = ", ".join(map(repr, sorted(self._unseen)))
+        if self._missing_columns and seen:
+            missing = ", ".join(map(repr, sorted(self._missing_columns)))
             raise CollectionError(
                 f"no document has a column {missing}; name columns as the source does",
                 field="columns",
@@ -113,14 +114,14 @@ class Intake:
 
 
 def duplicate_id(id: str) -> str:  # noqa: A002 - the field's own name
-    """Say why a document cannot be kept whose id another has."""
+    """Return the reason for refusing a document with the id of an earlier one."""
     return f"the id {id!r} is used before"
 
 
 def text_fault(text: str) -> str | None:
-    """Say why a text cannot be kept: a NUL byte, bytes that are not UTF-8; None if it can.
+    """Return why a text cannot be stored (a NUL, or bytes that are not UTF-8); None if it can.
 
-    Lines are decoded with `surrogateescape`, so a foreign byte arrives as a lone surrogate.
+    Lines are decoded with `surrogateescape`, so an invalid byte is a lone surrogate.
     """
     if "\0" in text:
         return "contains a NUL byte"
@@ -137,10 +138,10 @@ def text_fault(text: str) -> str | None:
 
 
 def document_fault(document: Document) -> str | None:
-    """Say why a document cannot be kept; None if it can."""
+    """Return why a document cannot be stored; None if it can."""
     for name in ("id", "title", "text"):
         value = getattr(document, name)
-        # A Document made in Python can hold anything, whatever its annotations say.
+        # A Document made in Python may have values of any type.
         if not isinstance(value, str):
             return f"the {name} is of type {type(value).__name__}, not str"
         reason = text_fault(value)
@@ -152,7 +153,7 @@ def document_fault(document: Document) -> str | None:
 
 
 def _metadata_fault(metadata: object) -> str | None:
-    """Say why metadata cannot be kept as a JSON object; None if it can."""
+    """Return why metadata cannot be stored as a JSON object; None if it can."""
     if not isinstance(metadata, Mapping):
         return f"the metadata is of type {type(metadata).__name__}, not a mapping"
     if not metadata:
@@ -172,7 +173,7 @@ def _json(value: object) -> str:
 
 
 def _field_fault(metadata: Mapping[Any, Any]) -> str | None:
-    """Name the first field that is not JSON; None if each is, as where only their order fails."""
+    """Return the fault of the first field that is not JSON; None if only sorting failed."""
     for name, value in metadata.items():
         try:
             _json({name: value})

@@ -1,7 +1,7 @@
-"""Data sets of ir_datasets, or whatever has `docs_iter`, as sources.
+"""Data sets of ir_datasets, and other objects with `docs_iter`, as sources.
 
-A document is a named tuple: `doc_id`, what `default_text()` says it is, and other fields. So are
-queries, `query_id` and text, and judgements, `query_id`, `doc_id` and `relevance`.
+Documents are named tuples with `doc_id`, a text returned by `default_text()`, and other fields;
+queries have `query_id` and a text; judgements have `query_id`, `doc_id` and `relevance`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 
 PREFIX: Final = "irds:"
-"""Before the name of a data set, where a source is named by a text."""
-_SAID: Final = frozenset({"doc_id", "title", "text", "default_text"})
+"""Prefix of the name of a data set."""
+_NOT_METADATA: Final = frozenset({"doc_id", "title", "text", "default_text"})
 
 
 def load(name: str) -> Any:
-    """Load a data set by its name, which may download it; CollectionError if there is none."""
+    """Return a data set by its name, which may download it; CollectionError if unknown."""
     require("irds")
     import ir_datasets
 
@@ -37,7 +37,7 @@ def load(name: str) -> Any:
 
 
 def collection(dataset: Any, on_error: str) -> OpenedCollection:
-    """Make a collection of it, named as its id is; it has the queries and judgements it has."""
+    """Return the data set as a collection of the same name, with its queries and judgements."""
     id_ = dataset.dataset_id() if hasattr(dataset, "dataset_id") else type(dataset).__name__
     return OpenedCollection(
         f"{PREFIX}{id_}",
@@ -50,30 +50,30 @@ def collection(dataset: Any, on_error: str) -> OpenedCollection:
 
 
 def _documents(dataset: Any, intake: Intake) -> Iterator[Document]:
-    for number, held in enumerate(dataset.docs_iter(), start=1):
-        fields = held._asdict()
+    for number, record in enumerate(dataset.docs_iter(), start=1):
+        fields = record._asdict()
         title = fields.get("title")
         title = title if isinstance(title, str) else ""
         yield Document(
-            id=held.doc_id,
+            id=record.doc_id,
             title=title,
-            text=_text(held).removeprefix(title).strip(),
+            text=_text(record).removeprefix(title).strip(),
             metadata={
                 name: value
                 for name, value in fields.items()
-                if name not in _SAID and isinstance(value, str | int | float)
+                if name not in _NOT_METADATA and isinstance(value, str | int | float)
             },
             origin=f"document {number}",
         )
 
 
 def _queries(dataset: Any) -> list[Query]:
-    asked = dataset.queries_iter() if hasattr(dataset, "queries_iter") else ()
-    return [Query(id=each.query_id, text=_text(each)) for each in asked]
+    queries = dataset.queries_iter() if hasattr(dataset, "queries_iter") else ()
+    return [Query(id=each.query_id, text=_text(each)) for each in queries]
 
 
 def _judgements(dataset: Any) -> list[Judgement]:
-    judged = dataset.qrels_iter() if hasattr(dataset, "qrels_iter") else ()
+    qrels = dataset.qrels_iter() if hasattr(dataset, "qrels_iter") else ()
     return [
         Judgement(
             query_id=each.query_id,
@@ -81,11 +81,10 @@ def _judgements(dataset: Any) -> list[Judgement]:
             grade=each.relevance,
             gain=max(each.relevance, 0),
         )
-        for each in judged
+        for each in qrels
     ]
 
 
-def _text(held: Any) -> str:
-    """What it is found by, as the data set says."""
-    text: str = held.default_text() if hasattr(held, "default_text") else held.text
+def _text(record: Any) -> str:
+    text: str = record.default_text() if hasattr(record, "default_text") else record.text
     return text

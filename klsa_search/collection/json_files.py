@@ -1,4 +1,4 @@
-"""JSON sources: JSON Lines, and one JSON array, one element in memory at a time."""
+"""JSON Lines, and JSON arrays of objects, one element in memory at a time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from klsa_search.errors import CollectionError
 def documents(
     path: Path, intake: Intake, *, may_number: bool = True, line_range: LineRange | None = None
 ) -> Iterator[Document]:
-    """Stream the documents of one file; blank lines are passed over, bad ones refused.
+    """Stream the documents of one file; blank lines are skipped, invalid ones refused.
 
-    Where the first object has no id, all are numbered, if they may. A line range is read like a file.
+    If the first object has no id, all are numbered, if allowed. A line range is read like a file.
     """
     numbered = None if may_number else False
     for number, line in lines(path, line_range=line_range):
@@ -39,9 +39,9 @@ def documents(
 
 
 def queries(path: Path) -> list[Query]:
-    """Return the queries of a file of `_id` or `id` and `text`; CollectionError on a bad line.
+    """Return the queries of a file of `_id` or `id` and `text`; CollectionError for a bad line.
 
-    Always strict: a query lost in silence would change every measure.
+    Always strict: a skipped query would change every measure.
     """
     found: dict[str, Query] = {}
     for number, line in lines(path):
@@ -59,7 +59,7 @@ def queries(path: Path) -> list[Query]:
 
 
 def document_of(line: str, origin: str) -> Document:
-    """Make a document of a line, as `lines` gives it; CollectionError begins with `origin`."""
+    """Return the document of a line; CollectionError begins with `origin`."""
     return as_document(_record(line, origin), origin)
 
 
@@ -81,13 +81,13 @@ def _record(line: str, origin: str) -> dict[str, Any]:
 
 
 _CHUNK: Final = 2**16
-_LONGEST: Final = 2**26  # characters of one element: what is broken is not read to its end
+_LONGEST: Final = 2**26  # characters of one element; an invalid one is not read to its end
 _BLANKS: Final = " \t\r\n"
 _DECODER: Final = json.JSONDecoder()
 
 
 def array_documents(path: Path, intake: Intake) -> Iterator[Document]:
-    """Stream the documents of one file; `Cut` where it is no JSON, for the rest is unknown."""
+    """Stream the documents of one file; TruncatedFile where it is not valid JSON."""
     numbered: bool | None = None
     for line, element in _elements(path):
         origin = f"{path}:{line}"
@@ -102,63 +102,62 @@ def array_documents(path: Path, intake: Intake) -> Iterator[Document]:
 
 
 def _elements(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield (line where it begins, element) for each of the array."""
+    """Yield (number of its first line, element) for each element of the array."""
     line = 1
     with (
         translate_read_errors(path, lambda: line),
         open_decompressed(path) as raw,
         TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as stream,
     ):
-        held, first, wanted = "", True, "["
+        buffer, first, expected = "", True, "["
         while True:
-            bare = held.lstrip(_BLANKS)
-            line += held[: len(held) - len(bare)].count("\n")
-            held = bare
-            if not held:
-                held = stream.read(_CHUNK)
-                if not held:
+            stripped = buffer.lstrip(_BLANKS)
+            line += buffer[: len(buffer) - len(stripped)].count("\n")
+            buffer = stripped
+            if not buffer:
+                buffer = stream.read(_CHUNK)
+                if not buffer:
                     raise TruncatedFile(f"{path}:{line}: invalid JSON: the array is cut short")
                 continue
-            if wanted == "[" and held[0] == "[":
-                held, wanted = held[1:], ""
-            elif wanted == "," and held[0] in ",]":
-                if held[0] == "]":
+            if expected == "[" and buffer[0] == "[":
+                buffer, expected = buffer[1:], ""
+            elif expected == "," and buffer[0] in ",]":
+                if buffer[0] == "]":
                     return
-                held, first, wanted = held[1:], False, ""
-            elif wanted:
-                raise TruncatedFile(f"{path}:{line}: invalid JSON (expecting {wanted!r})")
-            elif first and held[0] == "]":
+                buffer, first, expected = buffer[1:], False, ""
+            elif expected:
+                raise TruncatedFile(f"{path}:{line}: invalid JSON (expecting {expected!r})")
+            elif first and buffer[0] == "]":
                 return
             else:
-                element, end, held = _element(held, stream, f"{path}:{line}")
+                element, end, buffer = _element(buffer, stream, f"{path}:{line}")
                 yield line, element
-                line += held[:end].count("\n")
-                held, wanted = held[end:], ","
+                line += buffer[:end].count("\n")
+                buffer, expected = buffer[end:], ","
 
 
-def _element(held: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int, str]:
-    """The element that begins here, where it ends, and what is held by then.
+def _element(buffer: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int, str]:
+    """Return the element at the start of the buffer, its end, and the buffer as far as read.
 
-    As much is read as is held already until it is whole, so that no character is read again more
-    than once, on average.
+    The buffer doubles until the element is complete, so parsing it is linear in its length.
     """
     while True:
         fault = None
         try:
-            element, end = _DECODER.raw_decode(held)
+            element, end = _DECODER.raw_decode(buffer)
         except json.JSONDecodeError as error:
             fault = f"{error.msg} at character {error.pos + 1}"
         except (ValueError, RecursionError) as error:
             raise TruncatedFile(f"{origin}: invalid JSON ({error})") from None
-        # A number that ends where the text held does may go on.
+        # A number at the end of the buffer may continue.
         more = ""
-        if fault is not None or end == len(held):
-            more = stream.read(max(len(held), _CHUNK)) if len(held) < _LONGEST else ""
+        if fault is not None or end == len(buffer):
+            more = stream.read(max(len(buffer), _CHUNK)) if len(buffer) < _LONGEST else ""
         if fault is None and not more:
-            reason = text_fault(held[:end])
+            reason = text_fault(buffer[:end])
             if reason:
                 raise TruncatedFile(f"{origin}: the element {reason}")
-            return element, end, held
+            return element, end, buffer
         if not more:
             raise TruncatedFile(f"{origin}: invalid JSON ({fault})")
-        held += more
+        buffer += more

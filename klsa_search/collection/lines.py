@@ -1,4 +1,4 @@
-"""Files as numbered lines: packing seen through, encodings checked, failures named."""
+"""Files as numbered lines, decompressed and decoded, with named errors."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 LONGEST_LINE: Final = 2**28
-"""Bytes of a line, at most: a packed file of some kB may hold one of many GB."""
+"""Limit of a line in bytes: a few compressed kB may contain one of many GB."""
 
 
 @contextmanager
 def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, unpacked; the compression is detected from the first bytes.
+    """Open a file for reading decompressed bytes; the first bytes give the compression.
 
-    gzip, zstd (Python 3.14, or the extra `files`) and zip, of which it must be the only file.
+    gzip, zstd (Python 3.14, or the extra `files`), or a zip archive of one file.
     """
     with path.open("rb") as raw:
         start = raw.peek(4)[:4]
@@ -53,7 +53,7 @@ def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def translate_read_errors(path: Path, line: Callable[[], int] = lambda: 1) -> Iterator[None]:
-    """Turn whatever is wrong with a file, or with how it is packed, into `Cut`."""
+    """Raise TruncatedFile for errors of reading or decompressing a file."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error, BadZipFile, NotImplementedError) as error:
@@ -62,7 +62,7 @@ def translate_read_errors(path: Path, line: Callable[[], int] = lambda: 1) -> It
             f"{path}:{line()}: the {kind} data is cut short or damaged after this line "
             f"({error}); fetch or pack the file again"
         ) from None
-    except RuntimeError as error:  # as zipfile reports that a password is needed
+    except RuntimeError as error:  # of zipfile if a password is needed
         if _kind(path) != "zip":
             raise
         raise TruncatedFile(f"{path}: cannot be unpacked ({error})") from None
@@ -71,11 +71,11 @@ def translate_read_errors(path: Path, line: Callable[[], int] = lambda: 1) -> It
 
 
 class LineRange(NamedTuple):
-    """Whole lines of a file that is not packed.
+    """Complete lines of an uncompressed file.
 
-    begin   of the first of them, in bytes
-    end     of the last of them
-    number  of the first, from 1
+    begin   offset of the first line in bytes
+    end     offset after the last line
+    number  number of the first line, from 1
     """
 
     begin: int
@@ -88,12 +88,11 @@ def lines(
 ) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line with its ending), one line in memory at a time.
 
-    line_range  those of a part of the file, numbered as in the whole
+    line_range  lines to read, numbered as in the whole file
 
-    A byte-order mark is dropped. A byte that is not of the encoding becomes a lone surrogate,
-    which `text_fault` names: the reader knows best how much of the record to refuse. `Cut` if
-    the file cannot be opened, is UTF-16, has a line of more than `LONGEST_LINE` bytes, or what it
-    is packed in ends early or is damaged.
+    A byte-order mark is dropped. An invalid byte becomes a lone surrogate, which `text_fault`
+    reports, so that the reader decides how much to refuse. TruncatedFile if the file cannot be
+    opened, is UTF-16, has a line of more than `LONGEST_LINE` bytes, or is compressed and damaged.
     """
     number = 0
     with translate_read_errors(path, lambda: number), open_decompressed(path) as stream:
@@ -112,21 +111,21 @@ def lines(
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether a file holds its lines in another form than they are read in."""
+    """Return whether a file is compressed."""
     with path.open("rb") as raw:
         return raw.read(4).startswith((GZIP, ZSTD, ZIP))
 
 
 def read_decompressed(path: Path) -> bytes:
-    """All bytes of a file, unpacked; `Cut` as of `lines`."""
+    """Return all bytes of a file, decompressed; TruncatedFile as `lines`."""
     with translate_read_errors(path), open_decompressed(path) as stream:
         return stream.read()
 
 
 def head(path: Path, size: int = 65_536) -> str:
-    """Return the first `size` bytes as text, for a look at the format; never fails on content.
+    """Return the first `size` bytes as text, for format detection; never fails on content.
 
-    Of what is packed in a way that cannot be read here there are none.
+    Blank if the file cannot be decompressed. TruncatedFile if it cannot be opened.
     """
     try:
         with path.open("rb") as stream:
@@ -135,7 +134,7 @@ def head(path: Path, size: int = 65_536) -> str:
         raise TruncatedFile(f"{path}: cannot be read ({error.strerror or error})") from None
     try:
         if data.startswith(GZIP):
-            # Unlike `gzip`, a decompressor gives what there is of a stream that is cut short.
+            # Unlike `gzip`, a decompressor returns the data of a truncated stream.
             data = zlib.decompressobj(wbits=31).decompress(data, size)
         elif data.startswith(ZSTD):
             zstd = _zstd()
@@ -152,7 +151,7 @@ def head(path: Path, size: int = 65_536) -> str:
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield lines; of one that is too long only so much that it shows."""
+    """Yield lines, one that is too long only as far as needed to detect it."""
     return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
 
 
@@ -180,7 +179,7 @@ def _kind(path: Path) -> str:
 
 
 def _zstd() -> Any:
-    """What reads zstd: of Python from 3.14, else what brings the same to those before."""
+    """Return the zstd module of Python 3.14, or its backport."""
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:

@@ -1,4 +1,4 @@
-"""Mappings and rows of data frames as documents."""
+"""Documents made of mappings and of rows of data frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXT_NAMES = ("text", "contents")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Which columns of a table, or names of JSON objects, make a document; blank for the usual."""
+    """Columns of a table, or names in JSON objects, that make a document; blank for the default."""
 
     id: str = ""
     title: str = ""
@@ -25,7 +25,7 @@ class Columns:
 
     @classmethod
     def of(cls, given: Mapping[str, str | Sequence[str]] | None) -> Columns:
-        """Check what was given; CollectionError for another name, or a value that is no text."""
+        """Return the columns of a mapping; CollectionError for unknown names and other values."""
         columns = dict(given or {})
         texts = columns.get("text", ())
         if isinstance(texts, str):
@@ -44,11 +44,11 @@ class Columns:
         return cls(**named, text=tuple(texts))
 
     def names(self) -> tuple[str, ...]:
-        """All that are named."""
+        """Return all columns given."""
         return tuple(filter(None, (self.id, self.title, *self.text)))
 
     def id_in(self, names: Iterable[str]) -> str | None:
-        """The id column among these names; None where there is none."""
+        """Return the id column among these names; None without one."""
         names = set(names)
         return next((name for name in ((self.id,) if self.id else ID_NAMES) if name in names), None)
 
@@ -63,13 +63,15 @@ def as_document(
     *,
     number: int | None = None,
 ) -> Document:
-    """Make a document of a mapping with `_id` or `id`, `title`, `text`; the rest is metadata.
+    """Return the document of a mapping with `_id` or `id`, `title` and `text`, and metadata.
 
-    `_id` wins over `id`; `contents` stands in where there is no `text`. Columns that are named
-    beat these names, and several of text are put together, with blank lines between them. Numbers
-    become strings, null is empty, and neither title nor text is needed. A mapping under `metadata`
-    (BEIR) is flattened into the metadata; a name outside wins over the same name inside. `number`
-    is the id of a record that has none. `origin` is "file:line"; a CollectionError begins with it.
+    `_id` takes precedence over `id`, `text` over `contents`, `columns` over these names. Several
+    texts are joined by blank lines. Numbers become strings, null is empty; title and text are
+    optional. Other fields are metadata; a mapping under `metadata` (BEIR) is flattened, and outer
+    names take precedence.
+
+    origin  "file:line", with which a CollectionError begins
+    number  id of a record without one
     """
     id_name = columns.id_in(record)
     if id_name is None and number is None:
@@ -113,12 +115,12 @@ def _string(record: Mapping[str, Any], name: str, origin: str) -> str:
 
 
 def is_frame(source: Any) -> bool:
-    """Whether it is a data frame of pandas or polars; imports neither."""
+    """Return whether a source is a data frame of pandas or polars, without importing either."""
     return hasattr(source, "columns") and _reader(source) is not None
 
 
 def rows(frame: Any) -> Iterator[Mapping[str, Any]]:
-    """Rows by column, one in memory at a time; a gap is None, a date or time in ISO 8601."""
+    """Yield rows as mappings, one in memory at a time; missing values are None, dates ISO 8601."""
     reader = _reader(frame)
     assert reader is not None
     names = [str(name) for name in frame.columns]
@@ -135,12 +137,12 @@ def _reader(frame: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has for the value of a cell."""
+    """Return the value of a cell as a JSON value."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     if hasattr(value, "tolist"):  # NumPy's
         return _plain(value.tolist())
-    # NaN and NaT are not equal to themselves; NA of pandas is not known to be.
+    # NaN and NaT are not equal to themselves; comparing NA of pandas gives no bool.
     same = value == value
     if not isinstance(same, bool) or not same:
         return None

@@ -1,4 +1,4 @@
-"""What a collection is made of: documents, queries, judgements."""
+"""Documents, queries, judgements, and the protocol of a collection."""
 
 from __future__ import annotations
 
@@ -137,27 +137,27 @@ class Collection(Protocol):
 
 @runtime_checkable
 class FileCollection(Protocol):
-    """A collection that comes from files; their sizes tell how far a pass over it has come."""
+    """A collection of files, whose sizes give the progress of a pass."""
 
     def files(self) -> Iterable[Path]:
-        """Files of the documents, in the order they are read; none for Python objects."""
+        """Return the files of the documents in reading order; none for Python objects."""
 
 
 @runtime_checkable
 class RefusingCollection(Protocol):
-    """A collection that decides what happens to a bad record."""
+    """A collection that stops at invalid records or counts them."""
 
     def refuse(self, message: str) -> None:
-        """Refuse one record for that reason: raises CollectionError, or counts it."""
+        """Refuse one record: raise CollectionError, or count it."""
 
 
 @runtime_checkable
 class LocatedCollection(Protocol):
-    """A collection that lies somewhere."""
+    """A collection with a location."""
 
     @property
     def root(self) -> Path | None:
-        """The file or folder that is read; None where nothing of the file system is."""
+        """Return the file or folder that is read; None for Python objects."""
 
     @property
     def address(self) -> str | None:

@@ -1,4 +1,4 @@
-"""An opened collection: a stream of documents, and what was left out."""
+"""An opened collection, with the files and records that were skipped."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class OpenedCollection:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
         self._intake = Intake(self._on_error, self._intake.columns)
         admitted = self._intake.validated(self._documents(self._intake))
-        return admitted if self.root is None else self._there(admitted)
+        return admitted if self.root is None else self._existing(admitted)
 
-    def _there(self, documents: Iterator[Document]) -> Iterator[Document]:
-        """Pass on documents; CollectionError where a file or folder is removed meanwhile."""
+    def _existing(self, documents: Iterator[Document]) -> Iterator[Document]:
+        """Yield documents; CollectionError if a file or folder is removed meanwhile."""
         try:
             yield from documents
         except FileNotFoundError as error:
@@ -112,10 +112,9 @@ _log = logging.getLogger(__name__)
 
 
 def warn_of_skipped(collection: OpenedCollection) -> None:
-    """Warn of what the last pass over the documents skipped, did not read, or numbered.
+    """Log warnings about records skipped, files not read and documents numbered in the last pass.
 
-    For who has opened a collection for somebody who has but the source; a collection that one has
-    opened oneself says it itself.
+    For functions that open a source for the caller, who has no collection to inspect.
     """
     name, problems, unread = collection.name, collection.problems, collection.unread
     if problems.count:

@@ -1,4 +1,4 @@
-"""The front door: a path, a name or Python objects become a `Collection`."""
+"""`open_collection`: opens paths, named collections and Python objects as a collection."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 
 COLUMNED = ("csv", "json", "jsonl", "tsv")
-"""Formats whose columns can be named."""
+"""Formats with columns."""
 PathLike = str | os.PathLike[str]
 Folders = PathLike | Iterable[PathLike]
 Reader = Callable[[Path, Intake], Iterator[Document]]
@@ -65,9 +65,7 @@ READERS: dict[str, Reader] = {
 
 
 class Reading(TypedDict, total=False):
-    """Keyword arguments that say how a source is read, to be passed as `**reading`.
-
-    See `open_collection`.
+    """Keyword arguments of `open_collection` for reading a source, to be passed as `**reading`.
 
     >>> lenient: Reading = {"format": "jsonl", "on_error": "skip"}
     >>> len(list(open_collection("reports.jsonl", **lenient).documents()))
@@ -175,7 +173,7 @@ def open_collection(
         raise CollectionError(
             f"{path}: the format {kind} has no sections; only text files have", field="sections"
         )
-    # Both travel into JSON and messages; a path may hold bytes that are not UTF-8.
+    # Both are used in JSON and messages, and a path may have bytes that are not UTF-8.
     address = os.fsencode(path.resolve()).decode("utf-8", "replace")
     name = address.rpartition(os.sep)[2]
     if kind == "smart":
@@ -184,7 +182,7 @@ def open_collection(
         corpus = corpus_file(path, follow_links) if path.is_dir() else None
         if corpus is None:
             raise CollectionError(f"{path}: not a BEIR folder, because it has no corpus.jsonl")
-        # Judgements name documents, so none may be numbered.
+        # Judgements refer to ids, so documents are not numbered.
         documents = partial(_one_file, partial(json_files.documents, may_number=False), corpus)
         found = partial(folder.single_file, corpus, partial(is_sidecar, path), path, follow_links)
     elif kind == "text":
@@ -214,7 +212,7 @@ def open_collection(
 
 
 def open_line_range(path: Path, on_error: str, line_range: LineRange) -> OpenedCollection:
-    """Open some of the JSON lines of a file, of which each has an id, as a collection."""
+    """Open a range of lines of a JSON Lines file with ids as a collection."""
     read = partial(json_files.documents, may_number=False, line_range=line_range)
     return OpenedCollection(path.name, "jsonl", on_error, partial(_one_file, read, path), root=path)
 
@@ -236,9 +234,9 @@ def _smart(
             "which begins with `.I`); name the file itself"
         )
     rules = smart_rules(file, target)
-    asked = smart_queries(path, links) if within else None
-    judged = smart_judgements(path, links) if within else None
-    if target and not (asked and judged):
+    query_file = smart_queries(path, links) if within else None
+    qrels_file = smart_judgements(path, links) if within else None
+    if target and not (query_file and qrels_file):
         raise CollectionError(
             f"{path}: the queries or judgements of {target} are missing; "
             f"delete the folder and run `klsa-eval fetch {path.name.lower()}`"
@@ -248,10 +246,10 @@ def _smart(
         "smart",
         on_error,
         partial(_one_file, partial(smart.documents, rules=rules), file),
-        queries=partial(smart.queries, asked, rules) if asked else list,
-        judgements=partial(smart.judgements, judged, rules) if judged else list,
+        queries=partial(smart.queries, query_file, rules) if query_file else list,
+        judgements=partial(smart.judgements, qrels_file, rules) if qrels_file else list,
         files=partial(
-            folder.single_file, file, lambda other: other in (asked, judged), path, links
+            folder.single_file, file, lambda other: other in (query_file, qrels_file), path, links
         ),
         root=path,
         address=address,
@@ -261,7 +259,7 @@ def _smart(
 def _stream(
     source: BinaryIO, kind: str | None, on_error: str, columns: Columns
 ) -> OpenedCollection:
-    """Copy what comes from a stream to a file: it is looked at before it is read."""
+    """Open a stream by copying it to a temporary file, because format detection reads it first."""
     folder = TemporaryDirectory(prefix="klsa-stream-")
     path = Path(folder.name) / "stdin"
     with path.open("wb") as copy:
@@ -277,7 +275,7 @@ def _stream(
 
 
 def _refuse_unreadable(path: Path, links: bool) -> None:
-    """MissingExtra where all there is to be read in a folder needs packages that are not there."""
+    """Raise MissingExtra if all files of a folder need packages that are not installed."""
     if any(kind and kind.is_unavailable for kind in map(format_of, folder.walk(path, links))):
         require(EXTRA)
 

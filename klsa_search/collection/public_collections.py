@@ -14,10 +14,10 @@ from klsa_search.errors import CollectionError
 
 
 def collection_directories() -> list[Path]:
-    """Return the folders that collections are looked for in, in this order.
+    """Return the folders that are searched for collections, in order.
 
-    The folder that the environment variable `KLSA_COLLECTIONS` names, the folder shared/collections
-    next to the working directory if it exists, and the user's cache, which `klsa-eval fetch` fills.
+    `$KLSA_COLLECTIONS`, the folder shared/collections next to the working directory if it exists,
+    and the user's cache, to which `klsa-eval fetch` downloads.
     """
     named = os.environ.get("KLSA_COLLECTIONS")
     shared = Path.cwd().parent / "shared" / "collections"
@@ -29,7 +29,7 @@ def collection_directories() -> list[Path]:
 
 
 def cache_directory() -> Path:
-    """Return the folder that `klsa-eval fetch` fills unless the caller names another."""
+    """Return the default folder of `klsa-eval fetch`."""
     from platformdirs import user_cache_path
 
     return user_cache_path("klsa-search") / "collections"
@@ -37,16 +37,16 @@ def cache_directory() -> Path:
 
 PYTHON_DOCS = "python-docs"
 COLLECTIONS = ("cacm", "cisi", "cran", "cran-1837", "med", PYTHON_DOCS)
-"""Every name that works where a path does."""
+"""Names that can be given instead of a path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicCollection:
-    """Where a collection comes from and what its files must be."""
+    """The archive of a collection and the checksums of its files."""
 
     archive: str  # below the base URL
     sums: Mapping[str, str]  # file name -> `text_sum`
-    aliases: Mapping[str, str] = field(default_factory=dict)  # name in the archive -> ours
+    aliases: Mapping[str, str] = field(default_factory=dict)  # name in the archive -> file name
 
 
 PUBLIC = {
@@ -92,47 +92,46 @@ _CRAN_1837 = SmartRules(
 
 
 def smart_rules(documents: Path, name: str | None = None) -> SmartRules:
-    """Return the rules for a SMART file of documents: by its name, and by the target's."""
+    """Return the rules for a SMART file, by its name and the name of the collection."""
     if not documents.name.lower().startswith("cran"):
         return SmartRules()
     return _CRAN_1837 if name == "cran-1837" else _CRAN
 
 
 def folder_name(name: str) -> str:
-    """Return the folder in which a named collection lives: cran-1837 is another view of cran."""
+    """Return the folder name of a collection; cran-1837 is another view of cran."""
     return "cran" if name == "cran-1837" else name
 
 
 def find(name: str, data: Iterable[Path]) -> Path:
     """Return the folder of a named collection: the first below `data` with that name, in any case.
 
-    CollectionError says where it was looked for and how to get it where it will be found.
+    CollectionError names the folders searched and the command that downloads the collection.
     """
     wanted = folder_name(name)
-    looked = list(data)
-    for place in looked:
+    searched = list(data)
+    for place in searched:
         if place.is_dir():
             for folder in sorted(place.iterdir()):
                 if folder.name.lower() == wanted and folder.is_dir():
                     return folder
-    if not looked:
+    if not searched:
         raise CollectionError(
             f"no folder to look for the collection `{name}`; name one with "
             f"data=FOLDER; `klsa-eval fetch {wanted} --data FOLDER` downloads it "
             "there"
         )
     raise CollectionError(
-        f"no collection `{name}` in {' or '.join(map(str, looked))}; download it "
-        f"with `klsa-eval fetch {wanted} --data {shlex.quote(str(looked[-1]))}`, "
+        f"no collection `{name}` in {' or '.join(map(str, searched))}; download it "
+        f"with `klsa-eval fetch {wanted} --data {shlex.quote(str(searched[-1]))}`, "
         "or name its folder (--data, in Python data=)"
     )
 
 
 def text_sum(path: Path) -> str:
-    """Return the sha256 of a text file, blind to line endings and blanks at the end of lines.
+    """Return the sha256 of a text file without line endings, trailing blanks and final blank lines.
 
-    The archives have been repacked over the decades with CR LF and with LF; the words are what
-    must be unchanged. Blank lines at the end of the file do not count either.
+    Versions of the archives differ in line endings.
     """
     digest = hashlib.sha256()
     blank = 0

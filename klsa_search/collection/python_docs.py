@@ -1,4 +1,4 @@
-"""The docstrings of the Python standard library: a collection every machine has."""
+"""The docstrings of the Python standard library as a collection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from klsa_search.collection.folder import walk
 from klsa_search.collection.model import Document
 
-# Installed packages, tests, and programs that merely travel with the library.
+# Installed packages, tests, and programs distributed with the library.
 OUTSIDE = frozenset(
     {"distutils", "idlelib", "lib2to3", "site-packages", "test", "tests", "turtledemo"}
 )
@@ -29,17 +29,16 @@ def standard_library() -> Path:
 def documents(root: Path) -> Iterator[Document]:
     """Stream one document for each module, class and function below `root` with a docstring.
 
-    The id is the dotted name, `#2` and so on for a name defined again; the title the dotted name
-    and its kind; the text the docstring as `inspect.cleandoc` gives it. Files are read with
-    `ast`, never imported; one that does not parse is passed over. Functions inside functions are
-    left out. Same interpreter, same documents; one module in memory at a time.
+    The id is the dotted name, followed by `#2` and so on if it is defined again; the title is the
+    name and its kind, the text the docstring after `inspect.cleandoc`. Files are parsed with `ast`,
+    not imported; files that do not parse and nested functions are skipped. Memory: one module.
     """
-    # Where the system keeps its files elsewhere, the library is a folder of links.
+    # On some systems the library is a folder of links.
     for path in walk(root, links=True):
         place = path.relative_to(root)
         if path.suffix == ".py" and OUTSIDE.isdisjoint(place.parts):
             parts = place.with_suffix("").parts
-            # dist-packages, lib-dynload, config-3.11: nothing there can be imported by its path.
+            # Modules in dist-packages, lib-dynload or config-3.11 cannot be imported by path.
             if all(part.isidentifier() for part in parts) and parts != ("__init__",):
                 yield from _module(path, ".".join(parts).removesuffix(".__init__"))
 
@@ -47,7 +46,7 @@ def documents(root: Path) -> Iterator[Document]:
 def _module(path: Path, module: str) -> Iterator[Document]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # doubtful escapes in other people's strings
+            warnings.simplefilter("ignore")  # invalid escapes in strings
             tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return

@@ -1,4 +1,4 @@
-"""Relevance judgements as TREC and BEIR write them."""
+"""Files of relevance judgements in the formats of TREC and BEIR."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_qrels(path: str | Path) -> list[Judgement]:
         if fault:
             raise CollectionError(f"{where}: the line {fault}; correct it")
         tabbed = line.rstrip("\r\n").split("\t")
-        # Three columns between tabs are BEIR's, where an id may hold a space.
+        # Three columns separated by tabs are BEIR's, whose ids may contain spaces.
         cells = tabbed if len(tabbed) == 3 else line.split()
         if not cells or (number == 1 and cells[0] in ("query-id", "query_id")):
             continue
@@ -42,8 +42,9 @@ def read_qrels(path: str | Path) -> list[Judgement]:
 
 
 def qrels_text(judgements: Iterable[Judgement]) -> tuple[str, list[Judgement]]:
-    """Write judgements as TREC does, lines of `query 0 document grade`, and return with the text
-    those that are left out: an id with white space has no place in the format.
+    """Return judgements as lines of `query 0 document grade`, and those that the format excludes.
+
+    These have an id with white space.
     """
     lines, left_out = [], []
     for each in judgements:
@@ -59,7 +60,7 @@ def _is_column(id_: str) -> bool:
 
 
 def checked_column(id_: str, file: str) -> str:
-    """Return an id that can stand in a column of such a file; CollectionError for any other."""
+    """Return an id without white space; CollectionError for any other."""
     if not _is_column(id_):
         raise CollectionError(
             f"the id {id_!r} cannot be written to `{file}`, whose columns are "
@@ -69,7 +70,7 @@ def checked_column(id_: str, file: str) -> str:
 
 
 def parse_grade(digits: str, where: str) -> int:
-    """Return a grade as a number; CollectionError if it is none."""
+    """Return a grade as an integer; CollectionError if it is not one."""
     try:
         return int(digits)
     except ValueError:
@@ -77,7 +78,7 @@ def parse_grade(digits: str, where: str) -> int:
 
 
 def deduplicate(judgements: Iterable[Judgement], path: str | Path) -> list[Judgement]:
-    """Drop what is said twice; CollectionError where one pair is given two grades."""
+    """Return judgements without repetitions; CollectionError if a pair has two grades."""
     found: dict[tuple[str, str], Judgement] = {}
     for judgement in judgements:
         pair = (judgement.query_id, judgement.document_id)

@@ -1,4 +1,4 @@
-"""Queries and judgements: files of queries, and files that lie next to the documents."""
+"""Files of queries, and the queries and judgements in a folder of documents."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from klsa_search.errors import CollectionError
 
 
 def read_query_lines(path: Path) -> list[Query]:
-    """Return the queries of a file, plain or gzip, in its order; blank lines are passed over.
+    """Return the queries of a file of lines, in order; blank lines are skipped.
 
-    The text goes from the first tab to the end of the line. CollectionError names file and line of
-    one without a tab, with an id that is blank or used before, or that is not UTF-8.
+    A line is an id, a tab and the text. CollectionError names file and line if there is no tab, if
+    the id is blank or repeated, or if the line is not UTF-8.
     """
     found: dict[str, Query] = {}
     for number, line in lines(path):
@@ -41,7 +41,7 @@ def read_query_lines(path: Path) -> list[Query]:
 
 
 def queries(folder: Path, links: bool = False) -> list[Query]:
-    """Return the queries of `queries.jsonl`, else of all `topics*` files; empty without any."""
+    """Return the queries of `queries.jsonl`, else of all `topics*` files; empty without these."""
     files = list_files(folder, links)
     for file in files:
         if uncompressed_name(file) == "queries.jsonl":
@@ -55,9 +55,9 @@ def queries(folder: Path, links: bool = False) -> list[Query]:
 
 
 def judgements(folder: Path, links: bool = False) -> list[Judgement]:
-    """Return the judgements of one split of `qrels/`, else of all `qrels*` files; or none.
+    """Return the judgements of one split of `qrels/`, else of all `qrels*` files.
 
-    The split is `test.tsv`, as results on BEIR are reported, or the first by name.
+    The split is `test.tsv`, on which BEIR results are reported, or the first by name.
     """
     inner = folder / "qrels"
     if inner.is_dir() and (links or not inner.is_symlink()):

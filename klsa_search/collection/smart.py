@@ -21,18 +21,18 @@ METADATA = {"A": "author", "B": "source", "C": "categories", "N": "note"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmartRules:
-    """What one collection does differently."""
+    """Deviations of one collection from the format."""
 
     words_last: bool = False
-    """`.W` runs to the next `.I`; marks inside it are slips of the typist."""
+    """`.W` extends to the next `.I`; marks inside it are typing errors."""
     title_repeated: bool = False
-    """`.W` begins with the title; it is to be counted once."""
+    """`.W` begins with the title, which is removed there."""
     queries_by_order: bool = False
-    """Judgements count queries 1, 2, 3 in file order, whatever their `.I` says."""
+    """Judgements number queries 1, 2, 3 in file order and ignore their `.I`."""
     best_grade: int | None = None
-    """Grades run down from 1, the best: gain = best_grade - grade (and 0 for a negative)."""
+    """Grade 1 is the best: gain = best_grade - grade, and 0 if negative."""
     all_relevant: bool = False
-    """Every line of the judgements is relevant, whatever its grade: grade and gain are 1."""
+    """Every line of the judgements is relevant: grade and gain are 1."""
 
 
 @dataclass(slots=True)
@@ -69,10 +69,9 @@ def documents(path: Path, intake: Intake, rules: SmartRules) -> Iterator[Documen
 
 
 def queries(path: Path, rules: SmartRules) -> list[Query]:
-    """Return the queries of one file; the text is `.T` and `.W`, CollectionError on a bad record.
+    """Return the queries of one file, with text .T and .W; CollectionError for a bad record.
 
-    Title and words are text in a query as in a document (CISI's later queries have both); author
-    and source (.A .B) and the note (.N) say where the need comes from, not what it is.
+    The later queries of CISI have both. Author, source and note (.A .B .N) are ignored.
     """
     found: dict[str, Query] = {}
     for order, record in enumerate(_records(path, rules), start=1):
@@ -86,11 +85,11 @@ def queries(path: Path, rules: SmartRules) -> list[Query]:
 
 
 def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
-    """Return the judgements of one file; CollectionError on a bad line.
+    """Return the judgements of one file; CollectionError for a bad line.
 
-    Three layouts are in use, recognised line by line: `query 0 document grade` (med), where no
-    document has the number 0; `query document grade` (cran); `query document` and columns that
-    say nothing (cisi, cacm), where every line is relevant.
+    Three layouts are recognised, line by line: `query 0 document grade` (med), where no document
+    has the number 0; `query document grade` (cran); `query document` and columns to ignore (cisi,
+    cacm), where every line is relevant.
     """
     found = []
     for number, line in lines(path, "latin-1"):
@@ -146,7 +145,7 @@ def _records(path: Path, rules: SmartRules) -> Iterator[_Record]:
 
 
 def _drop_title(record: _Record) -> None:
-    """Cut the title off `.W`, line for line; nearly alike is enough, cran has two misprints."""
+    """Remove the title from `.W`; an approximate match suffices, because cran has misprints."""
     title = [line for line in record.fields.get("T", []) if line]
     words = record.fields.get("W", [])
     repeated = words[: len(title)]
@@ -155,5 +154,5 @@ def _drop_title(record: _Record) -> None:
 
 
 def _plain(number: str) -> str:
-    """Return one spelling of a number: `0756` and `756` are the same document."""
+    """Return a number without leading zeros: `0756` and `756` are the same document."""
     return number.lstrip("0") or "0" if number.isdecimal() and number.isascii() else number

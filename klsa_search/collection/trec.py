@@ -1,4 +1,4 @@
-"""TREC: documents in SGML, and topics."""
+"""TREC files: documents in SGML, and topics."""
 
 from __future__ import annotations
 
@@ -104,9 +104,8 @@ def _document(source: str, origin: str, intake: Intake) -> Iterator[Document]:
 def _elements(source: str) -> list[tuple[str, str]]:
     """Return (lower-case name, plain text) of the outermost elements inside <DOC>, in order.
 
-    Linear in the source: an opening tag is paired with the next closing tag of its name, and one
-    that is never closed (old SGML's <P>) counts as a mere tag. Text outside any element stands
-    under the name of "".
+    An opening tag is paired with the next closing tag of its name; a tag that is never closed (<P>
+    in SGML) is ignored. Text outside any element has the name "". Cost: linear in the source.
     """
     tags = list(TAG.finditer(source))[1:-1]
     closings: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Names for the arrays that walk through the house; N documents, V terms, k dimensions."""
+"""Types of arrays, and two functions on them; N documents, V terms, k dimensions."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import numpy as np
 import numpy.typing as npt
 
 Scores = npt.NDArray[np.floating[Any]]
-"""(N,) one score a document, in document order."""
+"""(N,) scores of the documents, in document order."""
 
 Positions = npt.NDArray[np.integer[Any]]
-"""(n,) document positions, 0..N-1."""
+"""(n,) doc ids, 0..N-1."""
 
 Basis = npt.NDArray[np.floating[Any]]
-"""(N, k) orthonormal columns, strongest first."""
+"""(N, k) orthonormal columns, that of the largest eigenvalue first."""
 
 Eigenvalues = npt.NDArray[np.floating[Any]]
 """(k,) eigenvalues, largest first."""
 
 Matrix = npt.NDArray[np.floating[Any]]
-"""(m, n) any dense matrix of numbers."""
+"""(m, n) dense matrix."""
 
 
 def narrow_indptr(starts: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
-    """Where the rows of a sparse matrix begin, as int32 while that can count the entries.
+    """Return the row pointers of a sparse matrix as int32 if the number of entries fits.
 
-    SciPy gives both arrays of indices one type: with starts of 8 bytes it copies the columns, by
-    far the longer array, to 8 bytes each.
+    SciPy gives both index arrays one type: with int64 pointers it would copy the column indices, a
+    much longer array, to int64 as well.
     """
     return starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
 
@@ -38,9 +38,9 @@ def values_at(
     values: npt.NDArray[Any],
     missing: int = 0,
 ) -> npt.NDArray[Any]:
-    """Return the values of some keys, `missing` for what is not among `keys`: as `wanted`.
+    """Return the value of each wanted key, or `missing`, in the shape of `wanted`.
 
-    keys  (n,) ascending, and their values
+    keys, values  (n,) keys, ascending, and their values
     """
     if not len(keys):
         return np.full(wanted.shape, missing, values.dtype)

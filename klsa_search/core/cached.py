@@ -1,4 +1,4 @@
-"""Values made at their first use."""
+"""A cached property that is safe with forks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class lazy_property(Generic[T]):  # noqa: N801 - a decorator
-    """`functools.cached_property` without the lock that Python 3.11 holds while it makes a value.
+    """`functools.cached_property` without the lock of Python 3.11.
 
-    That lock is one for all objects, and a process forked meanwhile could never take it again.
-    Threads that ask at once may each make the value; all get the one that was made first.
+    That lock is shared by all objects; a process forked while it is locked could never acquire it.
+    Concurrent threads may each compute the value; all get the one stored first.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
@@ -22,7 +22,7 @@ class lazy_property(Generic[T]):  # noqa: N801 - a decorator
         self.__doc__ = make.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Take the name under which the value is kept, where it hides this."""
+        """Set the name of the instance attribute, which then hides this descriptor."""
         self._name = name
 
     @overload
@@ -30,7 +30,7 @@ class lazy_property(Generic[T]):  # noqa: N801 - a decorator
     @overload
     def __get__(self, instance: object, owner: type) -> T: ...
     def __get__(self, instance: object | None, owner: type) -> lazy_property[T] | T:
-        """Make the value and keep it."""
+        """Compute and store the value."""
         if instance is None:
             return self
         with deadline_check(None):  # the first caller may have stopped; others will wait

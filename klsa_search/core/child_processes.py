@@ -1,8 +1,7 @@
-"""Child processes of Python, which import from where this process imports and from nowhere else.
+"""Python child processes with the import path of this process.
 
-`python -m` and `python -c` put the current folder first on the import path, so that a file such as
-`resource.py` there would be run. The option -P prevents that. All child processes are started with
-the commands of this module.
+`python -m` and `python -c` put the current folder first on the import path, so a file there such as
+`resource.py` would be imported. The option -P prevents that; all child processes are started here.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _WORKER: Final = (
 
 
 def has_interpreter() -> bool:
-    """Return whether child processes can be started: an embedded Python has no executable."""
+    """Return whether child processes can be started; an embedded Python has no executable."""
     return bool(sys.executable)
 
 
@@ -34,10 +33,9 @@ def command_of(module: str, *arguments: str) -> list[str]:
 def start_worker(module: str) -> subprocess.Popen[bytes]:
     """Start a process that calls `serve()` of a module, with pipes as standard input and output.
 
-    It gets the import path of this process, so that modules next to a script of the user are found.
-    It runs nothing of that script, which `multiprocessing` would (spawn, forkserver), and copies no
-    locks that other threads hold (fork). BrokenPipeError if it ends at once; OSError if it cannot
-    be started.
+    It gets the import path of this process, so modules next to a user's script are found. Unlike
+    `multiprocessing`, it does not import that script (spawn, forkserver) or copy locked locks
+    (fork). BrokenPipeError if it ends at once; OSError if it cannot be started.
     """
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", _WORKER, module],
@@ -60,7 +58,7 @@ def send(process: subprocess.Popen[bytes], value: object) -> None:
 
 
 def read_requests(requests: IO[bytes]) -> Iterator[Any]:
-    """Yield what the parent of a worker sends, until it closes the pipe or ends."""
+    """Yield the values that the parent of a worker sends, until it closes the pipe or ends."""
     while True:
         try:
             yield pickle.load(requests)  # noqa: S301 - of the parent process
@@ -76,9 +74,10 @@ def end(process: subprocess.Popen[bytes]) -> int:
 
 
 def pipes_of_worker() -> tuple[IO[bytes], IO[bytes]]:
-    """Return requests and answers, called once by `serve()`; output of other code goes to stderr.
+    """Return the pipes of requests and answers; to be called once, by `serve()`.
 
-    SIGINT is ignored: Ctrl-C reaches every process of a terminal, and the parent decides.
+    Output of other code goes to stderr. SIGINT is ignored: Ctrl-C reaches every process of a
+    terminal, and the parent handles it.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")

@@ -1,12 +1,13 @@
-"""Functions that numba compiles at their first call, and the compiled code that is kept on disk.
+"""Functions that numba compiles at their first call, and their cache on disk.
 
-numba is imported when the first of them is called: that takes a third of a second, more than many a
-command. Code is kept by numba's own cache, in one folder for each version of a function, named by a
-digest of its bytecode, of the functions and constants it uses, and of the versions of Python,
-klsa-search and numba. The folders are in `NUMBA_CACHE_DIR` or the user's cache folder.
+numba is imported at the first call of such a function, because importing it takes 0.3 s, longer
+than many commands. numba's own cache stores the code, in one folder for each version of a function,
+named by a digest of its bytecode, of the functions and constants it uses, and of the versions of
+Python, klsa-search and numba. The folders are in `NUMBA_CACHE_DIR` or the user's cache folder.
 
-Commands that serve have the engine compiled in a child process (`compile_in_child`) and use NumPy
-until that is done (`lacks`); commands that answer one question use NumPy only (`do_without`).
+Services compile the engine in a child process (`compile_in_child`) and use NumPy for functions that
+are not compiled yet (`not_compiled`); commands that run one query use NumPy only
+(`disable_compiling`).
 """
 
 from __future__ import annotations
@@ -47,22 +48,22 @@ _VARIABLES: Final = (
     *("NUMBA_DEBUGINFO", "NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE", "NUMBA_DISABLE_JIT"),
 )
 """Environment variables of numba that change the code."""
-_AGAIN: Final = 0.2
-"""Seconds between two looks for code that is not there yet."""
+_POLL_INTERVAL: Final = 0.2
+"""Seconds between two checks for code that is not compiled yet."""
 
-_lock: Final = threading.RLock()  # one thread at a time loads numba or compiles
+_lock: Final = threading.RLock()  # one thread at a time imports numba or compiles
 
 
-def _hold() -> Callable[[], None]:
+def _acquire_lock() -> Callable[[], None]:
     _lock.acquire()
     return _lock.release
 
 
-hold_at_forks(_hold)
+hold_at_forks(_acquire_lock)
 
 
 class Compiled:
-    """A function that is compiled at its first call; used by other compiled functions as it is."""
+    """A function that is compiled at its first call; other compiled functions can call it."""
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         update_wrapper(self, function)
@@ -77,7 +78,7 @@ class Compiled:
 
     @lazy_property
     def dispatcher(self) -> Any:
-        """What `numba.njit` makes of the function, with those of the functions it uses."""
+        """Return the numba dispatcher, whose globals are the dispatchers of the functions used."""
         with _lock:
             from numba import config, njit
 
@@ -92,29 +93,29 @@ class Compiled:
             folder, settings = self._cache_folder(), cast("Any", config)
             named = settings.CACHE_DIR
             settings.CACHE_DIR = str(folder or "")
-            try:  # numba chooses the folder here, and remembers it
+            try:  # numba reads the setting here, once
                 return cast("Any", njit)(made, nogil=True, cache=folder is not None, **self.options)
             finally:
                 settings.CACHE_DIR = named
 
     @lazy_property
     def name(self) -> str:
-        """Name of the folder for this version; "" for a function without a source file."""
+        """Return the name of the folder for this version; "" without a source file."""
         file = inspect.getfile(self.py_func)
         if not os.path.isfile(file):
             return ""
         place = hashlib.sha256(file.encode()).hexdigest()[:8]
-        told = [_text_of(self.py_func.__code__), repr(self.options), *_versions()]
-        told += [f"{name} {_described(value)}" for name, value in sorted(self._used().items())]
-        digest = hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
+        parts = [_text_of(self.py_func.__code__), repr(self.options), *_versions()]
+        parts += [f"{name} {_description(value)}" for name, value in sorted(self._used().items())]
+        digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
         return f"{self.py_func.__module__}.{self.py_func.__name__}-{place}-{digest}"
 
     def is_cached(self) -> bool:
-        """Return whether compiled code is kept on disk. Cost: 50 µs."""
+        """Return whether compiled code is on disk. Cost: 50 µs."""
         return bool(self.name) and any((code_folder() / self.name).glob("*/*.nbc"))
 
     def _used(self) -> dict[str, Any]:
-        """Globals that the function uses or takes, by name, and some that it does not.
+        """Return globals that the function or its annotations use, by name, and some others.
 
         Names of attributes may be among them. numba's cache refers to the types of arguments by
         module and name, so it cannot be read once one of them has moved.
@@ -142,23 +143,23 @@ class Compiled:
         return linked
 
     def _prepare(self, arguments: tuple[Any, ...]) -> None:
-        """Compile for the types of these arguments, or load what is kept."""
+        """Compile for the types of these arguments, or load the code from disk."""
         with _lock:
             if self._is_ready:
                 return
             dispatcher, types = self.dispatcher, self._types(arguments)
             is_cached = self.is_cached()
             if not is_cached:
-                keeping = bool(self.name) and is_writable(code_folder())
-                for begun in _watchers:
-                    begun(str(code_folder()) if keeping else None)
-            # numba leaves cycles behind that hold the frames of the caller, with all their arrays;
-            # so in a thread, which begins without a caller.
+                is_stored = bool(self.name) and is_writable(code_folder())
+                for callback in _callbacks:
+                    callback(str(code_folder()) if is_stored else None)
+            # numba leaves reference cycles to the frames of the caller, with all their arrays; a
+            # thread has no caller.
             with self._locked(), ThreadPoolExecutor(1) as thread:
                 thread.submit(dispatcher.compile, types).result()
             if not is_cached and self.name:
-                former = f"{self.name.rpartition('-')[0]}-*"
-                for folder in code_folder().glob(former):
+                all_versions = f"{self.name.rpartition('-')[0]}-*"
+                for folder in code_folder().glob(all_versions):
                     if folder.name != self.name:
                         shutil.rmtree(folder, ignore_errors=True)
             self._is_ready = True
@@ -173,7 +174,7 @@ class Compiled:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Compile a function in one process at a time: the others then load what it has kept."""
+        """Let one process at a time compile the function; the others then load its code."""
         folder = code_folder() / self.name
         if not (self.name and is_writable(code_folder()) and folder.is_dir()):
             yield
@@ -183,26 +184,25 @@ class Compiled:
 
 
 def compiled(function: F) -> F:
-    """Decorate a function to be compiled at its first call, to code that runs without the GIL.
+    """Decorate a function to be compiled at its first call, to code that releases the GIL.
 
-    Arguments are positional. Call it with arguments of the same types everywhere: it is compiled
-    again for others.
+    Arguments are positional. Call it with the same types everywhere: other types compile it again.
     """
     return cast(F, Compiled(function))
 
 
 def internal(function: F) -> F:
-    """Decorate a function that only compiled functions call: as `compiled`, but not for Python.
+    """Decorate a function that only compiled functions call: as `compiled`, without a wrapper.
 
-    Compiling what hands many arrays over from Python takes as long as compiling the function.
+    Compiling the Python wrapper of a function with many arrays takes as long as the function.
     """
     return cast(F, Compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True))
 
 
 def unchecked(function: F) -> F:
-    """Decorate a function that divides: as `internal`, but a division by 0 is no error.
+    """Decorate a function that divides: as `internal`, but dividing by 0 does not raise.
 
-    So that loops with divisions are compiled to vector instructions.
+    This lets loops with divisions compile to vector instructions.
     """
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
     return cast(F, Compiled(function, **options))
@@ -221,23 +221,23 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _text_of(code: CodeType) -> str:
-    """Write bytecode and constants down: as they are in use, whatever the file contains by now."""
+    """Return bytecode and constants as text: those in use, even if the file has changed since."""
     constants = [
-        _text_of(each) if isinstance(each, CodeType) else _described(each)
+        _text_of(each) if isinstance(each, CodeType) else _description(each)
         for each in code.co_consts
     ]
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_flags
     return repr((code.co_code, constants, names))
 
 
-def _described(value: Any) -> str:
-    """Describe a constant or global: what may change the code of a function that uses it."""
+def _description(value: Any) -> str:
+    """Return what of a constant or global may change the code of a function that uses it."""
     if isinstance(value, frozenset):
         return repr(sorted(map(repr, value)))
     if isinstance(value, Compiled):
         return value.name or repr(value.py_func.__code__.co_code)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return f"{_described(type(value))} {value!r}"
+        return f"{_description(type(value))} {value!r}"
     fields = getattr(value, "__annotations__", "") if hasattr(value, "_fields") else ""
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     return f"{getattr(value, '__module__', None)}.{name}{fields}" if name else repr(value)
@@ -251,13 +251,13 @@ def _versions() -> tuple[str, ...]:
 
 
 def code_folder() -> Path:
-    """Return the folder that compiled code is kept in, which may be missing or read-only."""
+    """Return the folder of compiled code, which may be missing or read-only."""
     named = os.environ.get("NUMBA_CACHE_DIR")
     return Path(named) if named else user_cache_path("klsa-search") / "compiled"
 
 
 def is_writable(folder: Path) -> bool:
-    """Return whether a folder can be written to, after an attempt to make it."""
+    """Return whether a folder is writable; creates it if possible."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
@@ -280,56 +280,57 @@ def _file_lock(path: Path) -> Iterator[None]:
         yield
 
 
-_watchers: Final[list[Callable[[str | None], None]]] = []
+_callbacks: Final[list[Callable[[str | None], None]]] = []
 
 
 @contextmanager
-def on_compile(begun: Callable[[str | None], None]) -> Iterator[None]:
-    """Call `begun` before each function is compiled, with the folder that will keep it, if any."""
-    _watchers.append(begun)
+def on_compile(callback: Callable[[str | None], None]) -> Iterator[None]:
+    """Call `callback` before each compilation, with the cache folder or None."""
+    _callbacks.append(callback)
     try:
         yield
     finally:
-        _watchers.remove(begun)
+        _callbacks.remove(callback)
 
 
 @dataclass
 class _Child:
-    """The process that compiles, and the functions that were missed and are not there yet."""
+    """The process that compiles, and the functions requested and not compiled yet."""
 
     module: str
     arguments: Sequence[str]
     process: subprocess.Popen[bytes] | None = None
     failure: str | None = None
-    there: set[Compiled] = field(default_factory=set)
-    missing: dict[Compiled, float] = field(default_factory=dict)  # when it was looked for
+    ready: set[Compiled] = field(default_factory=set)
+    missing: dict[Compiled, float] = field(default_factory=dict)  # time of the last check
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def lacks(self, function: Compiled) -> bool:
-        if function in self.there:
+    def is_missing(self, function: Compiled) -> bool:
+        if function in self.ready:
             return False
         with self.lock:
-            lacking = self._lacks(function)
-            if lacking and self.process is None and self.failure is None:
+            is_missing = self._is_missing(function)
+            if is_missing and self.process is None and self.failure is None:
                 self.process = subprocess.Popen(
                     command_of(self.module, *self.arguments),
                     stdin=subprocess.PIPE,  # closed when this process ends, however it ends
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                 )
-            return lacking
+            return is_missing
 
     def still_missing(self) -> list[str]:
         with self.lock:
-            return sorted(each.py_func.__name__ for each in list(self.missing) if self._lacks(each))
+            functions = list(self.missing)
+            return sorted(each.py_func.__name__ for each in functions if self._is_missing(each))
 
-    def _lacks(self, function: Compiled) -> bool:
-        """Look for the code, unless that was done a moment ago; the lock is held."""
+    def _is_missing(self, function: Compiled) -> bool:
+        """Check the disk at most once in `_POLL_INTERVAL`; the caller has the lock."""
         now = time.monotonic()
-        if now < self.missing.get(function, -_AGAIN) + _AGAIN:
+        if now < self.missing.get(function, -_POLL_INTERVAL) + _POLL_INTERVAL:
             return True
         if function.is_cached():
-            self.there.add(function)
+            self.ready.add(function)
             self.missing.pop(function, None)
             return False
         self.missing[function] = now
@@ -342,11 +343,11 @@ class _Child:
 
 
 class _NoCompiler:
-    """Takes the place of the child process where nothing is compiled."""
+    """Stands for the child process if nothing is compiled."""
 
-    failure: Final = "NumPy answers one question sooner"
+    failure: Final = "NumPy is faster for a single query"
 
-    def lacks(self, function: Compiled) -> bool:
+    def is_missing(self, function: Compiled) -> bool:
         return True
 
     def still_missing(self) -> list[str]:
@@ -357,56 +358,56 @@ _compiler: list[_Child | _NoCompiler] = []
 
 
 def disable_compiling() -> None:
-    """From now on use NumPy where there is such a way, even where compiled code is kept.
+    """Use NumPy from now on wherever possible, even if compiled code is on disk.
 
-    For a process that answers one question: loading numba takes longer than NumPy takes.
+    For a process that runs one query: loading numba takes longer than the query in NumPy.
     """
     if not _compiler:
         _compiler.append(_NoCompiler())
 
 
 def compile_in_child(module: str, *arguments: str) -> None:
-    """From now on use NumPy for what is not compiled yet, and compile it in a child process.
+    """Compile in a child process from now on, and use NumPy until a function is compiled.
 
-    module     which `python -m` runs to compile, started when something is missing for the first
-               time; see `run_as_child`
-    Does nothing where compiled code cannot be kept: the child could not hand any on.
+    module     module that compiles, run with `python -m` when the first function is missing; see
+               `run_as_child`
+    Does nothing if compiled code cannot be stored, because a child shares it only on disk.
     """
     if not _compiler and has_interpreter() and is_writable(code_folder()):
         _compiler.append(_Child(module, arguments))
 
 
 def not_compiled(function: Any) -> bool:
-    """Return whether a compiled function has no code yet, and something else compiles it.
+    """Return whether a function has no compiled code yet, so that its caller must use NumPy.
 
-    Its caller then uses NumPy. Cost: .2 µs once the code is there.
+    Cost: 0.2 µs once the code exists.
     """
-    return bool(_compiler) and _compiler[0].lacks(function)
+    return bool(_compiler) and _compiler[0].is_missing(function)
 
 
 def wait_until_compiled(function: Any) -> None:
-    """Wait until a compiled function has code, where a child process compiles it.
+    """Wait until the child process has compiled a function that has no NumPy equivalent.
 
-    For what NumPy cannot do. If the child process failed, it is compiled at its first call.
+    If the child process failed, return at once: the function is compiled at its first call.
     """
     while not_compiled(function) and _compiler[0].failure is None:
-        time.sleep(_AGAIN)
+        time.sleep(_POLL_INTERVAL)
 
 
 def missing_functions() -> tuple[list[str], str | None]:
-    """Return names of the functions that are not compiled yet, and why they will not be."""
+    """Return the names of functions not compiled yet, and the reason if compiling failed."""
     if not _compiler:
         return [], None
     return _compiler[0].still_missing(), _compiler[0].failure
 
 
 @contextmanager
-def run_as_child(last: Callable[[], object] | None = None) -> Iterator[None]:
-    """Make this the process that compiles: one on a machine at a time; it ends with its parent.
+def run_as_child(cleanup: Callable[[], object] | None = None) -> Iterator[None]:
+    """Make this process the compiler, one at a time on a machine, which exits with its parent.
 
-    last  what is done when it ends so; see `end_with_starter`
+    cleanup  called before that exit; see `exit_with_parent`
     """
-    exit_with_parent(last)
+    exit_with_parent(cleanup)
     with suppress(OSError):
         os.nice(5)
     if not is_writable(code_folder()):

@@ -1,7 +1,7 @@
-"""Every setting of an index: frozen, checked once, fingerprinted into the manifest.
+"""Settings of an index: immutable, validated once, fingerprinted in the manifest.
 
-One flat set of names, the same in Python (`build(..., k1=2.0)`), in TOML (`k1 = 2.0`) and on the
-command line (`--k1 2.0`). Each room takes the group it needs; `Settings` is all of them.
+Names are flat, and the same in Python (`build(..., k1=2.0)`), in TOML (`k1 = 2.0`) and on the
+command line (`--k1 2.0`). Each package uses the group it needs; `Settings` has all groups.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", 
 FieldType = Literal["keyword", "number", "date"]
 
 MAX_BURSTINESS = 4
-"""Limit of `burstiness`: with more, the largest query would not fit into 32 bits."""
+"""Limit of `burstiness`; above it scores of the longest query would not fit into 32 bits."""
 
 MAX_FIELDS = 100
-"""Metadata fields that may be columns."""
+"""Limit of the number of metadata fields that are columns."""
 
 
 def _conflict(field: str, reason: str, value: object) -> PydanticCustomError:
-    """Say which of two settings that do not fit together has to change."""
+    """Return an error that names the setting to change."""
     context = {"field": field, "reason": reason, "value": repr(value)}
     return PydanticCustomError("misfit", "{field} = {value}: {reason}", context)
 
@@ -57,13 +57,13 @@ def optional_fields(group: type[BaseModel]) -> dict[str, Any]:
 
 
 class SettingsGroup(BaseModel):
-    """Base of all groups: immutable, nothing unknown, no silent conversion, finite numbers."""
+    """Base class of the groups: immutable, no unknown names, no conversion, finite numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     @classmethod
     def checked(cls, options: Mapping[str, Any]) -> Self:
-        """Build from a mapping; the first offence becomes a `SettingsError` naming the setting."""
+        """Return the group made of a mapping; SettingsError names the first invalid setting."""
         try:
             return cls(**options)
         except ValidationError as error:
@@ -81,12 +81,12 @@ class SettingsGroup(BaseModel):
 
     @classmethod
     def of(cls, settings: Any) -> Self:
-        """Take this group out of settings that hold it."""
+        """Return this group of settings that contain it."""
         return cls(**{name: getattr(settings, name) for name in cls.model_fields})
 
 
 class AnalysisSettings(SettingsGroup):
-    """Text to terms."""
+    """Settings of the analyser: text to terms."""
 
     language: str = Field(
         "english",
@@ -122,7 +122,7 @@ class AnalysisSettings(SettingsGroup):
 
 
 class KernelSettings(SettingsGroup):
-    """The query kernel and the document kernel [KLSA eq. 3-4], and how K is made from them."""
+    """Settings of the query kernel and the document kernel K [KLSA eq. 3-4]."""
 
     k1: float = Field(1.2, ge=0, le=100, description="set the saturation of term counts in BM25")
     b: float = Field(0.75, ge=0, le=1, description="set the weight of the document length in BM25")
@@ -167,7 +167,7 @@ class KernelSettings(SettingsGroup):
 
 
 class SpectrumSettings(SettingsGroup):
-    """The eigenvectors to keep."""
+    """Settings of the eigenvectors."""
 
     dimensions: int = Field(300, ge=1, description="keep this many eigenvectors (k of the paper)")
     latent_dimensions: int = Field(
@@ -177,7 +177,7 @@ class SpectrumSettings(SettingsGroup):
 
 
 class ExpansionSettings(SettingsGroup):
-    """How the document expansion D is kept."""
+    """Storage of the expansion matrix D."""
 
     expansion: ExpansionName = Field(
         "auto",
@@ -188,7 +188,7 @@ class ExpansionSettings(SettingsGroup):
 
 
 class FieldSettings(SettingsGroup):
-    """Metadata fields that are columns whatever their values; others are found by themselves."""
+    """Metadata fields declared as columns; others are detected by their values."""
 
     fields: Annotated[
         tuple[str, ...],
@@ -219,20 +219,20 @@ class FieldSettings(SettingsGroup):
         return tuple(sorted(given))
 
     def declared(self) -> dict[str, FieldType | None]:
-        """Name of each field that is declared, and its type, None for that of its first value."""
+        """Return declared fields by name with their types; None means that of the first value."""
         parts = map(_parts, self.fields)
         types: dict[str, FieldType] = {kind: kind for kind in get_args(FieldType)}
         return {name: types.get(kind) if colon else None for name, colon, kind in parts}
 
 
 def _parts(declaration: str) -> tuple[str, str, str]:
-    """Name, colon and type of a declaration; the last two are blank where there is no type."""
+    """Return name, colon and type of a declaration; the last two are blank without a type."""
     name, colon, kind = declaration.rpartition(":")
     return (name, colon, kind) if colon else (declaration, "", "")
 
 
 class LanguageSettings(SettingsGroup):
-    """How the text of a query is read unless it says otherwise."""
+    """Defaults for parsing queries."""
 
     operators: bool | None = Field(
         None,
@@ -251,7 +251,7 @@ class LanguageSettings(SettingsGroup):
 
 
 class SearchSettings(SettingsGroup):
-    """What a query uses unless it says otherwise."""
+    """Defaults for ranking."""
 
     ranker: RankerName = Field(
         "klsa", description="rank by klsa, bm25, rm3, rocchio, lsi or lsi-cosine"
@@ -319,11 +319,11 @@ class SearchSettings(SettingsGroup):
 
     @property
     def boosts(self) -> bool:
-        """Whether words count otherwise than they were indexed."""
+        """Return whether a boost differs from 1."""
         return self.title_boost != 1 or self.text_boost != 1
 
     @model_validator(mode="after")
-    def _fit_together(self) -> Self:
+    def _check_combinations(self) -> Self:
         if self.spectral == "von-neumann" and self.gamma >= 1:
             raise _conflict("gamma", "the von Neumann kernel needs gamma below 1", self.gamma)
         if self.spectral == "exponential" and self.gamma > 20:
@@ -357,12 +357,12 @@ class Settings(
     _checked_operators = field_validator("operators")(_not_in_every_query)
 
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that change when any setting does."""
+        """Return 16 hexadecimal digits that change with any setting."""
         return fingerprint_of_settings(self.model_dump())
 
     @classmethod
     def of_preset(cls, preset: str = "default", /, **changes: Any) -> Settings:
-        """Settings of a preset with changes on top; SettingsError for an unknown name or value."""
+        """Return a preset with changes; SettingsError for an unknown name or value."""
         if not isinstance(preset, str) or preset not in PRESETS:
             known = ", ".join(sorted(PRESETS))
             raise SettingsError(
@@ -372,7 +372,7 @@ class Settings(
 
 
 def fingerprint_of_settings(settings: Mapping[str, Any]) -> str:
-    """Return sixteen hexadecimal digits that change when any setting does."""
+    """Return 16 hexadecimal digits that change with any setting."""
     canonical = json.dumps(settings, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""How every figure looks and is written: the same content gives the same bytes."""
+"""Style and output of all figures; the same content gives the same bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from klsa_search.core.extras import require
 from klsa_search.errors import SettingsError
 
 FORMATS = ("png", "svg", "pdf")
-"""The file name endings that a figure can have."""
+"""File formats of figures, which are also their suffixes."""
 
 GREY = "#4b5563"
 PALE = "#e5e7eb"
@@ -27,12 +27,13 @@ TONES = (
     "#5a5a5a",
     "#7a5bb0",
 )
-"""Colours for colour-blind people, too: those of Okabe and Ito, their pale ones darkened for
-white paper. What has to be read in grey is named or marked besides.
+"""Colours of Okabe and Ito, safe for colour blindness; the pale ones are darkened for white paper.
+
+Figures do not rely on colour alone: series are also labelled or marked.
 """
 
-_FONT = "DejaVu Sans"  # comes with matplotlib: every machine has it
-_BOXES = "Last Resort"  # a font that has a box for every character
+_FONT = "DejaVu Sans"  # comes with matplotlib
+_BOXES = "Last Resort"  # a font with a box for every character
 
 _STYLE: Any = {
     "axes.linewidth": 0.8,
@@ -51,17 +52,17 @@ _METADATA = {
 
 
 def text_outline() -> list[Any]:
-    """Effects of a text that is read above points: a white edge."""
+    """Return the path effects of text drawn over points: a white outline."""
     from matplotlib.patheffects import withStroke
 
     return [withStroke(linewidth=2.5, foreground="white")]
 
 
 def fonts_of(words: Iterable[str]) -> list[str]:
-    """Names of the fonts that words need, ours first: none of them has all scripts.
+    """Return the names of fonts that together have the characters of `words`, the default first.
 
-    Of those that matplotlib knows, in each step the one that has most of what is missing. Warns,
-    once, of what none has. Cost: some ms, and some 3 ms a font where ours lacks a character.
+    Fonts are chosen greedily among those of matplotlib. Warns once of characters that no font has.
+    Cost: some ms, and about 3 ms per font if the default lacks a character.
     """
     from matplotlib.font_manager import fontManager, get_font
 
@@ -93,11 +94,12 @@ def fonts_of(words: Iterable[str]) -> list[str]:
 def save_figure(
     path: Path, width: float, height: float, words: Iterable[str] = ()
 ) -> Iterator[Any]:
-    """Give an empty figure of this size in inches; when the block ends, it is written to `path`.
+    """Yield an empty figure and write it to `path` when the block ends.
 
-    words  that will stand in it, of any script: fonts are chosen by them, see `fonts_of`
-    The ending of `path` chooses the format. SettingsError for another ending, MissingExtra
-    without matplotlib, OSError.
+    path           its suffix chooses the format
+    width, height  in inches
+    words          text of the figure, in any script, which chooses the fonts; see `fonts_of`
+    SettingsError for another suffix, MissingExtra without matplotlib, OSError.
     """
     ending = path.suffix[1:].lower()
     if ending not in FORMATS:

@@ -1,4 +1,4 @@
-"""The optional extras of the package: what needs them, and whether they are installed."""
+"""Optional extras of the package: their dependencies, and whether those are installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ExtraName = Literal[
 
 
 class _Extra(NamedTuple):
-    """What needs it, and its packages: name to import → name to install."""
+    """An extra: the feature that needs it, and its packages, import name → distribution name."""
 
     needed_by: str
     packages: Mapping[str, str]
@@ -41,7 +41,7 @@ _EXTRAS: Final[Mapping[ExtraName, _Extra]] = {
     "files": _Extra(
         "files of these kinds",
         {
-            # Python 3.14 has it.
+            # In the standard library since Python 3.14.
             **({"backports.zstd": "backports.zstd"} if sys.version_info < (3, 14) else {}),
             "lxml": "lxml",
             "py3langid": "py3langid",
@@ -51,16 +51,16 @@ _EXTRAS: Final[Mapping[ExtraName, _Extra]] = {
     "haystack": _Extra("document stores of Haystack", {"haystack": "haystack-ai"}),
     "irds": _Extra("data sets by name", {"ir_datasets": "ir-datasets"}),
     "langchain": _Extra("retrievers of LangChain", {"langchain_core": "langchain-core"}),
-    # Version 2 brought mcp_types; version 1 knows nothing of what is used here.
+    # mcp_types exists since version 2; version 1 lacks the API used here.
     "mcp": _Extra("assistants over MCP", {"mcp": "mcp", "mcp_types": "version 2 of mcp"}),
     "pyterrier": _Extra("pipelines of PyTerrier", {"pyterrier": "pyterrier"}),
 }
 
 
 def require(name: ExtraName) -> None:
-    """Raise MissingExtra where a package of the extra is not installed: before the work.
+    """Raise MissingExtra if a package of the extra is not installed.
 
-    Looks for the packages without importing them; cost: a glance at each folder of `sys.path`.
+    The packages are not imported. Cost: one lookup in each folder of `sys.path`.
     """
     needed_by, packages = _EXTRAS[name]
     for module, package in packages.items():
@@ -72,11 +72,11 @@ def require(name: ExtraName) -> None:
 
 
 def is_installed(name: ExtraName) -> bool:
-    """Whether all packages of an extra are installed; cost as of `require`."""
+    """Return whether all packages of an extra are installed; cost as `require`."""
     return all(map(_found, _EXTRAS[name].packages))
 
 
 def _found(module: str) -> bool:
-    # Of a package in a name that others share, that name may be missing, too.
+    # The parent of a namespace package may be missing, too.
     package, _, rest = module.partition(".")
     return find_spec(package) is not None and (not rest or find_spec(module) is not None)

@@ -1,13 +1,14 @@
-"""Locks that no thread holds at the moment the process forks.
+"""Locks that are free whenever the process forks.
 
-A child has the one thread that forked: a lock that another thread held is never freed there, and
-what it guards may be half changed. A fork waits for these locks, and both processes go on with them
-free. It takes them in the order in which threads take them, so that neither waits for the other:
+A child process has only the thread that forked: a lock that another thread had acquired is never
+released there, and the state it guards may be half changed. A fork therefore acquires these locks
+first, and both processes release them. To avoid deadlock it uses the order in which threads acquire
+them:
 
-1. locks within which functions may be compiled (`lock_free_in_children(compiles=True)`);
-2. the locks of the compilers (`held_at_forks`);
-3. locks that are held for moments, within which nothing is compiled;
-4. those of the standard library, within which none of these is taken.
+1. locks under which functions may be compiled (`lock_free_in_children(compiles=True)`);
+2. the locks of the compilers (`hold_at_forks`);
+3. short locks, under which nothing is compiled;
+4. locks of the standard library, under which none of these is acquired.
 """
 
 from __future__ import annotations
@@ -20,46 +21,44 @@ import weakref
 from collections.abc import Callable
 
 _compiling: weakref.WeakSet[threading.Lock] = weakref.WeakSet()
-_of_moments: weakref.WeakSet[threading.Lock] = weakref.WeakSet()
-_holds: list[Callable[[], Callable[[], None]]] = []
+_short: weakref.WeakSet[threading.Lock] = weakref.WeakSet()
+_acquirers: list[Callable[[], Callable[[], None]]] = []
 _releases: list[Callable[[], None]] = []
-"""What ends a fork, in its order."""
+"""Functions that release the locks after a fork, in order."""
 
 _forking = threading.Lock()  # one fork at a time
-_making = threading.Lock()  # no lock is made at the very moment of a fork
+_creating = threading.Lock()  # no lock is created during a fork
 
 
 def lock_free_in_children(*, compiles: bool = False) -> threading.Lock:
-    """Make a lock that a fork waits for. One may be held within another.
+    """Return a new lock that a fork acquires first. Such locks may be nested.
 
-    compiles  whether functions may be compiled while it is held; else it is held for moments
+    compiles  whether functions may be compiled under the lock; otherwise it is a short lock
     """
     lock = threading.Lock()
-    with _making:
-        (_compiling if compiles else _of_moments).add(lock)
+    with _creating:
+        (_compiling if compiles else _short).add(lock)
     return lock
 
 
-def hold_at_forks(hold: Callable[[], Callable[[], None]]) -> None:
-    """Have a fork call this, which waits for compilers, and then what it returned, in both
-    processes.
-    """
-    _holds.append(hold)
+def hold_at_forks(acquire: Callable[[], Callable[[], None]]) -> None:
+    """Register the lock of a compiler: `acquire` is called before a fork, what it returns after."""
+    _acquirers.append(acquire)
 
 
 def _before() -> None:
     _forking.acquire()
     while True:
-        with _making:
-            compiling, of_moments = list(_compiling), list(_of_moments)
+        with _creating:
+            compiling, short = list(_compiling), list(_short)
         _acquire(compiling)
-        releases = [hold() for hold in _holds]
-        _acquire(of_moments)
-        _making.acquire()
-        _releases.extend([_making.release, *(lock.release for lock in of_moments)])
+        releases = [acquire() for acquire in _acquirers]
+        _acquire(short)
+        _creating.acquire()
+        _releases.extend([_creating.release, *(lock.release for lock in short)])
         _releases.extend([*reversed(releases), *(lock.release for lock in compiling)])
-        # The lists keep all of their own there.
-        if len(_compiling) <= len(compiling) and len(_of_moments) <= len(of_moments):
+        # The lists keep their locks alive, so a longer set has new ones: start over.
+        if len(_compiling) <= len(compiling) and len(_short) <= len(short):
             return
         _release()
 
@@ -76,7 +75,7 @@ def _release() -> None:
 
 
 def _acquire(locks: list[threading.Lock]) -> None:
-    """Acquire all. None is held while another is waited for: who holds that one may want it."""
+    """Acquire all; never wait for one with another acquired, which could deadlock."""
     first = 0
     while locks:
         locks[first].acquire()

@@ -1,7 +1,7 @@
-"""What calls take by name, for type checkers: the settings of `config.py` as keywords.
+"""The settings of `config.py` as keyword arguments, for type checkers.
 
-A misspelt name or a value of another type is found before anything runs; limits of values are for
-`config.py` alone. A test holds these names and types against the settings.
+They find misspelt names and values of another type; `config.py` checks limits. A test compares
+names and types with the settings.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from klsa_search.core.config import (
 )
 
 Tokenizer = Callable[[str], Iterable[tuple[str, int, int]]]
-"""A text → its words in their order, each with its start and end in the text. The word need not be
-what stands there: it may be its base form.
+"""Maps a text to its words in order, each with its start and end in the text. The word may differ
+from the text between them, for example be a lemma.
 """
 
 
 class SearchParameters(TypedDict, total=False):
-    """Keyword arguments that say how a query is read and ranked, to be passed as `**parameters`.
+    """Keyword arguments for parsing and ranking a query, to be passed as `**parameters`.
 
-    None stands for the setting of the index.
+    None means the setting of the index.
 
     >>> bold: SearchParameters = {"alpha": 0.9, "spelling": "off"}
     >>> index.parameters(**bold).alpha

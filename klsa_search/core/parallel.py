@@ -1,7 +1,7 @@
-"""Processors and memory of this process, and work on several threads in order.
+"""Processors and memory limits of this process, and ordered work on several threads.
 
-A limit of any ancestor applies to all groups below it, so the smallest one counts. Both versions of
-cgroups are read, as a machine may use one for processors and the other for memory.
+Limits are read from cgroups. That of an ancestor applies to all groups below it, so the smallest
+one counts. Both versions are read: a machine may use one for processors, the other for memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 
 
 def processor_limit(process: Path = _PROCESS) -> float | None:
-    """Return how many processors' time this process may use; None without a limit.
+    """Return the CPU quota of this process in processors; None without a limit.
 
     process  its folder in /proc
     """
@@ -38,7 +38,7 @@ def processor_limit(process: Path = _PROCESS) -> float | None:
 
 
 def memory_limit(process: Path = _PROCESS) -> int | None:
-    """Return how many bytes of memory this process and its group may use; None without a limit.
+    """Return the memory limit of this process and its group in bytes; None without a limit.
 
     process  its folder in /proc
     """
@@ -52,10 +52,10 @@ def memory_limit(process: Path = _PROCESS) -> int | None:
 
 
 def _folders(controller: str, process: Path) -> Iterator[Path]:
-    """Yield the folders of the groups of a process that a controller limits, ancestors too."""
+    """Yield the folders of the cgroups of a process for a controller, ancestors included."""
     groups = [line.split(":", 2) for line in _read(process / "cgroup").splitlines()]
     for line in _read(process / "mountinfo").splitlines():
-        # The fields before the dash vary in number, see proc(5).
+        # The number of fields before the dash varies; see proc(5).
         mount, _, system = line.partition(" - ")
         kind, _, options = system.split(" ", 2)
         if kind not in ("cgroup", "cgroup2"):
@@ -63,10 +63,10 @@ def _folders(controller: str, process: Path) -> Iterator[Path]:
         root, point = map(_unescaped, mount.split(" ")[3:5])
         for _, controllers, group in groups:
             if kind == "cgroup2":
-                fits = not controllers
+                matches = not controllers
             else:
-                fits = controller in controllers.split(",") and controller in options.split(",")
-            if fits:
+                matches = controller in controllers.split(",") and controller in options.split(",")
+            if matches:
                 yield from _ancestors(Path(point), PurePosixPath(root), PurePosixPath(group))
 
 
@@ -77,7 +77,7 @@ def _ancestors(point: Path, root: PurePosixPath, group: PurePosixPath) -> Iterat
         while folder != point:
             yield folder
             folder = folder.parent
-    yield point  # alone if the group lies outside of what is mounted here
+    yield point  # only this one if the group is outside of the mounted hierarchy
 
 
 def _unescaped(path: str) -> str:
@@ -95,13 +95,13 @@ def _read(path: Path) -> str:
 T = TypeVar("T")
 R = TypeVar("R")
 
-_quota: Final = cache(processor_limit)  # reading it takes a tenth of the time of a write
+_quota: Final = cache(processor_limit)  # reading it would add 10% to a write
 
 
 def processors() -> int:
-    """Return how many processors this process may use, by its affinity and its CPU quota.
+    """Return the number of processors this process may use, by its affinity and CPU quota.
 
-    A quota is rounded up, and read once a process.
+    The quota is read once per process and rounded up.
     """
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
@@ -111,18 +111,18 @@ def processors() -> int:
     return count if limit is None else min(count, math.ceil(limit))
 
 
-def exit_with_parent(last: Callable[[], object] | None = None) -> None:
-    """End this process as soon as its standard input does: a pipe from the one that started it.
+def exit_with_parent(cleanup: Callable[[], object] | None = None) -> None:
+    """Exit when standard input, a pipe from the parent process, is closed.
 
-    That closes when its other end does, however that process ends.
-    last  what is done then, such as removing what the other can no longer remove
+    The system closes it however the parent ends.
+    cleanup  called before the exit, for example to remove files of the parent
     """
 
     def watch() -> None:
-        os.read(0, 1)  # not by sys.stdin, whose lock could not be taken at the end
+        os.read(0, 1)  # not sys.stdin, whose lock would block the interpreter's exit
         try:
-            if last is not None:
-                last()
+            if cleanup is not None:
+                cleanup()
         finally:  # whatever it raises
             os._exit(1)
 
@@ -132,15 +132,15 @@ def exit_with_parent(last: Callable[[], object] | None = None) -> None:
 def map_in_order(
     submit: Callable[[T], Future[R]], items: Iterable[T], *, ahead: int
 ) -> Iterator[R]:
-    """Yield the result of each item in the order of the items, `ahead` of them under way.
+    """Yield the results in the order of the items, with up to `ahead` further tasks pending.
 
-    Unlike `Executor.map` it takes an item only when there is room for it, so that memory stays
-    bounded however many there are. What a task raises is raised here, at its place.
+    Unlike `Executor.map` it consumes items lazily, so memory stays bounded. An exception of a task
+    is raised in the place of its result.
     """
-    under_way: deque[Future[R]] = deque()
+    pending: deque[Future[R]] = deque()
     for item in items:
-        under_way.append(submit(item))
-        if len(under_way) > ahead:
-            yield under_way.popleft().result()
-    while under_way:
-        yield under_way.popleft().result()
+        pending.append(submit(item))
+        if len(pending) > ahead:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with phase, amount done, and amount in all where it is known."""
+"""Called with the phase, the amount done, and the total amount or None."""
 
 
 def silent(phase: str, done: int, total: int | None) -> None:
@@ -25,7 +25,7 @@ def silent(phase: str, done: int, total: int | None) -> None:
 
 
 def steps(progress: Progress | None, phase: str, total: int | None = None) -> Callable[[], None]:
-    """Return a function to call after each step of a phase, which reports the steps done."""
+    """Return a function that reports one more step of a phase at each call."""
     done = count(1)
 
     def step() -> None:
@@ -36,7 +36,7 @@ def steps(progress: Progress | None, phase: str, total: int | None = None) -> Ca
     return step
 
 
-# Phases of a build, in their order; each is a noun that can be counted.
+# Phases of a build, in order; each is a plural noun.
 DOCUMENTS: Final = "documents"
 COUNTS: Final = "counts"
 POSTINGS: Final = "postings"
@@ -49,17 +49,14 @@ PHASES: Final = (DOCUMENTS, COUNTS, POSTINGS, EIGENVECTORS, NEIGHBOURS, EXPANSIO
 
 
 _REDRAWN: Final = 0.2
-"""Seconds between two pictures of a bar in a notebook."""
+"""Seconds between two updates of a bar in a notebook."""
 _WIDTH: Final = 100
-"""Characters of a line there."""
+"""Characters per line in a notebook."""
 
 
 @contextmanager
 def open_progress(progress: Progress | bool | None) -> Iterator[Progress]:
-    """Give what is called as work goes on: what was given; for True a bar, where somebody looks.
-
-    A notebook and a terminal have one, and anything else has none.
-    """
+    """Yield the progress callback: the one given, or for True a bar in a notebook or terminal."""
     if callable(progress):
         yield progress
     elif progress and _in_notebook():
@@ -73,14 +70,14 @@ def open_progress(progress: Progress | bool | None) -> Iterator[Progress]:
 
 
 class Bar:
-    """A progress bar, fed by calls `bar(phase, done, total)`; a phase is a noun."""
+    """A progress bar, updated by calls `bar(phase, done, total)`."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._tasks: dict[str, TaskID] = {}
 
     def __call__(self, phase: str, done: int, total: int | None) -> None:
-        """Show how far a phase has come; the phases before it have ended."""
+        """Show the progress of a phase; earlier phases have ended."""
         if phase not in self._tasks:
             for task in self._tasks.values():
                 self._lines.stop_task(task)
@@ -90,7 +87,7 @@ class Bar:
 
 @contextmanager
 def progress_bar(stream: TextIO | None = None) -> Iterator[Bar | None]:
-    """Give a `Bar` while stderr is a terminal, and None, so that nothing moves, where it is not."""
+    """Yield a `Bar` if the stream, stderr by default, is a terminal, otherwise None."""
     stream = stream or sys.stderr
     if not stream.isatty():
         yield None
@@ -100,7 +97,7 @@ def progress_bar(stream: TextIO | None = None) -> Iterator[Bar | None]:
 
 
 class _Cell:
-    """A bar in the output of a notebook's cell, where it stays; needs no widgets."""
+    """A bar in the output of a notebook cell; needs no widgets."""
 
     def __init__(self) -> None:
         from IPython.display import display
@@ -108,7 +105,7 @@ class _Cell:
         self._lines = _lines(io.StringIO())
         self._bar = Bar(self._lines)
         self._drawn = time.monotonic()
-        self._shown = display(self._picture(), raw=True, display_id=True)
+        self._display = display(self._rendered(), raw=True, display_id=True)
 
     def __call__(self, phase: str, done: int, total: int | None) -> None:
         self._bar(phase, done, total)
@@ -122,10 +119,10 @@ class _Cell:
         self._draw()
 
     def _draw(self) -> None:
-        self._shown.update(self._picture(), raw=True)
+        self._display.update(self._rendered(), raw=True)
         self._drawn = time.monotonic()
 
-    def _picture(self) -> dict[str, str]:
+    def _rendered(self) -> dict[str, str]:
         from rich.console import Console
 
         page = io.StringIO()
@@ -141,7 +138,7 @@ def _in_notebook() -> bool:
 
 
 def _lines(stream: TextIO) -> Lines:
-    """Lay out the lines of a bar, one a phase."""
+    """Return the layout of a bar, one line per phase."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -168,7 +165,7 @@ def _lines(stream: TextIO) -> Lines:
 
 
 def _amount(task: Task) -> Text:
-    """Say how many are done, of how many, and how fast."""
+    """Return the amount done, the total and the rate."""
     from rich.text import Text
 
     done = f"{task.completed:,.0f}" if task.completed else ""
@@ -180,7 +177,7 @@ def _amount(task: Task) -> Text:
 
 
 def _left(task: Task) -> Text:
-    """Say how long it will go on at the present speed, where its end is known."""
+    """Return the estimated time left, blank if unknown."""
     from rich.text import Text
 
     left = task.time_remaining
@@ -188,7 +185,7 @@ def _left(task: Task) -> Text:
 
 
 def format_duration(seconds: float) -> str:
-    """Say a span of time: 4 s, 2 min 5 s, 3 h 20 min."""
+    """Return a duration as text: 4 s, 2 min 5 s, 3 h 20 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s" if whole else "0 s" if not seconds else "< 1 s"

@@ -1,7 +1,7 @@
-"""Select and sort the largest keys; arrays that grow by appending.
+"""Selection and sorting of the largest keys, and growable arrays.
 
-A key is `score << 32 | (2^32 - 1 - position)`, with the score in steps of the grid: the ranking,
-score descending and then position ascending, is the descending order of plain integers.
+A key is `score << 32 | (2^32 - 1 - doc id)` with a whole-number score: descending order of the keys
+is the ranking, by score descending and then by doc id ascending.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from klsa_search.core.compiling import compiled, internal
 
 Keys = npt.NDArray[np.int64]
 
-LOW = 0xFFFFFFFF  # the bits of the position
+LOW = 0xFFFFFFFF  # the bits of the doc id
 DIGIT = 11  # bits of one pass of the radix sort
 BUCKETS = 1 << DIGIT
-SHORT = 48  # keys that insertion sorts faster than any other way
+SHORT = 48  # number of keys up to which insertion sort is the fastest
 
 
 @compiled
 def select_largest(keys: Keys, count: int, k: int) -> None:
-    """Move the k largest of keys[:count] to the front, the k-th last, the others behind; k >= 1.
+    """Move the k largest of keys[:count] to the front, the smallest of them last; k >= 1.
 
-    The bar is found by halving the span of the keys: counting what is above goes by whole vectors,
-    and no branch hangs on the comparison of two keys, which is unpredictable. O(n) a halving,
-    64 at most, and a third of the time that quickselect takes.
+    The threshold is found by bisection of the range of the keys: counting the larger ones is
+    vectorised and has no unpredictable branches. O(n) per step, at most 64 steps; takes a third of
+    the time of quickselect.
     """
     if k < count:
-        bar = _bar(keys, count, k)
+        threshold = _threshold(keys, count, k)
         front = 0
         for i in range(count):
             key = keys[i]
             keys[i] = keys[front]
             keys[front] = key
-            front += key > bar
-        for i in range(front, count):  # of those at the bar as many as are missing
+            front += key > threshold
+        for i in range(front, count):  # fill up with keys that equal the threshold
             if front == k:
                 break
-            if keys[i] == bar:
-                keys[i], keys[front] = keys[front], bar
+            if keys[i] == threshold:
+                keys[i], keys[front] = keys[front], threshold
                 front += 1
     last, size = 0, min(k, count)
     for i in range(1, size):
@@ -51,8 +51,8 @@ def select_largest(keys: Keys, count: int, k: int) -> None:
 
 
 @internal
-def _bar(keys: Keys, count: int, k: int) -> int:
-    """Find a number that k keys are above, or fewer, and k with those that equal it."""
+def _threshold(keys: Keys, count: int, k: int) -> int:
+    """Return a number with at most k keys above it and at least k keys above or equal."""
     low = high = keys[0]
     for i in range(count):
         low, high = min(low, keys[i]), max(high, keys[i])
@@ -73,9 +73,9 @@ def _bar(keys: Keys, count: int, k: int) -> int:
 
 @compiled
 def sort_descending(keys: Keys, count: int, spare: Keys) -> None:
-    """Sort distinct keys[:count], largest first; `spare` is as long. O(n) a radix pass.
+    """Sort distinct keys[:count], largest first; `spare` is as long. O(n) per radix pass.
 
-    By score first, whose span is short, then each run of equal scores by position.
+    By score first, which has a small range, then each run of equal scores by doc id.
     """
     _sort_by(keys, 0, count, spare, 32)
     first = 0
@@ -90,10 +90,7 @@ def sort_descending(keys: Keys, count: int, spare: Keys) -> None:
 
 @compiled
 def _sort_by(keys: Keys, first: int, after: int, spare: Keys, low: int) -> None:
-    """Sort keys[first:after] by their bits from `low` up: insertion if few, else radix.
-
-    A radix pass keeps the order of what is equal in its digit, so later digits come last.
-    """
+    """Sort keys[first:after] by their bits from `low` up: insertion if few, else stable radix."""
     if after - first <= SHORT:
         _insert(keys, first, after)
         return
@@ -109,9 +106,9 @@ def _sort_by(keys: Keys, first: int, after: int, spare: Keys, low: int) -> None:
             places[_bucket(keys[i] >> low, lowest, shift)] += 1
         total = first
         for bucket in range(BUCKETS):
-            held = places[bucket]
+            size = places[bucket]
             places[bucket] = total
-            total += held
+            total += size
         for i in range(first, after):
             bucket = _bucket(keys[i] >> low, lowest, shift)
             spare[places[bucket]] = keys[i]
@@ -123,15 +120,15 @@ def _sort_by(keys: Keys, first: int, after: int, spare: Keys, low: int) -> None:
 
 @compiled
 def _bucket(value: int, lowest: int, shift: int) -> int:
-    """Place of a digit, the largest first."""
+    """Return the bucket of a digit, that of the largest first."""
     return BUCKETS - 1 - (((value - lowest) >> shift) & (BUCKETS - 1))
 
 
 @compiled
 def sort_ascending(values: npt.NDArray[np.signedinteger], first: int, after: int) -> None:
-    """Sort values[first:after] in place, smallest first, by Shell's sort; equal ones are the same.
+    """Sort values[first:after] in place, smallest first, by Shell's sort.
 
-    Few as a rule, for which it is fast; numba's own sort takes seconds to compile.
+    It is fast for few values, the usual case; numba's own sort takes seconds to compile.
     """
     gap = 1 if after - first <= SHORT else (after - first) * 4 // 9
     while gap > 0:
@@ -157,37 +154,37 @@ def _insert(keys: Keys, first: int, after: int) -> None:
         keys[j + 1] = key
 
 
-_LEAST = 1024  # rows there is room for at first
+_INITIAL_CAPACITY = 1024  # rows
 
 
-class AppendableArray:
+class GrowableArray:
     """An array that grows at its end; appending n rows costs O(n) on average.
 
-    kind   of the numbers
-    width  of a row; None for an array of one dimension
+    dtype  type of the numbers
+    width  columns; None for an array of one dimension
     """
 
-    def __init__(self, kind: npt.DTypeLike, width: int | None = None) -> None:
-        self._room = np.zeros(_LEAST if width is None else (_LEAST, width), kind)
+    def __init__(self, dtype: npt.DTypeLike, width: int | None = None) -> None:
+        shape = _INITIAL_CAPACITY if width is None else (_INITIAL_CAPACITY, width)
+        self._buffer = np.zeros(shape, dtype)
         self._size = 0
 
     def __len__(self) -> int:
-        """Rows that are held."""
+        """Return the number of rows."""
         return self._size
 
     @property
-    def held(self) -> npt.NDArray[Any]:
-        """The rows; a view, which stays as it is while others are appended."""
-        return self._room[: self._size]
+    def rows(self) -> npt.NDArray[Any]:
+        """Return a view of the rows, which later appends do not change."""
+        return self._buffer[: self._size]
 
     def extend(self, rows: npt.NDArray[Any]) -> None:
         """Append rows."""
         size = self._size + len(rows)
-        if size > len(self._room):
-            larger = np.zeros(
-                (max(size, 2 * len(self._room)), *self._room.shape[1:]), self._room.dtype
-            )
-            larger[: self._size] = self.held
-            self._room = larger
-        self._room[self._size : size] = rows
+        if size > len(self._buffer):
+            capacity = max(size, 2 * len(self._buffer))
+            larger = np.zeros((capacity, *self._buffer.shape[1:]), self._buffer.dtype)
+            larger[: self._size] = self.rows
+            self._buffer = larger
+        self._buffer[self._size : size] = rows
         self._size = size

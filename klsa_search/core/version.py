@@ -1,4 +1,4 @@
-"""The version of the package that is installed."""
+"""Version of the installed package."""
 
 from importlib.metadata import version
 

@@ -19,7 +19,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.workers import NO_TERM, TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import narrow_indptr
-from klsa_search.core.selection import AppendableArray
+from klsa_search.core.selection import GrowableArray
 from klsa_search.delta.neighbours import Asked
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels import bm25
@@ -37,25 +37,25 @@ class Reader:
     def __init__(self, epoch: BuildStatistics) -> None:
         self._known = epoch.vocabulary.numbers
         self._numbering = TermNumbering(Analyzer(epoch.settings))
-        self._numbers = AppendableArray(np.int32)  # among all terms, of each term of the numbering
+        self._numbers = GrowableArray(np.int32)  # among all terms, of each term of the numbering
         self._new: dict[str, int] = {}
-        self._ranks = AppendableArray(np.int32)
+        self._ranks = GrowableArray(np.int32)
         self._ranks.extend(epoch.ranks)
         self._common = epoch.common
-        self._content = AppendableArray(np.bool_)
+        self._content = GrowableArray(np.bool_)
         self._content.extend(np.ones(len(epoch.ranks), np.bool_))
         common = [self._known[term] for term in epoch.common if term in self._known]
-        self._content.held[common] = False
+        self._content.rows[common] = False
 
     @property
     def ranks(self) -> npt.NDArray[np.int32]:
         """The rank of each term known so far in the forward index."""
-        return self._ranks.held
+        return self._ranks.rows
 
     @property
     def content(self) -> npt.NDArray[np.bool_]:
         """Whether each term known so far is none of the common ones."""
-        return self._content.held
+        return self._content.rows
 
     def learn(self, words: Sequence[str]) -> None:
         """Give terms that are new the next numbers."""
@@ -77,7 +77,7 @@ class Reader:
         numbers = np.frombuffer(texts.numbers, np.int32)
         held = numbers >= 0
         numbered = np.full(len(numbers), NO_TERM, np.int32)
-        numbered[held] = self._numbers.held[numbers[held]]
+        numbered[held] = self._numbers.rows[numbers[held]]
         lengths = np.frombuffer(texts.lengths, np.int32)
         return Block(numbered, lengths, np.full(len(documents), 2, np.int32)), words
 

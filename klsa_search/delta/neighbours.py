@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.compiling import compiled, inlined
-from klsa_search.core.selection import LOW, AppendableArray, select_largest, sort_ascending
+from klsa_search.core.selection import LOW, GrowableArray, select_largest, sort_ascending
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels import bm25
 from klsa_search.kernels.nearest_neighbours import FILTER
@@ -42,16 +42,16 @@ class KnownDocuments:
 
     def __init__(self, epoch: BuildStatistics) -> None:
         self._epoch = epoch
-        self._starts = AppendableArray(np.int64)
+        self._starts = GrowableArray(np.int64)
         self._starts.extend(np.zeros(1, np.int64))
-        self._features = AppendableArray(np.uint32)
-        self._facts = AppendableArray(np.float32, DOCUMENT_SCALARS)
-        self._boosts = AppendableArray(np.float32)
-        self._weakest = AppendableArray(np.float32)
-        self._term_starts = AppendableArray(np.int64)
+        self._features = GrowableArray(np.uint32)
+        self._facts = GrowableArray(np.float32, DOCUMENT_SCALARS)
+        self._boosts = GrowableArray(np.float32)
+        self._weakest = GrowableArray(np.float32)
+        self._term_starts = GrowableArray(np.int64)
         self._term_starts.extend(np.zeros(1, np.int64))
-        self._terms = AppendableArray(np.int32)
-        self._shares = AppendableArray(np.uint16)
+        self._terms = GrowableArray(np.int32)
+        self._shares = GrowableArray(np.uint16)
         self._inverted = 0  # documents in the inverted file
         self._invert()
 
@@ -62,7 +62,7 @@ class KnownDocuments:
     @property
     def held(self) -> Held:
         """The documents as the kernel compares them."""
-        return Held(self._starts.held, self._features.held, self._facts.held, self._boosts.held)
+        return Held(self._starts.rows, self._features.rows, self._facts.rows, self._boosts.rows)
 
     @property
     def linked(self) -> int:
@@ -72,7 +72,7 @@ class KnownDocuments:
     @property
     def later(self) -> Later:
         """The documents that are found by their terms."""
-        return Later(*self._file, self._heads, self._links.held)
+        return Later(*self._file, self._heads, self._links.rows)
 
     def append(
         self,
@@ -115,11 +115,11 @@ class KnownDocuments:
         since = np.zeros(terms + 1, np.int64)
         documents, shares = np.empty(size, np.int32), np.empty(size, np.uint16)
         invert(
-            self._term_starts.held, self._terms.held, self._shares.held, since, documents, shares
+            self._term_starts.rows, self._terms.rows, self._shares.rows, since, documents, shares
         )  # fmt: skip
         self._file = since, documents, shares
         self._heads = np.zeros(terms, np.int32)
-        self._links = AppendableArray(np.uint32, 3)
+        self._links = GrowableArray(np.uint32, 3)
         self._links.extend(np.zeros((1, 3), np.uint32))  # which is none
         self._inverted = self.linked
 
@@ -133,7 +133,7 @@ class KnownDocuments:
         found = np.empty(len(positions), np.float32)
         old = positions < first
         found[old] = weakest(cut.rows[positions[old]], cut.scales[positions[old]])
-        found[~old] = self._weakest.held[positions[~old] - first]
+        found[~old] = self._weakest.rows[positions[~old] - first]
         return found
 
 

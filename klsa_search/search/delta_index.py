@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from klsa_search.collection.model import Document
-from klsa_search.core.selection import AppendableArray
+from klsa_search.core.selection import GrowableArray
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.saturated_postings import SaturatedPostings
 from klsa_search.delta.segment import DeltaSegment, distinct
@@ -59,9 +59,9 @@ class DeltaSegments:
 
     def __init__(self, first: int, block_bits: int, *, k1: float, b: float) -> None:
         self._first, self._block_bits, self._k1, self._b = first, block_bits, k1, b
-        self._ends = AppendableArray(np.int64)  # where the counts of each document end
-        self._terms, self._counts = AppendableArray(np.int32), AppendableArray(np.int32)
-        self._lengths = AppendableArray(np.int32)
+        self._ends = GrowableArray(np.int64)  # where the counts of each document end
+        self._terms, self._counts = GrowableArray(np.int32), GrowableArray(np.int32)
+        self._lengths = GrowableArray(np.int32)
         self._kept: list[_Part] = []
         self._average = 0.0
 
@@ -91,14 +91,14 @@ class DeltaSegments:
         return found if begin == end else [*found, self._part(begin, end).segment]
 
     def _part(self, begin: int, end: int) -> _Part:
-        ends = self._ends.held
+        ends = self._ends.rows
         first, after = int(ends[begin - 1]) if begin else 0, int(ends[end - 1])
-        numbers, own = distinct(self._terms.held[first:after])
+        numbers, own = distinct(self._terms.rows[first:after])
         starts = np.concatenate(([first], ends[begin:end])) - first
         counts = sparse.csr_array(
-            (self._counts.held[first:after], own, starts), shape=(end - begin, len(numbers))
+            (self._counts.rows[first:after], own, starts), shape=(end - begin, len(numbers))
         )
-        norms = bm25.norms(self._lengths.held[begin:end], self._average, k1=self._k1, b=self._b)
+        norms = bm25.norms(self._lengths.rows[begin:end], self._average, k1=self._k1, b=self._b)
         postings = Postings.of(counts, norms, self._k1, block_bits=self._block_bits)
         return _Part(begin, end, Segment.of(self._first + begin, postings, numbers))
 
@@ -140,7 +140,7 @@ class DeltaIndex:
         self._words: list[str] = []  # terms that came later
         self._moved: dict[str, int | None] = {}
         self._reversing = ReverseNeighboursBuilder()
-        self._living = AppendableArray(np.bool_)
+        self._living = GrowableArray(np.bool_)
         self._living.extend(np.ones(len(base), np.bool_))
         self._lengths = int(base.lengths.sum(dtype=np.int64))  # of all that count
         self._common = epoch.common
@@ -162,7 +162,7 @@ class DeltaIndex:
             self._fields.extend(documents)
             self._words += segment.new_terms
             self._reversing.append(len(self._joined), segment.reverse, segment.reverse_values)
-            passed = len(self._joined) - len(self._living.held) - len(documents)
+            passed = len(self._joined) - len(self._living.rows) - len(documents)
             self._living.extend(np.arange(passed + len(documents)) >= passed)
             puts = [n for n, write in enumerate(writes) if write.document is not None]
             changes[0, puts], changes[1, puts] = 1, segment.lengths
@@ -217,7 +217,7 @@ class DeltaIndex:
     def snapshot(self) -> tuple[Snapshot, DocumentReader, Fields]:
         """Return what is searched now. Cost O(positions + V), some ms for 300,000."""
         base, n = self._base, len(self._joined)
-        living = self._living.held.copy()
+        living = self._living.rows.copy()
         mask = None if living.all() else Mask(living)
         terms = len(base.vocabulary) + len(self._words)
         forward = self._joined.forward(base.forward, terms)
@@ -294,7 +294,7 @@ class DeltaIndex:
         self._later_words -= int(lengths[later].sum())
         new = counts.indices >= len(self._base.vocabulary)
         self._unseen -= int(counts.data[new].sum(dtype=np.int64))
-        self._living.held[positions] = False
+        self._living.rows[positions] = False
 
     def _gone_among(self, terms: int) -> DeletedCounts:
         """What is in documents that count no more, of V terms."""

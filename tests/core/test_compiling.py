@@ -258,16 +258,17 @@ if __name__ == "__main__":
 """
 SCRIPT = """
 import sys, time
-from klsa_search.core.compiling import compile_in_child, not_compiled, missing, wait_for
+from klsa_search.core.compiling import compile_in_child, missing_functions
+from klsa_search.core.compiling import not_compiled, wait_until_compiled
 import slow
 compile_in_child("slow", *sys.argv[1:])
 """
 WATCHING = """
-print(not_compiled(slow.double), missing())
+print(not_compiled(slow.double), missing_functions())
 end = time.monotonic() + 300
-while missing()[0] and missing()[1] is None and time.monotonic() < end:
+while missing_functions()[0] and missing_functions()[1] is None and time.monotonic() < end:
     time.sleep(0.05)
-print(not_compiled(slow.double), missing())
+print(not_compiled(slow.double), missing_functions())
 """
 
 
@@ -301,7 +302,9 @@ def test_where_the_child_fails_numpy_goes_on(run):
 
 @pytest.mark.long
 def test_what_numpy_cannot_do_waits_until_it_is_there_or_will_not_come(run):
-    script = f"{SCRIPT}wait_for(slow.double)\nprint(not_compiled(slow.double), missing()[0])"
+    script = SCRIPT + (
+        "wait_until_compiled(slow.double)\nprint(not_compiled(slow.double), missing_functions()[0])"
+    )
     assert run(script, "fail") == ["True ['double']"]
     assert run(script) == ["False []"]
 

@@ -102,8 +102,8 @@ def test_a_fork_takes_compilers_between_locks_that_compile_and_those_of_moments(
 
     around, moment = Noting("around"), Noting("moment")
     monkeypatch.setattr(forks, "_compiling", {around})
-    monkeypatch.setattr(forks, "_of_moments", {moment})
-    monkeypatch.setattr(forks, "_holds", [hold])
+    monkeypatch.setattr(forks, "_short", {moment})
+    monkeypatch.setattr(forks, "_acquirers", [hold])
     assert in_child(lambda: None) == 0
     assert order == [
         *("around", "compilers", "moment"),

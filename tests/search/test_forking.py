@@ -90,12 +90,12 @@ def test_a_fork_waits_for_a_refresh_that_compiles(tmp_path, monkeypatch):
         return take_up(*given, **options)
 
     def held():
-        let_go = compiling._hold()
+        let_go = compiling._acquire_lock()
         forking.set()
         return let_go
 
     monkeypatch.setattr(LogTailer, "state", compile_first)
-    monkeypatch.setattr(forks, "_holds", [held])
+    monkeypatch.setattr(forks, "_acquirers", [held])
     with ThreadPoolExecutor(1) as threads:
         refresh = threads.submit(index.refresh)
         assert refreshing.wait(PATIENCE)

@@ -1,1 +1,1 @@
-"""Files people have, as documents: one module a kind, and what all of them give."""
+"""Readers of document files, one module for each format."""

@@ -1,4 +1,4 @@
-"""Files that are zip archives of XML: parts of them, by the standard library."""
+"""Formats that are zip archives of XML, read with the standard library."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ FAULTS: Final = (
     BadZipFile,
     ElementTree.ParseError,
     EOFError,
-    NotImplementedError,  # a way of packing that zipfile does not know
-    OSError,  # a place before the beginning of the file
+    NotImplementedError,  # a compression method that zipfile does not support
+    OSError,  # an offset before the beginning of the file
     ValueError,
     zlib.error,
 )
-"""What the standard library says of damaged archives, and of XML."""
+"""Exceptions of the standard library for damaged archives and XML."""
 
 
 class Archive:
-    """An open archive that gives up no more than `LARGEST` bytes."""
+    """An open archive that decompresses at most `LARGEST` bytes."""
 
     def __init__(self, packed: ZipFile) -> None:
         self._packed = packed
         self._left = LARGEST
 
     def __contains__(self, name: str) -> bool:
-        """Whether it has a part of that name."""
+        """Return whether the archive has a part of that name."""
         return name in self._packed.NameToInfo
 
     def data(self, name: str) -> bytes:
-        """Bytes of a part; Unreadable where it is missing."""
+        """Return the bytes of a part; Unreadable if it is missing."""
         if name not in self:
             raise Unreadable("is damaged", f"contains no {name}")
         self._left -= self._packed.getinfo(name).file_size
@@ -45,11 +45,11 @@ class Archive:
         return self._packed.read(name)
 
     def tree(self, name: str) -> ElementTree.Element:
-        """A part that is XML."""
+        """Return an XML part, parsed."""
         return ElementTree.fromstring(self.data(name))  # noqa: S314 - in the sandbox
 
-    def about(self, name: str) -> ElementTree.Element | None:
-        """A part the words do not need; None where it is missing or damaged."""
+    def optional_tree(self, name: str) -> ElementTree.Element | None:
+        """Return an XML part that the text does not need; None if it is missing or damaged."""
         try:
             return self.tree(name) if name in self else None
         except FAULTS:
@@ -57,12 +57,12 @@ class Archive:
 
 
 @contextmanager
-def opened_archive(path: Path) -> Iterator[Archive]:
-    """Open an archive; whatever is wrong with it becomes Unreadable."""
+def open_archive(path: Path) -> Iterator[Archive]:
+    """Open an archive; Unreadable if it is damaged or encrypted."""
     try:
         with ZipFile(path) as packed:
             yield Archive(packed)
     except FAULTS as error:
         raise Unreadable("is damaged", error) from None
-    except RuntimeError as error:  # as zipfile reports that a part is encrypted
+    except RuntimeError as error:  # of zipfile for an encrypted part
         raise Unreadable("needs a password", error) from None

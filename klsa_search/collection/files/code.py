@@ -1,4 +1,4 @@
-"""Source code: text, titled by the name of its file with the suffix."""
+"""Source code: text, with the file name as title."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of one file, whatever its kind."""
+"""Content of one file in any format, and helpers for the readers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 from klsa_search.collection.intake import text_fault
 
 LARGEST: Final = 2**28
-"""Bytes of what a file is unpacked to, at most: archives may be made to burst memory."""
+"""Limit of the decompressed size of a file in bytes, against decompression bombs."""
 
 _BLANKS: Final = re.compile(r"[^\S\n]+")
 _LINE_ENDS: Final = re.compile(r" ?\n[ \n]*")
 
 
 class Section(NamedTuple):
-    """A heading, "" for what comes before the first, and the text below it."""
+    """A heading and the text below it; the heading is "" before the first."""
 
     heading: str
     text: str
@@ -26,9 +26,10 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What becomes a document, or with sections one for each; a blank title is left to the file.
+    """Content of one document, or of one document per section.
 
-    numbered  headings say which section it is, and are not of the text
+    title     blank for the name of the file
+    numbered  headings only number the sections, like pages, and are not part of the text
     """
 
     title: str = ""
@@ -38,24 +39,20 @@ class Content:
 
     @property
     def text(self) -> str:
-        """All of it, headings on lines of their own; one that is the title stands there alone."""
+        """Return all headings, each on its own line, and texts; without a repeated title."""
         parts = [
             part
             for number, section in enumerate(self.sections)
-            for part in (
-                "" if self._is_told(number) else section.heading,
-                section.text,
-            )
+            for part in ("" if self._omits_heading(number) else section.heading, section.text)
         ]
         return "\n\n".join(filter(None, parts))
 
-    def _is_told(self, number: int) -> bool:
-        """Return whether the heading of a section is stored elsewhere."""
+    def _omits_heading(self, number: int) -> bool:
         return self.numbered or (number == 0 and self.sections[0].heading == self.title)
 
 
 class Unreadable(Exception):
-    """A file that cannot be read; `kind` is the same for all that fail alike."""
+    """A file cannot be read; `kind` is the same for all files with the same fault."""
 
     def __init__(self, kind: str, detail: object = "", *, line: int = 1) -> None:
         super().__init__(kind)
@@ -65,7 +62,7 @@ class Unreadable(Exception):
 
 
 class SectionBuilder:
-    """Sections in the making: text is added piece by piece, a heading begins the next."""
+    """Builds sections from pieces of text and headings."""
 
     def __init__(self) -> None:
         self._sections: list[Section] = []
@@ -73,11 +70,11 @@ class SectionBuilder:
         self._pieces: list[str] = []
 
     def add(self, text: str) -> None:
-        """Add a piece of text; a line end in it stays one."""
+        """Add a piece of text; line ends are kept."""
         self._pieces.append(text)
 
     def begin(self, heading: str) -> None:
-        """End the section, unless there is nothing of it, and begin one."""
+        """End the current section, unless it is empty, and begin the next."""
         text = normalise_space("".join(self._pieces))
         if text or self._heading:
             self._sections.append(Section(self._heading, text))
@@ -85,24 +82,24 @@ class SectionBuilder:
         self._pieces = []
 
     def sections(self) -> list[Section]:
-        """All sections; the last one ends here."""
+        """End the last section and return all."""
         self.begin("")
         return self._sections
 
 
 def normalise_space(text: str) -> str:
-    """Blanks in a row become one, and so do line ends."""
+    """Return the text with runs of blanks, and of line ends, reduced to one."""
     return _LINE_ENDS.sub("\n", _BLANKS.sub(" ", text)).strip()
 
 
-def metadata_of(**facts: str | None) -> dict[str, str]:
-    """Metadata of what is known; what cannot be kept, or says nothing, is left out."""
-    tidied = {name: normalise_space(value) for name, value in facts.items() if value}
-    return {name: value for name, value in tidied.items() if value and not text_fault(value)}
+def metadata_of(**fields: str | None) -> dict[str, str]:
+    """Return metadata without blank values and values that cannot be stored."""
+    values = {name: normalise_space(value) for name, value in fields.items() if value}
+    return {name: value for name, value in values.items() if value and not text_fault(value)}
 
 
 def iso_date(text: str | None) -> str | None:
-    """Check a date or time as ISO 8601 writes it; None where it is none."""
+    """Return a date or time if it is in ISO 8601, otherwise None."""
     try:
         datetime.fromisoformat(text or "")
     except ValueError:
@@ -111,7 +108,7 @@ def iso_date(text: str | None) -> str | None:
 
 
 def check_storable(content: Content) -> Content:
-    """Refuse what no document can hold."""
+    """Return the content; Unreadable if no document can contain it."""
     for part in (content.title, *(text for section in content.sections for text in section)):
         fault = text_fault(part)
         if fault:

@@ -1,4 +1,4 @@
-"""Books: the chapters in their order, each a page of HTML in an archive."""
+"""EPUB books: archives with one HTML page per chapter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from klsa_search.collection.files.archives import opened_archive
+from klsa_search.collection.files.archives import open_archive
 from klsa_search.collection.files.content import (
     Content,
     Section,
@@ -20,13 +20,13 @@ from klsa_search.collection.files.content import (
 from klsa_search.collection.files.html import content_of, decoded
 
 _PAGES: Final = ("application/xhtml+xml", "text/html")
-_ABOUT: Final = "{http://purl.org/dc/elements/1.1/}"
+_DUBLIN_CORE: Final = "{http://purl.org/dc/elements/1.1/}"
 
 
 def read(path: Path) -> Iterator[Content]:
     """Read a book as one document."""
-    with opened_archive(path) as archive:
-        place = next(
+    with open_archive(path) as archive:
+        package_path = next(
             (
                 node.get("full-path", "")
                 for node in archive.tree("META-INF/container.xml").iter()
@@ -34,7 +34,7 @@ def read(path: Path) -> Iterator[Content]:
             ),
             "",
         )
-        package = archive.tree(place)
+        package = archive.tree(package_path)
         items = {
             node.get("id"): node
             for node in package.iter()
@@ -45,14 +45,16 @@ def read(path: Path) -> Iterator[Content]:
             item = items.get(node.get("idref")) if node.tag.endswith("}itemref") else None
             if item is not None:
                 name = posixpath.normpath(
-                    posixpath.join(posixpath.dirname(place), unquote(item.get("href", "")))
+                    posixpath.join(posixpath.dirname(package_path), unquote(item.get("href", "")))
                 )
                 sections += content_of(decoded(archive.data(name))).sections
     if not any(section.text for section in sections):
         raise Unreadable("contains no text", "no chapter of it has any")
 
     def value(name: str) -> str | None:
-        return next((node.text for node in package.iter(f"{_ABOUT}{name}") if node.text), None)
+        return next(
+            (node.text for node in package.iter(f"{_DUBLIN_CORE}{name}") if node.text), None
+        )
 
     yield Content(
         title=normalise_space(value("title") or "").replace("\n", " "),

@@ -1,4 +1,4 @@
-"""Kinds of files by suffix, and the modules that read them."""
+"""File formats by suffix, and the modules that read them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from klsa_search.collection.folder import uncompressed_name
 from klsa_search.core.extras import is_installed
 
 EXTRA: Final = "files"
-"""The extra without which some kinds are not read."""
+"""The extra that some formats need."""
 
 
 class FileFormat(NamedTuple):
-    """A kind of files.
+    """A file format.
 
-    name    as documents have it in their metadata
-    module  module of this package whose `read` reads it; imported when the first file is
-    extra   whether that needs packages of the extra `files`
+    name    value of `kind` in the metadata of its documents
+    module  module of this package whose `read` reads it, imported at the first file
+    extra   whether it needs packages of the extra `files`
     """
 
     name: str
@@ -29,16 +29,16 @@ class FileFormat(NamedTuple):
 
     @property
     def is_sandboxed(self) -> bool:
-        """Whether more than decoding is done, and so in a process with limits."""
+        """Return whether files are parsed in a child process with limits; not if only decoded."""
         return self not in (_PROSE, _CODE)
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether it cannot be read here for want of packages."""
+        """Return whether packages that the format needs are not installed."""
         return self.extra and not is_installed(EXTRA)
 
     def read(self, path: Path) -> Iterator[Content]:
-        """Read a file; Unreadable, Cut."""
+        """Yield the content of a file; Unreadable, TruncatedFile."""
         module = import_module(f"klsa_search.collection.files.{self.module}")
         return cast(Callable[[Path], Iterator[Content]], module.read)(path)
 
@@ -63,15 +63,15 @@ _KINDS: Final = {
 
 
 def format_of(path: Path) -> FileFormat | None:
-    """Kind of a file by its suffix, packed or not; None where it is none of them."""
+    """Return the format of a file by its suffix, compressed or not; None if it is unknown."""
     return _KINDS.get(Path(uncompressed_name(path)).suffix)
 
 
 def is_code(path: Path) -> bool:
-    """Whether it holds source code."""
+    """Return whether a file is source code by its suffix."""
     return format_of(path) == _CODE
 
 
 def format_of_suffix(path: Path) -> FileFormat:
-    """Return the kind of a named file: that of its suffix, or text."""
+    """Return the format of a file given by the user: that of its suffix, or text."""
     return format_of(path) or _PROSE

@@ -1,4 +1,4 @@
-"""HTML by lxml: of the parsers tried the one that no damage, and no depth, keeps busy."""
+"""HTML, read with lxml, the only parser tried that damaged or deep pages do not slow down."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INLINE: Final = frozenset(
         "small span strike strong sub sup time tt u var wbr",
     )
 )
-_UNSEEN: Final = frozenset(["head", "nav", "noscript", "script", "style", "svg", "template"])
+_HIDDEN: Final = frozenset(["head", "nav", "noscript", "script", "style", "svg", "template"])
 _HEADINGS: Final = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
 _CELLS: Final = frozenset(["td", "th"])
 _DATES: Final = ("date", "article:published_time", "dc.date", "dcterms.created", "pubdate")
@@ -38,9 +38,9 @@ def read(path: Path) -> Iterator[Content]:
 
 
 def decoded(data: bytes) -> str:
-    """The text of a page: as its mark or its head says, else UTF-8, else Windows-1252.
+    """Return the text of a page, decoded like browsers do, which accept any bytes.
 
-    So do browsers, which never refuse one.
+    By its byte-order mark, else by its declared encoding, else as UTF-8, else as Windows-1252.
     """
     marked = next((name for mark, name in _BOMS.items() if data.startswith(mark)), None)
     declared = _CHARSET.search(data[:2048])
@@ -54,7 +54,7 @@ def decoded(data: bytes) -> str:
 
 
 def content_of(page: str) -> Content:
-    """What is seen of a page; Unreadable where it is nested deeper than can be followed."""
+    """Return the visible content of a page; Unreadable if it is nested too deep for the parser."""
     from lxml import etree
 
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
@@ -67,8 +67,8 @@ def content_of(page: str) -> Content:
         for entry in parser.error_log
     ):
         raise Unreadable("is nested too deep")
-    gathering = SectionBuilder()
-    first = _gather(root, gathering, etree)
+    builder = SectionBuilder()
+    first = _add_visible(root, builder, etree)
     meta = {
         (node.get("name") or node.get("property") or "").lower(): node.get("content")
         for node in root.iter("meta")
@@ -77,7 +77,7 @@ def content_of(page: str) -> Content:
     named = normalise_space("".join(title.itertext())) if title is not None else ""
     return Content(
         title=named.replace("\n", " ") or first,
-        sections=gathering.sections(),
+        sections=builder.sections(),
         metadata=metadata_of(
             author=meta.get("author"),
             date=next(filter(None, (iso_date(meta.get(name)) for name in _DATES)), None),
@@ -86,14 +86,14 @@ def content_of(page: str) -> Content:
     )
 
 
-def _gather(root: Any, gathering: SectionBuilder, etree: Any) -> str:
-    """Gather what is seen; returns the first heading."""
+def _add_visible(root: Any, builder: SectionBuilder, etree: Any) -> str:
+    """Add the visible text and return the first heading."""
     walk = etree.iterwalk(root, events=("start", "end"))
     heading: list[str] | None = None
     first = ""
     for event, node in walk:
         tag, text = node.tag, node.text if event == "start" else node.tail
-        if event == "start" and tag in _UNSEEN:
+        if event == "start" and tag in _HIDDEN:
             walk.skip_subtree()
             text = None
         elif tag in _HEADINGS:
@@ -101,16 +101,16 @@ def _gather(root: Any, gathering: SectionBuilder, etree: Any) -> str:
                 heading = []
             elif event == "end" and heading is not None:
                 title = normalise_space("".join(heading)).replace("\n", " ")
-                gathering.begin(title)
+                builder.begin(title)
                 first, heading = first or title, None
         elif tag not in _INLINE:
-            (gathering.add if heading is None else heading.append)(" " if tag in _CELLS else "\n")
+            (builder.add if heading is None else heading.append)(" " if tag in _CELLS else "\n")
         if event == "start" and tag == "img":
             text = node.get("alt")
         if text:
-            # Outside of <pre> a line end is a blank.
+            # Outside of <pre> a line end is a space.
             plain = text if tag == "pre" and event == "start" else re.sub(r"\s+", " ", text)
-            (gathering.add if heading is None else heading.append)(plain)
+            (builder.add if heading is None else heading.append)(plain)
     if heading is not None:
-        gathering.begin("".join(heading))
+        builder.begin("".join(heading))
     return first

@@ -1,4 +1,4 @@
-"""Mail by the standard library: a message a file, or many of them in an mbox."""
+"""Mail, read with the standard library: files of one message, and mboxes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from klsa_search.collection.lines import open_decompressed, read_decompressed, t
 
 
 def read(path: Path) -> Iterator[Content]:
-    """Read messages: subject, what was written, and to whom; attachments are left out."""
+    """Read messages: subject, body, date, sender and recipient; attachments are left out."""
     if path.name.lower().removesuffix(".gz").endswith(".mbox"):
         for message in _messages(path):
             yield _content(message)
@@ -24,38 +24,38 @@ def read(path: Path) -> Iterator[Content]:
 
 
 def _messages(path: Path) -> Iterator[bytes]:
-    """Cut an mbox into messages, one in memory at a time."""
-    held: list[bytes] = []
+    """Yield the messages of an mbox, one in memory at a time."""
+    lines: list[bytes] = []
     blank = True
     with translate_read_errors(path), open_decompressed(path) as stream:
         for line in stream:
             if blank and line.startswith(b"From "):
-                if held:
-                    yield b"".join(held)
-                held = []
+                if lines:
+                    yield b"".join(lines)
+                lines = []
             else:
-                held.append(line[1:] if line.startswith(b">From ") else line)
+                lines.append(line[1:] if line.startswith(b">From ") else line)
             blank = not line.strip()
-    if held:
-        yield b"".join(held)
+    if lines:
+        yield b"".join(lines)
 
 
 def _content(data: bytes) -> Content:
     message = message_from_bytes(data)
-    texts = [_text(part) for part in message.walk() if _is_written(part)]
+    texts = [_text(part) for part in message.walk() if _is_body(part)]
     plain = [text for kind, text in texts if kind == "text/plain" and text.strip()]
     # Most mails with HTML also have the same content as plain text.
-    shown = plain or [content_of(text).text for kind, text in texts if kind == "text/html"]
+    body = plain or [content_of(text).text for kind, text in texts if kind == "text/html"]
     return Content(
         title=_header(message, "Subject"),
-        sections=[Section("", "\n\n".join(map(str.strip, shown)))],
+        sections=[Section("", "\n\n".join(map(str.strip, body)))],
         metadata=metadata_of(
             author=_header(message, "From"), date=_date(message), to=_header(message, "To")
         ),
     )
 
 
-def _is_written(part: Message) -> bool:
+def _is_body(part: Message) -> bool:
     return (
         part.get_content_type() in ("text/plain", "text/html")
         and part.get_content_disposition() != "attachment"
@@ -70,13 +70,13 @@ def _text(part: Message) -> tuple[str, str]:
 
 
 def _header(message: Message, name: str) -> str:
-    """A header as it reads; what cannot be decoded is shown as it stands."""
+    """Return a decoded header; parts that cannot be decoded stay as they are."""
     value = message.get(name)
     if value is None:
         return ""
     try:
         parts = decode_header(value)
-    except ValueError:  # HeaderParseError is one: broken base64
+    except ValueError:  # including HeaderParseError, for broken base64
         parts = [(str(value), None)]
     decoded = "".join(
         part if isinstance(part, str) else _decoded(part, charset or "utf-8")

@@ -1,4 +1,4 @@
-"""PDF by PDFium: it keeps most of damaged files, and what it cannot read it says in one way."""
+"""PDF, read with PDFium, which recovers most of damaged files and has one type of exception."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PASSWORD: Final = "password"  # noqa: S105 - a word of messages
 
 
 def read(path: Path) -> Iterator[Content]:
-    """Read a file as one document, or a page as a section."""
+    """Read a file as one document with one section per page."""
     data = read_decompressed(path)
     title, sections, metadata = _read(data)
     if not any(section.text for section in sections):
@@ -54,6 +54,6 @@ def _read(data: bytes) -> tuple[str, list[Section], dict[str, str]]:
 
 
 def _text(text: str | None) -> str:
-    """Without what stands for no character, and hyphens at line ends, which come as U+FFFE."""
+    """Return the text without non-characters and hyphens at line ends (U+FFFE of PDFium)."""
     kept = re.sub(r"[￾\x02]\r?\n?", "", text or "")
     return normalise_space(re.sub(r"[\0￿\ud800-\udfff]", "", kept))

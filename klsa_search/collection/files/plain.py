@@ -1,4 +1,4 @@
-"""Plain text: as it stands, in UTF-8."""
+"""Plain text in UTF-8."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read(path: Path) -> Iterator[Content]:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file; Unreadable with the line that holds what is no text."""
+    """Return the text of a file; Unreadable names the line that is not text."""
     parts, left = [], LARGEST
     for number, line in lines(path):
         left -= len(line)

@@ -1,4 +1,4 @@
-"""A folder of files people have, one document each, or one for each of their sections."""
+"""Folders of document files: one document per file, or per section."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from klsa_search.core.extras import require
 def folder_documents(
     root: Path, intake: Intake, links: bool = False, sections: bool = False
 ) -> Iterator[Document]:
-    """Stream the readable files of a folder; or one file, as text unless it has another suffix.
+    """Stream the documents of a folder or a file; a file with an unknown suffix is text.
 
-    The id is the path below the folder, with slashes; #1, #2 follow it where a file holds several
-    documents, mails or sections. The title is what the file says of itself, else its name.
-    `kind`, and, if the file has them, `author`, `date` and `language`, are metadata, `path`
-    always. Memory: one file. A file that cannot be read is refused, and so is one that takes more
-    memory or time to parse than `sandbox` allows.
+    The id is the path below the folder, with slashes, followed by #1, #2 if a file has several
+    documents (mails or sections). The title is that in the file, else the file name. Metadata has
+    `kind` and `path`, and if known `author`, `date` and `language`. Files that cannot be read, or
+    exceed the limits of `sandbox`, are refused. Memory: one file.
     """
     with Sandbox() as sandbox:
         for path in paths(root, links):
@@ -32,9 +31,10 @@ def folder_documents(
 
 
 def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
-    """Yield the files that `documents` reads, in its order.
+    """Yield the files that `folder_documents` reads, in its order.
 
-    Those that packages are missing for go to `unread`; MissingExtra for one that was asked for.
+    Others, including those whose packages are missing, are added to `unread`; MissingExtra if
+    `root` is such a file.
     """
     for path in walk(root, links, unread):
         if path == root:
@@ -80,7 +80,7 @@ def _documents(
 
 
 def _sections(content: Content, title: str) -> list[tuple[str, str]]:
-    """Title and text of each; what has no section of its own is one."""
+    """Return title and text of each section; content without sections has one."""
     return [
         (f"{title}: {heading}" if heading and heading != title else title, text)
         for heading, text in content.sections

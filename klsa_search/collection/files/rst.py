@@ -1,6 +1,6 @@
-"""reStructuredText: as text, with its headings and without the marks of its roles.
+"""reStructuredText: its text and headings, without the markup of roles.
 
-docutils knows more, and asks more: roles and directives of Sphinx are errors to it.
+docutils is not used because roles and directives of Sphinx are errors to it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ _TARGET: Final = re.compile(r"\.\. (?:_[^:]+:|highlight::|contents::|index::).*"
 
 
 def read(path: Path) -> Iterator[Content]:
-    """Read a file as one document; its title is the first heading, where it opens with one."""
+    """Read a file as one document; its title is a heading at the beginning."""
     lines = text_of(path).splitlines()
-    gathering, title, number, begun = SectionBuilder(), "", 0, False
+    builder, title, number, begun = SectionBuilder(), "", 0, False
     while number < len(lines):
         heading, taken = _heading(lines, number)
         if heading:
             title = title or ("" if begun else heading)
-            gathering.begin(heading)
+            builder.begin(heading)
         elif not _TARGET.match(lines[number]):
-            gathering.add(_plain(lines[number]) + "\n")
+            builder.add(_plain(lines[number]) + "\n")
         begun = begun or bool(heading) or bool(lines[number].strip())
         number += taken
-    yield Content(title=title, sections=gathering.sections())
+    yield Content(title=title, sections=builder.sections())
 
 
 def _heading(lines: list[str], number: int) -> tuple[str, int]:
-    """The heading that begins with a line, "" for none, and how many lines it takes."""
+    """Return the heading that begins at a line, or "", and its number of lines."""
     first, second, third = (*lines[number : number + 3], "", "")[:3]
     if _LINE.fullmatch(first) and second.strip() and third.rstrip() == first.rstrip():
         return _plain(second.strip()), 3

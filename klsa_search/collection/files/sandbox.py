@@ -1,7 +1,7 @@
-"""Files of foreign formats are parsed in a child process with limits, one for a whole folder.
+"""Parsing of files in a child process with limits on memory and time.
 
-What parsers are given may have been made to exhaust memory or time, or to crash them. A process
-that exceeds a limit ends, the file is refused, and the next file starts another process.
+Files may be crafted to exhaust memory or time, or to crash a parser. A process that exceeds a limit
+ends, the file is refused, and the next file starts another process.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from klsa_search.errors import CollectionError, MissingExtra
 
 
 class Limits(NamedTuple):
-    """What parsing one document may take, so that one file cannot stop the reading of a folder.
+    """Limits for parsing one document.
 
-    memory      bytes of address space, in addition to those of a process that has parsed nothing
-    seconds     of processor time, so that a busy machine refuses nothing
+    memory      bytes of address space, in addition to that of an idle process
+    seconds     of processor time, which does not depend on the load of the machine
     characters  of text
     """
 
@@ -45,13 +45,13 @@ class Limits(NamedTuple):
 
 
 LIMITS: Final = Limits()
-"""A PDF of 3,000 pages, 16 million characters, takes 55 MiB more and 10 s."""
+"""A PDF of 3,000 pages with 16 million characters takes 55 MiB and 10 s."""
 
 
 class Sandbox:
-    """Parses files in a child process, which starts with the first of them and is reused.
+    """Parses files in a child process, which starts at the first file and is reused.
 
-    A context manager that ends the process. Cost: some 0.3 s for each start, 0.2 ms a file.
+    A context manager that ends the process. Cost: about 0.3 s per start, 0.2 ms per file.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
@@ -63,11 +63,11 @@ class Sandbox:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """End the process, whatever it does."""
+        """End the process."""
         self._end()
 
     def read(self, kind: FileFormat, path: Path) -> Iterator[Content]:
-        """Yield what a file contains; Unreadable, Cut, MissingExtra."""
+        """Yield the content of a file; Unreadable, TruncatedFile, MissingExtra."""
         try:
             process = self._started()
             send(process, (kind, path))
@@ -134,9 +134,9 @@ class Sandbox:
 
 
 def serve() -> None:
-    """Parse files in this process: `Limits` first, then kinds and paths, until requests end."""
-    threading.Thread(target=_end_with_requests, daemon=True).start()
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # which a parent may have ignored
+    """Run the child process: read `Limits`, then formats and paths, until requests end."""
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # the parent may ignore it
     requests, answers = pipes_of_worker()
     received = read_requests(requests)
     limits: Limits = next(received)
@@ -144,7 +144,7 @@ def serve() -> None:
     for kind, path in received:
         for answer in _answers(kind, path, limits, most):
             if "content" not in answer:
-                # What a parser leaks, or leaves in pieces, is not for the next file to pay for.
+                # Leaked or fragmented memory must not count against the next file.
                 answer["reusable"] = _address_space() < most - limits.memory / 2
             answers.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
             answers.flush()
@@ -181,7 +181,7 @@ def _answers(kind: FileFormat, path: Path, limits: Limits, most: float) -> Itera
 
 
 def _check(content: Content, characters: int) -> None:
-    """Raise Unreadable for content that no document can hold."""
+    """Raise Unreadable for content that no document can contain."""
     if sum(len(part) for section in content.sections for part in section) > characters:
         raise Unreadable("is too large", f"more than {characters:,} characters of text")
     check_storable(content)
@@ -192,7 +192,7 @@ def _content_of(answer: dict[str, Any]) -> Content:
 
 
 def _limit_memory(memory: int) -> float:
-    """Limit the address space of this process; returns how large it may become."""
+    """Limit the address space of this process and return the limit in bytes."""
     if sys.platform != "linux":
         return float("inf")
     import resource
@@ -213,13 +213,13 @@ def _address_space() -> int:
 
 
 def _limit_time(seconds: float) -> None:
-    """End this process by SIGPROF after so much processor time; 0 for no limit."""
+    """Let SIGPROF end this process after this much processor time; 0 for no limit."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-def _end_with_requests() -> None:
-    """End this process as soon as the one that started it does, even while it parses."""
+def _exit_with_parent() -> None:
+    """Exit when the parent process ends, even while parsing."""
     requests = select.poll()
-    requests.register(sys.stdin.fileno(), 0)  # that its other end is closed is always reported
+    requests.register(sys.stdin.fileno(), 0)  # a closed pipe is always reported
     requests.poll()
     os._exit(1)

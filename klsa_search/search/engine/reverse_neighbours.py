@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.compiling import compiled, not_compiled, wait_until_compiled
-from klsa_search.core.selection import AppendableArray
+from klsa_search.core.selection import GrowableArray
 from klsa_search.lowrank.sparse_expansion import LEVELS
 
 MAX_REVERSE: Final = 16
@@ -53,11 +53,11 @@ class ReverseNeighboursBuilder:
         return not not_compiled(_insert)
 
     def __init__(self) -> None:
-        self._row_of = AppendableArray(np.int32)
-        self._neighbours = AppendableArray(np.int32, MAX_REVERSE)
-        self._values = AppendableArray(np.float32, MAX_REVERSE)
-        self._entries = AppendableArray(np.uint32, MAX_REVERSE)
-        self._steps = AppendableArray(np.float32)
+        self._row_of = GrowableArray(np.int32)
+        self._neighbours = GrowableArray(np.int32, MAX_REVERSE)
+        self._values = GrowableArray(np.float32, MAX_REVERSE)
+        self._entries = GrowableArray(np.uint32, MAX_REVERSE)
+        self._steps = GrowableArray(np.float32)
 
     def append(
         self, max_doc: int, pairs: npt.NDArray[np.int32], values: npt.NDArray[np.float32]
@@ -70,7 +70,7 @@ class ReverseNeighboursBuilder:
         Cost O(R).
         """
         self._row_of.extend(np.zeros(max_doc - len(self._row_of), np.int32))
-        row_of = self._row_of.held
+        row_of = self._row_of.rows
         touched = np.unique(pairs[:, 0])
         new = touched[row_of[touched] == 0]
         rows = len(self._neighbours)
@@ -79,7 +79,7 @@ class ReverseNeighboursBuilder:
         self._values.extend(np.zeros((len(new), MAX_REVERSE), np.float32))
         self._entries.extend(np.zeros((len(new), MAX_REVERSE), np.uint32))
         self._steps.extend(np.zeros(len(new), np.float32))
-        _insert(row_of, pairs, values, self._neighbours.held, self._values.held)
+        _insert(row_of, pairs, values, self._neighbours.rows, self._values.rows)
         self._pack(row_of[touched] - 1)
 
     def build(self, max_doc: int) -> ReverseNeighbours:
@@ -87,17 +87,17 @@ class ReverseNeighboursBuilder:
         if not len(self._neighbours):
             return ReverseNeighbours.none()
         row_of = np.zeros(max_doc, np.int32)
-        row_of[: len(self._row_of)] = self._row_of.held[:max_doc]
-        return ReverseNeighbours(row_of, self._entries.held.copy(), self._steps.held.copy())
+        row_of[: len(self._row_of)] = self._row_of.rows[:max_doc]
+        return ReverseNeighbours(row_of, self._entries.rows.copy(), self._steps.rows.copy())
 
     def _pack(self, rows: npt.NDArray[np.int32]) -> None:
         """Encode rows that have changed."""
-        values, neighbours = self._values.held[rows], self._neighbours.held[rows]
+        values, neighbours = self._values.rows[rows], self._neighbours.rows[rows]
         steps = np.divide(values[:, 0], np.float32(LEVELS), dtype=np.float32)
         levels = np.rint(values / steps[:, None]).astype(np.uint32)
         levels[values > 0] = np.maximum(levels[values > 0], 1)
-        self._entries.held[rows] = (neighbours.astype(np.uint32) << np.uint32(8)) | levels
-        self._steps.held[rows] = steps
+        self._entries.rows[rows] = (neighbours.astype(np.uint32) << np.uint32(8)) | levels
+        self._steps.rows[rows] = steps
 
 
 @compiled

@@ -20,7 +20,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.array_types import Positions
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import MAX_FIELDS, FieldType
-from klsa_search.core.selection import AppendableArray
+from klsa_search.core.selection import GrowableArray
 from klsa_search.storage.columns.builder import KEPT, MISSING, NAME, NESTED, NO_VALUE, in_order
 from klsa_search.storage.columns.columns import (
     ColumnPredicate,
@@ -131,9 +131,9 @@ class _Column:
         self.kind, self.built, self.reason = kind, built, NO_VALUE
         self._name, self._declared = name, declared
         self._limits = DECLARED if declared else FOUND
-        self._starts = AppendableArray(np.int64)
+        self._starts = GrowableArray(np.int64)
         self._starts.extend(np.zeros(passed + 1, np.int64))
-        self._misfits = AppendableArray(np.int64)  # documents with a value that does not fit
+        self._misfits = GrowableArray(np.int64)  # documents with a value that does not fit
         self._texts: list[str] = []
         self._numbers: dict[str, int] = {}
         if kind is not None:
@@ -144,7 +144,7 @@ class _Column:
         taken: list[Any] = []
         ends: list[int] = []
         misfits: list[int] = []
-        before = int(self._starts.held[-1])
+        before = int(self._starts.rows[-1])
         for position, value in enumerate(batch, len(self._starts) - 1):
             if held := elements(value):
                 if self.kind is None and (kind := first_type(held)) is not None:
@@ -161,9 +161,9 @@ class _Column:
 
     def is_there(self, living: Mask) -> bool:
         """Return whether the build or a living document has a value, of whatever type."""
-        if self.built is not None or living[self._misfits.held].any():
+        if self.built is not None or living[self._misfits.rows].any():
             return True
-        return bool((np.diff(self._starts.held) * living).any())
+        return bool((np.diff(self._starts.rows) * living).any())
 
     def misfits(self, living: Mask) -> int:
         """Return how many documents have a value that does not fit.
@@ -171,16 +171,16 @@ class _Column:
         Those of the build count until a refit, whether they were deleted or not.
         """
         built = self.built.misfits if self.built is not None else 0
-        return built + int(np.count_nonzero(living[self._misfits.held]))
+        return built + int(np.count_nonzero(living[self._misfits.rows]))
 
     def part(self, kind: FieldType) -> Callable[[], Field]:
         """What makes the column of the later documents there are now."""
-        held = kind, self._values.held, self._starts.held, len(self._texts)
+        held = kind, self._values.rows, self._starts.rows, len(self._texts)
         return lambda: self._part(*held)
 
     def _begin(self, kind: FieldType) -> None:
         self.kind = kind
-        self._values = AppendableArray(KEPT[kind])
+        self._values = GrowableArray(KEPT[kind])
         self._take = taker(kind, self._limits, declared=self._declared)
 
     def _taken(self, values: list[Any]) -> tuple[list[Any], bool]:
