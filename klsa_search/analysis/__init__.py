@@ -1,4 +1,4 @@
-"""Analyse texts: terms with positions."""
+"""Text analysis: terms with positions."""
 
 from klsa_search.analysis.analyzer import Analyzer, Token
 from klsa_search.analysis.languages import languages, stemmers

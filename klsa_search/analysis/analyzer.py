@@ -1,4 +1,4 @@
-"""The analyser: text to terms, the same for documents and for queries."""
+"""The analyser, which turns texts of documents and queries into terms."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from klsa_search.core.forks import lock_free_in_children
 T = TypeVar("T")
 
 LONGEST_WORD: Final = 255
-"""Characters of the longest word that becomes a term; a longer one is no word and left out."""
+"""Limit of a word in characters; longer ones are left out."""
 
 CACHED_WORDS: Final = 2**16
-"""Words as written that are remembered, 12 MB: text repeats its words."""
+"""Limit of the cache of words in entries, about 12 MB."""
 
 _TURKISH: Final = str.maketrans({"I": "ı", "İ": "i"})
 
 
 class Token(NamedTuple):
-    """One term with its place in the text.
+    """One term with its position in the text.
 
     `position` counts words from 0, stop words included. `start` and `end` are offsets into the
-    original text; they cover letters and digits only, so those of C++ are those of the C.
+    original text that cover letters and digits only, so those of C++ are those of the C.
     """
 
     term: str
@@ -47,9 +47,9 @@ class Token(NamedTuple):
 class Analyzer:
     """Turns text into terms, with fixed settings; equal to any analyser with the same settings.
 
-    Words are found, case-folded, accent-folded depending on settings and language, filtered by the
-    stop words, and stemmed. Safe to share between threads; pickled as its settings. SettingsError
-    for an unknown language or stemmer, or a tokenizer that this process does not trust.
+    Words are case-folded, accent-folded depending on settings and language, filtered by the stop
+    words, and stemmed. Thread-safe; pickled as its settings. SettingsError for an unknown language
+    or stemmer, or a tokenizer that this process does not trust.
 
     >>> Analyzer().terms("Engines that overheat")
     ['engin', 'overheat']
@@ -59,22 +59,22 @@ class Analyzer:
     Token(term='overheat', position=2, start=13, end=21)
     """
 
-    __slots__ = ("_term_of", "_tokenizing", "settings")
+    __slots__ = ("_term_of", "_tokenizer", "settings")
 
     def __init__(self, settings: AnalysisSettings | None = None) -> None:
         names = AnalysisSettings.model_fields
-        # Of the settings of a whole index only these make terms.
+        # `settings` may be those of a whole index.
         given = {name: getattr(settings, name) for name in names} if settings else {}
         checked = AnalysisSettings.checked(given)
         self.settings = checked.model_copy(update={"language": language_name(checked.language)})
         self._term_of = _TermOf(self.settings)
-        own = checked.tokenizer
-        self._tokenizing = None if own is None else ImportedTokenizer(own)
+        name = checked.tokenizer
+        self._tokenizer = None if name is None else ImportedTokenizer(name)
 
     @property
     def tokenizes(self) -> bool:
         """Return whether a tokenizer of the user finds the words."""
-        return self._tokenizing is not None
+        return self._tokenizer is not None
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in order, with repetitions.
@@ -87,8 +87,8 @@ class Analyzer:
         self, text: str, of_word: Callable[[str], T], of_pair: Callable[[str], T]
     ) -> Iterable[T]:
         """Return `of_word` of each word and `of_pair` of each pair of a text, in order."""
-        if self._tokenizing is not None:
-            return (of_word(word) for word, _, _ in self._tokenizing.words(text))
+        if self._tokenizer is not None:
+            return (of_word(word) for word, _, _ in self._tokenizer.words(text))
         normal = nfkc(text)
         symbol_names = names(normal) if self.settings.symbols else {}
         found = None if symbol_names else words(normal)
@@ -114,7 +114,7 @@ class Analyzer:
 
     def term(self, word: str) -> str:
         """Return the term of a word, "" for a stop word; not cached."""
-        return self._term_of.found(word)
+        return self._term_of.uncached(word)
 
     def folded(self, word: str) -> str:
         """Return a word with case and accents folded, not stemmed.
@@ -138,10 +138,10 @@ class Analyzer:
 
     def tokens(self, text: str) -> list[Token]:
         """Return the terms of a text with positions and offsets."""
-        if self._tokenizing is not None:
+        if self._tokenizer is not None:
             return [
                 Token(term, position, start, end)
-                for position, (word, start, end) in enumerate(self._tokenizing.words(text))
+                for position, (word, start, end) in enumerate(self._tokenizer.words(text))
                 if (term := self._term_of[word])
             ]
         aligned = Alignment(text)
@@ -163,56 +163,52 @@ class Analyzer:
         return self._term_of.pair(word) if is_pair else self._term_of[word]
 
     def __eq__(self, other: object) -> bool:
-        """Whether the settings are equal, and so all terms."""
+        """Return whether the settings are equal."""
         return isinstance(other, Analyzer) and self.settings == other.settings
 
     def __hash__(self) -> int:
-        """Hash of the settings."""
+        """Return the hash of the settings."""
         return hash(self.settings)
 
     def __reduce__(self) -> tuple[Callable[[AnalysisSettings], Analyzer], tuple[AnalysisSettings]]:
-        """Pickle the settings; what was remembered stays behind."""
+        """Pickle the settings without the cache."""
         return _trusted, (self.settings,)
 
     def __repr__(self) -> str:
-        """Show the settings."""
+        """Return a text with the settings."""
         return f"Analyzer({self.settings!r})"
 
 
 def _trusted(settings: AnalysisSettings) -> Analyzer:
-    """Make an analyser that was pickled, whose process trusted its tokenizer."""
+    """Return an unpickled analyser, whose tokenizer the pickling process trusted."""
     with_trusted_tokenizer(settings.model_dump())
     return Analyzer(settings)
 
 
 class _TermOf(dict[str, str]):
-    """From a word as written to its term, "" for none; remembers the words it met.
-
-    At most `CACHED_WORDS` are kept, about 12 MB: when full it starts over, which is rare (text
-    repeats its words) and leaves the terms the same.
-    """
+    """A cache from words as written to terms, "" for none; cleared when full."""
 
     def __init__(self, settings: AnalysisSettings) -> None:
         super().__init__()
         self._turkish = settings.language == "turkish"
-        self._whole = settings.tokenizer is not None  # who says what a word is means all of it
+        self._keeps_ending = settings.tokenizer is not None  # user tokens are not shortened
         name = stemmer_algorithm(settings.stemmer, settings.language)
         self._accents = ACCENTS.get(settings.language)
         if settings.fold_accents is not None:
             self._accents = Accents() if settings.fold_accents else None
         elif self._accents and name != settings.language:
-            self._accents = Accents(self._accents.kept)  # its endings are of the language's stemmer
+            self._accents = Accents(self._accents.kept)  # endings are for the language's stemmer
         listed = stop_words_of(settings.stop_words, settings.language) | set(
             settings.own_stop_words
         )
         self._stop_words = frozenset(map(self.folded, listed))
-        # One buffer inside: two threads must not stem at once. Its own cache would be a second.
+        # Not thread-safe, so it needs a lock; its own cache is off, because this class caches.
         stemmer = Stemmer.Stemmer(name, 0) if name else None
         self._stem: Callable[[str], str] | None = stemmer.stemWord if stemmer else None
         self._lock = lock_free_in_children()
 
     def __missing__(self, word: str) -> str:
-        term = self.found(word)
+        term = self.uncached(word)
         if len(word) > LONGEST_WORD:
             return term
         if len(self) >= CACHED_WORDS:
@@ -220,17 +216,17 @@ class _TermOf(dict[str, str]):
         self[word] = term
         return term
 
-    def found(self, word: str) -> str:
-        """Return the term of a word, not cached."""
+    def uncached(self, word: str) -> str:
+        """Return the term of a word without the cache."""
         return "" if len(word) > LONGEST_WORD else self._term(self.folded(word))
 
     def pair(self, pair: str) -> str:
-        """Term of a pair of characters, which has no case, accents or stem; "" for a stop word."""
+        """Return the term of a pair of characters, which is not folded; "" for a stop word."""
         term = pair.translate(IGNORED)
         return "" if len(term) > LONGEST_WORD or term in self._stop_words else term
 
     def folded(self, word: str) -> str:
-        """Case folded, one kind of apostrophe, nothing invisible, without accents that go."""
+        """Return a word with case and accents folded and without invisible characters."""
         if word.isascii() and not self._turkish:
             return word.lower()
         if self._turkish:
@@ -242,12 +238,12 @@ class _TermOf(dict[str, str]):
     def _term(self, word: str) -> str:
         if word in self._stop_words:
             return ""
-        bare = word if self._whole else word.partition("'")[0]
+        bare = word if self._keeps_ending else word.partition("'")[0]
         if bare in self._stop_words:
             return ""
         if self._stem is None:
             return bare
-        written = self._accents.restored(bare) if self._accents else bare
+        accented = self._accents.restored(bare) if self._accents else bare
         with self._lock:
-            stem = self._stem(written)
-        return stem if written == bare else self.folded(stem)
+            stem = self._stem(accented)
+        return stem if accented == bare else self.folded(stem)

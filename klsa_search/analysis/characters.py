@@ -1,6 +1,6 @@
-"""What each character is to the segmentation, as tables that compiled code can read.
+"""Tables of character classes and NFKC forms for compiled segmentation.
 
-They are made of the patterns in `segmentation` and of Python's own NFKC, and so agree with both.
+They are derived from the patterns in `segmentation` and from `unicodedata`, so they agree.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from klsa_search.analysis.unicode import leads_with_mark
 
 SEPARATOR: Final = 0
 LETTER: Final = 1  # or digit, of a script with spaces
-MARK: Final = 2  # belongs to what is before it
-SPACE: Final = 3  # separates, and folds with its neighbours to one blank
-UNSPACED: Final = 4  # of a script without spaces
-UNSPACED_MARK: Final = 5  # belongs to what is before it, or begins a character where nothing is
+MARK: Final = 2  # belongs to the preceding character
+SPACE: Final = 3  # separates; runs are folded to one blank
+UNSPACED: Final = 4  # letter of a script without spaces
+UNSPACED_MARK: Final = 5  # belongs to the preceding character, or begins one
 APOSTROPHE: Final = 6  # separates, unless an English ending follows
-# Added to these:
-CHANGED: Final = 8  # NFKC makes something else of it
-REORDERED: Final = 16  # a mark that NFKC may move before the one on its left
+# Flags added to these:
+CHANGED: Final = 8  # NFKC replaces it
+REORDERED: Final = 16  # a mark that NFKC may move to the left
 
 _POINTS: Final = 0xE0200
-# The planes between and beyond hold nothing yet that is not a separator.
+# Other planes have only separators so far.
 _ASSIGNED: Final = (*range(0xD800), *range(0xE000, 0x34000), *range(0xE0000, _POINTS))
-_LINE_END: Final = "\n"  # NFKC joins nothing with it, so it separates forms
+_LINE_END: Final = "\n"  # separates forms: NFKC never composes it
 
 
 class Characters(NamedTuple):
     """Classes of the first n code points, and the forms of those that NFKC changes.
 
     classes  (n,) uint8 by code point; those beyond are separators
-    changed  (m,) uint32, the code points that change, ascending
-    starts   (m + 1,) int32, where the form of each begins
-    forms    uint32, the code points of all forms
+    changed  (m,) uint32, code points that change, ascending
+    starts   (m + 1,) int32, start of each form
+    forms    uint32, code points of all forms
     """
 
     classes: npt.NDArray[np.uint8]
@@ -56,7 +56,7 @@ class Characters(NamedTuple):
 
 @cache
 def ascii_characters() -> Characters:
-    """Tell of ASCII alone."""
+    """Return the tables of ASCII."""
     nothing = np.zeros(0, np.uint32)
     classes = _classes("".join(map(chr, range(128))))
     return Characters(classes, nothing, np.zeros(1, np.int32), nothing)
@@ -64,7 +64,7 @@ def ascii_characters() -> Characters:
 
 @cache
 def all_characters() -> Characters:
-    """Tell of all of Unicode. Cost: 0.1 s and 1 MB, once."""
+    """Return the tables of Unicode. Cost: 0.1 s and 1 MB, once."""
     text = "".join(map(chr, _ASSIGNED))
     classes = np.zeros(_POINTS, np.uint8)
     classes[list(_ASSIGNED)] = _classes(text)
@@ -87,7 +87,7 @@ def all_characters() -> Characters:
 
 
 def _classes(text: str) -> npt.NDArray[np.uint8]:
-    """Classes of the characters of a text, marks undecided."""
+    """Return the classes of the characters of a text, except marks."""
     classes = np.zeros(len(text), np.uint8)
     for pattern, kind in ((LETTER_PATTERN, LETTER), (UNSPACED_PATTERN, UNSPACED), (r"\s", SPACE)):
         for run in re.finditer(f"(?:{pattern})+", text):

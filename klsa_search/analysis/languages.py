@@ -1,8 +1,7 @@
-"""Languages: Snowball stemmers, stop lists, and detection by py3langid.
+"""Languages: Snowball stemmers, stop lists, and language detection.
 
-Stemmers come from PyStemmer, long stop lists from the package stopwordsiso. The English one takes
-names of things for function words; `data/english_kept.txt` gives those back (its first lines say
-which). The one short list there is, of English, is `data/english_short.txt`.
+Stemmers are those of PyStemmer, long stop lists those of stopwordsiso without the content words in
+`data/english_kept.txt`. The only short list is `data/english_short.txt`. Detection uses py3langid.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from klsa_search.core.extras import require
 from klsa_search.errors import SettingsError
 
 NONE: Final = "none"
-"""Name of the language without stop words and of the stemmer that changes nothing."""
+"""Language without stop words; stemmer that changes nothing."""
 
 AUTO: Final = "auto"
-"""Name of the stemmer that goes with the language: Porter's for English, its own otherwise."""
+"""Stemmer of the language: Porter's for English."""
 
 _CODES: Final = {
     "afrikaans": "af",
@@ -86,18 +85,18 @@ _CODES: Final = {
     "zulu": "zu",
 }
 _MARKS: Final = ".:-'’”"
-"""What the lists write around abbreviations and parts of words, and a text's words come without."""
+"""Characters around words of the lists that are not part of words in a text."""
 _VARIANTS: Final = frozenset({"dutch_porter", "porter"})
-"""Snowball algorithms that are a second one for a language, not a language."""
+"""Snowball algorithms that are not named by their language."""
 
 
 def language_codes() -> dict[str, str]:
-    """Code of ISO 639-1 of each language that has one here."""
+    """Return ISO 639-1 codes by language name."""
     return dict(_CODES)
 
 
 def language_name(language: str) -> str:
-    """Name of a language by its name or its code; what is neither stays as it is.
+    """Return the name of a language given by name or code; any other text is returned unchanged.
 
     >>> named("de"), named("german")
     ('german', 'german')
@@ -128,11 +127,9 @@ def languages() -> tuple[str, ...]:
 
 @cache
 def stop_list(language: str) -> frozenset[str]:
-    """Stop words of a language as its long list spells them, without the marks around a word.
+    """Return the long list of stop words of a language; empty if there is none.
 
-    Empty where there is no list.
-
-    SettingsError for a language that does not exist.
+    SettingsError for an unknown language.
     """
     if language == AUTO:
         message = "the language auto is found by building an index; name one: german, or de"
@@ -147,9 +144,9 @@ def stop_list(language: str) -> frozenset[str]:
 
 
 def stop_words_of(stop_words: str, language: str) -> frozenset[str]:
-    """Words that a stop word setting leaves out, as the lists spell them.
+    """Return the words of the list that a stop word setting selects.
 
-    SettingsError for a language that does not exist.
+    SettingsError for an unknown language.
     """
     long = stop_list(language)
     if stop_words == "short":
@@ -158,9 +155,9 @@ def stop_words_of(stop_words: str, language: str) -> frozenset[str]:
 
 
 def stemmer_algorithm(stemmer: str, language: str) -> str | None:
-    """Snowball algorithm that a stemmer setting means for a language, None for no stemming.
+    """Return the Snowball algorithm of a stemmer setting and a language; None for no stemming.
 
-    SettingsError for a stemmer that does not exist.
+    SettingsError for an unknown stemmer.
     """
     if stemmer not in stemmers():
         known = ", ".join(stemmers())
@@ -173,21 +170,19 @@ def stemmer_algorithm(stemmer: str, language: str) -> str | None:
 
 @cache
 def _words(name: str) -> frozenset[str]:
-    """Words of a list of our own: `english_kept` are those of the long list that are searched for
-    all the same, `english_short` is the short list.
-    """
+    """Return the words of a list in `data`."""
     text = files("klsa_search.analysis").joinpath(f"data/{name}.txt").read_text("utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return frozenset(word for line in lines for word in line.split())
 
 
-_LONGEST: Final = 2_000  # characters of a text that are looked at
+_LONGEST: Final = 2_000  # characters of a text that are classified
 
 
 def detect_language(texts: Iterable[str]) -> str:
-    """Name of the language most of the texts are in, by their length; `none` where there are none.
+    """Return the language of most of the text, by length; `none` without text.
 
-    MissingExtra without the extra `files`. Cost: a second once, and some .1 ms a text.
+    MissingExtra without the extra `files`. Cost: one second once, and about 0.1 ms per text.
 
     >>> detected(["Die Pumpe verliert Kühlmittel, sobald der Motor warm ist."])
     'german'

@@ -1,7 +1,7 @@
-"""Where the words of a line stand, compiled: the spans of `segmentation`, counted and not named.
+"""Compiled search for the offsets of words in a line, equal to the spans of `segmentation`.
 
-A line is an array of code points, uint32, as it was given: what NFKC makes of it, and the way back
-to its offsets, is found here as well.
+A line is an array of the original code points, uint32; NFKC and the mapping of its offsets back to
+the original are computed here as well.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def locate_words(
     starts: Offsets,
     ends: Offsets,
 ) -> int:
-    """Find where some words of line[:size] begin and end, as `Analyzer.tokens` reports it.
+    """Find the offsets of some words of line[:size], as in `Analyzer.tokens`.
 
-    wanted        numbers of words from 0, left-out ones counted, ascending
-    starts, ends  (at least len(wanted),) what is found of them
+    wanted        word positions, ascending
+    starts, ends  (at least len(wanted),) output
 
-    Returns how many are found; -1 if something stands so oddly that this code cannot tell, such as
-    a mark behind a fraction: `Analyzer.tokens` can. Cost: 3 ns a character up to the last word
-    wanted, 10 in scripts without spaces.
+    Returns the number of words found, or -1 for rare sequences that only `Analyzer.tokens` handles,
+    such as a mark after a fraction. Cost: 3 ns per character up to the last word wanted, 10 ns in
+    scripts without spaces.
     """
     found = _place_letters(line, size, characters.classes, wanted, starts, ends)
     if found >= 0:
@@ -69,7 +69,7 @@ def locate_words(
 
 @compiled
 def class_of(point: np.uint32, classes: npt.NDArray[np.uint8]) -> Any:
-    """Class of a code point; a separator beyond those there are classes of."""
+    """Return the class of a code point; a separator if it is not in the table."""
     return classes[point] if point < len(classes) else np.uint8(0)
 
 
@@ -82,10 +82,7 @@ def _place_letters(
     starts: Offsets,
     ends: Offsets,
 ) -> int:
-    """`_place`, where all words are letters and marks; -1 for anything else.
-
-    Three times as fast: it does not guess where words end, and so is never wrong there.
-    """
+    """Do `_place` for words of letters and marks, three times as fast; return -1 for others."""
     found, at = 0, 0
     number: Any = 0
     inside: Any = 0  # a word
@@ -136,7 +133,7 @@ def _place_letters(
 
 @compiled
 def _normal_length(line: Points, size: int, characters: Characters) -> int:
-    """Code points of the forms of all characters; below 0 if any of them is another one."""
+    """Return the length of the line in NFKC without composition, negated if anything changes."""
     length, changed = 0, False
     for i in range(size):
         length += 1
@@ -151,9 +148,9 @@ def _normal_length(line: Points, size: int, characters: Characters) -> int:
 def _normalise(
     line: Points, size: int, characters: Characters, normal: Points, origin: Offsets
 ) -> int:
-    """Write the forms of all characters, and of which each is; returns how many, -1 as above.
+    """Write the forms of all characters and their origins; return their number, or -1 as above.
 
-    Nothing is composed or put in order: of that neither words nor their ends depend.
+    Composition and order of marks do not matter for the bounds of words.
     """
     length = 0
     for i in range(size):
@@ -177,7 +174,7 @@ def _normalise(
 
 @compiled
 def _place_of(point: Any, changed: Points) -> int:
-    """Where a code point stands among those that change."""
+    """Return the index of a code point in `changed`, by binary search."""
     low, high = 0, len(changed)
     while high - low > 1:
         middle = (low + high) // 2
@@ -211,14 +208,14 @@ def _place(
             return -1
         elif kind == UNSPACED:
             at = _after_marks(text, at, size, classes, MARK)
-            alone = True
+            is_single = True
             while at < size and class_of(text[at], classes) == UNSPACED:
                 second = at
                 at = _after_marks(text, at + 1, size, classes, MARK)
                 found = _note(number, begin, at, wanted, starts, ends, found)
                 number += 1
-                begin, alone = second, False
-            if not alone:
+                begin, is_single = second, False
+            if not is_single:
                 continue
         else:
             continue
@@ -231,7 +228,7 @@ def _place(
 def _note(
     number: int, begin: int, end: int, wanted: Offsets, starts: Offsets, ends: Offsets, found: int
 ) -> int:
-    """Write a word down if it is wanted; returns how many are."""
+    """Record the offsets of a word if it is wanted; return the number found."""
     if found < len(wanted) and wanted[found] == number:
         starts[found], ends[found] = begin, end
         return found + 1
@@ -242,7 +239,7 @@ def _note(
 def _after_marks(
     text: Points, at: int, size: int, classes: npt.NDArray[np.uint8], also: int
 ) -> int:
-    """First place from `at` on that holds no mark and nothing of the class `also`."""
+    """Return the first index from `at` on that is neither a mark nor of the class `also`."""
     while at < size:
         kind = class_of(text[at], classes) & ~REORDERED
         if kind not in (MARK, UNSPACED_MARK, also):
@@ -253,11 +250,11 @@ def _after_marks(
 
 @compiled
 def _after_ending(text: Points, at: int, size: int, classes: npt.NDArray[np.uint8]) -> int:
-    """Where a word ends whose last letter is before `at`: behind an English ending, if it has one.
+    """Return the end of a word whose last letter is before `at`, including an English ending.
 
-    An ending is 's, 't, 'm, 'd, 'll, 're or 've, in small letters or capitals, before no letter.
-    -1 before a mark, which may make another letter of it, and before a character of a script
-    without spaces, which may be a letter or a sign.
+    An ending is 's, 't, 'm, 'd, 'll, 're or 've, in lower or upper case, not followed by a letter.
+    Returns -1 if a mark follows, which may change the letter, or a character of a script without
+    spaces, which may be a letter or a sign.
     """
     if at + 1 >= size or class_of(text[at], classes) != APOSTROPHE:
         return at

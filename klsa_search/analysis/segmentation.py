@@ -1,11 +1,10 @@
-"""Where the words are: runs of letters, digits and their marks; character pairs where none are.
+"""Segmentation of texts into words, or into character pairs in scripts without spaces.
 
-Scripts written without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) are cut into overlapping
-pairs of characters, a character being a letter with its marks; a lone one stands for itself.
-Everything else is a word from its first letter or digit to its last: hyphen, underscore and
-punctuation separate, an English ending after an apostrophe (wing's, don't) belongs to its word,
-and any other apostrophe separates (l'avion is two words, and so is o'neil). Where signs belong to a
-name (C++, C#, .NET), the word is what it would be without them, and its name is known besides.
+Scripts without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) give overlapping pairs of characters,
+each a letter with its marks; a single character is a token itself. Other words are runs of letters,
+digits and marks: hyphens, underscores and punctuation separate. An English ending after an
+apostrophe (wing's, don't) is part of its word; other apostrophes separate (l'avion, o'neil). For
+names with signs (C++, C#, .NET) `names` gives the name of the word that begins there.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ _NAME: Final = re.compile(
     r"(?<![^\W_])(?:[A-Za-z](?:\+\+(?!\+)|#(?![^\W_]))|(?<!\.)\.(?:net|NET|Net)(?![^\W_]))"
 )
 _NAME_SIGNS: Final = {"++": 1, "#": 1, ".net": 0, ".NET": 0, ".Net": 0}
-"""Signs of a name, and letters before them: plain text is searched faster than a pattern."""
+"""Signs of names, and the number of letters before them; `str.find` is faster than a pattern."""
 
 Span = tuple[int, int, bool]
 """Start and end of a word or pair, and whether it is a pair."""
 
 
 def words(text: str) -> list[str] | None:
-    """Words of an NFKC text in their order, or None if `spans` must cut pairs in it."""
+    """Return the words of an NFKC text in order, or None if it has pairs, which need `spans`."""
     if text.isascii():
         return _ASCII_WORD.findall(text)
     if _HAS_UNSPACED.search(text):
@@ -54,7 +53,7 @@ def words(text: str) -> list[str] | None:
 
 
 def spans(text: str) -> Iterator[Span]:
-    """Words and pairs of an NFKC text in their order, as offsets; the same words as `words`."""
+    """Yield the offsets of words and pairs of an NFKC text in order."""
     if text.isascii():
         for match in _ASCII_WORD.finditer(text):
             yield *match.span(), False
@@ -68,9 +67,9 @@ def spans(text: str) -> Iterator[Span]:
 
 
 def names(text: str) -> dict[int, str]:
-    """Names with signs in an NFKC text: where the word of each begins, and the name.
+    """Return names with signs in an NFKC text by the start of their words.
 
-    A letter and ++ or #, and .NET. Cost: a search for a few signs where there is none.
+    A name is a letter with ++ or #, or .NET. Cost: a search for a few signs.
 
     >>> names("C++11, F# and VB.NET on .NET")
     {0: 'C++', 7: 'F#', 25: '.NET'}
@@ -86,7 +85,7 @@ def names(text: str) -> dict[int, str]:
 
 
 def _pairs(units: list[tuple[int, int]]) -> Iterator[Span]:
-    """Overlapping pairs of the characters of one run; one character alone gives itself."""
+    """Yield the overlapping pairs of the characters of a run; a single character by itself."""
     if len(units) == 1:
         yield *units[0], True
     for left, right in pairwise(units):
@@ -95,12 +94,12 @@ def _pairs(units: list[tuple[int, int]]) -> Iterator[Span]:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    r"""A word; a word or (as group 1) an unspaced run; one character of such a run.
+    r"""Return patterns of a word, of a word or an unspaced run (group 1), and of one character.
 
-    Made at first need, because finding all marks takes some milliseconds; `\w` leaves them out.
+    Compiled at first use, because collecting the marks, which `\w` excludes, takes milliseconds.
     """
     ranges = "".join(f"{chr(first)}-{chr(last)}" for first, last in marks())
-    more = f"(?![\\x00-\\x7f])[{ranges}]"  # looks at ASCII first: most words end there
+    more = f"(?![\\x00-\\x7f])[{ranges}]"  # tests for ASCII first, where most words end
     letter, spaced = LETTER_PATTERN, rf"[^\W_{_UNSPACED}]"
     word = f"{letter}+(?:(?:{more})+{letter}*)*{_ENDING}"
     spaced_word = f"{spaced}+(?:(?:{more})+{spaced}*)*{_ENDING}"
@@ -110,9 +109,9 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 @cache
 def marks() -> tuple[tuple[int, int], ...]:
-    """First and last code points of the ranges of marks and of what a word may hide."""
+    """Return the ranges of marks and ignored characters as first and last code points."""
     ranges: list[list[int]] = []
-    # The planes between hold ideographs and private use: nothing to look for.
+    # The planes between have no marks.
     for point in chain(range(0x80, 0x20000), range(0xE0100, 0xE01F0)):
         if point in IGNORED or unicodedata.category(chr(point)) in ("Mn", "Mc"):
             if ranges and ranges[-1][1] == point - 1:

@@ -1,7 +1,7 @@
-"""Tokenizers of users: functions that find the words of a text, known by where they are imported.
+"""User tokenizers: functions that find the words of a text, named `module:function`.
 
-An index keeps `module:function`. To import that is to run code, and who wrote a folder is not
-always the process that opens it: it imports only what it trusts.
+An index stores the name. Importing it runs code, and an index may come from an untrusted source, so
+a process imports only tokenizers that it was told to trust.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _TRUSTED: Final[set[str]] = set()
 
 
 def trust(tokenizer: Tokenizer | str) -> str:
-    """Let this process import a tokenizer, given itself or as `module:function`; returns its name.
+    """Allow this process to import a tokenizer, a function or `module:function`; return its name.
 
-    SettingsError for a function that no other process could import: a lambda, one within another
-    function, one of a script or of the prompt; and for what is no such name.
+    SettingsError for an invalid name, and for a function that other processes cannot import: a
+    lambda, a nested function, or one of a script or prompt.
     """
     name = tokenizer if isinstance(tokenizer, str) else _name_of(tokenizer)
     AnalysisSettings.checked({"tokenizer": name})
@@ -31,16 +31,16 @@ def trust(tokenizer: Tokenizer | str) -> str:
 
 
 def with_trusted_tokenizer(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Trust the tokenizer of settings that a user gave, and put its name in its place."""
+    """Return settings given by the user, with the tokenizer trusted and replaced by its name."""
     given = settings.get("tokenizer")
     return {**settings, "tokenizer": trust(given)} if given is not None else dict(settings)
 
 
 class ImportedTokenizer:
-    """Finds words by the tokenizer of a name.
+    """Imports a tokenizer by name and checks its results.
 
-    SettingsError where this process does not trust it, where it cannot be imported, and, later,
-    where what it finds are no words of the text.
+    SettingsError if this process does not trust it, if it cannot be imported, or if it returns
+    anything but words of the text.
     """
 
     __slots__ = ("_find", "_name")
@@ -57,10 +57,10 @@ class ImportedTokenizer:
         self._name, self._find = name, _imported(name)
 
     def words(self, text: str) -> Iterator[tuple[str, int, int]]:
-        """Words of a text in their order, with their starts and ends; white space is none."""
+        """Yield the words of a text in order with start and end, without white space."""
         try:
             found = list(self._find(text))
-        except Exception as error:  # code of others, which raises what it likes
+        except Exception as error:  # user code may raise anything
             raise SettingsError(
                 f"tokenizer `{self._name}` failed ({type(error).__name__}: {error}); correct it",
                 field="tokenizer",
@@ -71,7 +71,7 @@ class ImportedTokenizer:
                 case (str() as word, int() as start, int() as end):
                     if before <= start < end <= len(text) and _is_text(word):
                         before = start
-                        # A term is a line of the vocabulary, and a word of it.
+                        # A term is one line of the vocabulary.
                         if word := " ".join(word.split()):
                             yield word, start, end
                         continue
@@ -83,7 +83,7 @@ class ImportedTokenizer:
 
 
 def _is_text(word: str) -> bool:
-    """Whether it can be written down: half of a surrogate pair cannot."""
+    """Return whether a word can be encoded; a lone surrogate cannot."""
     try:
         word.encode()
     except UnicodeEncodeError:
@@ -109,7 +109,7 @@ def _imported(name: str) -> Tokenizer:
     module, _, path = name.partition(":")
     try:
         found = attrgetter(path)(import_module(module))
-    except Exception as error:  # code of others, which raises what it likes
+    except Exception as error:  # user code may raise anything
         raise SettingsError(
             f"tokenizer `{name}` cannot be imported ({type(error).__name__}: "
             f"{error}); install its module, or put its folder on PYTHONPATH",
@@ -119,4 +119,4 @@ def _imported(name: str) -> Tokenizer:
         raise SettingsError(
             f"tokenizer `{name}` is not a function; name a function", field="tokenizer"
         )
-    return found  # type: ignore[no-any-return]  # what it returns is checked when it is called
+    return found  # type: ignore[no-any-return]  # its results are checked at each call

@@ -1,12 +1,11 @@
-"""Unicode normalisation (NFKC with offsets), case folding, and accents by language.
+"""Unicode normalisation (NFKC with offsets), and accent folding by language.
 
-NFKC makes one character of many spellings (full-width, ligatures, circled digits, letter and
-accent) and changes lengths while doing so; offsets into the original need the way back.
+NFKC unifies spellings (full-width, ligatures, circled digits, letter and accent) and changes
+lengths; `Alignment` maps offsets back to the original.
 
-Where a language counts a marked letter among those of its alphabet (Swedish å ä ö, Spanish ñ,
-Polish ł ż), it is another letter and stays; what is one is taken from the collations of CLDR.
-Folding comes before stemming, so that a word has one stem however it is typed; stemmers that know
-endings by their accents get these back.
+A marked letter of the alphabet of a language (Swedish å ä ö, Spanish ñ, Polish ł ż; by the
+collations of CLDR) is not folded. Folding precedes stemming, so that spellings with and without
+accents share a stem; accents of endings that the stemmer needs are restored.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-# Characters that NFKC leaves alone and that never join the one before: ASCII, Latin, Cyrillic,
-# quotes and dashes, kana, Han, Hangul syllables. A mark after them may change them, so a run of
-# them ends before the character that something else follows.
+# Characters that NFKC does not change and that never compose with the preceding one: ASCII, Latin,
+# Cyrillic, quotes and dashes, kana, Han, Hangul syllables. A following mark may change one, so a
+# run ends before a character followed by anything else.
 _INERT: Final = (
     "\x00-\x7f\u00c0-\u0131\u0134-\u013e\u0141-\u0148\u014a-\u017e\u0180-\u01c3"
     "\u01cd-\u01f0\u01f4-\u024f\u0400-\u0482\u048a-\u052f\u2012-\u2016\u2018-\u2023"
     "\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff\uac00-\ud7a3"
 )
 _PLAIN: Final = re.compile(f"[{_INERT}]+(?![^{_INERT}])")
-# Soft hyphen, joiners, byte order mark: they say how a word is set, not what it is.
+# Soft hyphen, joiners, byte-order mark.
 _INVISIBLE: Final = dict.fromkeys([0xAD, 0x34F, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
 _VARIATIONS: Final = dict.fromkeys([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 _ENCLOSING: Final = dict.fromkeys([*range(0x20DD, 0x20E1), *range(0x20E2, 0x20E5)])
 IGNORED: Final = {**_INVISIBLE, **_VARIATIONS, **_ENCLOSING}
-"""Code points that are part of a word and no part of its term, as a table for `str.translate`."""
+"""Code points of a word that are removed from its term, as a table for `str.translate`."""
 
-# Letters whose accents may go: Latin, Greek and Cyrillic, after decomposition.
+# Letters whose accents can be folded: Latin, Greek and Cyrillic, after decomposition.
 _ACCENTED: Final = re.compile(
     "([A-Za-z\u00aa-\u02af\u0370-\u052f\u1d00-\u1dbf\u1e00-\u1fff\u2c60-\u2c7f\ua720-\ua7ff])"
     "[\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]+"
@@ -42,18 +41,18 @@ _ACCENTED: Final = re.compile(
 
 
 def nfkc(text: str) -> str:
-    """NFKC of a text; the text itself, at the price of a look, where nothing changes."""
+    """Return the NFKC form of a text, fast if it is normalised already."""
     if text.isascii() or unicodedata.is_normalized("NFKC", text):
         return text
     return unicodedata.normalize("NFKC", text)
 
 
 class Alignment:
-    """NFKC of a text, and for each of its characters the piece of the original it came from.
+    """NFKC form of a text, with the range of the original that each character came from.
 
-    `text` equals `nfkc(original)`. A piece is the shortest run of the original that normalises on
-    its own, so `original[start(i):end(i)]` always yields at least `text[i]`.
-    Cost: none where nothing changes; else O(n) time and 16 bytes a character.
+    `text` equals `nfkc(original)`. A range is the shortest run of the original that normalises
+    independently, so `original[start(i):end(i)]` always yields at least `text[i]`.
+    Cost: none if the text is normalised; else O(n) time and 16 bytes per character.
     """
 
     __slots__ = ("_ends", "_starts", "text")
@@ -66,11 +65,11 @@ class Alignment:
             self._align(original)
 
     def start(self, index: int) -> int:
-        """Offset in the original where the piece of character `index` begins."""
+        """Return the offset in the original at which the range of character `index` begins."""
         return index if self._starts is None else self._starts[index]
 
     def end(self, index: int) -> int:
-        """Offset in the original just after the piece of character `index`."""
+        """Return the offset in the original after the range of character `index`."""
         return index + 1 if self._ends is None else self._ends[index]
 
     def _align(self, original: str) -> None:
@@ -93,14 +92,14 @@ class Alignment:
 
 
 def _piece(text: str, at: int) -> tuple[int, str]:
-    """End and NFKC of the shortest run from `at` on that normalises on its own."""
+    """Return end and NFKC form of the shortest run from `at` on that normalises independently."""
     end, form = at + 1, unicodedata.normalize("NFKC", text[at])
     while end < len(text):
         marks = end
         while end < len(text) and leads_with_mark(text[end]):
             end += 1
         form = unicodedata.normalize("NFKC", form + text[marks:end])
-        # A starter joins what is before it only where it composes with the character next to it.
+        # A starter composes only with the adjacent preceding character.
         following = text[end : end + 1]
         joined = unicodedata.normalize("NFKC", form[-1] + following)
         if joined == form[-1] + unicodedata.normalize("NFKC", following):
@@ -111,14 +110,14 @@ def _piece(text: str, at: int) -> tuple[int, str]:
 
 
 def leads_with_mark(character: str) -> bool:
-    """Whether NFKC may move the character before the one on its left."""
+    """Return whether NFKC may move the character to the left."""
     return unicodedata.combining(unicodedata.normalize("NFKD", character)[0]) != 0
 
 
 def fold_accents(word: str) -> str:
-    """Take the accents off Latin, Greek and Cyrillic letters; marks of other scripts stay.
+    """Return a word without the accents of Latin, Greek and Cyrillic letters.
 
-    Letters that are letters of their own (ø, ł, đ) stay as well.
+    Marks of other scripts and letters without decomposition (ø, ł, đ) stay.
     """
     if word.isascii():
         return word
@@ -127,18 +126,18 @@ def fold_accents(word: str) -> str:
 
 
 class Accents(NamedTuple):
-    """Accents that go.
+    """Accent folding of a language.
 
-    kept     marked letters that are letters of their own
-    endings  of words as they are without accents, and with: those that the language's stemmer has
-             to see, the longest first
+    kept     marked letters that are not folded
+    endings  endings that the language's stemmer needs accented, without → with accents, the longest
+             first
     """
 
     kept: str = ""
     endings: Mapping[str, str] = MappingProxyType({})
 
     def folded(self, word: str) -> str:
-        """Take them off a word, which is in NFC.
+        """Return a word, which is in NFC, with accents folded.
 
         >>> Accents("ñ").folded("españolísimo")
         'españolisimo'
@@ -151,7 +150,7 @@ class Accents(NamedTuple):
         )
 
     def restored(self, word: str) -> str:
-        """Give a word without accents those of its ending back.
+        """Return a folded word with the accents of its ending.
 
         >>> ACCENTS["french"].restored("utilisees")
         'utilisées'
@@ -186,4 +185,4 @@ ACCENTS: Final[Mapping[str, Accents]] = MappingProxyType(
         "spanish": Accents("ñ"),
     }
 )
-"""Languages whose accents go; those of others stay."""
+"""Languages with accent folding; others have none."""

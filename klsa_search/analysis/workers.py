@@ -1,4 +1,4 @@
-"""Analyse texts in worker processes, which return term numbers."""
+"""Analysis of texts in worker processes, which return term numbers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from klsa_search.core.child_processes import end, pipes_of_worker, read_requests
 from klsa_search.errors import KlsaError
 
 NO_TERM: Final = -1
-"""Number of a word that makes no term, such as a stop word."""
+"""Number of a word without a term, such as a stop word."""
 
 
 class NumberedTexts(NamedTuple):
-    """The words of a batch of texts, as numbers of their terms in a dictionary that grows.
+    """A batch of texts as term numbers of a growing dictionary.
 
-    numbering  which dictionary the numbers are of
-    numbers    array of int32, one for each word, text after text; LEFT_OUT has its place too
-    lengths    array of int32, the words of each text
-    terms      those the dictionary did not hold before; they take the next numbers
+    numbering  name of the dictionary
+    numbers    array of int32, one for each word, text after text; NO_TERM included
+    lengths    array of int32, number of words of each text
+    terms      terms new to the dictionary, which have the next numbers
     """
 
     numbering: int
@@ -35,10 +35,10 @@ class NumberedTexts(NamedTuple):
 
 
 class TermNumbering:
-    """A dictionary of terms that numbers them from 0 in the order they are met.
+    """A dictionary that numbers terms from 0 in the order they occur.
 
-    Memory: the terms, some 100 bytes each, and `CACHED_WORDS` words. `name` identifies it
-    of the same collection.
+    name  distinguishes the dictionaries of a collection
+    Memory: about 100 bytes per term, and `CACHED_WORDS` words.
     """
 
     def __init__(self, analyzer: Analyzer, name: int = 0) -> None:
@@ -47,25 +47,25 @@ class TermNumbering:
         self._words = _Words(analyzer)
 
     def numbered(self, texts: Sequence[str]) -> NumberedTexts:
-        """Analyse texts; equal to the terms of `Analyzer.terms`, LEFT_OUT apart."""
+        """Return texts as term numbers; without NO_TERM they are those of `Analyzer.terms`."""
         each, word, pair = self._analyzer.each, self._words.__getitem__, self._words.pair
         numbers, lengths = array("i"), array("i")
-        met = self._words.met = []
+        new_terms = self._words.new_terms = []
         for text in texts:
             before = len(numbers)
             numbers.extend(each(text, word, pair))
             lengths.append(len(numbers) - before)
-        return NumberedTexts(self._name, numbers, lengths, met)
+        return NumberedTexts(self._name, numbers, lengths, new_terms)
 
 
 class _Words(dict[str, int]):
-    """From a word as written to the number of its term: one look-up a word."""
+    """A cache from words as written to term numbers: one lookup per word."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         super().__init__()
         self._analyzer = analyzer
         self._numbers: dict[str, int] = {}
-        self.met: list[str] = []
+        self.new_terms: list[str] = []
 
     def __missing__(self, word: str) -> int:
         number = self._number(self._analyzer.term(word))
@@ -76,7 +76,7 @@ class _Words(dict[str, int]):
         return number
 
     def pair(self, pair: str) -> int:
-        """Number of a pair of characters."""
+        """Return the number of a pair of characters."""
         return self._number(self._analyzer.pair(pair))
 
     def _number(self, term: str) -> int:
@@ -85,23 +85,23 @@ class _Words(dict[str, int]):
         number = self._numbers.get(term)
         if number is None:
             self._numbers[term] = number = len(self._numbers)
-            self.met.append(term)
+            self.new_terms.append(term)
         return number
 
 
 class AnalysisWorkers:
-    """Some processes that analyse; a context manager, which leaves none of them behind.
+    """A pool of processes that analyse texts; a context manager that ends them.
 
-    Each has its own dictionary of terms, numbered from 1 on: `Numbering` 0 is the caller's. A
-    thread of its own hands it batches in the order they were submitted in, or a later one would
-    have the terms that an earlier one takes for known. Memory: some 30 MB a process and its
-    dictionary. A process of which the parent dies ends by itself, at the end of its pipe.
+    Each process has its own dictionary, named from 1 on; 0 is that of the caller. One thread per
+    process sends it batches in the order of submission, because a batch returns only terms that
+    earlier ones did not have. Memory: about 30 MB per process and its dictionary. Processes exit
+    when the parent does, because their pipe is closed.
     """
 
     def __init__(self, analyzer: Analyzer, processes: int) -> None:
         self._workers: list[subprocess.Popen[bytes]] = []
-        self._without_thread: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
-        self._of_thread = threading.local()
+        self._unassigned: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
+        self._local = threading.local()
         self._threads = ThreadPoolExecutor(processes, initializer=self._take_process)
         try:
             for name in range(1, processes + 1):
@@ -115,20 +115,20 @@ class AnalysisWorkers:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """End the processes, whatever they do."""
+        """End the processes."""
         self.close()
 
     @property
     def process_ids(self) -> list[int]:
-        """Of the processes, as the system knows them."""
+        """Return the process ids."""
         return [worker.pid for worker in self._workers]
 
     def submit(self, texts: Sequence[str]) -> Future[NumberedTexts]:
-        """Have a batch analysed by whichever process is free; KlsaError if that process dies."""
+        """Analyse a batch in the next free process; KlsaError if that process dies."""
         return self._threads.submit(self._exchange, texts)
 
     def close(self) -> None:
-        """End the processes; what is still under way fails."""
+        """End the processes; pending batches fail."""
         for worker in self._workers:
             worker.kill()
         self._threads.shutdown(cancel_futures=True)
@@ -138,21 +138,21 @@ class AnalysisWorkers:
     def _start(self, numbering: TermNumbering) -> None:
         worker = start_worker(__name__)
         self._workers.append(worker)
-        self._without_thread.put(worker)
+        self._unassigned.put(worker)
         try:
             send(worker, numbering)
         except BrokenPipeError as error:
             raise _died(worker) from error
 
     def _take_process(self) -> None:
-        self._of_thread.worker = self._without_thread.get()
+        self._local.worker = self._unassigned.get()
 
     def _exchange(self, texts: Sequence[str]) -> NumberedTexts:
-        worker: subprocess.Popen[bytes] = self._of_thread.worker
+        worker: subprocess.Popen[bytes] = self._local.worker
         try:
             send(worker, texts)
             assert worker.stdout is not None
-            answer = cast(NumberedTexts | KlsaError, pickle.load(worker.stdout))  # noqa: S301 - a child process of ours
+            answer = cast(NumberedTexts | KlsaError, pickle.load(worker.stdout))  # noqa: S301 - our child process
         except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
             raise _died(worker) from error
         if isinstance(answer, KlsaError):
@@ -161,7 +161,7 @@ class AnalysisWorkers:
 
 
 def serve() -> None:
-    """Be such a process: a `Numbering` first, then batches, until the requests end."""
+    """Run a worker process: read a `TermNumbering`, then batches, until the requests end."""
     requests, answers = pipes_of_worker()
     received = read_requests(requests)
     numbering: TermNumbering = next(received)
@@ -169,7 +169,7 @@ def serve() -> None:
         answer: NumberedTexts | KlsaError
         try:
             answer = numbering.numbered(texts)
-        except KlsaError as error:  # of a tokenizer: the parent reports it
+        except KlsaError as error:  # of a tokenizer; raised again in the parent
             answer = error
         pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
