@@ -20,7 +20,7 @@ from benchmarks.faults.written import Documents, Model
 from klsa_search import open_index
 from klsa_search.errors import KlsaError
 from klsa_search.storage.checksums import verify
-from klsa_search.storage.names import LIVING, WRITES
+from klsa_search.storage.names import LOG_FILES, WRITES
 
 _WRITES = 8
 _EARLIER = "as before the last writes, which were in it alone"
@@ -47,7 +47,7 @@ def _tally(folder: Path, how: str, times: int, seed: int, every: int) -> Tally:
     ours: list[tuple[Path, str, bytes | None]] = []
     rest: list[tuple[Path, str, bytes | None]] = []
     for each in all_:
-        (ours if LIVING.fullmatch(each[0].name) else rest).append(each)
+        (ours if LOG_FILES.fullmatch(each[0].name) else rest).append(each)
     for file, what, content in itertools.chain(ours, rest[::every]):
         trial = folder / "trial" / written.NAME
         shutil.copytree(template, trial)

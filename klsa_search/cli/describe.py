@@ -82,11 +82,11 @@ def facts_for_programs(name: str, manifest: Manifest) -> dict[str, Any]:
 def writes_for_programs(generation: Path) -> dict[str, Any]:
     """Say what was written since the generation was built, and how many bytes that takes."""
     from klsa_search.storage.log import WriteLog
-    from klsa_search.storage.names import LIVING
+    from klsa_search.storage.names import LOG_FILES
 
     batches = WriteLog(generation).batches()
     standing = [batch for batch in batches if batch.undone is None]
-    later_files = [file for file in generation.iterdir() if LIVING.fullmatch(file.name)]
+    later_files = [file for file in generation.iterdir() if LOG_FILES.fullmatch(file.name)]
     return {
         "batches": len(standing),
         "undone": len(batches) - len(standing),

@@ -18,7 +18,7 @@ from klsa_search.search.filters.masks import Allowed, mask_of
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.storage.columns.columns import Field, Fields
-from klsa_search.storage.columns.values import TAKE, TypeMismatch
+from klsa_search.storage.columns.values import COERCIONS, TypeMismatch
 from klsa_search.storage.directories import is_index
 
 try:
@@ -119,7 +119,7 @@ def _taken(field: Field, value: Any) -> Any:
     if field.type == "number" and (isinstance(value, str | bool)):
         return None  # where a text of digits would be read as a number
     try:
-        TAKE[field.type](value)
+        COERCIONS[field.type](value)
     except TypeMismatch:
         return None
     return value
@@ -127,7 +127,7 @@ def _taken(field: Field, value: Any) -> Any:
 
 def _is_date(value: str) -> bool:
     try:
-        return TAKE["date"](value) is not None
+        return COERCIONS["date"](value) is not None
     except TypeMismatch:
         return False
 

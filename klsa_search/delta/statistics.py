@@ -41,7 +41,7 @@ from klsa_search.kernels.segments import aligned
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.lowrank.sparse_expansion import NUMBERS, SparseExpansion, open_sparse_expansion
 from klsa_search.storage.arrays import open_array
-from klsa_search.storage.forward_index import LONGEST, read_code, write_code
+from klsa_search.storage.forward_index import MAX_CODE_BYTES, read_code, write_code
 
 LEAST: Final = 2
 """Documents that hold a pair, at least."""
@@ -63,7 +63,7 @@ def encode_pairs(
     first, after  the lesser terms that all of them have, if not of all; codes go end to end
     """
     after = terms if after is None else after
-    codes = np.empty(LONGEST * (after - first + 2 * len(keys)), np.uint8)
+    codes = np.empty(MAX_CODE_BYTES * (after - first + 2 * len(keys)), np.uint8)
     end = _encode(keys, frequencies.astype(np.int64), terms, first, after, codes)
     return codes[:end].copy()
 

@@ -193,7 +193,7 @@ def write_generation(
     """
     started = time.monotonic()
     refuse_overlap(path, collection)
-    with new_generation(path, beside_writes=carrying is not None) as generation:
+    with new_generation(path, allow_writes=carrying is not None) as generation:
         if not replace:
             refuse_other_source(path, collection)
             refuse_to_drop_writes(path)

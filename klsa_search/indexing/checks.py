@@ -138,12 +138,12 @@ def existing_index(path: Path) -> list[Manifest]:
     Where that, or CURRENT, cannot be read: every generation that can, the newest first.
     """
     try:
-        return [read_manifest(current_generation(path), former=True)]
+        return [read_manifest(current_generation(path), legacy=True)]
     except StoreError:
         readable = []
         for generation in reversed(committed_generations(path)):
             with suppress(StoreError):
-                readable.append(read_manifest(generation, former=True))
+                readable.append(read_manifest(generation, legacy=True))
         return readable
 
 

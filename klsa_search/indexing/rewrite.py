@@ -57,7 +57,7 @@ def replayed_log(index: Index, generation: Path) -> Iterator[None]:
                 "opened; open it again and start over"
             )
         now = log.last()
-        if log.kept(last) < last.seq:
+        if log.valid_until(last) < last.seq:
             raise StoreError(f"writes to `{path}` were undone during the rebuild; start over")
         if now.seq > last.seq and not has_array(generation, "cut_rows"):
             raise StoreError(
@@ -192,7 +192,7 @@ def upgrade(
     """
     path = Path(path)
     generation = current_generation(path)
-    manifest = read_manifest(generation, former=True)
+    manifest = read_manifest(generation, legacy=True)
     if manifest.format_version == FORMAT_VERSION:
         return Index(generation)
     return build(

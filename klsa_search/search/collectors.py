@@ -40,7 +40,7 @@ def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
                     field="sort",
                 )
             name, way = wish, "asc"
-        keys.append(SortKey(fields.asked_for(name, "sort"), way == "desc"))
+        keys.append(SortKey(fields.filterable(name, "sort"), way == "desc"))
     return keys
 
 
@@ -172,7 +172,7 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
     elif blank:
         mask = intersection(mask, state.snapshot.counting())
     fields = state.fields
-    counted = {name: fields.asked_for(name, "facets") for name in plan.facets}
+    counted = {name: fields.filterable(name, "facets") for name in plan.facets}
     keys = sort_keys(plan.sort, fields)
     alone = _alone(plan.distinct, fields)
     if not (counted or keys or alone or blank or plan.min_score is not None):
@@ -212,7 +212,7 @@ def _ranked(state: State, plan: QueryPlan, k: int, mask: Mask | None) -> TopDocs
 def _moved(state: State, plan: QueryPlan) -> Scores:
     """Return the scores of all documents, moved by the examples of relevance feedback."""
     positive, negative = (
-        np.array(state.documents.positions(ids), np.int64) for ids in (plan.positive, plan.negative)
+        np.array(state.documents.doc_ids(ids), np.int64) for ids in (plan.positive, plan.negative)
     )
     return state.ranking.moved(plan.parsed, plan.parameters, plan.dimensions, positive, negative)
 
@@ -247,7 +247,7 @@ def _alone(name: str | None, fields: Fields) -> Field | None:
     """Return the field of which each value is answered once."""
     if name is None:
         return None
-    field = fields.asked_for(name, "distinct")
+    field = fields.filterable(name, "distinct")
     if field.starts is not None:
         raise QueryError(
             f"distinct: field {name!r} has several values in some documents; name "

@@ -244,7 +244,7 @@ class DeltaIndex:
             reverse=self._reversing.build(n),
             average_length=self._length,
         )
-        reader = self._documents.grown(
+        reader = self._documents.extended(
             self._joined.view("documents"),
             self._joined.view("documents_starts"),
             MappingProxyType(dict(self._moved)),

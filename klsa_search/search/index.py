@@ -227,7 +227,7 @@ class Index(LiveIndex):
         state = self._opened()
         asked, chosen, used = _read(state, query, dimensions, parameters)
         asked = asked._replace(allowed=None)  # it is explained whether it may be answered or not
-        (position,) = state.documents.positions([id])
+        (position,) = state.documents.doc_ids([id])
         alone = np.zeros(len(state.snapshot), np.bool_)
         alone[position] = True
         (top,) = state.ranking.top([asked], 1, chosen, used, Mask(alone))

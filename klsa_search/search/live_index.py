@@ -374,7 +374,7 @@ class LiveIndex:
 
     def doc_ids(self, ids: Iterable[str]) -> list[int]:
         """Return the doc ids of documents by ID, in order; DocumentNotFound."""
-        return self._opened().documents.positions(ids)
+        return self._opened().documents.doc_ids(ids)
 
     def documents(self, doc_ids: Iterable[int]) -> list[Document]:
         """Return documents by doc id, in order, as they were indexed."""

@@ -230,7 +230,8 @@ class LogTailer:
         if last.seq == 0:
             return replace(self._built, facts=replace(self._built.facts, last=last))
         grown, self._grown = self._grown, None  # after a failure, start again
-        undone = last.turns != self._taken.turns and self.log.kept(self._taken) < self._taken.seq
+        taken = self._taken
+        undone = last.undos != taken.undos and self.log.valid_until(taken) < taken.seq
         if grown is None or undone:
             from klsa_search.search.delta_index import (
                 DeltaIndex,  # which an index as built does without

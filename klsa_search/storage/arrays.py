@@ -31,20 +31,20 @@ _HEADER = re.compile(
 
 
 def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write each array to `<name>.npy`; OSError names the file where the disk is full."""
+    """Write each array to `<name>.npy`; OSError names the file, for example on a full disk."""
     for name, array in arrays.items():
         path = generation / f"{name}.npy"
         contiguous = np.ascontiguousarray(array)
-        with _named(path), path.open("xb") as stream:
+        with _naming(path), path.open("xb") as stream:
             header = np.lib.format.header_data_from_array_1_0(contiguous)
             np.lib.format.write_array_header_1_0(stream, header)
-            # Not ndarray.tofile, which np.save uses: it loses the reason of a failure.
+            # Not ndarray.tofile, which np.save uses: it loses the reason for a failure.
             stream.write(contiguous.reshape(-1).view(np.uint8).data)
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Have an OSError name the file."""
+def _naming(path: Path) -> Iterator[None]:
+    """Add the file name to an OSError."""
     try:
         yield
     except OSError as error:
@@ -54,9 +54,9 @@ def _named(path: Path) -> Iterator[None]:
 class ArrayWriter:
     """Writes an array to `<name>.npy`, some rows at a time. Use as a context manager.
 
-    columns  of an array of two dimensions; None for one of one
+    columns  of a two-dimensional array; None for one dimension
 
-    OSError names the file where the disk is full.
+    OSError names the file, for example on a full disk.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ArrayWriter:
         self._kind = np.dtype(kind)
         self._row = () if columns is None else (columns,)
         self._length = 0
-        with _named(self._path):
+        with _naming(self._path):
             self._stream = self._path.open("xb")
             self._write_header()
 
@@ -75,32 +75,31 @@ class ArrayWriter:
         return self
 
     def append(self, piece: bytes | npt.NDArray[Any]) -> None:
-        """Append an array of the type, or its bytes."""
+        """Append rows, or their bytes."""
         content = piece if isinstance(piece, bytes) else piece.reshape(-1).data.cast("B")
         self._length += len(content) // (self._kind.itemsize * math.prod(self._row))
-        with _named(self._path):
+        with _naming(self._path):
             self._stream.write(content)
 
     def __exit__(self, *failure: object) -> None:
         """Write the length, and close."""
-        with _named(self._path), self._stream:
+        with _naming(self._path), self._stream:
             if failure[0] is None:
                 self._stream.seek(0)
                 self._write_header()
 
     def _write_header(self) -> None:
-        # NumPy leaves room in it for a length that grows.
+        # NumPy pads the header so that the length can grow.
         kind = np.lib.format.dtype_to_descr(self._kind)
         header = {"descr": kind, "fortran_order": False, "shape": (self._length, *self._row)}
         np.lib.format.write_array_header_1_0(self._stream, header)
 
 
 def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
-    """Map `<name>.npy` into memory, read-only; IndexDamaged if it is no array file.
+    """Map `<name>.npy` into memory, read-only; IndexDamaged if it is not an array file.
 
-    OSError where the process has too many files open.
-    The header is read here and not by NumPy, which gives it to Python's own parser: in two threads
-    at once that now and then fails, and took a query with it.
+    Raise OSError if the process has too many open files. The header is not read by NumPy, which
+    passes it to Python's parser: in two threads at once that fails occasionally.
     """
     path = generation / f"{name}.npy"
     try:
@@ -116,39 +115,39 @@ def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
 
 
 def array_of(content: bytes) -> npt.NDArray[Any]:
-    """Return the array of the bytes of a `.npy` file, over them; ValueError if it is none."""
+    """Return an array over the bytes of a `.npy` file; ValueError if they are not one."""
     kind, shape, begin = read_header(io.BytesIO(content))
     return np.frombuffer(content, kind, offset=begin).reshape(shape)
 
 
 def read_header(stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], int]:
-    """Read the type and shape of an array file, and where its numbers begin.
+    """Return dtype, shape and data offset of an array file.
 
-    ValueError or TypeError where they are not those of one that was written here.
+    Raise ValueError or TypeError for a header that was not written here.
     """
     version = np.lib.format.read_magic(stream)
     length = int.from_bytes(stream.read(2), "little")
     header = _HEADER.fullmatch(stream.read(length).decode("latin1"))
     begin = stream.tell()
     if version != (1, 0) or header is None:
-        raise ValueError("its header is none")
+        raise ValueError("its header is invalid")
     shape = tuple(map(int, header["shape"].replace(",", " ").split()))
     return np.dtype(header["type"]), shape, begin
 
 
 def has_array(generation: Path, name: str) -> bool:
-    """Whether the generation holds that array."""
+    """Return whether the generation has that array."""
     return (generation / f"{name}.npy").is_file()
 
 
 def write_vocabulary(generation: Path, terms: Sequence[str]) -> None:
-    """Write the terms, one a line, in order; no term holds a line break."""
+    """Write the terms in order, one a line; no term contains a line break."""
     with (generation / VOCABULARY).open("x", encoding="utf-8", newline="\n") as stream:
         stream.writelines(f"{term}\n" for term in terms)
 
 
 def read_vocabulary(generation: Path) -> list[str]:
-    """Read the terms, in order; IndexDamaged where they are no text."""
+    """Return the terms in order; IndexDamaged if they are not UTF-8."""
     path = generation / VOCABULARY
     try:
         text = path.read_text(encoding="utf-8")
@@ -160,13 +159,13 @@ def read_vocabulary(generation: Path) -> list[str]:
 
 
 def unreadable(path: Path, error: Exception) -> IndexDamaged:
-    """Say that a file cannot be read for that reason."""
+    """Return the error that a file cannot be read for that reason."""
     reason = " ".join(str(error).split())  # NumPy quotes a header with its padding and line end
     return IndexDamaged(f"cannot read `{path}` ({reason}); {step_for(path)}")
 
 
 def sparse_arrays(name: str, matrix: sparse.csr_array) -> dict[str, npt.NDArray[np.generic]]:
-    """Take a CSR matrix apart: `<name>_starts`, `<name>_columns`, `<name>_weights`, float32."""
+    """Return the arrays of a CSR matrix: `<name>_starts`, `<name>_columns`, `<name>_weights`."""
     return {
         f"{name}_starts": matrix.indptr.astype(np.int64),
         f"{name}_columns": matrix.indices.astype(np.int32),
@@ -175,7 +174,7 @@ def sparse_arrays(name: str, matrix: sparse.csr_array) -> dict[str, npt.NDArray[
 
 
 def open_sparse(generation: Path, name: str, columns: int) -> sparse.csr_array:
-    """Put it together again over the mapped files, reading only the starts."""
+    """Return the CSR matrix over its memory-mapped arrays, float32; only the starts are read."""
     from scipy import sparse
 
     starts = narrow_indptr(open_array(generation, f"{name}_starts"))

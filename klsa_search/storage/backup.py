@@ -1,4 +1,4 @@
-"""Export the documents of an index, or copy the whole index while it is in use."""
+"""Export of the documents of an index, and copies of an index that is in use."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ from klsa_search.storage.generations import check_sizes, commit, new_generation,
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
-from klsa_search.storage.names import CURRENT, JUDGED, NEW
+from klsa_search.storage.names import CURRENT, JUDGEMENT_FILES, NEW
 from klsa_search.storage.recovery import RecoveredRecords
 from klsa_search.storage.synonyms import read_synonyms, replace_synonyms
 
 
 def copy_index(source: Path, target: Path) -> Manifest:
-    """Copy the generation in use, its log, the synonyms and the judgements to a folder that is not
-    there.
+    """Copy the generation in use, its log, the synonyms and the judgements to a new folder.
 
-    The target is an index once all of it is there. What an interrupted copy or build left at the
-    target is replaced. The index may be searched and written meanwhile: the copy
-    has what was acknowledged when its log is copied, last. Every file is compared with its sum.
-    IndexNotFound; IndexDamaged names a file of the source that has changed; StoreError if something
-    is at the target, the generation was removed meanwhile, or there is no room. Cost: reading and
-    writing all files.
+    The target becomes an index when the copy is complete; it replaces what an interrupted copy or
+    build left there. The index may be searched and written meanwhile: the copy has all writes
+    acknowledged when its log is copied, last. Every file is compared with its checksum.
+    Raise IndexNotFound; IndexDamaged names a changed file of the source; StoreError if the target
+    exists, the generation was removed meanwhile, or the disk is full. Cost: reading and writing
+    all files.
     """
     if os.path.lexists(target) and not is_unfinished(target):
         raise _taken(target)
@@ -41,7 +40,7 @@ def copy_index(source: Path, target: Path) -> Manifest:
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     with new_generation(target) as fresh:
-        if os.path.lexists(target / CURRENT):  # finished by another process just now
+        if os.path.lexists(target / CURRENT):  # completed by another process meanwhile
             raise _taken(target)
         for name in manifest.files:
             try:
@@ -57,7 +56,7 @@ def copy_index(source: Path, target: Path) -> Manifest:
                     f"{step_for(generation / name)}"
                 )
         WriteLog(generation).copy_to(fresh)
-        for name in JUDGED:  # of a copy of another index that was interrupted
+        for name in JUDGEMENT_FILES:  # left by an interrupted copy of another index
             (target / name).unlink(missing_ok=True)
         replace_synonyms(target, read_synonyms(source))
         Judgements(source).copy_to(target)
@@ -77,8 +76,8 @@ def live_documents(
 
     records  documents of the build
     log      writes since the build, read as of one moment
-    faults   collects what is damaged, and all that can be read is yielded; if None, raise
-             IndexDamaged, and no document is yielded unless all writes are intact
+    faults   collects the damage; all readable documents are yielded; if None, raise IndexDamaged,
+             and no document is yielded unless all writes are intact
 
     Memory: the IDs in the log. Cost: reading the log three times, and the records once.
     """
@@ -100,7 +99,7 @@ def live_documents(
 
 
 def readable_documents(generation: Path, faults: list[str]) -> Iterator[Document]:
-    """Yield the live documents that can be read; what is damaged is appended to `faults`."""
+    """Yield the live documents that can be read; append damage to `faults`."""
     records = RecoveredRecords(generation)
     try:
         if fault := records.fault(read_manifest(generation)):
@@ -111,19 +110,19 @@ def readable_documents(generation: Path, faults: list[str]) -> Iterator[Document
 
 
 def as_line(document: Document) -> str:
-    """Write a document as a line of JSON that a build reads as the same document."""
+    """Return a document as a line of JSON that a build reads as the same document."""
     line = {"id": document.id, "title": document.title, "text": document.text}
     metadata = {"metadata": dict(document.metadata)} if document.metadata else {}
     return json.dumps({**line, **metadata}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def export(generation: Path, file: Path, known_faults: Iterable[str] = ()) -> int:
-    """Write the live documents to a file, which is replaced in one step; return their number.
+    """Write the live documents to a file, which is replaced atomically; return their number.
 
     known_faults  why this may not be the generation in use: see `readable_generation`
-    It is durable on return. StoreError where it cannot be written: then nothing is left of it.
-    IndexDamaged where something cannot be read: a new file has all that can be, one that was there
-    stays as it is.
+    The file is durable on return. Raise StoreError if it cannot be written; then nothing of it
+    remains. Raise IndexDamaged if something cannot be read: a new file then has all readable
+    documents, and an existing file is unchanged.
     """
     fresh = file.with_name(f".{file.name}.{uuid4().hex}.{NEW}")  # others may write the same file
     count = 0
@@ -152,7 +151,7 @@ def export(generation: Path, file: Path, known_faults: Iterable[str] = ()) -> in
 
 
 def refuse_faults(faults: list[str], done: str) -> None:
-    """Raise IndexDamaged if not everything could be read; `done` says what was written."""
+    """Raise IndexDamaged if not everything could be read; `done` reports what was written."""
     if faults:
         more = f" (and {len(faults) - 1:,} more faults)" if len(faults) > 1 else ""
         raise IndexDamaged(f"{done}, but some documents could not be read: {faults[0]}{more}")

@@ -1,11 +1,10 @@
-"""SHA-256 checksums of the files of a generation: compare, remember, verify.
+"""SHA-256 checksums of the files of a generation: compare, cache the result, verify.
 
-Compiled code follows what arrays say as addresses, so a byte that has changed can end the
-interpreter or, worse, answer wrongly. Nothing but the sum of a file finds every such byte.
+Compiled code uses array values as indices, so one changed byte can crash the interpreter or return
+wrong results. Only a checksum of the whole file detects every changed byte.
 
-What is remembered of a generation identifies its files: device, inode, size and both
-times of each, and the sums they had. It is kept in the user's cache folder; where that cannot be
-written to, or was emptied, sums are compared again.
+A successful comparison is recorded in the user's cache folder, with device, inode, size and both
+times of each file. If the record is missing, checksums are compared again.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ from klsa_search.storage.synonyms import read_synonyms
 
 
 def compare_checksums(generation: Path, manifest: Manifest) -> None:
-    """Compare the sums of all files, on all processors; IndexDamaged names one that has changed.
+    """Compare the checksums of all files in parallel; IndexDamaged names a changed file.
 
-    Cost: reading every file, and a second a gigabyte on one processor.
+    Cost: reading every file, and one second per gigabyte and processor.
     """
     largest_first = sorted(manifest.files, key=lambda name: -manifest.files[name].bytes)
 
@@ -54,9 +53,9 @@ def compare_checksums(generation: Path, manifest: Manifest) -> None:
 
 
 def compare_checksum(path: Path, manifest: Manifest, sum_of: Callable[[Path], str]) -> None:
-    """Compare the sum of one file, as `sum_of` reads it; IndexDamaged.
+    """Compare the checksum of one file, as `sum_of` reads it; IndexDamaged.
 
-    OSError where the process has too many files open: that says nothing of the file.
+    Raise OSError if the process has too many open files, which is not damage.
     """
     try:
         found = sum_of(path)
@@ -69,47 +68,47 @@ def compare_checksum(path: Path, manifest: Manifest, sum_of: Callable[[Path], st
 
 
 def check_once(generation: Path, manifest: Manifest) -> None:
-    """Compare the sums of a generation unless that was done before, with these very files.
+    """Compare the checksums of a generation unless that was done for exactly these files.
 
-    IndexDamaged for a file that has changed since it was built, or that does not belong there.
-    Cost: a look at each file; the first time, or after any change, that of `compare_sums`.
+    Raise IndexDamaged for a file that has changed since the build or does not belong there.
+    Cost: one stat for each file; the first time, or after a change, that of `compare_checksums`.
     """
     for path in generation.glob("*.npy"):
         if path.name not in manifest.files:
             raise IndexDamaged(f"`{path}` does not belong to this index; move it away")
-    if _remembered(generation) != _mark(generation, manifest):
+    if _recorded(generation) != _fingerprint(generation, manifest):
         check_again(generation, manifest)
 
 
 def check_again(generation: Path, manifest: Manifest) -> None:
-    """Compare the sums of a generation whatever is remembered; IndexDamaged. See `compare_sums`."""
-    mark = _mark(generation, manifest)
+    """Compare the checksums of a generation, recorded or not; IndexDamaged."""
+    fingerprint = _fingerprint(generation, manifest)
     try:
         compare_checksums(generation, manifest)
     except IndexDamaged:
         forget(generation)
         raise
-    _remember(generation, mark)
+    _record(generation, fingerprint)
 
 
 def note_checked(generation: Path, manifest: Manifest) -> None:
-    """Remember a generation whose sums were made from these files just now."""
-    _remember(generation, _mark(generation, manifest))
+    """Record a generation whose checksums were just computed from its files."""
+    _record(generation, _fingerprint(generation, manifest))
 
 
 def forget(generation: Path) -> None:
-    """Have the sums compared at the next opening: damage was found."""
+    """Remove the record of a damaged generation, so that the next opening compares checksums."""
     with suppress(OSError):  # none yet, or a cache that cannot be written to
         _file(generation).unlink()
 
 
-def _mark(generation: Path, manifest: Manifest) -> str:
+def _fingerprint(generation: Path, manifest: Manifest) -> str:
     digest = hashlib.sha256()
     for name, entry in sorted(manifest.files.items()):
         file = (generation / name).stat()
         times = file.st_mtime_ns, file.st_ctime_ns
-        said = (name, entry.sha256, file.st_dev, file.st_ino, file.st_size, *times)
-        digest.update(repr(said).encode())
+        row = (name, entry.sha256, file.st_dev, file.st_ino, file.st_size, *times)
+        digest.update(repr(row).encode())
     return digest.hexdigest()
 
 
@@ -122,47 +121,47 @@ def _folder() -> Path:
 
 
 def _file(generation: Path) -> Path:
-    """A file for each generation, so that processes do not write over what others remember."""
+    """Return the record of a generation; one file for each, so that processes do not conflict."""
     return _folder() / hashlib.sha256(os.fsencode(_name(generation))).hexdigest()
 
 
-def _remembered(generation: Path) -> str | None:
+def _recorded(generation: Path) -> str | None:
     try:
-        mark, name = os.fsdecode(_file(generation).read_bytes()).split("\n", 1)
-    except (OSError, ValueError):  # none yet, or not ours
+        fingerprint, name = os.fsdecode(_file(generation).read_bytes()).split("\n", 1)
+    except (OSError, ValueError):  # none yet, or not written by us
         return None
-    return mark if name == _name(generation) else None
+    return fingerprint if name == _name(generation) else None
 
 
-def _remember(generation: Path, mark: str) -> None:
-    """Write it down, and forget generations that are gone."""
+def _record(generation: Path, fingerprint: str) -> None:
+    """Write the record, and remove those of generations that no longer exist."""
     file = _file(generation)
     fresh = file.with_name(f"{uuid.uuid4().hex}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        _forget_gone()
-        fresh.write_bytes(os.fsencode(f"{mark}\n{_name(generation)}"))
-        fresh.replace(file)  # in one step: another process reads the former or this
+        _remove_stale()
+        fresh.write_bytes(os.fsencode(f"{fingerprint}\n{_name(generation)}"))
+        fresh.replace(file)  # atomic: another process reads the old or the new record
     except OSError:
         with suppress(OSError):
             fresh.unlink()
 
 
-def _forget_gone() -> None:
+def _remove_stale() -> None:
     for file in _folder().iterdir():
-        with suppress(OSError):  # forgotten by another process, or nothing that we wrote
+        with suppress(OSError):  # removed by another process, or not written by us
             if file.suffix != ".new" and not os.path.isdir(file.read_bytes().partition(b"\n")[2]):
                 file.unlink()
 
 
-REST: Final = 7
-"""Times of what it works that a comparison in the background rests."""
+PAUSE_RATIO: Final = 7
+"""Pause of a background comparison for each second of its processor time, in seconds."""
 
 
 class ChecksumCheck:
-    """Compares the sums of a generation in a thread of its own, behind whatever else runs.
+    """Compares the checksums of a generation in a background thread of low priority.
 
-    It takes a ninth of one processor at most, and half of what the disk gives: ten seconds a
+    It takes at most a ninth of one processor and half of the disk bandwidth: ten seconds per
     gigabyte, or a few times that while searches run.
     """
 
@@ -176,7 +175,7 @@ class ChecksumCheck:
 
     @property
     def state(self) -> Literal["checking", "whole", "damaged", "stopped"]:
-        """What is known: `stopped` where nothing will be, as it was stopped or overtaken."""
+        """Return the state; `stopped` if it ended without a result, stopped or superseded."""
         if self._failure is not None:
             return "damaged"
         if self._whole:
@@ -185,37 +184,37 @@ class ChecksumCheck:
 
     @property
     def failure(self) -> str | None:
-        """A sentence that names the damaged file, if there is one."""
+        """Return a message that names the damaged file, or None."""
         return self._failure
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end; whether it came in that time."""
+        """Wait for the end; return whether it came within that time."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     def stop(self) -> None:
-        """End it, within milliseconds, whatever is known."""
+        """Stop the comparison, within milliseconds."""
         self._stopped.set()
         self._thread.join()
 
     def _run(self) -> None:
         try:
             for name in sorted(self._manifest.files):
-                compare_checksum(self._generation / name, self._manifest, self._unhurried)
+                compare_checksum(self._generation / name, self._manifest, self._throttled)
             self._whole = True
-        except (_Stopped, OSError):  # out of file descriptors, which says nothing of the files
+        except (_Stopped, OSError):  # too many open files, which is not damage
             return
         except IndexDamaged as failure:
             if self._in_use():
                 forget(self._generation)
                 self._failure = failure.message
 
-    def _unhurried(self, path: Path) -> str:
-        with _Unhurried(path, self._stopped) as stream:
+    def _throttled(self, path: Path) -> str:
+        with _ThrottledFile(path, self._stopped) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
     def _in_use(self) -> bool:
-        """Whether CURRENT still names the generation: files of a former one may be gone."""
+        """Return whether CURRENT still names the generation; files of an older one may be gone."""
         try:
             return current_generation(self._generation.parent) == self._generation
         except (StoreError, OSError):
@@ -226,29 +225,29 @@ class _Stopped(Exception):
     """The result is no longer needed."""
 
 
-class _Unhurried(io.FileIO):
-    """A file whose reader rests before it reads on."""
+class _ThrottledFile(io.FileIO):
+    """A file that pauses before each read."""
 
     def __init__(self, path: Path, stopped: threading.Event) -> None:
         super().__init__(path)
         self._stopped = stopped
-        self._began = time.perf_counter(), time.thread_time()
+        self._last_read = time.perf_counter(), time.thread_time()
 
     def readinto(self, buffer: Any, /) -> int:
-        """Rest in proportion to the work since the last reading, then read."""
-        passed, worked = time.perf_counter() - self._began[0], time.thread_time() - self._began[1]
-        if self._stopped.wait(passed + REST * worked):
+        """Pause in proportion to the work since the last read, then read."""
+        elapsed = time.perf_counter() - self._last_read[0]
+        worked = time.thread_time() - self._last_read[1]
+        if self._stopped.wait(elapsed + PAUSE_RATIO * worked):
             raise _Stopped
-        self._began = time.perf_counter(), time.thread_time()
+        self._last_read = time.perf_counter(), time.thread_time()
         return super().readinto(buffer)
 
 
 def verify(path: Path) -> Manifest:
-    """Read every file of an index, and every write, and compare their sums.
+    """Read every file and every write of an index and compare the checksums; IndexDamaged.
 
-    Of other generations than the one in use the manifests alone. Not what is made from the log and
-    the build (`delta-*.npz`, `saturated-*.bin`), which is compared with its sum when it is used.
-    IndexDamaged. Cost: one read of each.
+    Of generations that are not in use only the manifests are read. Files derived from build and
+    log (`delta-*.npz`, `saturated-*.bin`) are compared when they are used. Cost: one read of each.
     """
     verify_shared(path)
     generation = current_generation(path)
@@ -260,7 +259,7 @@ def verify(path: Path) -> Manifest:
 
 
 def verify_shared(path: Path) -> None:
-    """Read the files of an index that belong to no generation; IndexDamaged."""
+    """Read the files of an index outside its generations; IndexDamaged."""
     for name in INDEX_FILES:
         _CHECKS[name](path)
 

@@ -1,10 +1,10 @@
-"""CURRENT: the one word on which generation of an index is in use.
+"""CURRENT: the file that names the generation in use.
 
     000003                   the generation
-    sha256 5a0c...           of its manifest.json, which has the sums of all other files
-    kept 000002 sha256 91...  the same of other generations that are there, for who goes back
+    sha256 5a0c...           of its manifest.json, which has the checksums of all other files
+    kept 000002 sha256 91...  the same of other generations that remain, for a rollback
 
-The first release wrote the first line only. Anything else is damage, never a path.
+The first release wrote the first line only. Any other content is damage and never used as a path.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from klsa_search.storage.aliases import alias_at
 from klsa_search.storage.files import is_exhausted, read_regular, sync, write_fresh
 from klsa_search.storage.names import CURRENT, DELETED, GENERATION, MANIFEST, MARKER, NEW_CURRENT
 
-_MOST = 65_536  # bytes; ours have some hundred
+_MAX_BYTES = 65_536  # a valid file has some hundred
 _KEPT = re.compile(r"kept ([0-9]{6}) sha256 ([0-9a-f]{64})\n")
 _WHOLE = re.compile(
     rf"(?P<name>{GENERATION.pattern})"
@@ -31,10 +31,10 @@ _WHOLE = re.compile(
 
 @dataclass(frozen=True)
 class Current:
-    """What CURRENT says.
+    """Content of CURRENT.
 
-    generation  in use, by name
-    sums        SHA-256 of the manifests of this and other generations, where they are known
+    generation  name of the generation in use
+    sums        SHA-256 of the manifests of this and other generations, if known
     """
 
     generation: str
@@ -42,12 +42,12 @@ class Current:
 
 
 def read_current(path: Path) -> Current:
-    """Read CURRENT of the index at `path`; IndexNotFound without one, IndexDamaged if it is none.
+    """Read CURRENT of the index at `path`; IndexNotFound if missing, IndexDamaged if invalid.
 
-    OSError where the process has too many files open.
+    Raise OSError if the process has too many open files.
     """
     try:
-        content = read_regular(path / CURRENT, _MOST)
+        content = read_regular(path / CURRENT, _MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         raise IndexNotFound(_missing(path)) from None
     except OSError as error:
@@ -56,20 +56,20 @@ def read_current(path: Path) -> Current:
         raise IndexDamaged(
             f"cannot read `{path / CURRENT}` ({error.strerror}); {repair_step(path)}"
         ) from error
-    found = _WHOLE.fullmatch(content.decode("ascii", "replace"))
-    sums = dict(_KEPT.findall(found["kept"] or "")) if found else {}
-    if found is None or found["name"] in sums:
+    match = _WHOLE.fullmatch(content.decode("ascii", "replace"))
+    sums = dict(_KEPT.findall(match["kept"] or "")) if match else {}
+    if match is None or match["name"] in sums:
         shown = content[:40].decode("utf-8", "backslashreplace")
         raise IndexDamaged(
             f"`{path / CURRENT}` is damaged, it begins with {shown!r}; {repair_step(path)}"
         )
-    if found["sum"]:
-        sums[found["name"]] = found["sum"]
-    return Current(found["name"], sums)
+    if match["sum"]:
+        sums[match["name"]] = match["sum"]
+    return Current(match["name"], sums)
 
 
 def write_current(path: Path, current: Current) -> None:
-    """Point CURRENT at a generation, in one step, and make that durable."""
+    """Point CURRENT at a generation, atomically and durably."""
     name, sums = current.generation, current.sums
     kept = [f"kept {other} sha256 {sums[other]}\n" for other in sorted(sums) if other != name]
     fresh = path / NEW_CURRENT
@@ -81,7 +81,7 @@ def write_current(path: Path, current: Current) -> None:
 
 
 def current_generation(path: Path) -> Path:
-    """Folder of the generation in use; IndexNotFound without one, IndexDamaged if it is gone."""
+    """Return the folder of the generation in use; IndexNotFound, IndexDamaged if it is gone."""
     name = read_current(path).generation
     generation = path / name
     if not generation.is_dir():
@@ -93,26 +93,26 @@ def current_generation(path: Path) -> Path:
 
 
 def repair_step(path: Path) -> str:
-    """Say how to mend the index at a path, for the end of a message about damage.
+    """Return the next step for a damaged index, for the end of a message.
 
-    A repair keeps what was written since the build. A rollback or a new build would lose it.
+    A repair keeps what was written since the build; a rollback or a new build would lose it.
     """
     return f"run `klsa-index repair {path.name} --home {path.parent}`, which keeps all writes"
 
 
 def last_resort(path: Path) -> str:
-    """Say what is left if an index cannot be repaired, for the end of a message."""
+    """Return the next step for an index that cannot be repaired, for the end of a message."""
     export = f"`klsa-index export {path.name} FILE --home {path.parent}`"
     return f"restore a backup, or save all readable documents with {export}"
 
 
 def step_for(file: Path) -> str:
-    """Say how to mend an index of whose generation a file is damaged. See `repair_step`."""
+    """Return the next step for a damaged file of a generation. See `repair_step`."""
     return repair_step(file.parent.parent)
 
 
 def _missing(path: Path) -> str:
-    """Say that there is no index, and how to get one, or get it back."""
+    """Return the message that there is no index, with the next step."""
     if target := alias_at(path):
         return f"`{path}` is an alias of `{target}`; name that index"
     again = f"`klsa-index delete {path.name} --home {path.parent}`"
@@ -130,7 +130,7 @@ def _missing(path: Path) -> str:
 
 
 def _has_generation(path: Path) -> bool:
-    """Say whether a generation with a manifest is there."""
+    """Return whether a generation with a manifest exists."""
     try:
         with os.scandir(path) as entries:
             return any(
@@ -138,4 +138,4 @@ def _has_generation(path: Path) -> bool:
                 for entry in entries
             )
     except OSError:
-        return False  # then the message has enough to say
+        return False  # the message is useful without it

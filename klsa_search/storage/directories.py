@@ -1,7 +1,7 @@
-"""Marking: what in a folder is ours, and removing that and nothing else.
+"""Ownership of folders and files: mark what belongs to an index, and remove only that.
 
-A folder is an index, and a folder of six digits in it a generation, by the file KLSA-INDEX that
-was written into it first. What the first release built has none: there a manifest decides.
+The file KLSA-INDEX, written first, marks a folder as an index, and a folder of six digits in it as
+a generation. Indexes of the first release have no marker; there a manifest decides.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from klsa_search.storage.aliases import alias_at
 from klsa_search.storage.files import is_real, read_regular, write_fresh
 from klsa_search.storage.manifest import files_of
 from klsa_search.storage.names import (
+    BUILT_FILES,
     CURRENT,
     DELETED,
     GENERATION,
     GONE,
-    HALF_DONE,
     HOLDERS,
-    LIVING,
     LOCKS,
+    LOG_FILES,
     MANIFEST,
     MARKER,
     NEW,
     NEW_CURRENT,
     SCRATCH,
-    WORK,
-    WRITTEN,
+    TEMPORARY_FOLDER,
+    WORK_FOLDER,
 )
 
 _INDEX: Final = "klsa-search index"
@@ -46,7 +46,7 @@ _NOTES: Final = {
 
 
 def is_index(path: Path) -> bool:
-    """Say whether a folder is an index: marked, or built by the first release."""
+    """Return whether a folder is an index: marked, or built by the first release."""
     if _is_marked(path, _INDEX):
         return True
     return is_real(path / CURRENT, stat.S_IFREG) and any(
@@ -55,14 +55,14 @@ def is_index(path: Path) -> bool:
 
 
 def is_marked(path: Path) -> bool:
-    """Say whether a folder has the mark of an index."""
+    """Return whether a folder has the marker of an index."""
     return _is_marked(path, _INDEX)
 
 
 def is_unfinished(path: Path) -> bool:
-    """Say whether a folder is an index of which nothing was ever finished.
+    """Return whether a folder is an index without any complete generation.
 
-    That is what an interrupted first build, or an interrupted restore, leaves.
+    An interrupted first build or restore leaves such a folder.
     """
     return (
         _is_marked(path, _INDEX)
@@ -73,7 +73,7 @@ def is_unfinished(path: Path) -> bool:
 
 
 def refuse_foreign(path: Path) -> None:
-    """StoreError for a path that is there, holds something, and is not an index."""
+    """Raise StoreError for a path that has content and is not an index."""
     if not os.path.lexists(path) or is_index(path):
         return
     if target := alias_at(path):
@@ -94,7 +94,7 @@ def refuse_foreign(path: Path) -> None:
 
 
 def mark_index(path: Path) -> bool:
-    """Mark a folder as an index; False if it is marked."""
+    """Mark a folder as an index; return False if it is marked already."""
     if _is_marked(path, _INDEX):
         return False
     if _is_half_mark(path / MARKER):
@@ -104,31 +104,31 @@ def mark_index(path: Path) -> bool:
 
 
 def make_generation(path: Path, above: str = "") -> Path:
-    """Make the folder of the next generation; it is marked from the moment it has its name.
+    """Create the folder of the next generation; it has its marker before it has its name.
 
     above  the generation that CURRENT names, even if it is gone
     """
     names = [above or "0", *(old.name for old in generations(path))]
     number = max(map(int, names)) + 1
-    while os.path.lexists(path / f"{number:06d}"):  # not ours, and stays
+    while os.path.lexists(path / f"{number:06d}"):  # not ours, so it stays
         number += 1
     generation = path / f"{number:06d}"
     if not GENERATION.fullmatch(generation.name):
         raise StoreError(f"`{path}` has no generation numbers left; build under another name")
-    half = path / f".{generation.name}.{NEW}"
-    half.mkdir()
+    temporary = path / f".{generation.name}.{NEW}"
+    temporary.mkdir()
     try:
-        _mark(half, _GENERATION)
-        half.rename(generation)
-    except BaseException:  # as where there is no room for a mark
-        (half / MARKER).unlink(missing_ok=True)
-        half.rmdir()
+        _mark(temporary, _GENERATION)
+        temporary.rename(generation)
+    except BaseException:  # for example a full disk
+        (temporary / MARKER).unlink(missing_ok=True)
+        temporary.rmdir()
         raise
     return generation
 
 
 def generations(path: Path) -> list[Path]:
-    """Folders of the generations that are ours, whole or not, oldest first."""
+    """Return the folders of the generations of an index, complete or not, oldest first."""
     return [
         folder
         for folder in _folders_of_digits(path)
@@ -137,14 +137,14 @@ def generations(path: Path) -> list[Path]:
 
 
 def is_committed(generation: Path) -> bool:
-    """Say whether a generation has its manifest, which is written last."""
+    """Return whether a generation has its manifest, which is written last."""
     return os.path.lexists(generation / MANIFEST)
 
 
 def work_folder(path: Path, key: str) -> Path:
-    """Folder of what a build by many processes has done so far, which stays until one is sealed.
+    """Return the folder for the progress of a build by many processes, kept until a commit.
 
-    key  32 hexadecimal digits that say what is built; the work of other builds is removed
+    key  32 hexadecimal digits that identify the build; folders of other builds are removed
     """
     folder = path / f".work-{key}.{NEW}"
     for other in work_folders(path):
@@ -155,25 +155,25 @@ def work_folder(path: Path, key: str) -> Path:
 
 
 def work_folders(path: Path) -> list[Path]:
-    """Folders of what unfinished builds by many processes have done."""
+    """Return the folders for the progress of unfinished builds by many processes."""
     if not path.is_dir():
         return []
     return [
         entry
         for entry in sorted(path.iterdir())
-        if WORK.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR)
+        if WORK_FOLDER.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR)
     ]
 
 
 def collect_garbage(path: Path, keep: Collection[str], *, work: bool = True) -> None:
-    """Remove all generations but those to keep, and what dead processes left half done.
+    """Remove all generations but those to keep, and what interrupted processes left.
 
-    work  that of builds which can go on, too
+    work  also remove the progress of builds that could be resumed
     """
     for folder in work_folders(path) if work else ():
         shutil.rmtree(folder)
     for entry in sorted(path.iterdir()):
-        if HALF_DONE.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR):
+        if TEMPORARY_FOLDER.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR):
             shutil.rmtree(entry)
         elif entry.name == NEW_CURRENT:
             entry.unlink()
@@ -183,12 +183,12 @@ def collect_garbage(path: Path, keep: Collection[str], *, work: bool = True) -> 
 
 
 def remove_generation(generation: Path) -> None:
-    """Remove a generation of ours, out of sight in one step; a file of the user's in it stays.
+    """Remove a generation, by renaming it first; files that do not belong to it stay.
 
-    Its manifest names our files; where that cannot be read, the names that builds give do.
+    Its manifest lists our files; if it cannot be read, the names that builds use decide.
     """
     files = files_of(generation / MANIFEST)
-    last = MARKER if files is None else MANIFEST  # until it goes it says that the rest is to go
+    last = MARKER if files is None else MANIFEST  # while it exists, the removal can be resumed
     ours = {entry for entry in generation.iterdir() if _is_ours(entry, files)}
     if ours == set(generation.iterdir()):
         gone = generation.with_name(f".{generation.name}.{GONE}")
@@ -203,7 +203,7 @@ def remove_generation(generation: Path) -> None:
 
 
 def remove_empty(folder: Path) -> bool:
-    """Remove a folder if nothing is in it; False if something is."""
+    """Remove a folder if it is empty; return False if it is not."""
     try:
         folder.rmdir()
     except FileNotFoundError:
@@ -216,11 +216,11 @@ def remove_empty(folder: Path) -> bool:
 
 
 def _is_ours(entry: Path, files: Collection[str] | None) -> bool:
-    """Say whether an entry of a generation is; `files` are those of its manifest, if it has one."""
+    """Return whether an entry of a generation is ours; `files` is the list of its manifest."""
     if is_real(entry, stat.S_IFDIR):
         return files is None and entry.name == SCRATCH
-    known = WRITTEN.fullmatch(entry.name) if files is None else entry.name in files
-    return bool(known or LIVING.fullmatch(entry.name)) or entry.name in (MANIFEST, MARKER)
+    known = BUILT_FILES.fullmatch(entry.name) if files is None else entry.name in files
+    return bool(known or LOG_FILES.fullmatch(entry.name)) or entry.name in (MANIFEST, MARKER)
 
 
 def _folders_of_digits(path: Path) -> list[Path]:
@@ -234,7 +234,7 @@ def _folders_of_digits(path: Path) -> list[Path]:
 
 
 def _is_bare_lock(entry: Path) -> bool:
-    """Say whether it is a lock that a process left which died before it marked the folder."""
+    """Return whether an entry is a lock left by a process that died before it marked the folder."""
     if not is_real(entry, stat.S_IFREG):
         return False
     if entry.name in HOLDERS:
@@ -243,18 +243,18 @@ def _is_bare_lock(entry: Path) -> bool:
 
 
 def _is_half_mark(entry: Path) -> bool:
-    """Say whether it is the beginning of a mark that a process left which could not write it."""
+    """Return whether an entry is an incompletely written marker."""
     if entry.name != MARKER or not is_real(entry, stat.S_IFREG):
         return False
-    whole, found = _text_of_mark(_INDEX).encode(), read_regular(entry, 1000)
-    return len(found) < len(whole) and whole.startswith(found)
+    expected, actual = _marker_text(_INDEX).encode(), read_regular(entry, 1000)
+    return len(actual) < len(expected) and expected.startswith(actual)
 
 
 def _mark(folder: Path, kind: str) -> None:
-    write_fresh(folder / MARKER, _text_of_mark(kind))
+    write_fresh(folder / MARKER, _marker_text(kind))
 
 
-def _text_of_mark(kind: str) -> str:
+def _marker_text(kind: str) -> str:
     return f"{kind}\n\n{_NOTES[kind]}\n"
 
 

@@ -1,12 +1,11 @@
 """Stored documents and their IDs.
 
-Plain sqlite3, because a search looks up IDs and should not import sqlite-utils (0.1 s).
+    documents.npy         uint8  the records, concatenated: see `records`
+    documents_starts.npy  int64  (N + 1,) start of each
+    documents.db          SQLite: table `documents`, ID to doc id
 
-    documents.npy         uint8  the records, one after the other: see `records`
-    documents_starts.npy  int64  (N + 1,) where each begins
-    documents.db          SQLite: table `documents`, id -> position
-
-To read one by its position takes no SQL.
+Reading a document by its doc id takes no SQL. Plain sqlite3, because a search looks up IDs and
+should not import sqlite-utils (0.1 s).
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from klsa_search.storage.records import Record, Records, record_of
 
 
 class Ids:
-    """Looks ids up in a file; safe to share between threads.
+    """Looks up IDs in a file; safe to share between threads.
 
-    The file is opened once, so that it can be removed meanwhile. SQLite lets no connection be
-    carried over a fork: a child opens its own when it first looks for an id, and needs the file for
-    that. IndexDamaged where the file cannot be opened or read, StoreError where it is closed or not
-    there for a child.
+    The file is opened once, so it can be removed meanwhile. A SQLite connection cannot be used
+    after a fork: a child opens its own at its first look-up, and needs the file for that. Raise
+    IndexDamaged if the file cannot be opened or read, StoreError if it is closed or missing in a
+    child.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,8 +47,8 @@ class Ids:
             self._connection: sqlite3.Connection | None = self._connected()
             self._file = self._identity()
 
-    def position(self, id: str) -> int | None:  # noqa: A002 - the field's own name
-        """Position of the document of an id; None where there is none."""
+    def doc_id(self, id: str) -> int | None:  # noqa: A002 - the field's own name
+        """Return the doc id of an ID, or None."""
         statement = "select position from documents where id = ?"
         with self._lock:
             connection = self._own()
@@ -60,14 +59,14 @@ class Ids:
         return int(rows[0][0]) if rows else None
 
     def close(self) -> None:
-        """Close the file; nothing can be looked up afterwards."""
+        """Close the file."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
 
     def _own(self) -> sqlite3.Connection:
-        """Return the connection of this process."""
+        """Return the connection of this process; open one after a fork."""
         if self._connection is None:
             raise StoreError(f"`{self._path}` was closed; open the index again")
         if self._process != os.getpid():
@@ -89,7 +88,7 @@ class Ids:
             raise self._damage(error) from error
 
     def _identity(self) -> tuple[int, ...] | None:
-        """Tell the file from any other that may stand in its place; None where there is none."""
+        """Return what identifies the file, or None if it is missing."""
         try:
             file = self._path.stat()
         except OSError:
@@ -107,8 +106,8 @@ IDS = "documents.db"
 RECORDS = "documents"
 STARTS = "documents_starts"
 
-# Without row ids: half the size, and one look-up less. sqlite-utils cannot create such a table, and
-# takes twice as long to insert such short rows.
+# Without row ids: half the size, and one look-up fewer. sqlite-utils cannot create such a table,
+# and inserts such short rows at half the speed.
 _CREATE: Final = """
 pragma journal_mode = off;
 pragma synchronous = off;
@@ -116,14 +115,14 @@ pragma locking_mode = exclusive;
 create table documents (id text primary key, position integer not null) without rowid;
 """
 
-LONGEST: Final = 20
-"""Longest documents whose sizes are known."""
+MAX_LONGEST: Final = 20
+"""Number of the longest documents whose sizes are known."""
 
 
 class RecordWriter:
-    """Writes the records of documents in order, and where each begins. Use as a context manager.
+    """Writes the records of documents in order, and the start of each. Use as a context manager.
 
-    OSError where they cannot be written. Memory: 8 bytes a document.
+    Raise OSError if they cannot be written. Memory: 8 bytes a document.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -136,7 +135,7 @@ class RecordWriter:
         return self
 
     def extend(self, documents: Iterable[Document]) -> None:
-        """Append the next documents, at the best some hundred at a time."""
+        """Append the next documents, ideally some hundred at a time."""
         pieces: list[bytes] = []
         for document in documents:
             parts = record_of(document)
@@ -145,14 +144,14 @@ class RecordWriter:
         self._records.append(b"".join(pieces))
 
     def __exit__(self, *failure: object) -> None:
-        """Write where each record begins, and close."""
+        """Write the start of each record, and close."""
         self._records.__exit__(*failure)
         if failure[0] is None:
             write_arrays(self._generation, {STARTS: np.frombuffer(self._starts, np.int64)})
 
 
 class IdWriter:
-    """Writes where each id is. Use as a context manager; StoreError where SQLite cannot."""
+    """Writes the doc id of each ID. Use as a context manager; StoreError if SQLite fails."""
 
     def __init__(self, generation: Path) -> None:
         self._path = generation / IDS
@@ -170,7 +169,7 @@ class IdWriter:
         return self
 
     def write(self, rows: Iterable[tuple[str, int]]) -> None:
-        """Write all ids and positions; in the order of ids each comes to the end of the tree."""
+        """Write IDs and doc ids; ascending IDs append at the end of the tree."""
         with self._refusing():
             self._connection.executemany("insert into documents values (?, ?)", rows)
             self._connection.commit()
@@ -192,20 +191,20 @@ class IdWriter:
 
 
 class DocumentWriter:
-    """Writes documents in order; position 0 is the first. Use as a context manager.
+    """Writes documents in order; the first has doc id 0. Use as a context manager.
 
-    StoreError where SQLite cannot create or write its file, OSError where nothing can be written,
-    such as on a full disk.
-    Memory: the ids, which the check for repeated ones holds as well, and 16 bytes a document.
+    Raise StoreError if SQLite cannot create or write its file, OSError if nothing can be written,
+    for example on a full disk.
+    Memory: the IDs, which the check for duplicates keeps as well, and 16 bytes a document.
     """
 
     def __init__(self, generation: Path) -> None:
         self._ids: list[str] = []
-        self._places = IdWriter(generation)
+        self._id_writer = IdWriter(generation)
         try:
             self._records = RecordWriter(generation)
         except BaseException:
-            self._places.__exit__()
+            self._id_writer.__exit__()
             raise
 
     def __enter__(self) -> DocumentWriter:
@@ -213,45 +212,45 @@ class DocumentWriter:
         return self
 
     def extend(self, documents: Sequence[Document]) -> None:
-        """Append the next documents, at the best some hundred at a time."""
+        """Append the next documents, ideally some hundred at a time."""
         self._records.extend(documents)
         self._ids += [document.id for document in documents]
 
     def __exit__(self, *failure: object) -> None:
-        """Write where each record begins and where each id is, and close."""
-        with self._places:
+        """Write the start of each record and the doc id of each ID, and close."""
+        with self._id_writer:
             self._records.__exit__(*failure)
             if failure[0] is None:
                 order = sorted(range(len(self._ids)), key=self._ids.__getitem__)
-                self._places.write((self._ids[position], position) for position in order)
+                self._id_writer.write((self._ids[doc_id], doc_id) for doc_id in order)
 
 
 class DocumentReader:
-    """Reads documents by position or id; immutable, safe to share between threads until closed.
+    """Reads documents by doc id or ID; immutable, safe to share between threads until closed.
 
-    Everything is opened once, so that a generation can be removed under a reader that holds it. See
-    `Records` and `Ids` for what it raises.
+    All files are opened once, so a generation can be removed while a reader uses it. For errors
+    see `Records` and `Ids`.
 
     content  uint8, the records
-    starts   (N + 1,) where each begins
+    starts   (N + 1,) start of each
     """
 
     def __init__(self, generation: Path) -> None:
         content, starts = open_array(generation, RECORDS), open_array(generation, STARTS)
         self._records = Records(content, starts, generation / f"{RECORDS}.npy")
         self._ids = Ids(generation / IDS)
-        self._moved: Mapping[str, int | None] = MappingProxyType({})
-        self._gone: npt.NDArray[np.bool_] | None = None
+        self._updated: Mapping[str, int | None] = MappingProxyType({})
+        self._deleted: npt.NDArray[np.bool_] | None = None
 
     @lazy_property
     def mean_size(self) -> int:
-        """Bytes of a document, on average over all positions."""
+        """Return the mean size of a record in bytes, over all doc ids."""
         return int(self.starts[-1]) // max(len(self.starts) - 1, 1)
 
     def size_of_longest(self, count: int) -> int:
-        """Return the bytes of so many of the longest documents, `LONGEST` at most.
+        """Return the total bytes of the `count` longest documents, at most `MAX_LONGEST`.
 
-        Cost: O(positions) the first time.
+        Cost: O(N) the first time.
         """
         return self._sizes[min(count, len(self._sizes) - 1)]
 
@@ -259,63 +258,63 @@ class DocumentReader:
     def _sizes(self) -> list[int]:
         sizes = np.diff(self.starts)
         longest = np.sort(
-            np.partition(sizes, -LONGEST)[-LONGEST:] if len(sizes) > LONGEST else sizes
+            np.partition(sizes, -MAX_LONGEST)[-MAX_LONGEST:] if len(sizes) > MAX_LONGEST else sizes
         )
         return [0, *np.cumsum(longest[::-1]).tolist()]
 
-    def grown(
+    def extended(
         self,
         content: npt.NDArray[np.uint8],
         starts: npt.NDArray[np.int64],
-        moved: Mapping[str, int | None],
-        living: npt.NDArray[np.bool_],
+        updated: Mapping[str, int | None],
+        live: npt.NDArray[np.bool_],
     ) -> DocumentReader:
         """Return a reader of these and later documents, which closes with this one.
 
-        content, starts  as here, the later records behind
-        moved            position of each id that was written later, None for what was deleted
-        living           (N,) which positions hold a document
+        content, starts  as here, followed by the later records
+        updated          doc id of each ID that was written later, None if it was deleted
+        live             (N,) whether a doc id has a document
         """
         reader = object.__new__(DocumentReader)
         reader._records = Records(content, starts, self._records.path)
-        reader._ids, reader._moved, reader._gone = self._ids, moved, ~living
+        reader._ids, reader._updated, reader._deleted = self._ids, updated, ~live
         return reader
 
     @property
     def content(self) -> npt.NDArray[np.uint8]:
-        """The records: uint8."""
+        """Return the records: uint8."""
         return self._records.content
 
     @property
     def starts(self) -> npt.NDArray[np.int64]:
-        """Where each record begins: (N + 1,)."""
+        """Return the start of each record: (N + 1,)."""
         return self._records.starts
 
-    def records(self, positions: Iterable[int]) -> list[Record]:
-        """Documents at the positions, in their order, their texts left where they are."""
-        return [self._records.record(int(position)) for position in positions]
+    def records(self, doc_ids: Iterable[int]) -> list[Record]:
+        """Return documents in the order of the doc ids, without reading their texts."""
+        return [self._records.record(int(doc_id)) for doc_id in doc_ids]
 
-    def titles(self, positions: Iterable[int]) -> list[str]:
-        """Titles at the positions, in their order, "" where there is no document."""
-        return [self._records.title(int(position)) for position in positions]
+    def titles(self, doc_ids: Iterable[int]) -> list[str]:
+        """Return titles in the order of the doc ids, "" if there is no document."""
+        return [self._records.title(int(doc_id)) for doc_id in doc_ids]
 
-    def text(self, position: int) -> str:
-        """Text of the document at a position."""
-        return self._records.text(self._records.record(position))
+    def text(self, doc_id: int) -> str:
+        """Return the text of a document."""
+        return self._records.text(self._records.record(doc_id))
 
-    def at(self, positions: Iterable[int]) -> list[Document]:
-        """Documents at the positions, in their order. Cost: 3 µs and the text each."""
-        return [self._records.document(int(position)) for position in positions]
+    def at(self, doc_ids: Iterable[int]) -> list[Document]:
+        """Return documents in the order of the doc ids. Cost: 3 µs and the text each."""
+        return [self._records.document(int(doc_id)) for doc_id in doc_ids]
 
-    def ids(self, positions: Iterable[int]) -> list[str]:
-        """Ids of the documents at the positions, in their order."""
-        return [self._records.record(int(position)).id for position in positions]
+    def ids(self, doc_ids: Iterable[int]) -> list[str]:
+        """Return the IDs of documents in the order of the doc ids."""
+        return [self._records.record(int(doc_id)).id for doc_id in doc_ids]
 
     def live_doc_ids(self) -> Sequence[int]:
         """Return the doc ids of all live documents, in order."""
-        if self._gone is None:
+        if self._deleted is None:
             return range(len(self.starts) - 1)
-        doc_ids: list[int] = np.flatnonzero(~self._gone).tolist()
+        doc_ids: list[int] = np.flatnonzero(~self._deleted).tolist()
         return doc_ids
 
     def live_documents(self) -> Iterator[Document]:
@@ -323,32 +322,30 @@ class DocumentReader:
         return map(self._records.document, self.live_doc_ids())
 
     def get(self, id: str) -> Document:  # noqa: A002 - the field's own name
-        """Document of that id; DocumentNotFound."""
-        return self._records.document(self._position(id))
+        """Return the document of an ID; DocumentNotFound."""
+        return self._records.document(self._doc_id(id))
 
-    def positions(self, ids: Iterable[str]) -> list[int]:
-        """Positions of the documents of these ids, in their order; DocumentNotFound for the first
-        that is not there.
-        """
-        return [self._position(each) for each in ids]
+    def doc_ids(self, ids: Iterable[str]) -> list[int]:
+        """Return the doc ids of IDs, in their order; DocumentNotFound for the first missing one."""
+        return [self._doc_id(each) for each in ids]
 
     def find(self, id: str) -> int | None:  # noqa: A002 - the field's own name
-        """Position of the document of an id; None where there is none."""
-        return self._moved[id] if id in self._moved else self._ids.position(id)
+        """Return the doc id of an ID, or None."""
+        return self._updated[id] if id in self._updated else self._ids.doc_id(id)
 
     def close(self) -> None:
-        """Close the table of ids; the reader is of no use afterwards."""
+        """Close the table of IDs; the reader cannot be used afterwards."""
         self._ids.close()
 
     def damaged(self, error: object) -> IndexDamaged:
-        """Say that the records cannot be read for that reason."""
+        """Return the error that the records cannot be read for that reason."""
         return self._records.damaged(error)
 
-    def _position(self, id: str) -> int:  # noqa: A002 - the field's own name
-        position = self.find(id)
-        if position is None:
+    def _doc_id(self, id: str) -> int:  # noqa: A002 - the field's own name
+        doc_id = self.find(id)
+        if doc_id is None:
             raise DocumentNotFound(
                 f"no document {id!r} in the index; check the ID",
                 field="id",
             )
-        return position
+        return doc_id

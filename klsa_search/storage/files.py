@@ -1,7 +1,7 @@
-"""Small files, replaced atomically and durably; detection of network file systems.
+"""Small files, written durably and never over an existing one; detection of network file systems.
 
-SQLite keeps the state of such a log in memory that all processes share, and those of two machines
-share none: one would write over what the other wrote, or read half of it.
+SQLite keeps the index of a write-ahead log in shared memory, which two machines do not share: each
+would overwrite what the other wrote, or read half of it.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ NETWORK: Final = frozenset(
         "fuse.mfs", "fuse.rclone", "fuse.s3fs", "fuse.seaweedfs", "fuse.sshfs",
     }
 )  # fmt: skip
-"""Types of file systems, as /proc/self/mountinfo has them, that several machines may write to.
+"""Types in /proc/self/mountinfo of file systems that several machines can write to.
 
-Not 9p and virtiofs, by which virtual machines and sandboxes see a disk of their host.
+Not 9p and virtiofs, through which virtual machines and sandboxes see a disk of their host.
 """
 
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 
 
 def network_file_system(path: Path) -> str | None:
-    """Return the type of the network file system that an existing path is on; None on any other.
+    """Return the type of the network file system of an existing path; None for any other.
 
-    None as well where the system does not tell. Cost: 0.1 ms the first time for a device.
+    None also if the system does not report it. Cost: 0.1 ms the first time for a device.
     """
     real = os.path.realpath(path)
     kind = _kind(real, os.stat(real).st_dev)
@@ -58,8 +58,8 @@ def _kind(path: str, device: int) -> str | None:
 
 
 def kind_of(path: str, lines: list[str]) -> str | None:
-    """Return the type of the file system of a real path, by the lines of a mountinfo file."""
-    found, deepest = None, -1
+    """Return the type of the file system of a real path, from the lines of a mountinfo file."""
+    deepest_kind, deepest = None, -1
     for line in lines:
         fields, _, source = line.partition(" - ")
         try:
@@ -68,29 +68,29 @@ def kind_of(path: str, lines: list[str]) -> str | None:
             continue
         point = _ESCAPED.sub(lambda code: chr(int(code[1], 8)), point)
         inside = path == point or path.startswith(point.rstrip("/") + "/")
-        # Of two at the same point the later one is above.
+        # Of two at the same mount point the later one is on top.
         if inside and len(point) >= deepest:
-            found, deepest = kind, len(point)
-    return found
+            deepest_kind, deepest = kind, len(point)
+    return deepest_kind
 
 
-_ROOM: Final = "free some room on its disk"
-_RIGHTS: Final = "check who owns it, what its mode allows and whether it can be written to"
+_FREE_SPACE: Final = "free some room on its disk"
+_PERMISSIONS: Final = "check who owns it, what its mode allows and whether it can be written to"
 _STEPS: Final = {
-    errno.ENOSPC: _ROOM,
-    errno.EDQUOT: _ROOM,
-    errno.EROFS: _RIGHTS,
-    errno.EACCES: _RIGHTS,
-    errno.EPERM: _RIGHTS,
+    errno.ENOSPC: _FREE_SPACE,
+    errno.EDQUOT: _FREE_SPACE,
+    errno.EROFS: _PERMISSIONS,
+    errno.EACCES: _PERMISSIONS,
+    errno.EPERM: _PERMISSIONS,
 }
-"""What to do about errors of the system that forbid to write."""
+"""Next steps for errors that forbid writing."""
 
 
 @contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """Raise StoreError in place of an OSError that forbids to write: a full disk, no permission.
+    """Raise StoreError instead of an OSError that forbids writing: a full disk, no permission.
 
-    path  named where the error names no file
+    path  named if the error names no file
     """
     try:
         yield
@@ -103,9 +103,9 @@ def writable(path: Path) -> Iterator[None]:
 
 
 def write_fresh(path: Path, text: str, mode: int = 0o666) -> None:
-    """Write a file that is not there yet, and sync it; FileExistsError, for a link too.
+    """Create a file and sync it; FileExistsError if it exists, also as a link.
 
-    One that cannot be written whole, as on a full disk, is gone again.
+    If it cannot be written completely, for example on a full disk, it is removed.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     descriptor = os.open(path, flags, mode)
@@ -120,8 +120,8 @@ def write_fresh(path: Path, text: str, mode: int = 0o666) -> None:
         raise
 
 
-def read_regular(path: Path, most: int = 2**26) -> bytes:
-    """Read the first bytes of a regular file; OSError for anything else, which could block."""
+def read_regular(path: Path, limit: int = 2**26) -> bytes:
+    """Return the first bytes of a regular file; OSError for anything else, which could block."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -129,22 +129,22 @@ def read_regular(path: Path, most: int = 2**26) -> bytes:
             reason = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
             raise OSError(reason, os.strerror(reason), str(path))
         pieces = []
-        while most > 0 and (piece := os.read(descriptor, min(most, 2**20))):
+        while limit > 0 and (piece := os.read(descriptor, min(limit, 2**20))):
             pieces.append(piece)
-            most -= len(piece)
+            limit -= len(piece)
         return b"".join(pieces)
     finally:
         os.close(descriptor)
 
 
 def is_exhausted(error: Exception) -> bool:
-    """Return whether an error says nothing about a file: too many are open, or memory is short."""
+    """Return whether an error is a lack of file descriptors or memory, not a fault of a file."""
     kinds = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
     return isinstance(error, OSError) and error.errno in kinds
 
 
 def sync(path: Path) -> None:
-    """Make a file, or the names in a folder, durable."""
+    """Sync a file, or the entries of a folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -153,7 +153,7 @@ def sync(path: Path) -> None:
 
 
 def is_real(path: Path, kind: int) -> bool:
-    """Say whether that is at the path itself, not behind a link: `stat.S_IFREG`, `S_IFDIR`."""
+    """Return whether the path itself, not the target of a link, is of a kind: `stat.S_IFREG`..."""
     try:
         return stat.S_IFMT(path.lstat().st_mode) == kind
     except (FileNotFoundError, NotADirectoryError):

@@ -1,15 +1,15 @@
-"""The forward index: the terms of each document in their order, as codes of a byte or two.
+"""The forward index: the terms of each document in order, as codes of one byte or two.
 
-    forward_codes.npy   uint8   the codes of all documents
-    forward_starts.npy  int64   (N + 1,) where those of each begin
-    forward_ranks.npy   int32   (V,) the rank of each term, the most frequent first
+    forward_codes.npy   uint8   codes of all documents
+    forward_starts.npy  int64   (N + 1,) start of the codes of each document
+    forward_ranks.npy   int32   (V,) rank of each term, the most frequent first
 
-A document is the number of words in its title, then its words, title and text: a code below 8 is
-that many words and one more that make no term, any other a term of that rank and 8. Each is an
-unsigned LEB128: seven bits a byte, the lowest first, the eighth says that more follow. So a word's
-place in its document is known, left-out ones counted, and so are the counts of its terms.
+A document is the number of words in its title, then its words, title before text. A code below 8
+is a gap of one to eight words without a term; any other code is the rank of a term plus 8. Codes
+are unsigned LEB128. So the index gives the position of each word, with gaps counted, and the
+counts of terms.
 
-About 110 bytes a document of 87 words, as much as counts alone would take; at most 5 a word.
+About 110 bytes for a document of 87 words, as much as the counts alone; at most 5 bytes a word.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 GAPS: Final = 8
-"""Words without a term that one code passes over at most."""
+"""Longest gap of words without a term that one code can store."""
 
-LONGEST: Final = 5
-"""Bytes of a code at most."""
+MAX_CODE_BYTES: Final = 5
+"""Longest code."""
 
-_TOGETHER: Final = 2**21
-"""Bytes of codes that are counted at a time, about."""
+_BATCH_BYTES: Final = 2**21
+"""Codes counted at a time, approximately."""
 
 Codes = npt.NDArray[np.uint8]
 
 
 def write_forward(generation: Path, blocks: Iterable[Block], counts: TermCounts) -> None:
-    """Write the documents of all blocks, each of two parts. Cost: 3 ns a word."""
+    """Write the forward index of all blocks of documents. Cost: 3 ns a word."""
     matrix = counts.matrix
     ranks = ranks_of(np.bincount(matrix.indices, matrix.data, minlength=matrix.shape[1]))
     sizes = [np.zeros(1, np.int64)]
@@ -57,15 +57,15 @@ def write_forward(generation: Path, blocks: Iterable[Block], counts: TermCounts)
 
 
 def ranks_of(occurrences: npt.NDArray[np.number]) -> npt.NDArray[np.int32]:
-    """Rank of each term, the most frequent first, of how often each stands in all documents."""
+    """Return the rank of each term, the most frequent first, from its number of occurrences."""
     ranks = np.empty(len(occurrences), np.int32)
     ranks[np.argsort(-occurrences, kind="stable")] = np.arange(len(ranks), dtype=np.int32)
     return ranks
 
 
 def encoded(block: Block, ranks: npt.NDArray[np.int32]) -> tuple[Codes, npt.NDArray[np.int64]]:
-    """Encode documents of two parts: their codes, and the bytes of each. Cost: 3 ns a word."""
-    codes = np.empty(LONGEST * (len(block.words) + len(block.parts)), np.uint8)
+    """Return the codes of documents with title and text, and their sizes. Cost: 3 ns a word."""
+    codes = np.empty(MAX_CODE_BYTES * (len(block.words) + len(block.parts)), np.uint8)
     sizes = np.zeros(len(block.parts), np.int64)
     end = _encode(block.words, block.lengths, ranks, codes, sizes)
     return codes[:end], sizes
@@ -74,10 +74,10 @@ def encoded(block: Block, ranks: npt.NDArray[np.int32]) -> tuple[Codes, npt.NDAr
 class Forward:
     """Reads the forward index of documents.
 
-    codes   uint8, of all documents
-    starts  (N + 1,) where those of each begin
-    ranks   (V,) of each term
-    title_weight  how often the words of a title are counted
+    codes         uint8, of all documents
+    starts        (N + 1,) start of the codes of each document
+    ranks         (V,) rank of each term
+    title_weight  how often a word of the title counts
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Forward:
 
     @classmethod
     def open(cls, generation: Path, title_weight: int) -> Forward:
-        """Open that of a generation, mapped into memory."""
+        """Open the forward index of a generation, memory-mapped."""
         return cls(
             open_array(generation, "forward_codes"),
             open_array(generation, "forward_starts"),
@@ -101,42 +101,42 @@ class Forward:
         )
 
     def counts(self, documents: Positions) -> sparse.csr_array:
-        """f(t,d) of some documents: (n, V) sparse float32, terms ascending. Cost: 30 ns a word.
+        """Return f(t,d) of some documents: (n, V) sparse float32, terms ascending.
 
-        Memory: 20 bytes a pair of a term and a document, and 16 MiB.
+        Cost: 30 ns a word. Memory: 20 bytes a pair of term and document, and 16 MiB.
         """
         from scipy import sparse
 
-        begins, ends = self._places(documents), self._places(documents + 1)
-        pieces = np.flatnonzero(np.diff(np.cumsum(ends - begins) // _TOGETHER)) + 1
-        both = zip(np.split(begins, pieces), np.split(ends, pieces), strict=True)
-        found = [self._counts(*each) for each in both]
-        terms, counts, sizes = map(np.concatenate, zip(*found, strict=True))
+        begins, ends = self._bounds(documents), self._bounds(documents + 1)
+        splits = np.flatnonzero(np.diff(np.cumsum(ends - begins) // _BATCH_BYTES)) + 1
+        batches = zip(np.split(begins, splits), np.split(ends, splits), strict=True)
+        counted = [self._counts(*each) for each in batches]
+        terms, counts, sizes = map(np.concatenate, zip(*counted, strict=True))
         starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
         return sparse.csr_array((counts, terms, starts), shape=(len(documents), len(self.ranks)))
 
-    def _places(self, documents: Positions) -> npt.NDArray[np.int64]:
-        """Where documents begin, whatever a damaged array says of it."""
+    def _bounds(self, documents: Positions) -> npt.NDArray[np.int64]:
+        """Return the starts of documents, clipped to the codes if the array is damaged."""
         return np.clip(self.starts[documents], 0, len(self.codes))
 
     def _counts(
         self, begins: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """Terms of some documents, how often each is there, and how many each document has."""
-        room = self.title_weight * int(np.maximum(ends - begins, 0).sum())
-        keys = np.empty(room, np.int64)
+        """Return the terms of some documents, their counts, and the number of each document."""
+        capacity = self.title_weight * int(np.maximum(ends - begins, 0).sum())
+        keys = np.empty(capacity, np.int64)
         count = _keys_of(self.codes, begins, ends, self.terms, self.title_weight, keys)
         keys = keys[:count]
         keys.sort()
         firsts = np.flatnonzero(np.diff(keys, prepend=-1))
-        held = keys[firsts]
+        pairs = keys[firsts]
         counts = np.diff(firsts, append=len(keys)).astype(np.float32)
-        sizes = np.bincount(held >> 32, minlength=len(begins))
-        return (held & 0xFFFFFFFF).astype(np.int32), counts, sizes
+        sizes = np.bincount(pairs >> 32, minlength=len(begins))
+        return (pairs & 0xFFFFFFFF).astype(np.int32), counts, sizes
 
     @lazy_property
     def terms(self) -> npt.NDArray[np.int32]:
-        """Term of each rank."""
+        """Return the term of each rank."""
         return np.argsort(self.ranks).astype(np.int32)
 
 
@@ -148,7 +148,7 @@ def _encode(
     codes: Codes,
     sizes: npt.NDArray[np.int64],
 ) -> int:
-    """Write the codes of documents of two parts, and the size of each; returns the bytes."""
+    """Write the codes of documents with title and text, and their sizes; return the total size."""
     at, word = 0, 0
     for document in range(len(sizes)):
         begin = at
@@ -161,7 +161,7 @@ def _encode(
             if term < 0:
                 gap += 1
                 continue
-            at = _pass_over(codes, at, gap)
+            at = _write_gap(codes, at, gap)
             at = write_code(codes, at, ranks[term] + GAPS)
             gap = 0
         sizes[document] = at - begin
@@ -169,7 +169,7 @@ def _encode(
 
 
 @compiled
-def _pass_over(codes: Codes, at: int, gap: int) -> int:
+def _write_gap(codes: Codes, at: int, gap: int) -> int:
     while gap > 0:
         codes[at] = min(gap, GAPS) - 1
         gap -= GAPS
@@ -179,7 +179,7 @@ def _pass_over(codes: Codes, at: int, gap: int) -> int:
 
 @compiled
 def write_code(codes: Codes, at: int, code: Any) -> int:
-    """Write a code, of `LONGEST` bytes at most below 2^35; returns where the next one begins."""
+    """Write a code below 2^35, of at most `MAX_CODE_BYTES`; return the start of the next one."""
     while code >= 0x80:
         codes[at] = code & 0x7F | 0x80
         code >>= 7
@@ -190,7 +190,7 @@ def write_code(codes: Codes, at: int, code: Any) -> int:
 
 @compiled
 def read_code(codes: Codes, at: int, end: int) -> tuple[int, int]:
-    """Read the code at a place before `end`, and where the next one begins."""
+    """Return the code that starts at `at`, before `end`, and the start of the next one."""
     code: Any = 0
     shift = 0
     while at < end:
@@ -198,7 +198,7 @@ def read_code(codes: Codes, at: int, end: int) -> tuple[int, int]:
         at += 1
         code |= np.int64(part & 0x7F) << shift
         shift += 7
-        if part < 0x80 or shift == 7 * LONGEST:
+        if part < 0x80 or shift == 7 * MAX_CODE_BYTES:
             break
     return code, at
 
@@ -212,45 +212,45 @@ def _keys_of(
     title_weight: int,
     keys: npt.NDArray[np.int64],
 ) -> int:
-    """Write document << 32 | term of every word that makes a term; returns how many.
+    """Write document << 32 | term for every word that has a term; return how many.
 
-    Those of the title several times. Whatever the codes are, nothing outside of them is read.
+    Words of the title are repeated. Damaged codes never cause a read outside of them.
     """
-    found = 0
+    count = 0
     for document in range(len(begins)):
         at, end = begins[document], ends[document]
         title, at = read_code(codes, at, end)
-        place: Any = 0
+        position: Any = 0
         while at < end:
             code, at = read_code(codes, at, end)
             if code < GAPS:
-                place += code + 1
+                position += code + 1
                 continue
-            times = title_weight if place < title else 1
-            place += 1
+            times = title_weight if position < title else 1
+            position += 1
             if code - GAPS < len(terms):
                 for _ in range(times):
-                    keys[found] = np.int64(document) << 32 | np.int64(terms[code - GAPS])
-                    found += 1
-    return found
+                    keys[count] = np.int64(document) << 32 | np.int64(terms[code - GAPS])
+                    count += 1
+    return count
 
 
 @compiled
 def table_of(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Make a table of the codes of some terms: for each place a code, 0 for none, and its number.
+    """Return a hash table of the codes of some terms: each slot has a code or 0, and its number.
 
-    A code is at its own place, modulo the length, or at the first free one behind it. Most places
-    are free, so that one look-up decides for most words.
+    Linear probing from the code modulo the size. At most one slot in eight is used, so that one
+    look-up decides for most words.
     """
     size = 64
     while size < 8 * len(codes):
         size *= 2
     table, numbers = np.zeros(size, np.int64), np.zeros(size, np.int32)
     for number in range(len(codes)):
-        place = codes[number] & (size - 1)
-        while table[place]:
-            place = (place + 1) & (size - 1)
-        table[place], numbers[place] = codes[number], number
+        slot = codes[number] & (size - 1)
+        while table[slot]:
+            slot = (slot + 1) & (size - 1)
+        table[slot], numbers[slot] = codes[number], number
     return table, numbers
 
 
@@ -261,23 +261,22 @@ def find_words(
     end: int,
     table: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.int32],
-    places: npt.NDArray[np.int32],
+    positions: npt.NDArray[np.int32],
     which: npt.NDArray[np.int32],
 ) -> int:
     """Find the first words of a document's text that are among the terms of a table.
 
-    begin, end  where its codes are
-    places      their places in the text are written here, left-out words counted, ascending;
-                no more than there is room for
-    which       the numbers of their terms
-    Returns how many. Cost: 3 ns a word.
+    begin, end  bounds of its codes
+    positions   output: ascending positions in the text, gaps counted, at most as many as fit
+    which       output: the numbers of their terms
+    Return how many. Cost: 3 ns a word.
     """
     last, end = len(table) - 1, min(end, len(codes))
     title, at = read_code(codes, max(begin, 0), end)
-    place: Any = -title
-    found = 0
-    while at < end and found < len(places):
-        # Most codes have one byte or two, and guessing which costs more than reading both.
+    position: Any = -title
+    count = 0
+    while at < end and count < len(positions):
+        # Most codes have one byte or two; a branch costs more than reading both.
         first: Any = np.int64(codes[at])
         second: Any = np.int64(codes[min(at + 1, end - 1)])
         long = first >> 7
@@ -289,10 +288,10 @@ def find_words(
         slot = code & last
         while table[slot]:
             if table[slot] == code:
-                if place >= 0:
-                    places[found], which[found] = place, numbers[slot]
-                    found += 1
+                if position >= 0:
+                    positions[count], which[count] = position, numbers[slot]
+                    count += 1
                 break
             slot = (slot + 1) & last
-        place += code + 1 if code < GAPS else 1
-    return found
+        position += code + 1 if code < GAPS else 1
+    return count

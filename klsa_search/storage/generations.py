@@ -1,14 +1,14 @@
-"""Generations: build a new one, then switch.
+"""Generations: build a new one, then switch to it atomically.
 
-    <home>/<name>/KLSA-INDEX         says that the folder is an index
+    <home>/<name>/KLSA-INDEX         marks the folder as an index
     <home>/<name>/<generation>/...   files, then manifest.json
-    <home>/<name>/CURRENT            the generation in use, replaced atomically
-    <home>/<name>/LOCK               held by the process that changes something
+    <home>/<name>/CURRENT            names the generation in use, replaced atomically
+    <home>/<name>/LOCK               locked by the process that changes the index
 
-A build that dies leaves a marked folder without a manifest, or one that CURRENT never named; the
-next one removes it. The generation that a build replaces stays, for readers that still hold it and
-for who wants to go back; the one before that is removed once the new one is sealed, never earlier.
-Where the one in use is damaged, the newest that is whole stays; where CURRENT is, all that are.
+An interrupted build leaves a generation without a manifest, or one that CURRENT never named; the
+next build removes it. The generation that a build replaces stays, for readers that use it and for
+a rollback; the one before is removed after the commit. If the generation in use is damaged, the
+newest intact one stays; if CURRENT is damaged, all intact ones stay.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from klsa_search.storage.names import (
     CURRENT,
     DELETED,
     HOLDERS,
-    JUDGED,
-    LIVING,
+    JUDGEMENT_FILES,
     LOCK,
     LOCKS,
+    LOG_FILES,
     MANIFEST,
     MARKER,
     NEW_CURRENT,
@@ -55,20 +55,20 @@ from klsa_search.storage.names import (
     WRITING,
 )
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
-_PATIENCE: Final = 10.0
-"""Seconds that who writes waits for who else does."""
+_WRITE_TIMEOUT: Final = 10.0
+"""Seconds that a writer waits for another."""
 
 
 @contextmanager
-def new_generation(path: Path, *, beside_writes: bool = False) -> Iterator[Path]:
-    """Give an empty folder for the next generation, alone.
+def new_generation(path: Path, *, allow_writes: bool = False) -> Iterator[Path]:
+    """Create an empty folder for the next generation, under the lock of the index.
 
-    beside_writes  let the log be written to meanwhile: who seals takes what was over
-    Whatever fails inside removes what was made here and nothing else, unless CURRENT names the
-    generation by then. StoreError if the path holds something that is no index, is being changed by
-    another, or cannot be written to: that names a file, or at least the folder.
+    allow_writes  leave the log unlocked; the caller carries over what is written meanwhile
+    An exception in the block removes what was created here and nothing else, unless CURRENT already
+    names the generation. Raise StoreError if the path has content that is not an index, is being
+    changed by another process, or cannot be written.
     """
     refuse_foreign(path)
     made = [folder for folder in (path, *path.parents) if not folder.is_dir()]
@@ -77,18 +77,18 @@ def new_generation(path: Path, *, beside_writes: bool = False) -> Iterator[Path]
             path.mkdir(parents=True, exist_ok=True)
             for folder in made:
                 sync(folder.parent)
-        with index_lock(path, beside_writes=beside_writes), _marked(path):
-            _sweep_dead(path)
+        with index_lock(path, allow_writes=allow_writes), _marked(path):
+            _remove_leftovers(path)
             generation = make_generation(path, above=named(path) or "")
             try:
                 yield generation
             except BaseException as failure:
-                if isinstance(failure, OSError) and failure.errno in _NO_ROOM:
-                    # A write that fails does not say where; whatever it was, it was in here.
+                if isinstance(failure, OSError) and failure.errno in _DISK_FULL:
+                    # A failed write does not name its file; it was in this folder.
                     failure.filename = failure.filename or str(generation)
                 gone = isinstance(failure, FileNotFoundError) and not generation.is_dir()
                 if named(path) != generation.name:
-                    with suppress(OSError):  # what stays is dead, and the next build removes it
+                    with suppress(OSError):  # the next build removes what remains
                         remove_generation(generation)
                 if gone:
                     raise StoreError(
@@ -103,15 +103,15 @@ def new_generation(path: Path, *, beside_writes: bool = False) -> Iterator[Path]
 
 
 @contextmanager
-def index_lock(path: Path, *, beside_writes: bool = False) -> Iterator[None]:
-    """Hold the locks of an index; IndexBusy while another does.
+def index_lock(path: Path, *, allow_writes: bool = False) -> Iterator[None]:
+    """Lock an index; IndexBusy while another process or thread does.
 
-    beside_writes  leave that of writing to the log to others
+    allow_writes  do not take the lock of the log
     """
-    with ExitStack() as holding:
-        holding.enter_context(exclusive_lock(path / LOCK))
-        if not beside_writes:
-            holding.enter_context(writing(path))
+    with ExitStack() as locks:
+        locks.enter_context(exclusive_lock(path / LOCK))
+        if not allow_writes:
+            locks.enter_context(writing(path))
         for name in (CURRENT, NEW_CURRENT, DELETED, MARKER):
             if is_real(path / name, stat.S_IFDIR):
                 raise StoreError(
@@ -122,18 +122,18 @@ def index_lock(path: Path, *, beside_writes: bool = False) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Hold the lock of writing to the log of an index; IndexBusy while another does.
+    """Lock the log of an index for writing; IndexBusy while another process or thread does.
 
-    A write takes moments, so others are waited for; a build is not.
+    A write is short, so this waits for other writers; it does not wait for a build.
     """
-    with exclusive_lock(path / WRITING, patience=_PATIENCE):
+    with exclusive_lock(path / WRITING, timeout=_WRITE_TIMEOUT):
         yield
 
 
 def sync_files(generation: Path) -> None:
-    """Make all files of a generation durable; others may write to the log of the index meanwhile.
+    """Sync all files of a generation; the log of the index may be written meanwhile.
 
-    Cost: writing what the system has not written yet, up to all of it.
+    Cost: writing what the system has not written yet.
     """
     for file in sorted(generation.iterdir()):
         sync(file)
@@ -141,21 +141,21 @@ def sync_files(generation: Path) -> None:
 
 
 def commit(generation: Path, manifest: Manifest) -> None:
-    """Write the manifest, durably, and point CURRENT at the generation, whose files are synced.
+    """Write the manifest durably and point CURRENT at the generation, whose files are synced.
 
-    Then unneeded generations are removed; StoreError if that fails, with the new one in use.
+    Then remove unneeded generations; StoreError if that fails, with the new one in use.
     """
     path = generation.parent
     text = manifest.model_dump_json(indent=1) + "\n"
     write_fresh(generation / MANIFEST, text)
     sync(generation)
-    forerunners = _forerunners(generation)
-    sums = manifest_checksums(path, forerunners)
+    retained = _retained(generation)
+    sums = manifest_checksums(path, retained)
     sums[generation.name] = hashlib.sha256(text.encode()).hexdigest()
     write_current(path, Current(generation.name, sums))
     sync(path.parent)
     try:
-        collect_garbage(path, keep=[each.name for each in (*forerunners, generation)])
+        collect_garbage(path, keep=[each.name for each in (*retained, generation)])
     except OSError as error:
         raise StoreError(
             f"built generation `{generation.name}` of `{path}`, but could not "
@@ -164,49 +164,49 @@ def commit(generation: Path, manifest: Manifest) -> None:
 
 
 def describe_files(generation: Path) -> dict[str, FileEntry]:
-    """Size and sum of the files of a generation, without manifest, mark and what comes after it.
+    """Return size and checksum of the files of a generation, without manifest, marker and log.
 
     Cost: reading them.
     """
     return {
         path.name: FileEntry(bytes=path.stat().st_size, sha256=sha256_of(path))
         for path in sorted(generation.iterdir())
-        if path.name not in (MANIFEST, MARKER) and not LIVING.fullmatch(path.name)
+        if path.name not in (MANIFEST, MARKER) and not LOG_FILES.fullmatch(path.name)
     }
 
 
 def check_sizes(generation: Path, manifest: Manifest) -> None:
-    """IndexDamaged if a file is missing or not as long as the manifest says."""
+    """Raise IndexDamaged if a file is missing or has another size than in the manifest."""
     for name, entry in manifest.files.items():
         path = generation / name
         size = path.stat().st_size if path.is_file() else None
         if size != entry.bytes:
-            found = "is missing" if size is None else f"has {size} bytes, not {entry.bytes}"
-            raise IndexDamaged(f"`{path}` {found}; {step_for(path)}")
+            fact = "is missing" if size is None else f"has {size} bytes, not {entry.bytes}"
+            raise IndexDamaged(f"`{path}` {fact}; {step_for(path)}")
 
 
 def committed_generations(path: Path) -> list[Path]:
-    """Folders of the generations that are whole, oldest first: what CURRENT can be pointed at."""
+    """Return the generations that have a manifest, oldest first: CURRENT can name any of them."""
     return [generation for generation in generations(path) if is_committed(generation)]
 
 
 def named(path: Path) -> str | None:
-    """Name of the generation in use; None where CURRENT is not there or damaged."""
+    """Return the name of the generation in use; None if CURRENT is missing or damaged."""
     try:
         return read_current(path).generation
     except StoreError:
         return None
 
 
-def manifest_checksums(path: Path, sealed: Iterable[Path]) -> dict[str, str]:
-    """SHA-256 of the manifests of these generations: as CURRENT knows it, else as it is now."""
+def manifest_checksums(path: Path, committed: Iterable[Path]) -> dict[str, str]:
+    """Return SHA-256 of the manifests of these generations, from CURRENT if it has them."""
     try:
         sums = dict(read_current(path).sums)
     except StoreError:
         sums = {}
-    names = [generation.name for generation in sealed]
+    names = [generation.name for generation in committed]
     for name in names:
-        with suppress(OSError):  # one that cannot be read is damaged: it has no sum to keep
+        with suppress(OSError):  # an unreadable manifest is damaged and has no checksum to keep
             if name not in sums:
                 sums[name] = hashlib.sha256(read_regular(path / name / MANIFEST)).hexdigest()
     return {name: sums[name] for name in names if name in sums}
@@ -214,20 +214,20 @@ def manifest_checksums(path: Path, sealed: Iterable[Path]) -> dict[str, str]:
 
 @contextmanager
 def _marked(path: Path) -> Iterator[None]:
-    """Mark the folder as an index; unmark it if it was bare and what is done fails."""
+    """Mark the folder as an index; if the block fails and the folder was bare, unmark it."""
     bare = not is_index(path)
     try:
         mark_index(path)
         yield
     except BaseException:
         if bare and not generations(path) and not work_folders(path):
-            for name in (MARKER, SYNONYMS, NEW_SYNONYMS, *JUDGED, *HOLDERS, *LOCKS):
+            for name in (MARKER, SYNONYMS, NEW_SYNONYMS, *JUDGEMENT_FILES, *HOLDERS, *LOCKS):
                 (path / name).unlink(missing_ok=True)
         raise
 
 
-def _sweep_dead(path: Path) -> None:
-    """Remove what dead processes left: builds without a manifest, and the rest of a deletion."""
+def _remove_leftovers(path: Path) -> None:
+    """Remove interrupted builds and the rest of an interrupted deletion."""
     deleted = os.path.lexists(path / DELETED)
     keep: list[str] = []
     if not deleted or os.path.lexists(path / CURRENT):
@@ -238,29 +238,29 @@ def _sweep_dead(path: Path) -> None:
         (path / DELETED).unlink()
 
 
-def _forerunners(generation: Path) -> list[Path]:
-    """Find the generations that a new one keeps: what CURRENT names, if that is whole.
+def _retained(generation: Path) -> list[Path]:
+    """Return the generations that a new one keeps: the one that CURRENT names, if it is intact.
 
-    Otherwise the newest complete one; all of them if CURRENT does not say which was in use. What
-    cannot be judged is kept too, and everything if no generation is complete.
+    Otherwise the newest intact one, or all intact ones if CURRENT is damaged. Generations of
+    unknown state are kept too, and all of them if none is intact.
     """
     path = generation.parent
-    found = {each: _is_whole(each) for each in committed_generations(path) if each != generation}
-    in_use = [each for each in found if each.name == named(path)]
-    if in_use and found[in_use[0]]:
+    intact = {each: _is_intact(each) for each in committed_generations(path) if each != generation}
+    in_use = [each for each in intact if each.name == named(path)]
+    if in_use and intact[in_use[0]]:
         return in_use
-    whole = [each for each in found if found[each]]
-    doubtful = [each for each in found if found[each] is None]
-    return [*doubtful, *(whole[-1:] if in_use else whole)] or list(found)
+    whole = [each for each in intact if intact[each]]
+    unknown = [each for each in intact if intact[each] is None]
+    return [*unknown, *(whole[-1:] if in_use else whole)] or list(intact)
 
 
-def _is_whole(generation: Path) -> bool | None:
-    """Say whether its manifest is what was written and its files are of that size.
+def _is_intact(generation: Path) -> bool | None:
+    """Return whether the manifest is unchanged and the files have its sizes.
 
-    None if that is unknown: another format version, or files that we may not read.
+    None if that is unknown: another format version, or no permission to read.
     """
     try:
-        check_sizes(generation, read_manifest(generation, former=True))
+        check_sizes(generation, read_manifest(generation, legacy=True))
     except (FormatUnsupported, OSError):
         return None
     except IndexDamaged as damage:

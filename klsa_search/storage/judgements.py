@@ -4,11 +4,11 @@
     Judgements(index).remove(query, document) -> int
     Judgements(index).queries() -> [JudgedQuery]
 
-They are the file JUDGEMENTS of an index, SQLite with a rollback journal: of documents and queries,
-and of no generation, so that builds, refits and rollbacks leave them as they are. Each change is a
-transaction, on the disk when it returns; two who judge at once wait for each other. A query is
-known by its text, and has a number that it keeps, by which files of judgements call it. SQL
-writes the rows, because a judgement and its query are one transaction, with sums that SQL computes.
+They are the file JUDGEMENTS of an index, SQLite with a rollback journal. They belong to no
+generation: builds, refits and rollbacks do not change them. Each change is a transaction, durable
+on return; writers wait for each other. A query is identified by its text and keeps the number that
+files of judgements use. SQL writes the rows, because a judgement and its query are one transaction,
+with checksums computed in SQL.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from klsa_search.collection.intake import text_fault
 from klsa_search.collection.model import Judgement
 from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import IndexBusy, IndexDamaged, QueryError, StoreError
-from klsa_search.storage.log import checked_id, copy_database, sum_of
+from klsa_search.storage.log import checked_id, copy_database, row_checksum
 from klsa_search.storage.names import JUDGEMENTS
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-MOST_GRADE: Final = 100
-MOST_CHARACTERS: Final = 10_000
-"""Of a query that is judged."""
+MAX_GRADE: Final = 100
+MAX_QUERY_CHARACTERS: Final = 10_000
+"""Length limit of a judged query."""
 
-_PATIENCE: Final = 10.0
-"""Seconds that one who judges waits for another."""
+_WRITE_TIMEOUT: Final = 10.0
+"""Seconds that a writer waits for another."""
 
 _APPLICATION: Final = 0x4B4C534A
 _VERSION: Final = 2
-"""Rows have sums, as those of the log; in version 1 they had none."""
+"""Rows have checksums, as in the log; version 1 had none."""
 
 _SCHEMA: Final = f"""
 create table queries (number integer primary key, text text not null unique, sum integer);
@@ -69,9 +69,9 @@ pragma user_version = 2;
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuery:
-    """One query and the grades its documents were given, by id; above 0 is relevant.
+    """One query and the grades of its documents, by ID; above 0 is relevant.
 
-    number  by which files of judgements call it, from 1 in the order they were first judged
+    number  its name in files of judgements, from 1 in the order of their first judgements
     """
 
     number: int
@@ -79,7 +79,7 @@ class JudgedQuery:
     grades: Mapping[str, int]
 
     def judgements(self) -> list[Judgement]:
-        """What is said of it, as collections have it; the query is called by its number."""
+        """Return its judgements in the form of collections; the query is named by its number."""
         return [
             Judgement(
                 query_id=str(self.number), document_id=document, grade=grade, gain=max(grade, 0)
@@ -88,16 +88,16 @@ class JudgedQuery:
         ]
 
     def as_line(self) -> str:
-        """Number, tab and text: a line of a file of queries."""
+        """Return number, tab and text: a line of a file of queries."""
         return f"{self.number}\t{self.text}\n"
 
 
 class Judgements:
-    """The judgements of an index. Safe to share between threads, and to carry over a fork.
+    """The judgements of an index. Safe to share between threads and to use after a fork.
 
-    Each call is a connection of its own, and sees one state: 0.2 ms to read, some ms to write.
-    IndexDamaged where the file is none of judgements; IndexBusy where another writes for more than
-    ten seconds; StoreError where it cannot be read or written.
+    Each call opens a connection and sees one state: 0.2 ms to read, some ms to write.
+    Raise IndexDamaged if the file is not one of judgements; IndexBusy if another writer takes more
+    than ten seconds; StoreError if it cannot be read or written.
     """
 
     def __init__(self, index: Path) -> None:
@@ -105,18 +105,19 @@ class Judgements:
         self._lock = lock_free_in_children()  # no thread is in SQLite while the process forks
 
     def put(self, query: str, document: str, grade: int) -> None:
-        """Say how relevant a document is to a query, in the place of what was said before.
+        """Set the grade of a document for a query, replacing any earlier one.
 
-        QueryError for a blank query or a grade beyond -100 to 100; BadDocument for what is no id.
+        Raise QueryError for a blank query or a grade beyond -100 to 100; BadDocument for an
+        invalid ID.
         """
         text, document = plain(query), checked_id(document)
-        if not isinstance(grade, int) or isinstance(grade, bool) or abs(grade) > MOST_GRADE:
+        if not isinstance(grade, int) or isinstance(grade, bool) or abs(grade) > MAX_GRADE:
             raise QueryError(
-                f"grade = {grade!r} is not a whole number from -{MOST_GRADE} to "
-                f"{MOST_GRADE}; above 0 means relevant",
+                f"grade = {grade!r} is not a whole number from -{MAX_GRADE} to "
+                f"{MAX_GRADE}; above 0 means relevant",
                 field="grade",
             )
-        with self._connected(writes=True, makes=True) as database:
+        with self._connected(writes=True, create=True) as database:
             assert database is not None
             database.execute("insert or ignore into queries (text) values (?)", [text])
             database.execute(
@@ -130,40 +131,38 @@ class Judgements:
             )
 
     def remove(self, query: str, document: str | None = None) -> int:
-        """Take back what was said of a document, or of all, for a query; return how many it was."""
-        given = [plain(query), None if document is None else checked_id(document)]
+        """Remove the judgement of a document, or all, of a query; return how many were removed."""
+        parameters = [plain(query), None if document is None else checked_id(document)]
         with self._connected(writes=True) as database:
             if database is None:
                 return 0
             return database.execute(
                 "delete from judgements where (?2 is null or document = ?2) "
                 "and query = (select number from queries where text = ?1)",
-                given,
+                parameters,
             ).rowcount
 
     def queries(self, query: str | None = None) -> list[JudgedQuery]:
-        """The queries that have judgements, or this one alone, in the order of their numbers;
-        grades by id.
-        """
+        """Return all judged queries, or this one, in the order of their numbers; grades by ID."""
         text = None if query is None else plain(query)
         with self._connected() as database:
             rows = [] if database is None else list(database.query(_GRADES, {"text": text}))
-        found: dict[int, tuple[str, dict[str, int]]] = {}
+        queries: dict[int, tuple[str, dict[str, int]]] = {}
         for row in rows:
             number, document, grade = row["number"], row["document"], row["grade"]
             if not isinstance(document, str) or not isinstance(grade, int):
                 raise self._damaged(f"query {number} has {document!r} judged {grade!r}")
-            found.setdefault(number, (row["text"], {}))[1][document] = grade
-        return [JudgedQuery(number, text, grades) for number, (text, grades) in found.items()]
+            queries.setdefault(number, (row["text"], {}))[1][document] = grade
+        return [JudgedQuery(number, text, grades) for number, (text, grades) in queries.items()]
 
     def check(self) -> None:
-        """Compare all with their sums; IndexDamaged. Version 1 has none. Cost: reading the file."""
+        """Compare all checksums, which version 1 lacks; IndexDamaged. Cost: reading the file."""
         with self._connected() as database:
             if database is None:
                 return
-            [(found,)] = database.execute("pragma integrity_check(1)")
-            if found != "ok":
-                raise self._damaged(found)
+            [(result,)] = database.execute("pragma integrity_check(1)")
+            if result != "ok":
+                raise self._damaged(result)
             if _version(database) < _VERSION:
                 return
             for statement in _CHANGED:
@@ -172,9 +171,9 @@ class Judgements:
         self.queries()
 
     def copy_to(self, index: Path) -> None:
-        """Copy them, as they are at this moment, into another index; nothing if there are none.
+        """Copy all judgements, as they are at this moment, into another index, if there are any.
 
-        StoreError where there is no room.
+        Raise StoreError if the disk is full.
         """
         with self._connected() as database:
             if database is None:
@@ -182,39 +181,41 @@ class Judgements:
             copy_database(database.conn, index / JUDGEMENTS)
 
     @contextmanager
-    def _connected(self, *, writes: bool = False, makes: bool = False) -> Iterator[Database | None]:
-        """Give the database, in a transaction that is kept if the block ends well.
+    def _connected(
+        self, *, writes: bool = False, create: bool = False
+    ) -> Iterator[Database | None]:
+        """Yield the database, in a transaction that is committed if the block succeeds.
 
-        writes  whether others that write have to wait
-        makes   the file; else None where there are no judgements yet
+        writes  lock out other writers
+        create  create the file; else yield None if there are no judgements yet
         """
         from sqlite_utils import Database
 
         with self._lock:
-            if not makes and not self.path.exists():
+            if not create and not self.path.exists():
                 yield None
                 return
-            # Not "ro" to read: what one that died had begun is taken back first.
-            address = f"{self.path.absolute().as_uri()}?mode={'rwc' if makes else 'rw'}"
+            # Not "ro" for reading: SQLite first rolls back what an interrupted writer left.
+            address = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
             connection = None
             try:
                 connection = sqlite3.connect(
-                    address, uri=True, isolation_level=None, timeout=_PATIENCE
+                    address, uri=True, isolation_level=None, timeout=_WRITE_TIMEOUT
                 )
-                # Extra: a journal whose removal is not on the disk would undo the change.
+                # Extra: a journal whose removal is not durable would undo the change.
                 connection.execute("pragma synchronous = extra")
-                connection.create_function("row_sum", -1, lambda *row: sum_of(row))
+                connection.create_function("row_sum", -1, lambda *row: row_checksum(row))
                 connection.execute("begin immediate" if writes else "begin")
                 database = Database(connection)
-                there = self._has_tables(database, make=writes)
-                if writes and there and _version(database) < _VERSION:
+                has_tables = self._has_tables(database, create=writes)
+                if writes and has_tables and _version(database) < _VERSION:
                     for statement in filter(str.strip, _UPGRADE.split(";")):
                         connection.execute(statement)
-                yield database if there else None
+                yield database if has_tables else None
                 connection.execute("commit")
             except sqlite3.OperationalError as error:
                 code = getattr(error, "sqlite_errorcode", None)
-                if code is None:  # of Python: a text that is not UTF-8
+                if code is None:  # raised by Python for text that is not UTF-8
                     raise self._damaged(error) from error
                 if code & 0xFF == sqlite3.SQLITE_BUSY:
                     raise IndexBusy(
@@ -229,11 +230,11 @@ class Judgements:
                 raise self._damaged(error) from error
             finally:
                 if connection is not None:
-                    connection.close()  # which takes back what was not committed
+                    connection.close()  # rolls back what was not committed
 
-    def _has_tables(self, database: Database, *, make: bool) -> bool:
-        """Whether the tables are there; they are made in a file of nothing, as one leaves
-        that dies before its first judgement. IndexDamaged where something else is there.
+    def _has_tables(self, database: Database, *, create: bool) -> bool:
+        """Return whether the tables exist; create them in an empty file, as left by a process
+        that died before the first judgement. Raise IndexDamaged for any other content.
         """
         [(application,)] = database.execute("pragma application_id")
         tables = database.table_names()
@@ -241,10 +242,10 @@ class Judgements:
             return True
         if application or tables:
             raise self._damaged("it is another kind of file")
-        if make:
+        if create:
             for statement in filter(str.strip, _SCHEMA.split(";")):
                 database.execute(statement)
-        return make
+        return create
 
     def _damaged(self, reason: object) -> IndexDamaged:
         return IndexDamaged(
@@ -259,18 +260,18 @@ def _version(database: Database) -> int:
 
 
 def plain(query: str) -> str:
-    """The text by which a query is known: white space is one space, and none at its ends.
+    """Return the text that identifies a query: white space is one space, and stripped at the ends.
 
-    QueryError for what is no text, a blank one, and one of more than 10,000 characters.
+    Raise QueryError for anything but a string, a blank one, and one of more than 10,000 characters.
     """
     if not isinstance(query, str):
         raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
     text = " ".join(query.split())
     if fault := text_fault(text):
         raise QueryError(f"query {fault}; judge another query", field="query")
-    if not 1 <= len(text) <= MOST_CHARACTERS:
+    if not 1 <= len(text) <= MAX_QUERY_CHARACTERS:
         raise QueryError(
-            f"query has {len(text):,} characters; give 1 to {MOST_CHARACTERS:,}",
+            f"query has {len(text):,} characters; give 1 to {MAX_QUERY_CHARACTERS:,}",
             field="query",
         )
     return text

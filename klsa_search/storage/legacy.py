@@ -1,4 +1,4 @@
-"""Documents and settings of an index of a former format, so that it can be carried over.
+"""Documents and settings of an index of an earlier format, for the upgrade.
 
 format 3   documents.db, a table of whole documents
 format 4   documents.npy and documents_starts.npy, as they are now
@@ -22,32 +22,32 @@ from klsa_search.storage.names import MANIFEST
 
 _TABLE = "documents.db"
 _RECORDS = (_TABLE, "documents.npy", "documents_starts.npy")
-_AS_IT_WAS: Final = {
+_LEGACY_VALUES: Final = {
     "title_weight": 1,
     "common_weight": 1.0,
     "burstiness": 1.0,
     "hold_back": 0.0,
     "symbols": False,
 }
-"""Values, of settings that came later, that leave everything as it was."""
+"""Values of later settings that give the earlier behaviour."""
 
 
 def legacy_settings(manifest: Manifest) -> dict[str, Any]:
-    """Give the settings of an index of a former format as they are called today.
+    """Return the settings of an index of an earlier format under their present names.
 
-    Stop words were all of the long list, or none.
+    Stop words were either the whole long list or none.
     """
     known = manifest.settings
     words = {True: "long", False: "none"}.get(known.get("stop_words", True))
-    # There were no tokenizers; one that stands there all the same would be code to run.
-    return {**_AS_IT_WAS, **known, "stop_words": words, "tokenizer": None}
+    # Earlier formats had no tokenizers; a value here would be code to run.
+    return {**_LEGACY_VALUES, **known, "stop_words": words, "tokenizer": None}
 
 
 def legacy_documents(generation: Path, manifest: Manifest) -> Iterator[Document]:
-    """Yield the documents of a generation of a former format, in order, as they were indexed.
+    """Yield the documents of a generation of an earlier format, in order, as they were indexed.
 
-    Their files are compared with their sums first; no other file is read, so none of them need be
-    whole. IndexDamaged if they are not what was built.
+    Their files are compared with their checksums first, and no other file is read. Raise
+    IndexDamaged if they have changed since the build.
     """
     table = manifest.format_version == 3
     for name in (_TABLE,) if table else _RECORDS:

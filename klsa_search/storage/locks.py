@@ -1,4 +1,4 @@
-"""An exclusive lock, which ends with the process that holds it."""
+"""Exclusive file locks, released when the process ends."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _NEXT: Final = "check who owns the folder, what its mode allows and whether it c
 
 
 @contextmanager
-def exclusive_lock(lock: Path, *, patience: float = 0) -> Iterator[None]:
-    """Hold a lock; IndexBusy while another thread or process does.
+def exclusive_lock(lock: Path, *, timeout: float = 0) -> Iterator[None]:
+    """Take a lock; IndexBusy while another thread or process has it.
 
-    patience  seconds to wait for the other
-    What is written to an index is written while a lock is held, so an OSError that forbids it
-    becomes a StoreError here.
+    timeout  seconds to wait for it
+    All writes to an index happen under a lock, so an OSError that forbids writing becomes a
+    StoreError here.
     """
-    # Each call has a lock of its own: threads of a process wait for each other too.
-    own = FileLock(lock, timeout=patience, thread_local=False)
+    # Each call has its own lock object, so that threads of a process exclude each other too.
+    own = FileLock(lock, timeout=timeout, thread_local=False)
     try:
         own.acquire()
     except Timeout:

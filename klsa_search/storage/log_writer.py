@@ -1,8 +1,8 @@
-"""Writing the log: a batch is stored completely or not at all, and acknowledged when it is durable.
+"""Writes the log: a batch is stored completely or not at all, and durable when the call returns.
 
 with LogWriter(generation) as writer:
-    writer.append(puts, deletes) -> Last
-    writer.undo(batches) -> Last
+    writer.append(puts, deletes) -> LogPosition
+    writer.undo(batches) -> LogPosition
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from klsa_search.storage.log import (
     damaged,
     document_as_json,
     has_rows,
-    last_of,
-    number_beside,
-    sum_of,
+    log_end,
+    read_log_id,
+    row_checksum,
 )
-from klsa_search.storage.names import BEGUN, NEW_WRITES, WRITES
+from klsa_search.storage.names import LOG_ID, NEW_WRITES, WRITES
 
 
 class LogWriter:
-    """Appends to the log of a generation, which the first write makes. Use as a context manager.
+    """Appends to the log of a generation, which the first write creates. Use as a context manager.
 
-    Who writes holds the lock of the index (`generations.alone`) and has seen that CURRENT names the
-    generation. Not for a forked child. WritingRefused on a network file system; StoreError where
-    nothing can be written: then nothing of the batch is there, and reading goes on.
+    The caller has the lock of the log (`generations.writing`) and has checked that CURRENT names
+    the generation. Not for a forked child. Raise WritingRefused on a network file system;
+    StoreError if writing fails: then nothing of the batch is stored, and reading still works.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -56,30 +56,31 @@ class LogWriter:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """Close the log, all of which is in one file again unless somebody reads it."""
+        """Close the log; SQLite merges it into one file unless a reader has it open."""
         self._close()
 
     def append(self, puts: Iterable[Document] = (), deletes: Iterable[str] = ()) -> LogPosition:
-        """Write a batch, the deletions before the documents, and return how far the log goes then.
+        """Write a batch, deletions before documents, and return the new end of the log.
 
-        When this returns, the batch is on the disk. An id that is not there can be deleted. An
-        empty batch is none. BadDocument, with nothing written, for a document that cannot be
-        kept: above 10 MiB as JSON, an id above 512 bytes, metadata that is no JSON, text that is no
-        Unicode. Cost: 1 ms, as the disk is, and 35 µs a document. Memory: the batch as JSON.
+        The batch is durable on return. Deleting a missing ID is allowed; an empty batch is not
+        stored. Raise BadDocument, with nothing written, for an invalid document: above 10 MiB as
+        JSON, an ID above 512 bytes, metadata that is not JSON, text that is not Unicode.
+        Cost: 1 ms, depending on the disk, and 35 µs a document. Memory: the batch as JSON.
         """
-        gone = [(checked_id(id_), None) for id_ in deletes]
+        deleted = [(checked_id(id_), None) for id_ in deletes]
         written = [(document.id, document_as_json(document)) for document in puts]
         with self._transaction() as connection:
-            before = last_of(connection)
-            if gone or written:
-                _insert(connection, [*gone, *written], len(gone))
-            return last_of(connection) if gone or written else before
+            end = log_end(connection)
+            if deleted or written:
+                _insert(connection, [*deleted, *written], len(deleted))
+                end = log_end(connection)
+            return end
 
     def undo(self, batches: int = 1) -> LogPosition:
-        """Undo the last batches that are not undone, and return how far the log goes then.
+        """Undo the last batches that are not undone, and return the new end of the log.
 
-        The next write starts from there. They stay on the disk and in `batches`, as undone.
-        StoreError if there are fewer.
+        They stay on the disk and in `WriteLog.batches`, marked as undone. Raise StoreError if there
+        are fewer.
         """
         with self._transaction() as connection:
             rows = connection.execute(
@@ -93,12 +94,12 @@ class LogWriter:
                     f"not {batches:,}; give a smaller number",
                     field="batches",
                 )
-            turn = last_of(connection).turns + 1
+            undo = log_end(connection).undos + 1
             connection.executemany(
                 "update batches set undone = ?, sum = ? where number = ?",
-                [(turn, sum_of((*row, turn)), row[0]) for row in rows],
+                [(undo, row_checksum((*row, undo)), row[0]) for row in rows],
             )
-            return last_of(connection)
+            return log_end(connection)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -107,13 +108,13 @@ class LogWriter:
                 connection = self._own()
                 connection.execute("begin immediate")
                 try:
-                    _sign(connection)
+                    _write_log_id(connection)
                     yield connection
                     connection.execute("commit")
                 except BaseException:
-                    self._take_back(connection)
+                    self._roll_back(connection)
                     raise
-                self._see_it_is_there()
+                self._check_identity()
             except sqlite3.OperationalError as error:
                 self._close()
                 raise StoreError(
@@ -133,7 +134,7 @@ class LogWriter:
                 raise damaged(self.path, error) from error
 
     def _own(self) -> sqlite3.Connection:
-        """Return the connection of this process, to a log that has been begun."""
+        """Return the connection of this process; create the log if there is none."""
         if self._process != os.getpid():
             raise StoreError(
                 f"`{self.path}` is being written by the process that this one was "
@@ -157,18 +158,18 @@ class LogWriter:
             self._file = self._identity()
         return self._connection
 
-    def _take_back(self, connection: sqlite3.Connection) -> None:
-        """Leave nothing of a transaction that failed.
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        """Remove all traces of a failed transaction.
 
-        Where syncing failed, all of it may be in WRITES-wal, and would be found there when
-        all processes have died: another transaction is written over its beginning.
+        If syncing failed, all of it may be in WRITES-wal, where a recovery would find it: another
+        transaction overwrites its beginning.
         """
         with suppress(sqlite3.Error):  # the first failure is reported
             if connection.in_transaction:
                 connection.execute("rollback")
-            _sign(connection)
+            _write_log_id(connection)
 
-    def _see_it_is_there(self) -> None:
+    def _check_identity(self) -> None:
         if self._identity() != self._file:
             raise StoreError(
                 f"`{self.path}` was removed or replaced while it was being "
@@ -189,17 +190,17 @@ class LogWriter:
 
 
 def _begin(path: Path) -> None:
-    """Make a log without a row, whole or not at all."""
-    if number_beside(path) is not None:
+    """Create a log without rows, atomically."""
+    if read_log_id(path) is not None:
         raise damaged(path, "it is missing")
     fresh = path.with_name(NEW_WRITES)
     for name in (fresh, fresh.with_name(f"{NEW_WRITES}-journal")):
         name.unlink(missing_ok=True)
     with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
-        number = secrets.randbelow(2**31 - 1) + 1
+        log_id = secrets.randbelow(2**31 - 1) + 1
         connection.executescript(
             f"begin; {SCHEMA} pragma application_id = {APPLICATION}; "
-            f"pragma user_version = {number}; commit;"
+            f"pragma user_version = {log_id}; commit;"
         )
     sync(fresh)
     fresh.rename(path)
@@ -216,9 +217,9 @@ def _opened(path: Path) -> sqlite3.Connection:
         if mode != "wal":
             raise sqlite3.OperationalError("its file system does not let processes share memory")
         if not begun:
-            [(number,)] = connection.execute("pragma user_version")
-            path.with_name(BEGUN).unlink(missing_ok=True)  # half of one, of a process that died
-            write_fresh(path.with_name(BEGUN), str(number))
+            [(log_id,)] = connection.execute("pragma user_version")
+            path.with_name(LOG_ID).unlink(missing_ok=True)  # left incomplete by another process
+            write_fresh(path.with_name(LOG_ID), str(log_id))
             sync(path.parent)
     except BaseException:
         connection.close()
@@ -226,10 +227,10 @@ def _opened(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _sign(connection: sqlite3.Connection) -> None:
-    """Write the number of the log with a transaction: so WRITES-wal names its log."""
-    [(number,)] = connection.execute("pragma user_version")
-    connection.execute(f"pragma user_version = {number}")
+def _write_log_id(connection: sqlite3.Connection) -> None:
+    """Write the log ID within a transaction, so that WRITES-wal identifies its log."""
+    [(log_id,)] = connection.execute("pragma user_version")
+    connection.execute(f"pragma user_version = {log_id}")
 
 
 def _insert(
@@ -238,13 +239,13 @@ def _insert(
     [(seq,)] = connection.execute("select coalesce(max(seq), 0) from writes")
     [(batch,)] = connection.execute("select coalesce(max(number), 0) + 1 from batches")
     time = datetime.now(UTC).isoformat(timespec="seconds")
-    whole = (batch, time, len(rows) - deletes, deletes, seq + len(rows), None)
-    connection.execute("insert into batches values (?, ?, ?, ?, ?, ?, ?)", _summed(whole))
+    row = (batch, time, len(rows) - deletes, deletes, seq + len(rows), None)
+    connection.execute("insert into batches values (?, ?, ?, ?, ?, ?, ?)", _with_checksum(row))
     connection.executemany(
         "insert into writes values (?, ?, ?, ?, ?)",
-        (_summed((number, batch, *row)) for number, row in enumerate(rows, seq + 1)),
+        (_with_checksum((number, batch, *row)) for number, row in enumerate(rows, seq + 1)),
     )
 
 
-def _summed(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (*row, sum_of(row))
+def _with_checksum(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (*row, row_checksum(row))

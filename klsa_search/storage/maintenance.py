@@ -1,4 +1,4 @@
-"""Upkeep: look over the indexes of a home, go back, undo writes, remove one."""
+"""Maintenance of indexes: list, roll back, undo writes, delete."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from klsa_search.storage.names import (
     CURRENT,
     DELETED,
     HOLDERS,
-    JUDGED,
+    JUDGEMENT_FILES,
     LOCKS,
     MARKER,
     NAME,
@@ -42,11 +42,11 @@ from klsa_search.storage.names import (
 
 @dataclass(frozen=True)
 class Rollback:
-    """What going back has done.
+    """Result of a rollback.
 
-    manifest  of the generation that is in use now
+    manifest  of the generation in use now
     now       its name
-    before    the generation that was in use; None where CURRENT was damaged
+    before    the generation that was in use; None if CURRENT was damaged
     """
 
     manifest: Manifest
@@ -55,16 +55,16 @@ class Rollback:
 
 
 def indexes_in(home: Path) -> list[Path]:
-    """Folders of all indexes of a home, by name; one that cannot be looked into counts."""
+    """Return the folders of all indexes in a directory, by name, unreadable ones included."""
     if not home.is_dir():
         return []
     return sorted(path for path in home.iterdir() if path.name[0] != "." and _has_current(path))
 
 
 def unfinished_in(home: Path) -> list[Path]:
-    """Folders of a home that are indexes without a CURRENT, by name.
+    """Return the folders of indexes without a CURRENT, by name.
 
-    A build, a restore or a deletion is at work there, or was interrupted.
+    A build, a restore or a deletion is running there, or was interrupted.
     """
     if not home.is_dir():
         return []
@@ -79,39 +79,39 @@ def unfinished_in(home: Path) -> list[Path]:
 
 
 def rollback(path: Path, to: str | None = None) -> Rollback:
-    """Point CURRENT at another whole generation; the present one stays too.
+    """Point CURRENT at another complete generation; no generation is removed.
 
     to  its name; by default the newest that is older than the one in use, or the newest of all
-        where CURRENT is damaged
-    IndexNotFound; StoreError if there is none, or the index is being changed; IndexDamaged or
-    FormatUnsupported for a generation that is not whole. File sizes are checked, and the sum of
-    its manifest where CURRENT has it; `verify` checks the rest.
+        if CURRENT is damaged
+    Raise IndexNotFound; StoreError if there is none or the index is being changed; IndexDamaged or
+    FormatUnsupported if the generation is not intact. File sizes are checked, and the checksum of
+    its manifest if CURRENT has it; `verify` checks the rest.
     """
     _refuse_other(path)
     with index_lock(path):
         before = named(path)
-        sealed = committed_generations(path)
-        target = _chosen(path, sealed, before, to)
+        committed = committed_generations(path)
+        target = _chosen(path, committed, before, to)
         manifest = read_manifest(target)
         check_sizes(target, manifest)
-        write_current(path, Current(target.name, manifest_checksums(path, sealed)))
+        write_current(path, Current(target.name, manifest_checksums(path, committed)))
         (path / DELETED).unlink(missing_ok=True)
     return Rollback(manifest, target.name, before)
 
 
 def undo_writes(path: Path, batches: int = 1) -> LogPosition:
-    """Undo the last batches of writes to the generation in use; return how far its log goes then.
+    """Undo the last batches of writes to the generation in use; return the new end of its log.
 
-    A batch is what one call wrote, at most a thousand documents. IndexNotFound; IndexBusy;
+    A batch is what one call wrote, at most a thousand documents. Raise IndexNotFound; IndexBusy;
     StoreError if there are fewer.
     """
     _refuse_other(path)
     with writing(path):
         generation = current_generation(path)
-        standing = sum(batch.undone is None for batch in WriteLog(generation).batches())
-        if not 1 <= batches <= standing:
+        effective = sum(batch.undone is None for batch in WriteLog(generation).batches())
+        if not 1 <= batches <= effective:
             raise StoreError(
-                f"`{path}` has {standing:,} batches of writes to undo, not "
+                f"`{path}` has {effective:,} batches of writes to undo, not "
                 f"{batches:,}; give a smaller number",
                 field="writes",
             )
@@ -120,11 +120,11 @@ def undo_writes(path: Path, batches: int = 1) -> LogPosition:
 
 
 def delete_index(path: Path) -> list[Path]:
-    """Remove an index, damaged or not: out of use in one step, then from the disk.
+    """Delete an index, damaged or not: first take it out of use in one step, then remove its files.
 
-    Files that are not the index's stay, and are returned; of a link to an index the link goes.
-    A deletion that was killed is finished by another, or by the next build. IndexNotFound if there
-    is none, StoreError for what is no index, or if it is being changed.
+    Files that do not belong to the index stay, and are returned. Of a symbolic link only the link
+    is removed. A later deletion or build finishes one that was interrupted. Raise IndexNotFound;
+    StoreError if it is not an index or is being changed.
     """
     _refuse_other(path)
     if path.is_symlink():
@@ -139,23 +139,23 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         collect_garbage(path, keep=())
-        ours = (SYNONYMS, NEW_SYNONYMS, *JUDGED, *HOLDERS, DELETED, MARKER, *reversed(LOCKS))
-        for name in ours:
+        own = (SYNONYMS, NEW_SYNONYMS, *JUDGEMENT_FILES, *HOLDERS, DELETED, MARKER)
+        for name in (*own, *reversed(LOCKS)):
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())
 
 
 def _refuse_other(path: Path) -> None:
-    """StoreError for what is no index, IndexNotFound if nothing is there."""
+    """Raise StoreError if the path is not an index, IndexNotFound if nothing is there."""
     refuse_foreign(path)
     if not is_index(path):
         current_generation(path)
 
 
-def _chosen(path: Path, sealed: list[Path], before: str | None, to: str | None) -> Path:
-    there = ", ".join(generation.name for generation in sealed) or "none"
-    older = [each for each in sealed if before is None or each.name < before]
-    for generation in reversed(older) if to is None else sealed:
+def _chosen(path: Path, committed: list[Path], before: str | None, to: str | None) -> Path:
+    there = ", ".join(generation.name for generation in committed) or "none"
+    older = [each for each in committed if before is None or each.name < before]
+    for generation in reversed(older) if to is None else committed:
         if to in (None, generation.name):
             return generation
     wanted = f"generation {to!r}" if to is not None else f"generation before {before}"
@@ -170,7 +170,7 @@ def _has_current(path: Path) -> bool:
     try:
         (path / CURRENT).lstat()
     except PermissionError:
-        # Opening it reports what is wrong; lost+found is not an index, and not readable.
+        # Opening it reports the reason; lost+found is not an index, and not readable.
         return bool(NAME.fullmatch(path.name))
     except OSError:
         return False

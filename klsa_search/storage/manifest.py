@@ -1,4 +1,4 @@
-"""The manifest: what a generation holds, written last, read first."""
+"""The manifest: content, settings and checksums of a generation; written last, read first."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from klsa_search.storage.files import is_exhausted, read_regular
 from klsa_search.storage.names import MANIFEST
 
 FORMAT_VERSION = 5
-FORMER_VERSIONS = (3, 4)
-"""Those that are read once more, to be carried over: see `former`."""
+LEGACY_VERSIONS = (3, 4)
+"""Versions that can still be read for an upgrade: see `legacy`."""
 
 
 class Frozen(BaseModel):
@@ -29,25 +29,25 @@ class Frozen(BaseModel):
 
 
 FileName = Annotated[str, StringConstraints(pattern=r"^\w[\w.-]*$")]
-"""A plain name, so that a manifest never leads out of its generation."""
+"""A plain file name, so that a manifest never refers outside its generation."""
 
 
-_AS_IT_WAS: Final = {"symbols": False}
-"""Values of settings that an index of this format may have been built without."""
+_LATER_SETTINGS: Final = {"symbols": False}
+"""Settings that an index of this format may lack, and the behaviour without them."""
 
-_FORMER_EXPANSIONS: Final = {"whole": "dense", "factors": "factored", "cut": "sparse"}
-"""Values of `expansion` up to version 0.2, and what they are called now."""
+_LEGACY_EXPANSIONS: Final = {"whole": "dense", "factors": "factored", "cut": "sparse"}
+"""Values of `expansion` up to version 0.2, and their present names."""
 
 
 class FileEntry(Frozen):
-    """One file of the generation."""
+    """One file of a generation."""
 
     bytes: int
     sha256: str
 
 
 class Counts(Frozen):
-    """Sizes of what was indexed."""
+    """Sizes of the indexed collection."""
 
     documents: int
     terms: int
@@ -68,7 +68,7 @@ class SpectrumEntry(Frozen):
 
 
 class BuildEntry(Frozen):
-    """How the build went; not part of the fingerprint."""
+    """Date, duration and memory of the build; not part of the fingerprint."""
 
     created: str  # ISO 8601, UTC
     seconds: float
@@ -76,13 +76,13 @@ class BuildEntry(Frozen):
 
 
 class ColumnEntry(Frozen):
-    """One metadata field that is a column.
+    """One filterable metadata field.
 
     missing  documents without a value
-    values   that it holds: one a document, or as many as there are in lists
-    misfits  documents with a value that is not of the type, which counts as missing
-    lists    whether some document has several
-    texts    different ones, of a keyword field
+    values   stored values: one a document, or all values of lists
+    misfits  documents with a value of another type, which counts as missing
+    lists    whether a document has several
+    texts    distinct texts of a keyword field
     """
 
     type: FieldType
@@ -96,9 +96,9 @@ class ColumnEntry(Frozen):
 class FieldsEntry(Frozen):
     """The metadata fields.
 
-    columns  by name, in their order on disk
-    others   fields that are no columns, and why
-    more     whether there are still others, which were not looked at
+    columns  filterable fields by name, in their order on disk
+    others   fields that are not filterable, and why
+    more     whether there are further fields, which were not examined
     """
 
     columns: dict[str, ColumnEntry] = {}
@@ -107,9 +107,9 @@ class FieldsEntry(Frozen):
 
 
 class Manifest(Frozen):
-    """Everything known of a generation without opening its arrays.
+    """Description of a generation that needs none of its arrays.
 
-    source_path  path of the source, for files and folders; it distinguishes sources of the same
+    source_path  path of a source that is a file or folder; it distinguishes sources of the same
                  name, and is not part of the fingerprint
     """
 
@@ -126,7 +126,7 @@ class Manifest(Frozen):
     fields: FieldsEntry = FieldsEntry()
 
     def checked_settings(self) -> Settings:
-        """Return the settings the index was built with; IndexDamaged if they do not hold."""
+        """Return the settings of the build; IndexDamaged if they are invalid."""
         try:
             return settings_as_built(self.settings)
         except SettingsError as error:
@@ -136,27 +136,27 @@ class Manifest(Frozen):
             ) from error
 
     def bytes(self) -> int:
-        """Size of all files but the manifest."""
+        """Return the size of all files but the manifest."""
         return sum(entry.bytes for entry in self.files.values())
 
 
 def settings_as_built(settings: Mapping[str, Any]) -> Settings:
-    """Read settings that were written down when an index was built; SettingsError.
+    """Return settings stored by a build; SettingsError.
 
-    What was no setting then is what it was then; `operators` was true where it is auto now.
+    Later settings get the values of the earlier behaviour; `operators` was true for today's auto.
     """
-    given = {**_AS_IT_WAS, **settings}
-    if given.get("expansion") in _FORMER_EXPANSIONS:
-        given["expansion"] = _FORMER_EXPANSIONS[given["expansion"]]
+    given = {**_LATER_SETTINGS, **settings}
+    if given.get("expansion") in _LEGACY_EXPANSIONS:
+        given["expansion"] = _LEGACY_EXPANSIONS[given["expansion"]]
     return Settings.checked(given | {"operators": None} if given.get("operators") else given)
 
 
-def read_manifest(generation: Path, *, former: bool = False) -> Manifest:
-    """Read `manifest.json` of a generation, and compare its sum with CURRENT's.
+def read_manifest(generation: Path, *, legacy: bool = False) -> Manifest:
+    """Read `manifest.json` of a generation, and compare its checksum with CURRENT.
 
-    former  take one of a former format version too
-    FormatUnsupported for another format version; IndexDamaged if it is missing, broken, or not
-    what was built. OSError where the process has too many files open.
+    legacy  also accept an earlier format version
+    Raise FormatUnsupported for another format version; IndexDamaged if it is missing, invalid or
+    has changed. Raise OSError if the process has too many open files.
     """
     path = generation / MANIFEST
     try:
@@ -170,11 +170,11 @@ def read_manifest(generation: Path, *, former: bool = False) -> Manifest:
     known = _known_sum(generation)
     if known and known != hashlib.sha256(content).hexdigest():
         raise IndexDamaged(f"`{path}` has changed since it was built; {_step(generation)}")
-    if version != FORMAT_VERSION and not (former and version in FORMER_VERSIONS):
+    if version != FORMAT_VERSION and not (legacy and version in LEGACY_VERSIONS):
         step = "rebuild it with `klsa-index build`"
         if isinstance(version, int) and version > FORMAT_VERSION:
             step = f"a later version of klsa-search built it; install that version, or {step}"
-        elif version in FORMER_VERSIONS:
+        elif version in LEGACY_VERSIONS:
             name, home = generation.parent.name, str(generation.parent.parent)
             step = (
                 f"upgrade it with `{shlex.join(['klsa-index', 'upgrade', name, '--home', home])}`"
@@ -197,7 +197,7 @@ def _step(generation: Path) -> str:
 
 
 def files_of(path: Path) -> Collection[str] | None:
-    """Names of the files that a manifest of whatever format version lists; None if it is none."""
+    """Return the file names in a manifest of any format version; None if it is not a manifest."""
     try:
         raw = json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError) as error:
@@ -209,14 +209,14 @@ def files_of(path: Path) -> Collection[str] | None:
 
 
 def _known_sum(generation: Path) -> str | None:
-    """SHA-256 of its manifest, as CURRENT has it; None where it says nothing of the generation."""
+    """Return SHA-256 of the manifest from CURRENT; None if CURRENT does not have it."""
     try:
         return read_current(generation.parent).sums.get(generation.name)
     except StoreError:
-        return None  # through CURRENT this is known; after a rollback, read on
+        return None  # opening through CURRENT reports this; after a rollback, read on
 
 
 def sha256_of(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file, read once."""
+    """Return the hexadecimal SHA-256 of a file, read once."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

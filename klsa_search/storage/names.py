@@ -1,4 +1,4 @@
-"""Names: what an index and its parts are called on disk."""
+"""Names of an index and its files on disk."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ CURRENT = "CURRENT"
 LOCK = "LOCK"
 WRITING = "WRITING"
 LOCKS = (LOCK, WRITING)
-"""The first is held by who changes what CURRENT says, the second also by who writes to the log."""
+"""The first is taken to change CURRENT, the second also to write to the log."""
 HOLDERS = tuple(f"{lock}-holder" for lock in LOCKS)
-"""Files that version 0.2 wrote next to a lock, and may have left."""
+"""Files that version 0.2 wrote next to a lock and may have left."""
 MANIFEST = "manifest.json"
 MARKER = "KLSA-INDEX"
 GENERATION = re.compile(r"[0-9]{6}")
 
-# Incomplete files have names that users would not choose: a process that dies leaves them.
+# Names of incomplete files, which an interrupted process may leave; users would not choose them.
 NEW_CURRENT = ".CURRENT.klsa-new"
 DELETED = ".CURRENT.klsa-deleted"
 NEW, GONE = "klsa-new", "klsa-gone"
-HALF_DONE = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
+TEMPORARY_FOLDER = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 
 SYNONYMS = "SYNONYMS"
 NEW_SYNONYMS = f".{SYNONYMS}.{NEW}"
 
-WORK = re.compile(r"\.work-[0-9a-f]{32}\.klsa-new")
-"""Of an index: what a build by many processes has done so far, until it is sealed."""
+WORK_FOLDER = re.compile(r"\.work-[0-9a-f]{32}\.klsa-new")
+"""Progress of a build by many processes, kept until its commit."""
 
 SCRATCH = "scratch"
-WRITTEN = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
-"""Files of a generation besides its manifest and its mark, in any format so far."""
+BUILT_FILES = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
+"""Files of a generation other than manifest and marker, in all formats so far."""
 
 WRITES = "WRITES"
-BEGUN = f"{WRITES}-begun"
+LOG_ID = f"{WRITES}-begun"
 NEW_WRITES = f".{WRITES}.{NEW}"
-LIVING = re.compile(
+LOG_FILES = re.compile(
     rf"{WRITES}(-begun|-wal|-shm|-journal)?|{re.escape(NEW_WRITES)}(-journal)?"
     rf"|delta-[a-z0-9-]+\.npz|\.delta-[a-z0-9-]+\.{NEW}"
     rf"|saturated\.lock|saturated-[a-z0-9-]+\.bin|\.saturated-[a-z0-9-]+\.{NEW}"
 )
-"""Files that come into a generation after it was sealed: the log, and what was made from it."""
+"""Files added to a generation after its commit: the log, and files derived from it."""
 
 JUDGEMENTS = "JUDGEMENTS"
-JUDGED = (JUDGEMENTS, f"{JUDGEMENTS}-journal")
-"""Of the index, not of a generation: what people said of documents, and its journal."""
+JUDGEMENT_FILES = (JUDGEMENTS, f"{JUDGEMENTS}-journal")
+"""Judgements of the index, which belong to no generation, and their journal."""
 
 INDEX_FILES = (CURRENT, MARKER, SYNONYMS, JUDGEMENTS)
-"""Files of an index, besides its generations, that have content: `verify` reads each."""
+"""Files with content outside the generations: `verify` reads each."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def index_path(home: Path, name: str) -> Path:
-    """Folder of an index; SettingsError for a name that is no plain file name."""
+    """Return the folder of an index; SettingsError for a name that is not a plain file name."""
     if not NAME.fullmatch(name):
         raise SettingsError(
             f"name = {name!r} is not an index name: use 1 to 100 letters, digits, "

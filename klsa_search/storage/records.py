@@ -1,7 +1,7 @@
-"""Records: documents as bytes, one after the other.
+"""Records of documents, concatenated.
 
-A record is the bytes of id, title and metadata, each a uint32, then id, title, metadata as JSON
-(nothing for none) and text, in UTF-8.
+A record is three uint32, the sizes of ID, title and metadata, then ID, title, metadata as JSON
+(empty if there is none) and text, in UTF-8.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HEAD: Final = _SIZES.size
 
 
 class Record(NamedTuple):
-    """A document without its text, which is between two places of the records."""
+    """A document with the bounds of its text instead of the text."""
 
     id: str
     title: str
@@ -36,23 +36,23 @@ class Record(NamedTuple):
 
 
 class Records:
-    """Reads records by position; immutable, safe to share between threads.
+    """Reads records by doc id; immutable, safe to share between threads.
 
     content  uint8, the records
-    starts   (N + 1,) where each begins
-    path     of the file that is named where one is damaged
+    starts   (N + 1,) start of each
+    path     file named in errors
     """
 
     def __init__(
         self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], path: Path
     ) -> None:
         self.content, self.starts, self.path = content, starts, path
-        # As views of memory: to take a number or a string out of one costs half of NumPy's time.
+        # Memoryviews: reading a number or a string through them takes half of NumPy's time.
         self._bytes, self._starts = content.data, starts.data
 
-    def record(self, position: int) -> Record:
-        """Read the document at a position, its text left where it is."""
-        begin, end = self._starts[position], self._starts[position + 1]
+    def record(self, doc_id: int) -> Record:
+        """Return a document without reading its text."""
+        begin, end = self._starts[doc_id], self._starts[doc_id + 1]
         content = self._bytes
         try:
             id_size, title_size, metadata_size = _SIZES.unpack_from(content, begin)
@@ -60,7 +60,7 @@ class Records:
             metadata = title + title_size
             text = metadata + metadata_size
             if not 0 <= begin < text <= end <= len(content):
-                raise ValueError("a record is longer than its place")
+                raise ValueError("a record is longer than its slot")
             return Record(
                 str(content[title - id_size : title], "utf-8"),
                 str(content[title:metadata], "utf-8"),
@@ -71,9 +71,9 @@ class Records:
         except (struct.error, ValueError) as error:
             raise self.damaged(error) from error
 
-    def title(self, position: int) -> str:
-        """Read the title at a position alone; "" where there is no document."""
-        begin, end = self._starts[position], self._starts[position + 1]
+    def title(self, doc_id: int) -> str:
+        """Return the title of a document; "" if there is none."""
+        begin, end = self._starts[doc_id], self._starts[doc_id + 1]
         if begin == end:
             return ""
         content = self._bytes
@@ -81,36 +81,36 @@ class Records:
             id_size, size, _ = _SIZES.unpack_from(content, begin)
             title = begin + _HEAD + id_size
             if not 0 <= begin < title + size <= end <= len(content):
-                raise ValueError("a record is longer than its place")
+                raise ValueError("a record is longer than its slot")
             return str(content[title : title + size], "utf-8")
         except (struct.error, ValueError) as error:
             raise self.damaged(error) from error
 
     def text(self, record: Record) -> str:
-        """Text of a document."""
+        """Return the text of a document."""
         try:
             return str(self._bytes[record.begin : record.end], "utf-8")
         except ValueError as error:
             raise self.damaged(error) from error
 
-    def document(self, position: int) -> Document:
-        """Document at a position."""
-        record = self.record(position)
+    def document(self, doc_id: int) -> Document:
+        """Return the document of a doc id."""
+        record = self.record(doc_id)
         return Document(
             id=record.id, title=record.title, text=self.text(record), metadata=record.metadata
         )
 
     def damaged(self, error: object) -> IndexDamaged:
-        """Say that the records cannot be read for that reason."""
+        """Return the error that the records cannot be read for that reason."""
         return IndexDamaged(f"cannot read `{self.path}` ({error}); {step_for(self.path)}")
 
 
 @compiled
 def text_at(
-    content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], position: int
+    content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], doc_id: int
 ) -> tuple[int, int]:
-    """Where the text of a document begins and ends; both 0 where its record is damaged."""
-    begin, end = starts[position], starts[position + 1]
+    """Return the bounds of the text of a document; both 0 if its record is damaged."""
+    begin, end = starts[doc_id], starts[doc_id + 1]
     text = begin + _HEAD
     if begin < 0 or text > end or end > len(content):
         return 0, 0
@@ -120,9 +120,9 @@ def text_at(
 
 
 def record_of(document: Document) -> tuple[bytes, ...]:
-    """Write a document as a record, in pieces."""
+    """Return a document as a record, in pieces."""
     identifier, title, text = document.id.encode(), document.title.encode(), document.text.encode()
-    # Most documents have none.
+    # Most documents have no metadata.
     metadata = (
         json.dumps(dict(document.metadata), ensure_ascii=False, allow_nan=False).encode()
         if document.metadata

@@ -1,13 +1,13 @@
-"""Recovery: what of a damaged index can be proved from the rest of it.
+"""Recovery of a damaged index from redundant information.
 
-    recovered_current(path) -> Current      what CURRENT says, or said
-    repair_current(path) -> str | None      write it again; what was wrong with it
+    recovered_current(path) -> Current      what CURRENT contains, or contained
+    repair_current(path) -> str | None      write it again; return the fault
     repair_manifest(generation) -> str | None   undo one changed byte in a manifest
-    RecoveredRecords(generation)            the documents of the build, as far as they can be read
+    RecoveredRecords(generation)            the documents of the build, as far as readable
 
-CURRENT follows from the generations and the sums of their manifests. Headers of array files follow
-from their sizes, and where records begin from the table of ids. The manifest has the sums of the
-files as they were built, so that what was recovered can be proven.
+CURRENT follows from the generations and the checksums of their manifests. Headers of array files
+follow from their sizes, and the starts of records from the table of IDs. The manifest has the
+checksums of the built files, which prove the recovered content.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ from klsa_search.storage.records import Records
 _IN_USE: Final = re.compile(rb"(?<![0-9] )sha256 ([0-9a-f]{64})")
 _KEPT: Final = re.compile(rb"kept ([0-9]{6}) sha256 (.{64})", re.DOTALL)
 _CREATED: Final = re.compile(rb'"created": *"([^"]+)"')
-_NEAR: Final = 8
-"""Characters in which two sums of 64 differ at most if one of them is the other, damaged."""
+_MAX_DIFFERENCES: Final = 8
+"""Characters of 64 in which a damaged checksum may differ from the original."""
 
 _ASCII: Final = b"\n" + bytes(range(0x20, 0x7F))
-"""What a manifest is written in, but for names of fields in other scripts."""
+"""Bytes of a manifest, except in names of fields in other scripts."""
 
 _HEAD: Final = struct.Struct("<3I")
-_PIECE: Final = 2**22
+_BLOCK: Final = 2**22
 
 
 def recovered_current(path: Path) -> Current:
-    """Tell what CURRENT of an index says, or said before it was damaged.
+    """Return the content of CURRENT, or what it was before it was damaged.
 
-    The generation in use is the one CURRENT names, unless the rest of CURRENT contradicts; else
-    the one whose manifest has the sum that CURRENT knows; else the one that was written last.
-    IndexNotFound without a generation, and where a deletion was begun.
+    The generation in use is the one that CURRENT names, unless the rest of CURRENT contradicts;
+    else the one whose manifest has the checksum in CURRENT; else the one written last.
+    Raise IndexNotFound without a generation, and if a deletion was begun.
     """
     try:
         content = read_regular(path / CURRENT, 2**16)
@@ -75,7 +75,7 @@ def recovered_current(path: Path) -> Current:
     ]
     actual = {each.name: _sum_of_manifest(each) for each in there}
     if not actual or (not content and os.path.lexists(path / DELETED)):
-        read_current(path)  # says what is missing
+        read_current(path)  # reports what is missing
         raise IndexNotFound(f"`{path}` has no readable generation; restore a backup")
     kept = {name.decode(): sum_ for name, sum_ in _KEPT.findall(content)}
     own = _IN_USE.search(content)
@@ -97,9 +97,9 @@ def recovered_current(path: Path) -> Current:
 
 
 def repair_current(path: Path) -> str | None:
-    """Write CURRENT again if it is damaged; return what was wrong with it, None if nothing was.
+    """Write CURRENT again if it is damaged; return what was wrong with it, or None.
 
-    No generation and no log is touched. IndexNotFound; IndexBusy.
+    No generation and no log is changed. Raise IndexNotFound; IndexBusy.
     """
     with index_lock(path):
         found = recovered_current(path)
@@ -116,18 +116,18 @@ def repair_current(path: Path) -> str | None:
 
 
 def check_current(path: Path) -> None:
-    """Compare CURRENT with the generations of an index; IndexDamaged, IndexNotFound."""
+    """Raise IndexDamaged or IndexNotFound if CURRENT does not match the generations of an index."""
     while True:
         now, found = read_current(path), recovered_current(path)
-        if read_current(path) == now:  # else a build ended between the reads
+        if read_current(path) == now:  # otherwise a build ended between the reads
             break
     _compare(path, now, found)
 
 
 def readable_generation(path: Path, faults: list[str]) -> Path:
-    """Return the generation in use; where CURRENT is damaged, what is wrong is added to `faults`.
+    """Return the generation in use; if CURRENT is damaged, append the fault to `faults`.
 
-    See `recovered_current`. IndexNotFound.
+    See `recovered_current`. Raise IndexNotFound.
     """
     found = recovered_current(path)
     try:
@@ -138,11 +138,11 @@ def readable_generation(path: Path, faults: list[str]) -> Path:
 
 
 def repair_manifest(generation: Path) -> str | None:
-    """Undo the change of a single byte in a manifest; return what was wrong, None if nothing was.
+    """Undo the change of a single byte in a manifest; return what was wrong, or None.
 
-    The SHA-256 in CURRENT proves the result, so settings and sums are those of the build. Nothing
-    is changed if more than one byte differs, if CURRENT has no sum, or if the original byte was not
-    ASCII. Cost: some 2 s for 5 kB.
+    The SHA-256 in CURRENT proves the result, so settings and checksums are those of the build.
+    Nothing is changed if more than one byte differs, CURRENT has no checksum, or the original byte
+    was not ASCII. Cost: about 2 s for 5 kB.
     """
     path, file = generation.parent, generation / MANIFEST
     with index_lock(path):
@@ -156,9 +156,9 @@ def repair_manifest(generation: Path) -> str | None:
         original = _original_byte(content, bytes.fromhex(expected))
         if original is None:
             return None
-        place, byte = original
+        position, byte = original
         with file.open("r+b") as stream:
-            stream.seek(place)
+            stream.seek(position)
             stream.write(bytes([byte]))
             stream.flush()
             os.fsync(stream.fileno())
@@ -166,23 +166,23 @@ def repair_manifest(generation: Path) -> str | None:
 
 
 def _original_byte(content: bytes, digest: bytes) -> tuple[int, int] | None:
-    """Return the place and the value of the one byte that gives the content a SHA-256, or None."""
+    """Return position and value of the one byte that gives the content a SHA-256, or None."""
     before = hashlib.sha256()
-    for place, byte in enumerate(content):
-        rest = content[place + 1 :]
+    for position, byte in enumerate(content):
+        rest = content[position + 1 :]
         for other in _ASCII:
             candidate = before.copy()
             candidate.update(bytes([other]) + rest)
             if candidate.digest() == digest:
-                return place, other
+                return position, other
         before.update(bytes([byte]))
     return None
 
 
 class RecoveredRecords:
-    """The documents that a generation was built of, read whatever their headers and starts say.
+    """The documents of a generation, readable despite damaged headers and starts.
 
-    size  how many there were; IndexDamaged if that is unknown
+    size  number of documents; IndexDamaged if it is unknown
     """
 
     def __init__(self, generation: Path) -> None:
@@ -193,14 +193,14 @@ class RecoveredRecords:
         starts = np.zeros(0, np.int64)
         if file.exists():
             starts = np.array(_array(file, np.dtype(np.int64)))
-        self.starts = _mended(starts, self._content, generation)
+        self.starts = _repaired_starts(starts, self._content, generation)
         self.size = max(len(self.starts) - 1, 0)
         self._records = Records(self._content, self.starts, path)
 
     def fault(self, manifest: Manifest) -> str | None:
-        """Say which file is not, with what was recovered of it, what was built; None if all are.
+        """Return which file differs from the build even after recovery, or None.
 
-        Cost: reading them.
+        Cost: reading the files.
         """
         for name, array in ((RECORDS, self._content), (STARTS, self.starts)):
             file = self._generation / f"{name}.npy"
@@ -212,11 +212,11 @@ class RecoveredRecords:
     def documents(self, faults: list[str] | None = None) -> Iterator[Document]:
         """Yield the documents in order; IndexDamaged for one that cannot be read.
 
-        faults  collects the messages of these errors instead
+        faults  collects these messages instead
         """
-        for position in range(self.size):
+        for doc_id in range(self.size):
             try:
-                yield self._records.document(position)
+                yield self._records.document(doc_id)
             except IndexDamaged as damage:
                 if faults is None:
                     raise
@@ -241,17 +241,18 @@ def _sum_of_manifest(generation: Path) -> str:
 
 
 def _is_near(known: bytes | None, actual: str) -> bool:
-    """Say whether a sum that CURRENT knows is the actual one, perhaps damaged, or is not known.
+    """Return whether a checksum in CURRENT is the actual one, perhaps damaged, or is missing.
 
-    Sums of different manifests agree in a few characters by chance alone.
+    Checksums of different manifests agree in a few characters by chance.
     """
     if known is None or not actual:
         return known is None
-    return sum(a != b for a, b in zip(known, actual.encode(), strict=False)) <= _NEAR
+    differences = sum(a != b for a, b in zip(known, actual.encode(), strict=False))
+    return differences <= _MAX_DIFFERENCES
 
 
 def _written(generation: Path) -> str:
-    """When a generation was written last, by its log or by its build, in ISO 8601."""
+    """Return when a generation was last written, by its log or its build, in ISO 8601."""
     times = [""]
     with suppress(OSError):
         manifest = read_regular(generation / MANIFEST)
@@ -262,9 +263,9 @@ def _written(generation: Path) -> str:
 
 
 def _array(path: Path, kind: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Map an array of one dimension by the size of its file, whatever its header says.
+    """Map a one-dimensional array by the size of its file, ignoring its header.
 
-    IndexDamaged where the file cannot be read.
+    Raise IndexDamaged if the file cannot be read.
     """
     try:
         begin = len(_header(kind, 0))
@@ -290,36 +291,36 @@ def _header(kind: np.dtype[Any], length: int) -> bytes:
 def _sum_of_array(array: npt.NDArray[Any]) -> str:
     digest = hashlib.sha256(_header(array.dtype, len(array)))
     content = array.view(np.uint8)
-    for begin in range(0, len(content), _PIECE):
-        digest.update(content[begin : begin + _PIECE].data)
+    for begin in range(0, len(content), _BLOCK):
+        digest.update(content[begin : begin + _BLOCK].data)
     return digest.hexdigest()
 
 
-def _mended(
+def _repaired_starts(
     starts: npt.NDArray[np.int64], content: npt.NDArray[np.uint8], generation: Path
 ) -> npt.NDArray[np.int64]:
-    """Return where records begin, looked for by their ids where `starts` is wrong.
+    """Return the starts of records, found by their IDs if `starts` is wrong.
 
-    `starts` itself if the ids do not lead to all records in their order: then they are damaged, or
-    the records are. Cost: some µs a document.
+    Return `starts` itself if the IDs do not lead to all records in order, because they or the
+    records are damaged. Cost: some µs a document.
     """
     given = starts
     try:
         ids = _ids(generation)
-    except (sqlite3.Error, ValueError):  # damaged too: what there is has to do
+    except (sqlite3.Error, ValueError):  # the IDs are damaged too
         return starts
     starts = np.full(len(ids) + 1, -1, np.int64)
     known = min(len(given), len(starts))
     starts[:known] = given[:known]
     starts[0], starts[-1] = 0, len(content)
-    end = 0  # of the head of the record before
-    for position, id_ in enumerate(ids):
-        if not _is_record(content, int(starts[position]), id_):
-            found = _find(content, end, id_)
-            if found is None:
+    end = 0  # of the header of the previous record
+    for doc_id, id_ in enumerate(ids):
+        if not _is_record(content, int(starts[doc_id]), id_):
+            begin = _find(content, end, id_)
+            if begin is None:
                 return given
-            starts[position] = found
-        end = int(starts[position]) + _HEAD.size + len(id_)
+            starts[doc_id] = begin
+        end = int(starts[doc_id]) + _HEAD.size + len(id_)
     return starts if (np.diff(starts) > 0).all() and starts[0] == 0 else given
 
 
@@ -333,27 +334,27 @@ def _ids(generation: Path) -> list[bytes]:
 
 
 def _is_record(content: npt.NDArray[np.uint8], begin: int, id_: bytes) -> bool:
-    """Say whether a record of a document begins there."""
+    """Return whether the record of an ID begins at `begin`."""
     if not 0 <= begin <= len(content) - _HEAD.size - len(id_):
         return False
     size, title, metadata = _HEAD.unpack_from(content.data, begin)
-    place = begin + _HEAD.size
+    start = begin + _HEAD.size
     return bool(
         size == len(id_)
-        and place + size + title + metadata <= len(content)
-        and content[place : place + size].tobytes() == id_
+        and start + size + title + metadata <= len(content)
+        and content[start : start + size].tobytes() == id_
     )
 
 
 def _find(content: npt.NDArray[np.uint8], first: int, id_: bytes) -> int | None:
-    """Find the record of a document, at or after a place."""
-    wanted = _HEAD.pack(len(id_), 0, 0)[:4]
+    """Return the start of the record of an ID, at or after `first`, or None."""
+    head = _HEAD.pack(len(id_), 0, 0)[:4]
     overlap = _HEAD.size + len(id_)
-    for begin in range(first, len(content), _PIECE):
-        piece = content[begin : begin + _PIECE + overlap].tobytes()
-        at = piece.find(wanted)
+    for begin in range(first, len(content), _BLOCK):
+        block = content[begin : begin + _BLOCK + overlap].tobytes()
+        at = block.find(head)
         while at >= 0:
             if _is_record(content, begin + at, id_):
                 return begin + at
-            at = piece.find(wanted, at + 1)
+            at = block.find(head, at + 1)
     return None

@@ -25,7 +25,7 @@ from klsa_search.errors import (
 from klsa_search.search.rankers import RANKERS
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.manifest import FORMAT_VERSION
-from klsa_search.storage.names import LIVING
+from klsa_search.storage.names import LOG_FILES
 from tests.conftest import ROOT
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import random_documents
@@ -61,7 +61,7 @@ def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
         files |= held
     readme = (ROOT / "index" / "README.md").read_text(encoding="utf-8")
     described = set(re.findall(r"^\| `([\w.-]+)` \|", readme, flags=re.MULTILINE))
-    assert files == {name for name in described if not LIVING.fullmatch(name)}
+    assert files == {name for name in described if not LOG_FILES.fullmatch(name)}
 
 
 SCRIPT = """

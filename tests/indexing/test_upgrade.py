@@ -16,7 +16,7 @@ from klsa_search.search.opening import open_index
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.maintenance import rollback
-from klsa_search.storage.manifest import FORMAT_VERSION, FORMER_VERSIONS, read_manifest
+from klsa_search.storage.manifest import FORMAT_VERSION, LEGACY_VERSIONS, read_manifest
 from tools.format_archive import FORMATS, NAME, answers, write
 
 RECORDS = [json.loads(line) for line in (FORMATS / "letters.jsonl").open(encoding="utf-8")]
@@ -25,14 +25,14 @@ RECORDED = sorted(path.stem for path in FORMATS.glob("*.json"))
 
 def test_every_format_that_is_read_has_an_archive():
     archived = {int(path.name.partition(".")[0]) for path in FORMATS.glob("*.tar.gz")}
-    assert archived == {*FORMER_VERSIONS, FORMAT_VERSION}, "run: python -m tools.format_archive"
+    assert archived == {*LEGACY_VERSIONS, FORMAT_VERSION}, "run: python -m tools.format_archive"
 
 
 @pytest.mark.parametrize("version", RECORDED)
 def test_an_archived_index_answers_as_recorded(tmp_path, version):
     shutil.unpack_archive(FORMATS / f"{version}.tar.gz", tmp_path, filter="data")
     recorded = json.loads((FORMATS / f"{version}.json").read_text(encoding="utf-8"))
-    assert read_manifest(current_generation(tmp_path / NAME), former=True).format_version == int(
+    assert read_manifest(current_generation(tmp_path / NAME), legacy=True).format_version == int(
         version
     )
     upgrade(tmp_path / NAME).close()
@@ -45,7 +45,7 @@ def test_an_index_written_now_answers_as_the_archived_one(tmp_path):
     assert answers(tmp_path) == json.loads((FORMATS / f"{FORMAT_VERSION}.json").read_text("utf-8"))
 
 
-@pytest.fixture(params=FORMER_VERSIONS)
+@pytest.fixture(params=LEGACY_VERSIONS)
 def letters(request, tmp_path):
     """An index of the six letters, built with alpha 0.7 and z 12 by the version of that format."""
     shutil.unpack_archive(FORMATS / f"{request.param}.tar.gz", tmp_path)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchmarks.faults.privileges import without_privileges
 from klsa_search.collection import Document
 from klsa_search.errors import BadDocument, CollectionError, IndexDamaged, StoreError
-from klsa_search.storage.log import MOST_DOCUMENT, LogPosition, WriteLog, document_of
+from klsa_search.storage.log import MAX_DOCUMENT_BYTES, LogPosition, WriteLog, document_of
 from klsa_search.storage.log_writer import LogWriter
 from tests.support.forked import another_thread, in_child
 from tests.support.waiting import PATIENCE
@@ -76,10 +76,10 @@ def test_a_log_is_the_list_of_what_was_written_at_any_state_of_it(tmp_path_facto
         for half in (0, len(rows) // 2):
             after = rows[half - 1].seq if half else 0
             assert list(log.rows(after, last)) == rows[half:]
-        kept = log.kept(last)
+        kept = log.valid_until(last)
         had = [row for row in log.rows(last=last) if row.seq <= kept]
         assert had == [row for row in log.rows() if row.seq <= kept]
-        assert kept == last.seq or log.last().turns > last.turns
+        assert kept == last.seq or log.last().undos > last.turns
     standing = [each for each in log.batches() if each.undone is None]
     assert [each.puts + each.deletes for each in standing] == [len(batch) for batch in model]
 
@@ -115,7 +115,7 @@ def test_what_is_not_there_can_be_deleted_again_and_again(tmp_path):
         (doc("a", "b\0"), "the text contains a NUL byte"),
         (doc("a", "\ud800"), "half of a character"),
         (doc("a", 7), "the text is of type int, not str"),
-        (doc("big", "x" * MOST_DOCUMENT), r"'big' has 10,485,7\d\d bytes .*split it"),
+        (doc("big", "x" * MAX_DOCUMENT_BYTES), r"'big' has 10,485,7\d\d bytes .*split it"),
         (Document(id="a", metadata={"at": object()}), "is not JSON"),
         (Document(id="a", metadata=[1]), "the metadata is of type list"),
     ],
@@ -134,8 +134,8 @@ def test_what_cannot_be_kept_is_named_and_nothing_of_its_batch_is(tmp_path, docu
 def test_the_largest_documents_and_ids(tmp_path):
     deep = {"a": {"b": [{"c": [1, 2.5, None, "d"]}]}, "n": 10**400}
     wanted = [
-        doc("ü" * 256, "x\n" * (MOST_DOCUMENT // 3 - 20)),
-        *(doc(f"{n}", "x" * (MOST_DOCUMENT // 2)) for n in range(4)),
+        doc("ü" * 256, "x\n" * (MAX_DOCUMENT_BYTES // 3 - 20)),
+        *(doc(f"{n}", "x" * (MAX_DOCUMENT_BYTES // 2)) for n in range(4)),
         Document(id="deep", metadata=deep),
     ]
     with LogWriter(tmp_path) as writer:

@@ -33,7 +33,7 @@ CALLS = (
 PAGE = 4096
 BYTES = r"(?:\\x[0-9a-f]{2})*"
 CALL = re.compile(r"(\d+)\s+(\w+)\((.*)\)\s+= (-?\d+)")
-BEGUN = re.compile(r"(\d+)\s+(\w+\(.*) <unfinished \.\.\.>")
+LOG_ID = re.compile(r"(\d+)\s+(\w+\(.*) <unfinished \.\.\.>")
 RESUMED = re.compile(r"(\d+)\s+<\.\.\. \w+ resumed>(.*)")
 
 Disk = dict[str, bytes | None]
@@ -274,7 +274,7 @@ def record(program: str, folder: Path, trace: Path) -> Recording:
     calls, begun = [], {}
     with trace.open(encoding="ascii") as lines:
         for line in lines:
-            if part := BEGUN.match(line):
+            if part := LOG_ID.match(line):
                 begun[part[1]] = f"{part[1]}  {part[2]}"
                 continue
             part = RESUMED.match(line)

@@ -14,7 +14,7 @@ from klsa_search.search.index import Index
 from klsa_search.service.requests import IndexService, Served, requires
 from klsa_search.service.schemas.requests import QueryText, RequestModel, Text, asked_of, described
 from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
-from klsa_search.storage.judgements import MOST_GRADE, plain
+from klsa_search.storage.judgements import MAX_GRADE, plain
 
 LEFT_OUT: Final = "X-Left-Out"
 """Header with the number of judgements that a file has no place for."""
@@ -42,7 +42,7 @@ class JudgementBody(RequestModel):
     q: _QUERY
     id: Text = Field(description="ID of a document of the index")
     grade: int = Field(
-        ge=-MOST_GRADE, le=MOST_GRADE, description="grade: above 0 is relevant, 0 or below is not"
+        ge=-MAX_GRADE, le=MAX_GRADE, description="grade: above 0 is relevant, 0 or below is not"
     )
 
 

@@ -1,15 +1,15 @@
 """Build the columns of metadata fields, batch by batch.
 
-    fields_codes.npy        int32    keyword fields: number of each value in the order of its texts
+    fields_codes.npy        int32    keyword fields: codes of values, in the order of their texts
     fields_numbers.npy      float64  number fields
     fields_dates.npy        int64    date fields: microseconds since 1970 in UTC
-    fields_starts.npy       int64    of each field with lists N + 1: where each document's begin
-    fields_texts.npy        uint8    the texts of keyword fields in UTF-8, ascending in each field
-    fields_text_starts.npy  int64    where each text begins
+    fields_starts.npy       int64    N + 1 for each field with lists: starts of the documents
+    fields_texts.npy        uint8    texts of keyword fields in UTF-8, ascending in each field
+    fields_text_starts.npy  int64    start of each text
 
-Each holds all fields of its kind, one after the other in the order of their names, and is there if
-there is such a field. A field without lists has one value a document: -1, NaN or the least int64
-where it has none.
+Each file concatenates all fields of its kind in the order of their names, and exists if there is
+such a field. A field without lists has one value a document: -1, NaN or the least int64 if it is
+missing.
 """
 
 from __future__ import annotations
@@ -29,40 +29,39 @@ from klsa_search.errors import CollectionError
 from klsa_search.kernels.spool import Spool
 from klsa_search.storage.arrays import ArrayWriter
 from klsa_search.storage.columns.values import (
-    DECLARED,
-    FOUND,
+    DECLARED_LIMITS,
+    DETECTED_LIMITS,
     Code,
     Limits,
     TypeMismatch,
+    coercion,
     flattened,
     is_placeholder,
     plain,
-    taker,
 )
 from klsa_search.storage.manifest import ColumnEntry, FieldsEntry
 
-KEPT: Final[dict[FieldType, np.dtype[Any]]] = {
+DTYPES: Final[dict[FieldType, np.dtype[Any]]] = {
     "keyword": np.dtype(np.int32),
     "number": np.dtype(np.float64),
     "date": np.dtype(np.int64),
 }
-"""Type of the numbers that stand for values."""
+"""Storage type of each field type."""
 
 MISSING: Final[dict[FieldType, Any]] = {
     "keyword": -1,
     "number": np.nan,
     "date": np.iinfo(np.int64).min,
 }
-"""What stands for a document without a value, where no document has several."""
+"""Missing values of fields without lists."""
 
 _COUNTS: Final = np.dtype(np.int32)
 
 
 class _Piece(NamedTuple):
-    """Documents in order: how many they are, how many values they have, and where those are.
+    """A batch of consecutive documents in the spool: documents, values, and their offset.
 
-    counted  whether behind the values it says how many each document has; else all have one, or
-             none
+    counted  whether the values are followed by counts for each document; else all have one, or none
     """
 
     documents: int
@@ -72,18 +71,18 @@ class _Piece(NamedTuple):
 
 
 class ColumnBuilder:
-    """A column of one type that grows by batches of documents.
+    """A column of one type, built by batches of documents.
 
     kind     its type
-    lists    whether some document has several values
-    values   so far
-    present  documents that have a value
-    fitting  values that are of its type, those that a document repeats included
-    others   values that are not, without those that conventionally stand for a missing one
-    codes    of the others: texts of digits that are codes
+    lists    whether a document has several values
+    values   number of stored values
+    present  documents with a value
+    fitting  values of its type, repeated ones included
+    others   values of another type, except conventional placeholders for missing values
+    codes    those of the others that are strings of digits
     misfits  documents with a value that does not fit, which counts as missing
-    reason   what the first of the others is
-    texts    numbers of the different texts, in no order
+    reason   description of the first of the others
+    texts    numbers of the distinct texts, unordered
     Memory: the texts, and 100 bytes a batch.
     """
 
@@ -95,37 +94,37 @@ class ColumnBuilder:
         self.values = self.present = 0
         self.fitting = self.others = self.codes = self.misfits = 0
         self.reason: str | None = None
-        self._take = taker(kind, limits, declared=declared)
+        self._coerce = coercion(kind, limits, declared=declared)
         self.texts: dict[str, int] = {}
         self._limits, self._spool = limits, spool
         self._pieces: list[_Piece] = []
 
-    def pass_over(self, documents: int) -> None:
-        """Go on by documents without a value."""
+    def skip(self, documents: int) -> None:
+        """Append documents without a value."""
         if self._pieces and not self._pieces[-1].values:
             documents += self._pieces.pop().documents
         if documents:
             self._pieces.append(_Piece(documents, 0, 0, False))
 
     def extend(self, flat: list[object], counts: list[int] | None) -> None:
-        """Go on by the values of a batch, as `flattened` gives them.
+        """Append the values of a batch in the form of `flattened`.
 
-        Of several values of a document each is kept once, in their order. TypeMismatch where there are
-        too many different texts: then nothing is kept.
+        The values of a document are stored once each, in ascending order. Raise TypeMismatch, with
+        nothing stored, if there are too many distinct texts.
         """
         try:
-            values = list(map(self._take, flat))
+            values = list(map(self._coerce, flat))
         except TypeMismatch:
             values = self._fit(flat, counts)
         self.fitting += len(values) - values.count(None)
         documents = len(flat) if counts is None else len(counts)
         if counts is not None or None in values:
-            values, counts = in_order(values, counts)
+            values, counts = distinct(values, counts)
         if not values:
-            self.pass_over(documents)
+            self.skip(documents)
             return
         begin = len(self._spool)
-        self._append(np.array(self._coded(values), KEPT[self.kind]))
+        self._append(np.array(self._coded(values), DTYPES[self.kind]))
         if counts is None:
             self.present += documents
         else:
@@ -138,14 +137,14 @@ class ColumnBuilder:
     def pieces(
         self, table: npt.NDArray[np.int32]
     ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.int32]]]:
-        """Yield values of documents in order, end to end, and how many each document has.
+        """Yield concatenated values of documents in order, and the number of values of each.
 
-        table  of a keyword field the code of each number
+        table  code of each number of a keyword field
         """
-        kept = KEPT[self.kind]
+        dtype = DTYPES[self.kind]
         for documents, size, begin, counted in self._pieces:
-            middle = begin + size * kept.itemsize
-            values = self._spool.read(begin, middle).view(kept)
+            middle = begin + size * dtype.itemsize
+            values = self._spool.read(begin, middle).view(dtype)
             counts = np.full(documents, bool(size), _COUNTS)
             if counted:
                 end = middle + documents * _COUNTS.itemsize
@@ -153,21 +152,21 @@ class ColumnBuilder:
             yield (table[values] if self.kind == "keyword" else values), counts
 
     def _fit(self, flat: list[object], counts: list[int] | None) -> list[Any]:
-        """Take values one by one, with None for each that does not fit."""
+        """Coerce values one by one, with None for each that does not fit."""
         values: list[Any] = []
         at = 0
         for size in repeat(1, len(flat)) if counts is None else counts:
             fits = True
             for value in flat[at : at + size]:
                 try:
-                    values.append(self._take(value))
-                except TypeMismatch as misfit:
+                    values.append(self._coerce(value))
+                except TypeMismatch as mismatch:
                     values.append(None)
                     fits = False
                     if not is_placeholder(value):
                         self.others += 1
-                        self.codes += isinstance(misfit, Code)
-                        self.reason = self.reason or str(misfit)
+                        self.codes += isinstance(mismatch, Code)
+                        self.reason = self.reason or str(mismatch)
             self.misfits += not fits
             at += size
         return values
@@ -187,8 +186,8 @@ class ColumnBuilder:
         self._spool.append(array.view(np.uint8))
 
 
-def in_order(values: list[Any], counts: list[int] | None) -> tuple[list[Any], list[int]]:
-    """Each value of a document once, ascending, blank ones left out; and how many are left."""
+def distinct(values: list[Any], counts: list[int] | None) -> tuple[list[Any], list[int]]:
+    """Return the distinct values of each document, ascending, without None; and their counts."""
     left, sizes = [], []
     at = 0
     for size in repeat(1, len(values)) if counts is None else counts:
@@ -212,7 +211,7 @@ TEXT_STARTS: Final = "fields_text_starts"
 
 NESTED: Final = "nested values"
 NO_VALUE: Final = "no value"
-"""Why fields are none."""
+"""Why a field is not filterable."""
 
 NUMBERS: Final = "numbers"
 NAMED: Final[dict[type, str]] = {
@@ -222,25 +221,24 @@ NAMED: Final[dict[type, str]] = {
     float: NUMBERS,
 }
 CANDIDATES: Final[tuple[FieldType, ...]] = ("number", "date", "keyword")
-"""What a field may become, the first that fits."""
-SHARE: Final = 99
-"""Fitting values for each other one that a field found among texts may have."""
-MOST_OTHERS: Final = 10_000
-"""Values that are not of its type that a field may have."""
-NAME: Final = 256
+"""Types that a field may have, in order of preference."""
+MIN_FITTING: Final = 99
+"""Fitting values of a string field required for each other value."""
+MAX_OTHERS: Final = 10_000
+"""Limit of values of another type in a detected field."""
+MAX_NAME: Final = 256
 """Characters of a name."""
 
 
 class FieldsWriter:
-    """Takes documents in order, and writes their fields at the end.
+    """Collects the fields of documents in order, and writes the columns at the end.
 
-    types  of the fields that were declared, which `Declared` has found all documents to fit
-    spool  of bytes, for what is held meanwhile
-    known  types of the fields that were found before, by an index whose documents these are: they
-           stay, and what does not fit counts as missing
-    Any other field is found by its values (`_Field.chosen`). CollectionError where a declared field
-    cannot be a column.
-    Cost: 1 µs a value, 4 µs where it is a date.
+    types  of declared fields; `DeclaredFields` has checked that all documents fit
+    spool  buffer for the values
+    known  types of fields detected by an earlier build of the same documents: they stay, and values
+           that do not fit count as missing
+    The type of any other field is detected (`_Field.chosen`). Raise CollectionError if a declared
+    field cannot be a column. Cost: 1 µs a value, 4 µs for a date.
     """
 
     def __init__(
@@ -251,22 +249,22 @@ class FieldsWriter:
     ) -> None:
         self._types, self._known, self._spool = types, dict(known or {}), spool
         self._fields = {name: _Field(name, spool, declared=True) for name in types}
-        self._room = MAX_FIELDS - len({*types, *self._known})
+        self._free = MAX_FIELDS - len({*types, *self._known})
         self._documents = 0
         self._more = False
 
     def extend(self, documents: Sequence[Document]) -> None:
-        """Go on by the next documents."""
-        found = [plain(document.metadata) for document in documents]
-        for metadata in found:
+        """Append the next documents."""
+        batch = [plain(document.metadata) for document in documents]
+        for metadata in batch:
             for name in sorted(metadata.keys() - self._fields.keys()):
-                if name in self._known or (self._room > 0 and len(name) <= NAME):
-                    self._room -= name not in self._known
+                if name in self._known or (self._free > 0 and len(name) <= MAX_NAME):
+                    self._free -= name not in self._known
                     self._fields[name] = _Field(name, self._spool, self._documents)
                 else:
                     self._more = True
         for name, field in self._fields.items():
-            field.extend([metadata.get(name) for metadata in found], self._type(name))
+            field.extend([metadata.get(name) for metadata in batch], self._type(name))
         self._documents += len(documents)
 
     def finish(self, generation: Path) -> FieldsEntry:
@@ -275,38 +273,38 @@ class FieldsWriter:
         with ExitStack() as stack:
             files = _Files(generation, stack)
             for name, field in sorted(self._fields.items()):
-                making = field.chosen(self._type(name))
-                if making is None:
+                builder = field.chosen(self._type(name))
+                if builder is None:
                     others[name] = field.reason()
                 else:
-                    columns[name] = files.write(making, self._documents)
+                    columns[name] = files.write(builder, self._documents)
         return FieldsEntry(columns=columns, others=others, more=self._more)
 
     def _type(self, name: str) -> FieldType | None:
-        """Return the type that a field has whatever its values; None if they decide."""
+        """Return the declared or known type of a field; None if its values decide."""
         return self._types.get(name) or self._known.get(name)
 
 
 class _Field:
-    """One field: the columns that it may become."""
+    """One field, with a builder for each type that it may have."""
 
     def __init__(
         self, name: str, spool: Spool, documents: int = 0, *, declared: bool = False
     ) -> None:
         self._name, self._spool, self._declared = name, spool, declared
-        self._passed = documents
-        self._kinds: dict[str, None] = {}  # of its values, in the order they were met
+        self._skipped = documents
+        self._kinds: dict[str, None] = {}  # of its values, in order of appearance
         self._begun = False
-        self._may_be: list[ColumnBuilder] = []
-        self._gone: dict[FieldType, str] = {}  # those it can no longer become, and why
+        self._builders: list[ColumnBuilder] = []
+        self._rejected: dict[FieldType, str] = {}  # types that do not fit, and why
 
     def extend(self, batch: list[object], type_: FieldType | None) -> None:
-        """Go on by the values of a batch, None where a document has none."""
-        if self._begun and not self._may_be:
+        """Append the values of a batch, None for a document without one."""
+        if self._begun and not self._builders:
             return
         flat, counts = flattened(batch)
         if not flat and not self._begun:
-            self._passed += len(batch)
+            self._skipped += len(batch)
             return
         self._kinds |= dict.fromkeys(
             NAMED.get(each, NESTED) for each in dict.fromkeys(map(type, flat))
@@ -314,101 +312,102 @@ class _Field:
         if not self._begun:
             self._begin(CANDIDATES if type_ is None else (type_,))
         if type_ is None and NUMBERS in self._kinds:
-            self._may_be = [making for making in self._may_be if making.kind == "number"]
-        for making in list(self._may_be):
+            self._builders = [each for each in self._builders if each.kind == "number"]
+        for builder in list(self._builders):
             try:
-                making.extend(flat, counts)
-            except TypeMismatch as misfit:
-                self._may_be.remove(making)
-                self._gone[making.kind] = str(misfit)
+                builder.extend(flat, counts)
+            except TypeMismatch as mismatch:
+                self._builders.remove(builder)
+                self._rejected[builder.kind] = str(mismatch)
             else:
-                if type_ is None and making.others > MOST_OTHERS:
-                    self._may_be.remove(making)
-                    self._gone[making.kind] = making.reason or NO_VALUE
-        if not self._may_be and self._declared and type_ is not None:
+                if type_ is None and builder.others > MAX_OTHERS:
+                    self._builders.remove(builder)
+                    self._rejected[builder.kind] = builder.reason or NO_VALUE
+        if not self._builders and self._declared and type_ is not None:
             raise CollectionError(
-                f"the {type_} field {self._name!r} has {self._gone[type_]}; remove "
+                f"the {type_} field {self._name!r} has {self._rejected[type_]}; remove "
                 "its declaration, or shorten its values"
             )
 
     def chosen(self, type_: FieldType | None) -> ColumnBuilder | None:
-        """Return the column that the field becomes; None if it becomes none.
+        """Return the column of the field; None if it is not filterable.
 
-        A field with JSON numbers is a number field if most of its values are numbers; one without
-        is what all its texts are but one in a hundred. What does not fit then counts as missing.
-        Texts such as "N/A" count neither way, but for a keyword field, of which they are values;
-        a single text of digits that is a code, such as 00123, makes all of them texts.
+        A field with JSON numbers is a number field if most of its values are numbers. A field of
+        strings has the first type that fits 99 of 100 of them; the rest counts as missing.
+        Placeholders such as "N/A" are ignored, except by a keyword field, where they are values.
+        A single code such as 00123 makes a field of numeric strings a keyword field.
         """
         if self._declared and not self._begun and type_ is not None:
             self._begin((type_,))
-        return next((one for one in self._may_be if self._fits(one, type_)), None)
+        return next((each for each in self._builders if self._fits(each, type_)), None)
 
     def reason(self) -> str:
-        """Say why the field is no column."""
+        """Return why the field is not filterable."""
         kinds = list(self._kinds)
         if NESTED in kinds or (NUMBERS in kinds and len(kinds) > 1):
             return " and ".join(kinds)
         last: FieldType = "number" if NUMBERS in kinds else "keyword"
-        reasons = {each.kind: each.reason for each in self._may_be} | self._gone
+        reasons = {each.kind: each.reason for each in self._builders} | self._rejected
         return reasons.get(last) or NO_VALUE
 
-    def _fits(self, making: ColumnBuilder, type_: FieldType | None) -> bool:
+    def _fits(self, builder: ColumnBuilder, type_: FieldType | None) -> bool:
         if type_ is not None:
-            return self._declared or making.fitting > 0 or making.misfits > 0
+            return self._declared or builder.fitting > 0 or builder.misfits > 0
         if NUMBERS in self._kinds:
-            return making.fitting > making.others
-        return making.fitting > 0 and not making.codes and making.fitting >= SHARE * making.others
+            return builder.fitting > builder.others
+        fits = builder.fitting >= MIN_FITTING * builder.others
+        return builder.fitting > 0 and not builder.codes and fits
 
     def _begin(self, types: Sequence[FieldType]) -> None:
         self._begun = True
-        limits = DECLARED if self._declared else FOUND
-        self._may_be = [
+        limits = DECLARED_LIMITS if self._declared else DETECTED_LIMITS
+        self._builders = [
             ColumnBuilder(kind, limits, self._spool, declared=self._declared) for kind in types
         ]
-        for making in self._may_be:
-            making.pass_over(self._passed)
+        for builder in self._builders:
+            builder.skip(self._skipped)
 
 
 class _Files:
-    """The files of all columns, each made when the first column needs it."""
+    """The files of all columns, each created when the first column needs it."""
 
     def __init__(self, generation: Path, stack: ExitStack) -> None:
         self._generation, self._stack = generation, stack
         self._open: dict[str, ArrayWriter] = {}
         self._text_bytes = 0
 
-    def write(self, making: ColumnBuilder, documents: int) -> ColumnEntry:
+    def write(self, builder: ColumnBuilder, documents: int) -> ColumnEntry:
         """Write a column."""
-        texts = sorted(making.texts)
+        texts = sorted(builder.texts)
         table = np.zeros(len(texts), np.int32)
-        table[[making.texts[text] for text in texts]] = np.arange(len(texts), dtype=np.int32)
-        values = self._file(FILES[making.kind], KEPT[making.kind])
+        table[[builder.texts[text] for text in texts]] = np.arange(len(texts), dtype=np.int32)
+        values = self._file(FILES[builder.kind], DTYPES[builder.kind])
         starts = [np.zeros(1, np.int64)]
-        for piece, counts in making.pieces(table):
-            if making.lists:
+        for piece, counts in builder.pieces(table):
+            if builder.lists:
                 values.append(piece)
                 starts.append(starts[-1][-1] + np.cumsum(counts, dtype=np.int64))
             else:
-                dense = np.full(len(counts), MISSING[making.kind], KEPT[making.kind])
+                dense = np.full(len(counts), MISSING[builder.kind], DTYPES[builder.kind])
                 dense[counts > 0] = piece
                 values.append(dense)
-        if making.lists:
+        if builder.lists:
             self._file(STARTS, np.dtype(np.int64)).append(np.concatenate(starts))
-        if making.kind == "keyword":
+        if builder.kind == "keyword":
             self._write_texts(texts)
         return ColumnEntry(
-            type=making.kind,
-            missing=documents - making.present,
-            misfits=making.misfits,
-            values=making.values if making.lists else documents,
-            lists=making.lists,
+            type=builder.kind,
+            missing=documents - builder.present,
+            misfits=builder.misfits,
+            values=builder.values if builder.lists else documents,
+            lists=builder.lists,
             texts=len(texts),
         )
 
     def _write_texts(self, texts: list[str]) -> None:
-        written = [text.encode() for text in texts]
-        ends = self._text_bytes + np.cumsum([0, *map(len, written)], dtype=np.int64)
-        self._file(TEXTS, np.dtype(np.uint8)).append(b"".join(written))
+        encoded = [text.encode() for text in texts]
+        ends = self._text_bytes + np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        self._file(TEXTS, np.dtype(np.uint8)).append(b"".join(encoded))
         self._file(TEXT_STARTS, np.dtype(np.int64)).append(ends)
         self._text_bytes = int(ends[-1])
 
@@ -420,7 +419,7 @@ class _Files:
 
 
 def columns_bytes(generation: Path) -> int:
-    """Bytes of the columns that a generation holds."""
+    """Return the size of the columns of a generation in bytes."""
     names = (*FILES.values(), STARTS, TEXTS, TEXT_STARTS)
     paths = (generation / f"{name}.npy" for name in names)
     return sum(path.stat().st_size for path in paths if path.exists())

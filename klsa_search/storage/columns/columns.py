@@ -1,4 +1,4 @@
-"""Read the columns of metadata fields, and make masks of documents."""
+"""Columns of metadata fields, and masks of matching documents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DATE_ONLY = len("2024-03-01")
 
 
 def text(name: str, value: object) -> str:
-    """Take a text, true or false, or a whole number."""
+    """Coerce a string, boolean or integer of a query."""
     if isinstance(value, str):
         return value
     whole = _whole(value)
@@ -39,9 +39,9 @@ def text(name: str, value: object) -> str:
 
 
 def numbers(name: str, value: object) -> tuple[float, float]:
-    """Take a number: the least float64 that is not below it, and the largest that is not above.
+    """Coerce a number of a query to the least float64 not below it and the largest not above it.
 
-    They are one where float64 holds it; of a whole number that it does not, the first is larger.
+    They are equal if float64 represents it exactly; otherwise the first is larger.
     """
     exact: int | float | None = _whole(value)
     if exact is None:
@@ -60,7 +60,7 @@ def numbers(name: str, value: object) -> tuple[float, float]:
 
 
 def moments(name: str, value: object) -> tuple[int, int]:
-    """Take a date or time: its first and its last microsecond, those of the whole day of a date."""
+    """Coerce a date or time of a query to its first and last microsecond; a date is a whole day."""
     if isinstance(value, datetime):
         moment = microseconds(value)
         return moment, moment
@@ -75,7 +75,7 @@ def moments(name: str, value: object) -> tuple[int, int]:
 
 
 def _whole(value: object) -> int | None:
-    """Give a whole number of whatever type as an int; None for anything else."""
+    """Return an integer of any type as an int; None for anything else."""
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 
 
@@ -85,12 +85,12 @@ def _refused(name: str, value: object, kind: str, needed: str) -> QueryError:
 
 Mask = npt.NDArray[np.bool_]
 Inclusive = Literal["both", "low", "high", "neither"]
-Finder = Callable[[int, int], Mask]
-"""Makes the part of a mask from one position to before another, in new memory."""
+RangeMask = Callable[[int, int], Mask]
+"""Returns the part of a mask for doc ids from the first up to the second, in new memory."""
 
 
 class ColumnPredicate:
-    """What is asked of a column, made ready to be looked for; its arguments as of `Field`."""
+    """Predicates of a column, evaluated by ranges of doc ids. Arguments as in `Field`."""
 
     def __init__(
         self,
@@ -104,17 +104,17 @@ class ColumnPredicate:
         self._type: FieldType = type
         self._values, self._starts, self._texts = values, starts, texts
 
-    def present(self) -> Finder:
+    def present(self) -> RangeMask:
         """See `Field.present`."""
         starts = self._starts
         if starts is not None:
             return lambda first, after: starts[first + 1 : after + 1] > starts[first:after]
         if self._type == "number":
-            return self._of(lambda values: values == values)  # NaN is not
+            return self._mask(lambda values: values == values)  # NaN is missing
         missing = MISSING[self._type]
-        return self._of(lambda values: values != missing)
+        return self._mask(lambda values: values != missing)
 
-    def any_of(self, values: Iterable[object]) -> Finder:
+    def any_of(self, values: Iterable[object]) -> RangeMask:
         """See `Field.any_of`."""
         if isinstance(values, str):
             raise QueryError(
@@ -122,28 +122,28 @@ class ColumnPredicate:
             )
         if self._type == "keyword":
             codes = {self._texts.code(text(self._name, value)) for value in values}
-            # The last stands for -1, and is never asked for.
+            # The last entry is for -1, a missing value.
             table = np.zeros(len(self._texts) + 1, np.bool_)
             table[[code for code in codes if code is not None]] = True
-            return self._of(lambda held: table[held])
+            return self._mask(lambda codes: table[codes])
         spans = sorted({self._span(value) for value in values})
         if not spans:
             return lambda first, after: np.zeros(after - first, np.bool_)
         if len(spans) == 1:
             return self._within(*spans[0])
         begins, ends = np.array(spans, self._values.dtype).T
-        # The last end of all spans that begin up to a value says whether one contains it.
+        # The last end of all spans that begin up to a value decides whether one contains it.
         last = np.maximum.accumulate(ends)
 
-        def among(held: npt.NDArray[Any]) -> Mask:
-            begun = np.searchsorted(begins, held, "right") - 1
-            return np.asarray((begun >= 0) & (held <= last[begun]))
+        def in_spans(values: npt.NDArray[Any]) -> Mask:
+            begun = np.searchsorted(begins, values, "right") - 1
+            return np.asarray((begun >= 0) & (values <= last[begun]))
 
-        return self._of(among)
+        return self._mask(in_spans)
 
     def between(
         self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
-    ) -> Finder:
+    ) -> RangeMask:
         """See `Field.between`."""
         if self._type == "keyword":
             raise QueryError(
@@ -152,13 +152,13 @@ class ColumnPredicate:
             )
         first = last = None
         if low is not None:
-            # What a bound that is left out leaves is what comes after the last that equals it.
+            # An exclusive lower bound starts after the last equal value.
             first = self._span(low)[0 if inclusive in ("both", "low") else 1]
         if high is not None:
             last = self._span(high)[1 if inclusive in ("both", "high") else 0]
         return self._within(first, last, inclusive)
 
-    def containing(self, text: str) -> Finder:
+    def containing(self, text: str) -> RangeMask:
         """See `Field.containing`."""
         if self._type != "keyword":
             raise QueryError(
@@ -166,21 +166,21 @@ class ColumnPredicate:
                 "texts; use its values",
                 field=self._name,
             )
-        sought = text.casefold()
+        folded = text.casefold()
         table = np.zeros(len(self._texts) + 1, np.bool_)
-        table[:-1] = [sought in held.casefold() for held in self._texts]
-        return self._of(lambda held: table[held])
+        table[:-1] = [folded in value.casefold() for value in self._texts]
+        return self._mask(lambda codes: table[codes])
 
     def _span(self, value: object) -> tuple[float, float]:
-        ask = numbers if self._type == "number" else moments
-        return ask(self._name, value)
+        coerce = numbers if self._type == "number" else moments
+        return coerce(self._name, value)
 
     def _within(
         self, first: float | None, last: float | None, inclusive: Inclusive = "both"
-    ) -> Finder:
-        """Values within bounds; those that stand for none never are.
+    ) -> RangeMask:
+        """Return the mask of values within bounds, which excludes missing values.
 
-        With one look at the values a bound: NaN is within none, what stands for no date below all.
+        One comparison a bound: NaN is within none, and a missing date is below all.
         """
         above = np.greater_equal if inclusive in ("both", "low") else np.greater
         below = np.less_equal if inclusive in ("both", "high") else np.less
@@ -188,29 +188,29 @@ class ColumnPredicate:
             first, above = MISSING["date"], np.greater
         if first is not None and last is not None:
             low, high = first, last
-            return self._of(lambda values: above(values, low) & below(values, high))
+            return self._mask(lambda values: above(values, low) & below(values, high))
         if first is not None:
             low = first
-            return self._of(lambda values: above(values, low))
+            return self._mask(lambda values: above(values, low))
         if last is not None:
             high = last
-            return self._of(lambda values: below(values, high))
+            return self._mask(lambda values: below(values, high))
         return self.present()
 
-    def _of(self, find: Callable[[npt.NDArray[Any]], Mask]) -> Finder:
-        """Documents of which some value is found."""
+    def _mask(self, match: Callable[[npt.NDArray[Any]], Mask]) -> RangeMask:
+        """Return the mask of documents with a matching value."""
         values, starts = self._values, self._starts
         if starts is None:
-            return lambda first, after: find(values[first:after])
+            return lambda first, after: match(values[first:after])
 
-        def found(first: int, after: int) -> Mask:
+        def any_match(first: int, after: int) -> Mask:
             begins = starts[first : after + 1]
             before = np.zeros(begins[-1] - begins[0] + 1, np.int64)
-            np.cumsum(find(values[begins[0] : begins[-1]]), out=before[1:])
+            np.cumsum(match(values[begins[0] : begins[-1]]), out=before[1:])
             up_to = before[begins - begins[0]]
             return np.asarray(up_to[1:] > up_to[:-1])
 
-        return found
+        return any_match
 
 
 class Field:
@@ -293,7 +293,7 @@ class Field:
         >>> index.fields["year"].present().tolist()
         [True, True, True, True, True, False]
         """
-        return self._finding().present()(0, len(self))
+        return self._predicate().present()(0, len(self))
 
     def equal(self, value: object) -> Mask:
         """Return a mask of documents with this value; a date without time is the whole day, in UTC.
@@ -311,7 +311,7 @@ class Field:
         >>> index.ids(np.flatnonzero(index.fields["about"].any_of(["pumps", "roads"])))
         ['heat', 'pump', 'grip']
         """
-        return self._finding().any_of(values)(0, len(self))
+        return self._predicate().any_of(values)(0, len(self))
 
     def between(
         self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
@@ -325,7 +325,7 @@ class Field:
         >>> index.ids(np.flatnonzero(index.fields["seen"].between("2024-03-01", "2024-03-31")))
         ['pump', 'leak']
         """
-        return self._finding().between(low, high, inclusive=inclusive)(0, len(self))
+        return self._predicate().between(low, high, inclusive=inclusive)(0, len(self))
 
     def containing(self, text: str) -> Mask:
         """Return a mask of documents with a text that contains this, ignoring case.
@@ -335,15 +335,15 @@ class Field:
         >>> index.ids(np.flatnonzero(index.fields["about"].containing("UMP")))
         ['heat', 'pump']
         """
-        return self._finding().containing(text)(0, len(self))
+        return self._predicate().containing(text)(0, len(self))
 
-    def _finding(self) -> ColumnPredicate:
+    def _predicate(self) -> ColumnPredicate:
         return ColumnPredicate(self.name, self.type, self.values, self.starts, self.texts)
 
 
-def finding(field: Field) -> ColumnPredicate:
-    """What makes the masks of a field part by part."""
-    return field._finding()
+def column_predicate(field: Field) -> ColumnPredicate:
+    """Return the predicates of a field, to evaluate by ranges of doc ids."""
+    return field._predicate()
 
 
 class Fields(Mapping[str, Field]):
@@ -363,8 +363,8 @@ class Fields(Mapping[str, Field]):
             raise KeyError(f"{name!r} is not filterable: {self.others[name]}")
         return self._columns[name]
 
-    def asked_for(self, name: str, parameter: str) -> Field:
-        """Return the column of a field named by a parameter; QueryError if there is none."""
+    def filterable(self, name: str, parameter: str) -> Field:
+        """Return the column of a field; QueryError, naming the parameter, if there is none."""
         if name in self._columns:
             return self._columns[name]
         if name in self.others:
@@ -384,13 +384,13 @@ class Fields(Mapping[str, Field]):
 
 
 def open_fields(generation: Path, fields: FieldsEntry, documents: int) -> Fields:
-    """Map the columns of a generation into memory. Cost: 20 µs a file, of which there are six."""
+    """Map the columns of a generation into memory. Cost: 20 µs for each of six files."""
     kinds = {entry.type for entry in fields.columns.values()}
     arrays = {kind: open_array(generation, FILES[kind]) for kind in sorted(kinds)}
     lists = any(entry.lists for entry in fields.columns.values())
     starts = open_array(generation, STARTS) if lists else None
     content, text_starts = np.zeros(0, np.uint8), np.zeros(1, np.int64)
-    none = KeywordTexts(content, text_starts)
+    no_texts = KeywordTexts(content, text_starts)
     if "keyword" in kinds:
         content, text_starts = open_array(generation, TEXTS), open_array(generation, TEXT_STARTS)
     opened: dict[str, Field] = {}
@@ -402,7 +402,7 @@ def open_fields(generation: Path, fields: FieldsEntry, documents: int) -> Fields
         own = None
         if entry.lists and starts is not None:
             own, start = starts[start : start + documents + 1], start + documents + 1
-        texts = none
+        texts = no_texts
         if entry.type == "keyword":
             texts = KeywordTexts(content, text_starts[text : text + entry.texts + 1])
             text += entry.texts + 1

@@ -13,28 +13,28 @@ from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.builder import CANDIDATES, NO_VALUE
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.values import (
-    DECLARED,
-    FOUND,
+    DECLARED_LIMITS,
+    DETECTED_LIMITS,
     TypeMismatch,
+    coercion,
     elements,
     first_type,
     plain,
-    taker,
     type_of,
 )
 
 
 class DeclaredFields:
-    """The fields that must be columns, in one pass over the documents.
+    """The declared fields, checked in one pass over the documents.
 
-    types  by name; None until the first value of one that was declared without a type
+    types  by name; None until the first value of a field that was declared without a type
     """
 
     def __init__(self, types: Mapping[str, FieldType | None]) -> None:
         self.types = dict(types)
 
     def fault(self, metadata: Mapping[str, Any]) -> str | None:
-        """Say which value of the next document does not fit its field; None if all do."""
+        """Return which value of the next document does not fit its field, or None."""
         if not self.types or not metadata:
             return None
         known, types = plain(metadata), {}
@@ -42,19 +42,19 @@ class DeclaredFields:
             for value in elements(known.get(name)):
                 try:
                     kind = kind or type_of(value)
-                    taker(kind, DECLARED, declared=True)(value)
+                    coercion(kind, DECLARED_LIMITS, declared=True)(value)
                 except TypeMismatch as reason:
                     described = f"{kind} field" if kind else "field"
                     return f"the {described} {name!r} contains {shown(value)}, which is {reason}"
             types[name] = kind
-        self.types.update(types)  # what is refused decides nothing
+        self.types.update(types)  # a rejected document decides no type
         return None
 
 
 def fitting(collection: Collection, declared: DeclaredFields) -> Iterator[Document]:
-    """Yield the documents that fit the declared fields, and have the collection refuse others.
+    """Yield the documents that fit the declared fields; have the collection skip the others.
 
-    CollectionError where it cannot.
+    Raise CollectionError if it cannot skip.
     """
     for document in collection.documents():
         fault = declared.fault(document.metadata)
@@ -68,18 +68,18 @@ def fitting(collection: Collection, declared: DeclaredFields) -> Iterator[Docume
 
 
 def shown(value: object) -> str:
-    """Write a value for a sentence."""
+    """Return a value as text for a message."""
     written = json.dumps(value, ensure_ascii=False)
     return written if len(written) <= 60 else f"{written[:57]}..."
 
 
 @dataclass(frozen=True, slots=True)
 class FieldWarning:
-    """A value that is not of its field's type: the document is kept as it is, and filters, sorting
-    and facets take the value for missing.
+    """A value that is not of its field's type. The document is stored unchanged; filters, sorting
+    and facets treat the value as missing.
 
-    id       of the document
-    field    its name
+    id       ID of the document
+    field    name of the field
     message  document, field, value and type in a sentence
     """
 
@@ -91,19 +91,19 @@ class FieldWarning:
 def field_warnings(
     documents: Sequence[Document], fields: Fields, declared: Container[str] = ()
 ) -> Iterator[FieldWarning]:
-    """Yield a warning for each field of a document with a value that does not fit it, the first.
+    """Yield a warning for each field of a document with a value that does not fit, the first.
 
-    fields    of the index before these documents; the type of any other is that of its first value
-    declared  fields that are passed over: their values were checked
+    fields    of the index before these documents; a new field has the type of its first value
+    declared  fields to skip: their values were checked already
     Cost: 2 µs a value.
     """
     types: dict[str, FieldType] = {name: field.type for name, field in fields.items()}
-    takers = {kind: taker(kind, FOUND, declared=False) for kind in CANDIDATES}
+    coercions = {kind: coercion(kind, DETECTED_LIMITS, declared=False) for kind in CANDIDATES}
     for document in documents:
-        for name, held in plain(document.metadata).items():
+        for name, value_or_list in plain(document.metadata).items():
             if name in declared or fields.others.get(name, NO_VALUE) != NO_VALUE:
                 continue
-            values = elements(held)
+            values = elements(value_or_list)
             if name not in types:
                 kind = first_type(values)
                 if kind is None:
@@ -111,11 +111,11 @@ def field_warnings(
                 types[name] = kind
             for value in values:
                 try:
-                    takers[types[name]](value)
-                except TypeMismatch as misfit:
+                    coercions[types[name]](value)
+                except TypeMismatch as mismatch:
                     message = (
                         f"document {document.id!r}: the {types[name]} field {name!r} has "
-                        f"{shown(value)}, which is {misfit}: it counts as missing"
+                        f"{shown(value)}, which is {mismatch}: it counts as missing"
                     )
                     yield FieldWarning(document.id, name, message)
                     break

@@ -1,9 +1,9 @@
 """Columns of documents that were written after the build.
 
-A field keeps its type: the one that the build found or that was declared, or, of a field that no
-document of the build has, that of the first value in the order of the log. A value that does not
-fit counts as missing, and its document as one of the field's misfits. A field that the build met
-without making it a column stays none. So the fields follow from the build and the log alone.
+A field keeps its type: as declared, or as detected by the build; a new field has the type of its
+first value in the order of the log. A value that does not fit counts as missing, and its document
+as one of the field's misfits. A field that the build did not make filterable stays so. The fields
+follow from the build and the log alone.
 """
 
 from __future__ import annotations
@@ -21,25 +21,32 @@ from klsa_search.core.array_types import Positions
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import MAX_FIELDS, FieldType
 from klsa_search.core.selection import GrowableArray
-from klsa_search.storage.columns.builder import KEPT, MISSING, NAME, NESTED, NO_VALUE, in_order
+from klsa_search.storage.columns.builder import (
+    DTYPES,
+    MAX_NAME,
+    MISSING,
+    NESTED,
+    NO_VALUE,
+    distinct,
+)
 from klsa_search.storage.columns.columns import (
     ColumnPredicate,
     Field,
     Fields,
-    Finder,
     Inclusive,
     Mask,
-    finding,
+    RangeMask,
+    column_predicate,
 )
 from klsa_search.storage.columns.values import (
-    DECLARED,
-    FOUND,
+    DECLARED_LIMITS,
+    DETECTED_LIMITS,
     KeywordTexts,
     TypeMismatch,
+    coercion,
     elements,
     first_type,
     plain,
-    taker,
     texts_of,
 )
 from klsa_search.storage.manifest import FieldsEntry
@@ -48,12 +55,12 @@ _Parts = Sequence[tuple[int, Field]]
 
 
 class DeltaColumns:
-    """The fields of later documents. One thread appends; what was given out stays as it is.
+    """The fields of later documents. One thread appends; returned fields do not change.
 
     built     columns of the build
-    entry     what the manifest says of its fields
-    declared  fields that were declared, with their types
-    first     position of the first later document
+    entry     fields in the manifest
+    declared  declared fields and their types
+    first     doc id of the first later document
     Memory: 20 bytes a value, and the texts.
     """
 
@@ -65,8 +72,8 @@ class DeltaColumns:
         first: int,
     ) -> None:
         self._first, self._documents = first, 0
-        # A name that was not looked at may be one that documents of the build have.
-        self._room = 0 if entry.more else MAX_FIELDS - len(entry.columns) - len(entry.others)
+        # If the build did not examine all fields, documents of the build may have any new name.
+        self._free = 0 if entry.more else MAX_FIELDS - len(entry.columns) - len(entry.others)
         self._others = {n: why for n, why in entry.others.items() if why != NO_VALUE}
         self._columns = {
             name: _Column(name, column.type, built[name], declared=name in declared)
@@ -76,34 +83,34 @@ class DeltaColumns:
             self._columns[name] = _Column(name)
 
     def extend(self, documents: Sequence[Document]) -> None:
-        """Go on by the next documents. Cost: 3 µs a value."""
-        found = [plain(document.metadata) for document in documents]
-        for metadata in found:
+        """Append the next documents. Cost: 3 µs a value."""
+        batch = [plain(document.metadata) for document in documents]
+        for metadata in batch:
             for name in sorted(metadata.keys() - self._columns.keys() - self._others.keys()):
-                if self._room > 0 and len(name) <= NAME:
-                    self._columns[name] = _Column(name, passed=self._documents)
-                    self._room -= 1
+                if self._free > 0 and len(name) <= MAX_NAME:
+                    self._columns[name] = _Column(name, skipped=self._documents)
+                    self._free -= 1
         self._documents += len(documents)
         for name, column in self._columns.items():
-            column.extend([metadata.get(name) for metadata in found])
+            column.extend([metadata.get(name) for metadata in batch])
 
-    def fields(self, living: Mask) -> Fields:
-        """Return the fields of the documents there are now: `living` says which positions hold one.
+    def fields(self, live: Mask) -> Fields:
+        """Return the present fields; `live` is (N,), whether a doc id has a document.
 
-        Cost: 1 ns a later document and field; columns are made when they are first asked for.
+        Cost: 1 ns a later document and field; columns are made on first use.
         """
         columns: dict[str, Field] = {}
         others = dict(self._others)
         for name, column in sorted(self._columns.items()):
-            later = living[self._first :]
+            later = live[self._first :]
             if column.kind is None:
                 others[name] = column.reason
-            elif not column.is_there(later):
+            elif not column.has_values(later):
                 others[name] = NO_VALUE
             else:
                 parts = partial(_parts, column.built, column.part(column.kind), self._first)
                 misfits = column.misfits(later)
-                columns[name] = CombinedField(name, column.kind, parts, living, misfits)
+                columns[name] = CombinedField(name, column.kind, parts, live, misfits)
         return Fields(columns, others)
 
 
@@ -112,11 +119,11 @@ def _parts(built: Field | None, later: Callable[[], Field], first: int) -> _Part
 
 
 class _Column:
-    """One field of later documents, a column once its type is known.
+    """One field of later documents; it has values once its type is known.
 
-    kind    its type; None before the first value that has one
+    kind    its type; None before the first value that decides it
     built   its column of the build
-    reason  why it is no column while it has no type
+    reason  why it is not filterable while it has no type
     """
 
     def __init__(
@@ -124,67 +131,67 @@ class _Column:
         name: str,
         kind: FieldType | None = None,
         built: Field | None = None,
-        passed: int = 0,
+        skipped: int = 0,
         *,
         declared: bool = False,
     ) -> None:
         self.kind, self.built, self.reason = kind, built, NO_VALUE
         self._name, self._declared = name, declared
-        self._limits = DECLARED if declared else FOUND
+        self._limits = DECLARED_LIMITS if declared else DETECTED_LIMITS
         self._starts = GrowableArray(np.int64)
-        self._starts.extend(np.zeros(passed + 1, np.int64))
+        self._starts.extend(np.zeros(skipped + 1, np.int64))
         self._misfits = GrowableArray(np.int64)  # documents with a value that does not fit
         self._texts: list[str] = []
         self._numbers: dict[str, int] = {}
         if kind is not None:
-            self._begin(kind)
+            self._set_kind(kind)
 
     def extend(self, batch: Sequence[object]) -> None:
-        """Go on by the value of each document, None where it has none."""
-        taken: list[Any] = []
+        """Append the value of each document, None if it has none."""
+        coerced: list[Any] = []
         ends: list[int] = []
         misfits: list[int] = []
         before = int(self._starts.rows[-1])
-        for position, value in enumerate(batch, len(self._starts) - 1):
-            if held := elements(value):
-                if self.kind is None and (kind := first_type(held)) is not None:
-                    self._begin(kind)
-                fits, all_fit = self._taken(held)
-                taken += fits
+        for document, value in enumerate(batch, len(self._starts) - 1):
+            if values := elements(value):
+                if self.kind is None and (kind := first_type(values)) is not None:
+                    self._set_kind(kind)
+                fits, all_fit = self._coerced(values)
+                coerced += fits
                 if not all_fit:
-                    misfits.append(position)
-            ends.append(before + len(taken))
+                    misfits.append(document)
+            ends.append(before + len(coerced))
         if self.kind is not None:
-            self._values.extend(np.array(taken, KEPT[self.kind]))
+            self._values.extend(np.array(coerced, DTYPES[self.kind]))
         self._starts.extend(np.array(ends, np.int64))
         self._misfits.extend(np.array(misfits, np.int64))
 
-    def is_there(self, living: Mask) -> bool:
-        """Return whether the build or a living document has a value, of whatever type."""
-        if self.built is not None or living[self._misfits.rows].any():
+    def has_values(self, live: Mask) -> bool:
+        """Return whether the build or a live document has a value, of any type."""
+        if self.built is not None or live[self._misfits.rows].any():
             return True
-        return bool((np.diff(self._starts.rows) * living).any())
+        return bool((np.diff(self._starts.rows) * live).any())
 
-    def misfits(self, living: Mask) -> int:
+    def misfits(self, live: Mask) -> int:
         """Return how many documents have a value that does not fit.
 
-        Those of the build count until a refit, whether they were deleted or not.
+        Documents of the build count until a refit, even if deleted.
         """
         built = self.built.misfits if self.built is not None else 0
-        return built + int(np.count_nonzero(living[self._misfits.rows]))
+        return built + int(np.count_nonzero(live[self._misfits.rows]))
 
     def part(self, kind: FieldType) -> Callable[[], Field]:
-        """What makes the column of the later documents there are now."""
-        held = kind, self._values.rows, self._starts.rows, len(self._texts)
-        return lambda: self._part(*held)
+        """Return a function that makes the column of the present later documents."""
+        arguments = kind, self._values.rows, self._starts.rows, len(self._texts)
+        return lambda: self._part(*arguments)
 
-    def _begin(self, kind: FieldType) -> None:
+    def _set_kind(self, kind: FieldType) -> None:
         self.kind = kind
-        self._values = GrowableArray(KEPT[kind])
-        self._take = taker(kind, self._limits, declared=self._declared)
+        self._values = GrowableArray(DTYPES[kind])
+        self._coerce = coercion(kind, self._limits, declared=self._declared)
 
-    def _taken(self, values: list[Any]) -> tuple[list[Any], bool]:
-        """Return what the column keeps of the values of a document, and whether all of them fit."""
+    def _coerced(self, values: list[Any]) -> tuple[list[Any], bool]:
+        """Return the stored values of a document, and whether all of them fit."""
         if self.kind is None:
             left = [value for value in values if not isinstance(value, str) or value.strip()]
             if any(not isinstance(value, str) for value in left):
@@ -193,9 +200,9 @@ class _Column:
         fits: list[Any] = []
         for value in values:
             with suppress(TypeMismatch):
-                fits.append(self._take(value))
+                fits.append(self._coerce(value))
         all_fit = len(fits) == len(values)
-        fits = in_order(fits, [len(fits)])[0]
+        fits = distinct(fits, [len(fits)])[0]
         if self.kind != "keyword":
             return fits, all_fit
         for text in fits:
@@ -222,13 +229,13 @@ _Values = npt.NDArray[Any]
 
 
 class CombinedField(Field):
-    """A field in parts, each of consecutive positions; what lies between them has no value.
+    """A field in parts of consecutive doc ids; doc ids between them have no value.
 
-    parts   position of the first document and column of each, made when first asked for
-    living  (N,) which positions hold a document
-    misfits documents with a value that is not of the type
-    Masks are made part by part. `values`, `starts` and `texts` are put together when first asked
-    for: O(N), and the texts.
+    parts    first doc id and column of each, made on first use
+    live     (N,) whether a doc id has a document
+    misfits  documents with a value that is not of the type
+    Masks are made part by part. `values`, `starts` and `texts` are combined on first use: O(N), and
+    the texts.
     """
 
     def __init__(
@@ -236,55 +243,55 @@ class CombinedField(Field):
         name: str,
         type: FieldType,  # noqa: A002 - as users name it
         parts: Callable[[], _Parts],
-        living: Mask,
+        live: Mask,
         misfits: int = 0,
     ) -> None:
         self.name = name
         self.type = type
         self.misfits = misfits
-        self._make_parts, self._living = parts, living
+        self._make_parts, self._live = parts, live
 
     def __len__(self) -> int:
-        """N, the number of positions."""
-        return len(self._living)
+        """Return N, the number of doc ids."""
+        return len(self._live)
 
     @property
     def missing(self) -> int:
-        """Documents without a value."""
-        return int(np.count_nonzero(self._living) - np.count_nonzero(self.present()))
+        """Return the number of documents without a value."""
+        return int(np.count_nonzero(self._live) - np.count_nonzero(self.present()))
 
     @property
     def values(self) -> _Values:
-        """Codes, numbers or microseconds."""
-        return self._whole[0]
+        """Return codes, numbers or microseconds."""
+        return self._combined[0]
 
     @property
     def starts(self) -> Positions | None:
-        """Where the values of each document begin; None where none has several."""
-        return self._whole[1]
+        """Return the start of the values of each document; None if none has several."""
+        return self._combined[1]
 
     @property
     def texts(self) -> KeywordTexts:
-        """Texts of a keyword field that a document holds."""
-        return self._whole[2]
+        """Return the texts of a keyword field that live documents have."""
+        return self._combined[2]
 
     @lazy_property
     def _parts(self) -> _Parts:
         return self._make_parts()
 
-    def _finding(self) -> ColumnPredicate:
-        return _Joined(self._parts, self._living)
+    def _predicate(self) -> ColumnPredicate:
+        return _CombinedPredicate(self._parts, self._live)
 
     @lazy_property
-    def _whole(self) -> tuple[_Values, Positions | None, KeywordTexts]:
+    def _combined(self) -> tuple[_Values, Positions | None, KeywordTexts]:
         counts = np.zeros(len(self), np.int64)
         pieces, names = [], []
         for first, part in self._parts:
-            living = self._living[first : first + len(part)]
-            held = np.diff(part.starts) if part.starts is not None else part.present().astype(int)
-            values = part.values if part.starts is not None else part.values[held > 0]
-            pieces.append(values[np.repeat(living, held)])
-            counts[first : first + len(part)] = held * living
+            live = self._live[first : first + len(part)]
+            sizes = np.diff(part.starts) if part.starts is not None else part.present().astype(int)
+            values = part.values if part.starts is not None else part.values[sizes > 0]
+            pieces.append(values[np.repeat(live, sizes)])
+            counts[first : first + len(part)] = sizes * live
             if self.type == "keyword":
                 codes, pieces[-1] = np.unique(pieces[-1], return_inverse=True)
                 names.append([part.texts[code] for code in codes.tolist()])
@@ -295,50 +302,52 @@ class CombinedField(Field):
                 np.array([codes_of[text] for text in each], np.int32)[piece]
                 for each, piece in zip(names, pieces, strict=True)
             ]
-        values = np.concatenate(pieces).astype(KEPT[self.type])
+        values = np.concatenate(pieces).astype(DTYPES[self.type])
         if (counts > 1).any():
             starts = np.concatenate(([0], np.cumsum(counts)))
             return values, starts, texts_of(texts)
-        dense = np.full(len(self), MISSING[self.type], KEPT[self.type])
+        dense = np.full(len(self), MISSING[self.type], DTYPES[self.type])
         dense[counts > 0] = values
         return dense, None, texts_of(texts)
 
 
-class _Joined(ColumnPredicate):
-    """What is asked of all parts."""
+class _CombinedPredicate(ColumnPredicate):
+    """The predicates of all parts of a field."""
 
-    def __init__(self, parts: _Parts, living: Mask) -> None:
-        self._parts, self._living = parts, living
+    def __init__(self, parts: _Parts, live: Mask) -> None:
+        self._parts, self._live = parts, live
 
-    def present(self) -> Finder:
+    def present(self) -> RangeMask:
         """See `Field.present`."""
-        return self._joined(lambda part: part.present())
+        return self._combined(lambda part: part.present())
 
-    def any_of(self, values: Iterable[object]) -> Finder:
+    def any_of(self, values: Iterable[object]) -> RangeMask:
         """See `Field.any_of`."""
-        asked = values if isinstance(values, str) else list(values)
-        return self._joined(lambda part: part.any_of(asked))
+        given = values if isinstance(values, str) else list(values)
+        return self._combined(lambda part: part.any_of(given))
 
     def between(
         self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
-    ) -> Finder:
+    ) -> RangeMask:
         """See `Field.between`."""
-        return self._joined(lambda part: part.between(low, high, inclusive=inclusive))
+        return self._combined(lambda part: part.between(low, high, inclusive=inclusive))
 
-    def containing(self, text: str) -> Finder:
+    def containing(self, text: str) -> RangeMask:
         """See `Field.containing`."""
-        return self._joined(lambda part: part.containing(text))
+        return self._combined(lambda part: part.containing(text))
 
-    def _joined(self, of: Callable[[ColumnPredicate], Finder]) -> Finder:
-        finders = [(begin, begin + len(part), of(finding(part))) for begin, part in self._parts]
+    def _combined(self, of: Callable[[ColumnPredicate], RangeMask]) -> RangeMask:
+        masks = [
+            (begin, begin + len(part), of(column_predicate(part))) for begin, part in self._parts
+        ]
 
-        def found(first: int, after: int) -> Mask:
+        def combined(first: int, after: int) -> Mask:
             mask = np.zeros(after - first, np.bool_)
-            for begin, end, find in finders:
+            for begin, end, mask_of in masks:
                 low, high = max(first, begin), min(after, end)
                 if low < high:
-                    mask[low - first : high - first] = find(low - begin, high - begin)
-            mask &= self._living[first:after]
+                    mask[low - first : high - first] = mask_of(low - begin, high - begin)
+            mask &= self._live[first:after]
             return mask
 
-        return found
+        return combined

@@ -1,13 +1,13 @@
-"""Values of metadata fields: their types and how a column stores them.
+"""Values of metadata fields: their types, and how a column stores them.
 
-keyword  a text, compared by code points; true, false and whole numbers as JSON writes them
-number   float64, also of a text that is a number; a whole number that float64 cannot hold exactly
-         does not fit
-date     microseconds since 1970 in UTC, of ISO 8601 dates and times as in 2024-03-01 or
+keyword  a string, ordered by code points; booleans and integers as in JSON
+number   float64, also of a numeric string; an integer that float64 cannot represent exactly does
+         not fit
+date     microseconds since 1970 in UTC, of ISO 8601 dates and times such as 2024-03-01 or
          2024-03-01T09:30:00+01:00; without a zone it is UTC, and digits beyond the microsecond
          are dropped
 
-A blank text is no value of any type.
+A blank string is a missing value of any type.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from klsa_search.core.config import FieldType
 
 
 class Limits(NamedTuple):
-    """What a keyword column may hold.
+    """Limits of a keyword column.
 
     characters  of one text
-    texts       different ones
+    texts       number of distinct ones
     """
 
     characters: int
     texts: int
 
 
-FOUND: Final = Limits(256, 100_000)
-DECLARED: Final = Limits(1024, 1_000_000)
+DETECTED_LIMITS: Final = Limits(256, 100_000)
+DECLARED_LIMITS: Final = Limits(1024, 1_000_000)
 
 _PLAIN: Final = frozenset({str, bool, int, float, type(None), list, tuple, dict})
 _TEXT: Final = frozenset({str})
@@ -57,7 +57,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 _CODE: Final = re.compile(r"\s*(-?0\d|\+\s*\d)", re.ASCII)
-"""How a text begins whose digits are a code: 00123, a telephone number."""
+"""Start of a string whose digits are a code: 00123, a telephone number."""
 
 PLACEHOLDERS: Final = frozenset(
     {
@@ -75,19 +75,19 @@ PLACEHOLDERS: Final = frozenset(
         "?",
     }
 )
-"""Texts, in lower case, that people write where a number or a date is missing."""
+"""Strings, in lower case, that conventionally stand for a missing number or date."""
 
 
 class TypeMismatch(ValueError):
-    """A value that is none of its field's type; the message is what it is instead."""
+    """A value that is not of its field's type; the message says what it is instead."""
 
 
 class Code(TypeMismatch):
-    """A text of digits that is not a number: a code, or an id that float64 cannot hold."""
+    """A string of digits that is not a number: a code, or an ID that float64 cannot represent."""
 
 
 def keyword(value: object) -> str | None:
-    """Take a text, true or false, or a whole number; None for a blank text, else TypeMismatch."""
+    """Coerce a string, boolean or integer; None for a blank string, else TypeMismatch."""
     if isinstance(value, str):
         return value if value and not value.isspace() else None
     if isinstance(value, bool):
@@ -98,7 +98,7 @@ def keyword(value: object) -> str | None:
 
 
 def number(value: object) -> float | None:
-    """Take a number, or a text that is one; None for a blank text, TypeMismatch for any other."""
+    """Coerce a number or numeric string; None for a blank string, else TypeMismatch."""
     if isinstance(value, float):
         return value + 0.0  # -0.0 is 0.0
     if isinstance(value, str):
@@ -119,11 +119,11 @@ def number(value: object) -> float | None:
     raise TypeMismatch("not a number")
 
 
-def found_number(value: object) -> float | None:
-    """Take a number as `number` does; Code for a text of digits that stands for itself.
+def detected_number(value: object) -> float | None:
+    """Coerce as `number` does; raise Code for a string of digits that is an identifier.
 
-    A leading zero or plus sign means something in a code, such as a postcode, and nothing in a
-    number; so does each digit of an id that is too long for float64.
+    A leading zero or plus sign is significant in a code, such as a postcode, and so is each digit
+    of an ID that is too long for float64.
     """
     if not isinstance(value, str):
         return number(value)
@@ -131,12 +131,12 @@ def found_number(value: object) -> float | None:
         raise Code("a code with a leading zero or plus sign")
     try:
         return number(value)
-    except TypeMismatch as misfit:
-        raise (Code(str(misfit)) if value.strip().isdecimal() else misfit) from None
+    except TypeMismatch as mismatch:
+        raise (Code(str(mismatch)) if value.strip().isdecimal() else mismatch) from None
 
 
 def is_placeholder(value: object) -> bool:
-    """Return whether a value is a text that conventionally stands for a missing one."""
+    """Return whether a value is a string that conventionally stands for a missing one."""
     return isinstance(value, str) and value.strip().casefold() in PLACEHOLDERS
 
 
@@ -151,7 +151,7 @@ def _whole(value: int) -> float:
 
 
 def date(value: object) -> int | None:
-    """Take a text that is a date or time; None for a blank one, TypeMismatch for any other."""
+    """Coerce a date or time string; None for a blank string, else TypeMismatch."""
     if isinstance(value, str):
         if not value or value.isspace():
             return None
@@ -164,41 +164,44 @@ def date(value: object) -> int | None:
 
 
 def microseconds(moment: datetime) -> int:
-    """Microseconds since 1970 in UTC, which is assumed without a zone."""
+    """Return microseconds since 1970 in UTC, the default zone."""
     offset = moment.utcoffset() or timedelta()
-    # Not by way of a moment in UTC, which for the first and last day of all years there is not.
+    # Not with astimezone, which fails for the first and the last day of the calendar.
     return (moment.replace(tzinfo=None) - _EPOCH) // _MICROSECOND - offset // _MICROSECOND
 
 
-TAKE: Final[Mapping[FieldType, Callable[[object], Any]]] = {
+COERCIONS: Final[Mapping[FieldType, Callable[[object], Any]]] = {
     "keyword": keyword,
     "number": number,
     "date": date,
 }
-"""How a value of each type is taken where the field was declared."""
+"""Coercion of a value to each type of declared fields."""
 
-_FOUND: Final[Mapping[FieldType, Callable[[object], Any]]] = {**TAKE, "number": found_number}
+_DETECTED: Final[Mapping[FieldType, Callable[[object], Any]]] = {
+    **COERCIONS,
+    "number": detected_number,
+}
 
 
-def taker(kind: FieldType, limits: Limits, *, declared: bool) -> Callable[[object], Any]:
-    """Return what takes a value of a column: None for a blank text, TypeMismatch for one of no fit."""
-    take = (TAKE if declared else _FOUND)[kind]
+def coercion(kind: FieldType, limits: Limits, *, declared: bool) -> Callable[[object], Any]:
+    """Return the coercion of a column: None for a blank string, TypeMismatch if it does not fit."""
+    coerce = (COERCIONS if declared else _DETECTED)[kind]
     if kind != "keyword":
-        return take
+        return coerce
 
-    def within(value: object) -> str | None:
-        text: str | None = take(value)
+    def limited(value: object) -> str | None:
+        text: str | None = coerce(value)
         if text is not None and len(text) > limits.characters:
             raise TypeMismatch(f"a text of more than {limits.characters:,} characters")
         return text
 
-    return within
+    return limited
 
 
 def first_type(values: list[Any]) -> FieldType | None:
-    """Return the type of a field by the values of its first document; None if they say nothing.
+    """Return the type of a field from the values of its first document; None if undecided.
 
-    A text is a date or a keyword: that all texts of a field are numbers only a build can see.
+    A string is a date or a keyword; only a build can see that all strings of a field are numbers.
     """
     for value in values:
         if is_placeholder(value) or (isinstance(value, str) and not value.strip()):
@@ -209,10 +212,7 @@ def first_type(values: list[Any]) -> FieldType | None:
 
 
 def as_number(value: Any) -> Any:
-    """Return the number that a text, or each text of a list, of a number field stands for.
-
-    What is no such text is returned as it is.
-    """
+    """Return numeric strings, also in a list, as numbers, and anything else unchanged."""
     if isinstance(value, list):
         return [as_number(each) for each in value]
     if not isinstance(value, str):
@@ -227,7 +227,7 @@ def as_number(value: Any) -> Any:
 
 
 def type_of(value: object) -> FieldType:
-    """Find the type of a value; TypeMismatch for what is nested."""
+    """Return the type of a value; TypeMismatch for a nested one."""
     if isinstance(value, str):
         try:
             return "keyword" if date(value) is None else "date"
@@ -241,15 +241,15 @@ def type_of(value: object) -> FieldType:
 
 
 def plain(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give metadata the names it has where documents are kept, as JSON."""
+    """Return metadata with the names it has when stored as JSON."""
     if _TEXT.issuperset(map(type, metadata)):
         return metadata
-    found: dict[str, Any] = json.loads(json.dumps(dict(metadata)))
-    return found
+    stored: dict[str, Any] = json.loads(json.dumps(dict(metadata)))
+    return stored
 
 
 def elements(value: Any) -> list[Any]:
-    """Values that a field of a document holds: those of a list, without null and NaN."""
+    """Return the values of a field as a list, without null and NaN."""
     kind = type(value)
     if kind is list or kind is tuple:
         if _SINGLE.issuperset(map(type, value)):
@@ -258,34 +258,34 @@ def elements(value: Any) -> list[Any]:
             return [each for each in value if each is not None and each == each]
     elif kind in _PLAIN:
         return [] if value is None or value != value else [value]
-    # Made in Python of other types: what the documents keep of it.
+    # Other types of Python: their form in JSON, which is stored.
     return elements(json.loads(json.dumps(value)))
 
 
 def flattened(batch: list[object]) -> tuple[list[object], list[int] | None]:
-    """Values of some documents end to end, and how many each has; None for one each."""
+    """Return concatenated values of documents, and the count of each; None if one each."""
     kinds = set(map(type, batch))
     if kinds <= _SINGLE:
         return batch, None
     if kinds <= _SCALAR:
-        held = [value is not None and value == value for value in batch]
-        return list(compress(batch, held)), None if all(held) else list(map(int, held))
+        present = [value is not None and value == value for value in batch]
+        return list(compress(batch, present)), None if all(present) else list(map(int, present))
     each = list(map(elements, batch))
     return [value for values in each for value in values], list(map(len, each))
 
 
 class KeywordTexts(Sequence[str]):
-    """The different texts of a keyword field, ascending by code points; read as they are asked for.
+    """The distinct texts of a keyword field, in the order of code points; decoded on access.
 
     content  uint8, texts in UTF-8
-    starts   where each begins, and where the last ends
+    starts   start of each, and the end of the last
     """
 
     def __init__(self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
         self._content, self._starts = content, starts
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return their number."""
         return len(self._starts) - 1
 
     @overload
@@ -293,24 +293,24 @@ class KeywordTexts(Sequence[str]):
     @overload
     def __getitem__(self, code: slice) -> list[str]: ...
     def __getitem__(self, code: int | slice) -> str | list[str]:
-        """Text of a code."""
+        """Return the text of a code."""
         if isinstance(code, slice):
             return [self[each] for each in range(*code.indices(len(self)))]
-        return self._written(range(len(self))[code]).decode()
+        return self._encoded(range(len(self))[code]).decode()
 
     def code(self, text: str) -> int | None:
-        """Code of a text; None if no document holds it. Cost: the logarithm of their number."""
-        # Bytes of UTF-8 are in the order of code points.
-        written = text.encode(errors="surrogatepass")
-        code = bisect_left(range(len(self)), written, key=self._written)
-        return code if code < len(self) and self._written(code) == written else None
+        """Return the code of a text, or None. Cost: binary search."""
+        # UTF-8 has the order of code points.
+        encoded = text.encode(errors="surrogatepass")
+        code = bisect_left(range(len(self)), encoded, key=self._encoded)
+        return code if code < len(self) and self._encoded(code) == encoded else None
 
-    def _written(self, code: int) -> bytes:
+    def _encoded(self, code: int) -> bytes:
         return self._content[self._starts[code] : self._starts[code + 1]].tobytes()
 
 
 def texts_of(texts: Sequence[str]) -> KeywordTexts:
-    """Texts, which are ascending by code points, as a column has them."""
-    written = [text.encode() for text in texts]
-    starts = np.cumsum([0, *map(len, written)], dtype=np.int64)
-    return KeywordTexts(np.frombuffer(b"".join(written), np.uint8), starts)
+    """Return texts, which are in the order of code points, as stored by a column."""
+    encoded = [text.encode() for text in texts]
+    starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return KeywordTexts(np.frombuffer(b"".join(encoded), np.uint8), starts)

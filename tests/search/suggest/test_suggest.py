@@ -43,19 +43,19 @@ def index(tmp_path_factory):
     with_later.close()
 
 
-LIVING = [each for each in documents() if each["id"] not in ("3", "61")]
+LOG_FILES = [each for each in documents() if each["id"] not in ("3", "61")]
 
 
 def holding(term):
     """How many documents hold a term."""
-    return sum(term in analyzer.terms(f"{each['title']} {each['text']}") for each in LIVING)
+    return sum(term in analyzer.terms(f"{each['title']} {each['text']}") for each in LOG_FILES)
 
 
 def having(*words):
     """How many documents have some words side by side, in one of their parts."""
     wanted = [analyzer.term(word) for word in words]
     count = 0
-    for each in LIVING:
+    for each in LOG_FILES:
         parts = [list(analyzer.each(each[part], analyzer.term, analyzer.pair))
                  for part in ("title", "text")]  # fmt: skip
         count += any(
@@ -119,14 +119,14 @@ def test_titles_have_what_was_typed_where_a_word_begins(index, typed):
     def found_in(title):
         return f" {line}" in f" {title.lower()}"
 
-    expected = {each["title"].lower() for each in LIVING if found_in(each["title"])}
+    expected = {each["title"].lower() for each in LOG_FILES if found_in(each["title"])}
     found = of_kind(index, "title", typed, 10_000)
     assert {each.text.lower() for each in found} == expected
     assert len(found) == len(expected)
     begins = [each.text.lower().startswith(line) for each in found]
     assert begins == sorted(begins, reverse=True)
     for each in found:
-        own = sum(one["title"].lower() == each.text.lower() for one in LIVING)
+        own = sum(one["title"].lower() == each.text.lower() for one in LOG_FILES)
         assert (each.documents, each.query) == (own, each.text)
 
 
@@ -192,6 +192,6 @@ def test_titles_read_bit_by_bit_are_those_read_at_once(index):
         assert [each.position for each in once.find(typed, state.documents, living)] == [
             each.position for each in state.suggesting.titles.find(typed, state.documents, living)
         ]
-    assert np.count_nonzero(living) == len(LIVING)
+    assert np.count_nonzero(living) == len(LOG_FILES)
     assert len(state.suggesting.titles._chunks) <= 8
-    assert len(LIVING) < titles.LOOKED_AT
+    assert len(LOG_FILES) < titles.LOOKED_AT

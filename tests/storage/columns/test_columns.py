@@ -19,7 +19,7 @@ from klsa_search.errors import CollectionError, QueryError
 from klsa_search.kernels.spool import Spools
 from klsa_search.storage.columns import values as limits
 from klsa_search.storage.columns.builder import FieldsWriter
-from klsa_search.storage.columns.columns import finding, open_fields
+from klsa_search.storage.columns.columns import column_predicate, open_fields
 from klsa_search.storage.columns.declared import DeclaredFields
 from klsa_search.storage.columns.values import Limits, TypeMismatch, as_number, number
 
@@ -111,9 +111,9 @@ def test_keywords(metadata, asked, batch, room):
     assert fields["x"].any_of(asked).tolist() == [bool(own & set(asked)) for own in expected]
     for text in asked:
         assert fields["x"].equal(text).tolist() == [text in own for own in expected]
-        containing = finding(fields["x"]).containing(text)
+        containing = column_predicate(fields["x"]).containing(text)
         assert in_parts(containing, len(expected), batch) == fields["x"].containing(text).tolist()
-    some = finding(fields["x"]).any_of(asked)
+    some = column_predicate(fields["x"]).any_of(asked)
     assert in_parts(some, len(expected), batch) == fields["x"].any_of(asked).tolist()
 
 
@@ -125,10 +125,10 @@ def test_numbers(metadata, asked, batch):
     low, high = asked[:2]
     among = [any(low <= value <= high for value in own) for own in expected]
     assert fields["x"].between(low, high).tolist() == among
-    between = finding(fields["x"]).between(low, high)
+    between = column_predicate(fields["x"]).between(low, high)
     assert in_parts(between, len(expected), batch) == among
     assert fields["x"].between().tolist() == [bool(own) for own in expected]
-    assert in_parts(finding(fields["x"]).present(), len(expected), batch) == list(
+    assert in_parts(column_predicate(fields["x"]).present(), len(expected), batch) == list(
         map(bool, expected)
     )
     for inclusive in ("low", "high", "neither"):
@@ -165,7 +165,7 @@ def test_dates(metadata, low, high, day):
         assert fields["x"].between(first, last).tolist() == [
             any(low <= moment <= high for moment in own) for own in moments
         ]
-        up_to = finding(fields["x"]).between(None, last)
+        up_to = column_predicate(fields["x"]).between(None, last)
         assert in_parts(up_to, len(moments), 2) == [
             any(moment <= high for moment in own) for own in moments
         ]
@@ -194,7 +194,7 @@ def test_what_is_found_has_one_type_and_the_way_it_is_read_changes_nothing(metad
     assert list(fields) == list(said.columns) == sorted(fields)
     for name, field in fields.items():
         values = [v for m in metadata for v in limits.elements(m.get(name))]
-        take = limits.taker(field.type, limits.FOUND, declared=False)
+        take = limits.coercion(field.type, limits.DETECTED_LIMITS, declared=False)
         fits = [value for value in values if _fits(take, value)]
         numbers = any(type(value) in (int, float) for value in values)
         assert field.type == "number" or not numbers
@@ -458,15 +458,15 @@ def test_fields_beyond_the_limit_are_not_looked_at_but_declared_ones_are():
 
 def test_too_many_texts_are_no_column_where_found_and_an_error_where_declared():
     metadata = [{"x": f"a{number}"} for number in range(8)]
-    with patch("klsa_search.storage.columns.builder.FOUND", Limits(256, 7)):
+    with patch("klsa_search.storage.columns.builder.DETECTED_LIMITS", Limits(256, 7)):
         assert written(metadata)[0].others == {"x": "more than 7 different texts"}
         assert written(metadata[:7])[0].columns["x"].texts == 7
     with (
-        patch("klsa_search.storage.columns.builder.DECLARED", Limits(256, 7)),
+        patch("klsa_search.storage.columns.builder.DECLARED_LIMITS", Limits(256, 7)),
         pytest.raises(CollectionError, match="keyword field 'x' has more than 7 different texts"),
     ):
         written(metadata, {"x": "keyword"})
-    assert limits.FOUND.texts < limits.DECLARED.texts
+    assert limits.DETECTED_LIMITS.texts < limits.DECLARED_LIMITS.texts
 
 
 def test_types_made_in_python_are_what_the_documents_keep_of_them():
