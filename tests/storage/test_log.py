@@ -79,7 +79,7 @@ def test_a_log_is_the_list_of_what_was_written_at_any_state_of_it(tmp_path_facto
         kept = log.valid_until(last)
         had = [row for row in log.rows(last=last) if row.seq <= kept]
         assert had == [row for row in log.rows() if row.seq <= kept]
-        assert kept == last.seq or log.last().undos > last.turns
+        assert kept == last.seq or log.last().undos > last.undos
     standing = [each for each in log.batches() if each.undone is None]
     assert [each.puts + each.deletes for each in standing] == [len(batch) for batch in model]
 
