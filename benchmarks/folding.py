@@ -55,9 +55,11 @@ def seconds(
 
 
 def quality(epoch: BuildStatistics, segment: DeltaSegment, sample: int) -> dict[str, float]:
-    old = epoch.cut.kernel()
+    old = epoch.expansion.kernel()
     facts = segment.cards.view(np.float32)
-    new = unpack_rows(segment.feature_starts, segment.features, facts[:, -3], len(epoch.cut.mean))
+    new = unpack_rows(
+        segment.feature_starts, segment.features, facts[:, -3], len(epoch.expansion.mean)
+    )
     kernel = DocumentKernel(
         sparse.csr_array(sparse.vstack((old.features, new), format="csr")),
         np.concatenate((old.scales, facts[:, -2])),
@@ -75,7 +77,7 @@ def quality(epoch: BuildStatistics, segment: DeltaSegment, sample: int) -> dict[
     for d in rng.choice(size, min(sample, size), replace=False).tolist():
         row = kernel.rows(np.array([d]))[0, :size]
         row[d] = 0
-        own.append(_found(row, _positions(epoch.cut.rows[d]), segment)[0])
+        own.append(_found(row, _positions(epoch.expansion.rows[d]), segment)[0])
     means = map(float, map(np.mean, (recalls, masses, own)))
     return dict(zip(("recall", "mass", "build"), means, strict=True))
 

@@ -1,12 +1,12 @@
-"""Fold documents in: from an epoch and documents, in order, to a delta segment.
+"""Folding-in: make delta segments of documents written after a build.
 
-What comes out is a function of the epoch and of all documents so far, however they are divided
-among calls and segments: merged segments are those of one call. A document takes some 0.5 ms.
+    DeltaBuilder(statistics, segments=())  continues after existing segments, in order
+    .fold(documents) -> DeltaSegment       adds documents, which later calls know
+    .add_segment(segment)                  adds an existing segment
+    .first, .after                         range of doc ids
 
-    Folding(epoch, segments=())          goes on behind the segments that are there, in order
-    .fold(documents) -> DeltaSegment     of these documents, which the next call knows
-    .take(segment)                       the same where it is there already
-    .first, .after                       positions
+The result follows from the build and all later documents so far, however they are divided among
+calls and segments: merged segments equal those of one call. A document takes about 0.5 ms.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ import numpy.typing as npt
 from klsa_search.collection.model import Document
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.parallel import processors
-from klsa_search.delta.features import Reader, place
+from klsa_search.delta.features import TermMap, document_features
 from klsa_search.delta.neighbours import (
-    POOL,
-    POSTINGS,
-    Asked,
-    Held,
+    CANDIDATES,
+    MAX_POSTINGS,
+    DocumentArrays,
     KnownDocuments,
-    Scratch,
+    QueryTerms,
+    Workspace,
     boosts,
     search_rows,
 )
@@ -42,16 +42,16 @@ from klsa_search.lowrank import sparse_expansion
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.storage.forward_index import encoded
 
-_TOGETHER: Final = 256  # documents that are linked up before they are searched for
-_TASK: Final = 32  # documents a thread searches for at a time
+_LINK_BATCH: Final = 256  # documents whose terms are indexed before they are searched for
+_TASK_DOCUMENTS: Final = 32  # documents of one task of a thread
 
 _Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]
 _Rows = npt.NDArray[np.uint32]
 _Values = npt.NDArray[np.float32]
 
 
-class _Room(NamedTuple):
-    """What the scratch memory is for: `terms` are those of one document."""
+class _Capacity(NamedTuple):
+    """Sizes of the workspaces: `terms` are those of one document."""
 
     threads: int
     positions: int
@@ -59,37 +59,37 @@ class _Room(NamedTuple):
 
 
 class DeltaBuilder:
-    """Folds documents in, one batch after the other; not for two threads at once.
+    """Folds documents in, batch by batch; not safe to share between threads.
 
-    Memory: 600 bytes for each document that has been folded in, 5 bytes for each position and one
-    for each feature of the epoch, once a thread.
+    Memory: 600 bytes a folded document, and in each thread 5 bytes a doc id and one a feature of
+    the build.
     """
 
-    def __init__(self, epoch: BuildStatistics, segments: Sequence[DeltaSegment] = ()) -> None:
-        self._epoch = epoch
-        self._reader = Reader(epoch)
-        self._known = KnownDocuments(epoch)
-        self._scratch: SimpleQueue[Scratch] = SimpleQueue()
-        self._room = _Room(0, 0, 0)
+    def __init__(self, statistics: BuildStatistics, segments: Sequence[DeltaSegment] = ()) -> None:
+        self._statistics = statistics
+        self._terms = TermMap(statistics)
+        self._known = KnownDocuments(statistics)
+        self._workspaces: SimpleQueue[Workspace] = SimpleQueue()
+        self._capacity = _Capacity(0, 0, 0)
         for segment in segments:
-            self.take(segment)
+            self.add_segment(segment)
 
     @property
     def first(self) -> int:
-        """Position of the first document that comes after the epoch's."""
-        return self._epoch.first
+        """Return the doc id of the first later document."""
+        return self._statistics.first
 
     @property
     def after(self) -> int:
-        """Position of the next document."""
+        """Return the doc id of the next document."""
         return self.first + len(self._known)
 
     def fold(self, documents: Sequence[Document]) -> DeltaSegment:
-        """Fold documents in: the segment of them alone.
+        """Fold documents in; return the segment of these documents.
 
-        StoreError above `MAX_DOCUMENTS` document numbers; nothing has changed then.
+        Raise StoreError, with nothing changed, above `MAX_DOCUMENTS` doc ids.
         """
-        first, epoch = self.after, self._epoch
+        first, statistics = self.after, self._statistics
         if first + len(documents) > sparse_expansion.MAX_DOCUMENTS:
             raise StoreError(
                 f"the log of writes needs {first + len(documents):,} doc ids, more "
@@ -97,19 +97,21 @@ class DeltaBuilder:
                 "batches with `klsa-index rollback NAME --writes N`, then run "
                 "`klsa-index refit NAME`"
             )
-        block, words = self._reader.read(documents)
-        ranks = self._reader.ranks
-        content = self._reader.content
-        counts = count_block(block, content, epoch.settings.title_weight)
+        block, words = self._terms.number(documents)
+        ranks = self._terms.ranks
+        content = self._terms.content
+        counts = count_block(block, content, statistics.settings.title_weight)
         starts = _starts(counts.sizes)
         tokens = np.concatenate(([0], np.cumsum(counts.counts, dtype=np.int64)))
         lengths = np.diff(tokens[starts]).astype(np.int32)
         codes, code_sizes = encoded(block, ranks)
-        placed = place(epoch, counts, content)
-        self._known.append(placed.starts, placed.features, placed.cards, placed.diagonals)
-        values, found = self._strongest(placed.asked, counts, starts, lengths)
+        features = document_features(statistics, counts, content)
+        self._known.append(
+            features.starts, features.features, features.document_vectors, features.diagonals
+        )
+        values, found = self._nearest(features.query_terms, counts, starts, lengths)
         rows, steps = _packed(values, found)
-        scales = np.column_stack((steps, placed.diagonals))
+        scales = np.column_stack((steps, features.diagonals))
         self._known.append_rows(rows, scales)
         own, count_terms = distinct(counts.columns)
         reverse, reverse_values = self._reverse(values, found, first)
@@ -123,25 +125,25 @@ class DeltaBuilder:
             lengths=lengths,
             forward_starts=_starts(code_sizes),
             forward_codes=codes,
-            feature_starts=placed.starts,
-            features=placed.features,
-            cards=placed.cards,
+            feature_starts=features.starts,
+            features=features.features,
+            cards=features.document_vectors,
             rows=rows,
             scales=scales,
             reverse=reverse,
             reverse_values=reverse_values,
         )
 
-    def take(self, segment: DeltaSegment) -> None:
-        """Know the documents of a segment that was folded before; ValueError if it is not next."""
+    def add_segment(self, segment: DeltaSegment) -> None:
+        """Add the documents of an existing segment; ValueError if it is not the next one."""
         if segment.first != self.after:
             raise ValueError(f"a segment at {segment.first}, where {self.after} is next")
-        self._reader.learn(segment.new_terms)
+        self._terms.add_terms(segment.new_terms)
         known = self._known
         known.append(segment.feature_starts, segment.features, segment.cards, segment.scales[:, 1])
-        known.link(
-            *_of_epoch(
-                self._epoch.terms,
+        known.index(
+            *_build_terms(
+                self._statistics.terms,
                 segment.count_starts,
                 segment.terms[segment.count_terms],
                 segment.counts,
@@ -150,70 +152,71 @@ class DeltaBuilder:
         )
         known.append_rows(segment.rows, segment.scales)
 
-    def _strongest(
+    def _nearest(
         self,
-        asked: Asked,
+        query_terms: QueryTerms,
         counts: BlockCounts,
         starts: npt.NDArray[np.int64],
         lengths: npt.NDArray[np.int32],
     ) -> tuple[_Values, npt.NDArray[np.int32]]:
-        """Search for the strongest entries of the documents that were appended last."""
-        epoch, known, n = self._epoch, self._known, len(lengths)
-        entries = epoch.cut.rows.shape[1]
+        """Return values and doc ids of the nearest neighbours of the documents appended last."""
+        statistics, known, n = self._statistics, self._known, len(lengths)
+        entries = statistics.expansion.rows.shape[1]
         values, found = np.zeros((n, entries), np.float32), np.zeros((n, entries), np.int32)
-        offset = known.linked
+        offset = known.indexed
         postings = (
-            epoch.postings.starts, epoch.postings.entries, epoch.postings.run_starts,
-            epoch.postings.runs, epoch.postings.block_bits,
+            statistics.postings.starts, statistics.postings.entries, statistics.postings.run_starts,
+            statistics.postings.runs, statistics.postings.block_bits,
         )  # fmt: skip
-        of_epoch = _of_epoch(epoch.terms, starts, counts.columns, counts.counts)
-        threads = max(min(processors(), n // _TASK), 1)
-        self._make_room(threads, int(np.diff(asked.starts).max(initial=0)))
-        new = known.held
+        counted = _build_terms(statistics.terms, starts, counts.columns, counts.counts)
+        threads = max(min(processors(), n // _TASK_DOCUMENTS), 1)
+        self._allocate(threads, int(np.diff(query_terms.starts).max(initial=0)))
+        new = known.arrays
 
         def search(begin: int) -> None:
-            scratch = self._scratch.get()
+            workspace = self._workspaces.get()
+            end = min(begin + _TASK_DOCUMENTS, last)
             search_rows(
-                offset + begin, offset + min(begin + _TASK, last), offset, asked, postings,
-                later, self._old, new, self.first, epoch.mean_square, (POSTINGS, POOL),
-                scratch, values, found,
+                offset + begin, offset + end, offset, query_terms, postings, later, self._old, new,
+                self.first, statistics.mean_square, (MAX_POSTINGS, CANDIDATES), workspace, values,
+                found,
             )  # fmt: skip
-            self._scratch.put(scratch)
+            self._workspaces.put(workspace)
 
         with ThreadPoolExecutor(threads) as pool:
-            for first in range(0, n, _TOGETHER):
-                last = min(first + _TOGETHER, n)
-                known.link(*_piece(of_epoch, first, last), lengths[first:last])
-                later = known.later
+            for first in range(0, n, _LINK_BATCH):
+                last = min(first + _LINK_BATCH, n)
+                known.index(*_slice(counted, first, last), lengths[first:last])
+                later = known.postings
                 each = map if threads == 1 else pool.map
-                deque(each(search, range(first, last, _TASK)), maxlen=0)
+                deque(each(search, range(first, last, _TASK_DOCUMENTS)), maxlen=0)
         return values, found
 
-    def _make_room(self, threads: int, longest: int) -> None:
-        """Have memory for so many threads, and for documents of so many terms."""
-        positions, features = self.after, len(self._epoch.cut.mean)
-        room = self._room
-        if room.threads < threads or room.positions < positions or room.terms < longest:
+    def _allocate(self, threads: int, longest: int) -> None:
+        """Allocate workspaces for so many threads, and for documents of so many terms."""
+        positions, features = self.after, len(self._statistics.expansion.mean)
+        capacity = self._capacity
+        if capacity.threads < threads or capacity.positions < positions or capacity.terms < longest:
             positions += positions // 8
-            room = _Room(*map(max, room, (threads, positions, longest)))
-            self._room, self._scratch = room, SimpleQueue()
-            for _ in range(room.threads):
-                self._scratch.put(Scratch.of(room.positions, features, room.terms))
+            capacity = _Capacity(*map(max, capacity, (threads, positions, longest)))
+            self._capacity, self._workspaces = capacity, SimpleQueue()
+            for _ in range(capacity.threads):
+                self._workspaces.put(Workspace.of(capacity.positions, features, capacity.terms))
 
     @lazy_property
-    def _old(self) -> Held:
-        cut = self._epoch.cut
-        return Held(
-            cut.starts,
-            cut.features,
-            cut.document_scalars,
-            boosts(cut.document_scalars, cut.scales[:, 1]),
+    def _old(self) -> DocumentArrays:
+        expansion = self._statistics.expansion
+        return DocumentArrays(
+            expansion.starts,
+            expansion.features,
+            expansion.document_scalars,
+            boosts(expansion.document_scalars, expansion.scales[:, 1]),
         )
 
     def _reverse(
         self, values: _Values, found: npt.NDArray[np.int32], first: int
     ) -> tuple[npt.NDArray[np.int32], _Values]:
-        """Entries of the rows from the other side, where they are strong enough for it."""
+        """Return entries for the rows of earlier documents that are strong enough for them."""
         rows, columns = np.nonzero(values)
         before, strength = found[rows, columns], values[rows, columns]
         strong = strength >= self._known.weakest(before.astype(np.int64))
@@ -227,28 +230,28 @@ def _starts(sizes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
 
 
 def _packed(values: _Values, found: npt.NDArray[np.int32]) -> tuple[_Rows, _Values]:
-    """Rows as `lowrank.sparse_expansion` has them, and their steps."""
+    """Return rows in the form of `lowrank.sparse_expansion`, and their steps."""
     steps = values[:, 0] / np.float32(LEVELS)
-    held = values > 0
-    levels = np.rint(np.divide(values, steps[:, None], out=np.zeros_like(values), where=held))
+    positive = values > 0
+    levels = np.rint(np.divide(values, steps[:, None], out=np.zeros_like(values), where=positive))
     packed = (found.astype(np.uint32) << np.uint32(8)) | np.maximum(levels, 1).astype(np.uint32)
-    return np.where(held, packed, np.uint32(0)), steps
+    return np.where(positive, packed, np.uint32(0)), steps
 
 
-def _of_epoch(
+def _build_terms(
     terms: int,
     starts: npt.NDArray[np.int64],
     columns: npt.NDArray[np.int32],
     counts: npt.NDArray[np.int32],
 ) -> _Counts:
-    """The counts of terms that the epoch knows."""
+    """Return the counts of terms of the build."""
     known = columns < terms
     before = np.concatenate(([0], np.cumsum(known)))
     return before[starts], columns[known], counts[known]
 
 
-def _piece(counts: _Counts, first: int, after: int) -> _Counts:
-    """Counts of some documents."""
+def _slice(counts: _Counts, first: int, after: int) -> _Counts:
+    """Return the counts of some documents."""
     starts, columns, times = counts
     entries = slice(starts[first], starts[after])
     return starts[first : after + 1], columns[entries], times[entries]

@@ -1,21 +1,18 @@
-"""Nearest neighbours of new documents among all earlier ones.
+"""Nearest neighbours of new documents among all earlier documents.
 
-As in `kernels.candidates` partial sums choose it; but by single terms alone, over the postings of the
-query kernel, which are there anyway. A term of a document adds
+As in `kernels.candidates`, partial sums select the candidates; here over single terms and the
+postings of the query kernel. A term t of document d adds
 
-    S φ(d)_t · w(t)^p · saturation(t,x),  in the end times S(x) · K(x,x)^-¼
+    S φ(d)_t · w(t)^p · saturation(t,x)
 
-to every x that holds it. The heaviest terms are asked first, and those with more postings in the
-epoch than are left to be asked are passed over, among later documents too: what is found hangs on
-the epoch and the documents before, not on how they are kept. Most later documents stand in an
-inverted file, the last of them in chains: to append one takes no time.
+to every document x that contains it, and the sum is multiplied by S(x) · K(x,x)^-¼. Terms are
+processed by descending weight, within a budget of postings of the build: a term whose postings
+exceed what is left is skipped, among later documents too. So the result depends on the build and
+the documents before, not on segments. Most later documents are in an inverted file and the last
+ones in linked lists, which makes an append O(1).
 
-    link_up(...), invert(...): make what `Later` holds;  add_up(...), choose(...)
-
-Those of a pool of candidates: see `candidates`. Sums over features are whole numbers, and the rest
-is as the query engine has it, so an entry is the same bits wherever it is computed.
-
-    search_rows(begin, end, ...) finds those of documents begin..end
+K is then computed exactly for the candidates. Sums over features are integers, and the rest is
+computed as in the query engine, so an entry has the same bits wherever it is computed.
 """
 
 from __future__ import annotations
@@ -33,19 +30,19 @@ from klsa_search.kernels.nearest_neighbours import FILTER
 from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.sparse_expansion import DOCUMENT_SCALARS, LEVELS
 
-CHAINED: Final = 512
-"""Documents that stand in chains at most."""
+MAX_CHAINED: Final = 512
+"""Limit of documents in linked lists."""
 
 
 class KnownDocuments:
-    """Arrays over all documents that came later, each appended to; and 12 bytes per term."""
+    """Appendable arrays over all later documents, and 12 bytes a term."""
 
-    def __init__(self, epoch: BuildStatistics) -> None:
-        self._epoch = epoch
+    def __init__(self, statistics: BuildStatistics) -> None:
+        self._statistics = statistics
         self._starts = GrowableArray(np.int64)
         self._starts.extend(np.zeros(1, np.int64))
         self._features = GrowableArray(np.uint32)
-        self._facts = GrowableArray(np.float32, DOCUMENT_SCALARS)
+        self._scalars = GrowableArray(np.float32, DOCUMENT_SCALARS)
         self._boosts = GrowableArray(np.float32)
         self._weakest = GrowableArray(np.float32)
         self._term_starts = GrowableArray(np.int64)
@@ -56,62 +53,64 @@ class KnownDocuments:
         self._invert()
 
     def __len__(self) -> int:
-        """How many documents there are."""
+        """Return the number of documents."""
         return len(self._boosts)
 
     @property
-    def held(self) -> Held:
-        """The documents as the kernel compares them."""
-        return Held(self._starts.rows, self._features.rows, self._facts.rows, self._boosts.rows)
+    def arrays(self) -> DocumentArrays:
+        """Return the documents as arrays of the kernel."""
+        return DocumentArrays(
+            self._starts.rows, self._features.rows, self._scalars.rows, self._boosts.rows
+        )
 
     @property
-    def linked(self) -> int:
-        """How many documents are found by their terms."""
+    def indexed(self) -> int:
+        """Return the number of documents whose terms are indexed."""
         return len(self._term_starts) - 1
 
     @property
-    def later(self) -> Later:
-        """The documents that are found by their terms."""
-        return Later(*self._file, self._heads, self._links.rows)
+    def postings(self) -> DeltaPostings:
+        """Return the postings of the later documents."""
+        return DeltaPostings(*self._file, self._heads, self._links.rows)
 
     def append(
         self,
         starts: npt.NDArray[np.int64],
         features: npt.NDArray[np.uint32],
-        cards: npt.NDArray[np.int8],
+        vectors: npt.NDArray[np.int8],
         diagonals: npt.NDArray[np.float32],
     ) -> None:
-        """Append documents as the kernel compares them."""
-        facts = cards.view(np.float32)[:, -DOCUMENT_SCALARS:]
+        """Append documents as arrays of the kernel."""
+        scalars = vectors.view(np.float32)[:, -DOCUMENT_SCALARS:]
         self._starts.extend(starts[1:] + len(self._features))
         self._features.extend(features)
-        self._facts.extend(facts)
-        self._boosts.extend(boosts(facts, diagonals))
+        self._scalars.extend(scalars)
+        self._boosts.extend(boosts(scalars, diagonals))
 
-    def link(
+    def index(
         self,
         starts: npt.NDArray[np.int64],
         terms: npt.NDArray[np.int32],
         counts: npt.NDArray[np.int32],
         lengths: npt.NDArray[np.int32],
     ) -> None:
-        """Link the next documents up, given their counts and their lengths."""
-        if self.linked + len(lengths) - self._inverted > CHAINED:
+        """Index the terms of the next documents: counts by terms, and lengths."""
+        if self.indexed + len(lengths) - self._inverted > MAX_CHAINED:
             self._invert()
-        settings, first = self._epoch.settings, self.linked
-        norms = bm25.norms(lengths, self._epoch.standing, k1=settings.k1, b=settings.b)
+        settings, first = self._statistics.settings, self.indexed
+        norms = bm25.norms(lengths, self._statistics.quantised_length, k1=settings.k1, b=settings.b)
         sums = np.repeat(norms, np.diff(starts)) + counts
         shares = np.clip(np.rint(UNIT * (counts / sums)), 1, UNIT - 1).astype(np.uint16)
         self._term_starts.extend(starts[1:] - starts[0] + len(self._terms))
         self._terms.extend(terms)
         self._shares.extend(shares)
         links = np.empty((len(terms), 3), np.uint32)
-        link_up(starts - starts[0], terms, shares, first, len(self._links), self._heads, links)
+        append_links(starts - starts[0], terms, shares, first, len(self._links), self._heads, links)
         self._links.extend(links)
 
     def _invert(self) -> None:
-        """Make the inverted file of all documents; the chains are empty then. Cost O(V + nnz)."""
-        size, terms = len(self._terms), self._epoch.terms
+        """Rebuild the inverted file of all documents, with empty lists. Cost: O(V + nnz)."""
+        size, terms = len(self._terms), self._statistics.terms
         since = np.zeros(terms + 1, np.int64)
         documents, shares = np.empty(size, np.int32), np.empty(size, np.uint16)
         invert(
@@ -120,54 +119,54 @@ class KnownDocuments:
         self._file = since, documents, shares
         self._heads = np.zeros(terms, np.int32)
         self._links = GrowableArray(np.uint32, 3)
-        self._links.extend(np.zeros((1, 3), np.uint32))  # which is none
-        self._inverted = self.linked
+        self._links.extend(np.zeros((1, 3), np.uint32))  # 0 ends a list
+        self._inverted = self.indexed
 
     def append_rows(self, rows: npt.NDArray[np.uint32], scales: npt.NDArray[np.float32]) -> None:
-        """Append how strong the weakest entry of each row is."""
+        """Append the weakest entry of each row."""
         self._weakest.extend(weakest(rows, scales))
 
     def weakest(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """The weakest entry of the rows of documents, old and new; 0 where there is room."""
-        cut, first = self._epoch.cut, self._epoch.first
-        found = np.empty(len(positions), np.float32)
+        """Return the weakest entry of rows of doc ids; 0 if a row is not full."""
+        expansion, first = self._statistics.expansion, self._statistics.first
+        values = np.empty(len(positions), np.float32)
         old = positions < first
-        found[old] = weakest(cut.rows[positions[old]], cut.scales[positions[old]])
-        found[~old] = self._weakest.rows[positions[~old] - first]
-        return found
+        values[old] = weakest(expansion.rows[positions[old]], expansion.scales[positions[old]])
+        values[~old] = self._weakest.rows[positions[~old] - first]
+        return values
 
 
 def boosts(
-    facts: npt.NDArray[np.float32], diagonals: npt.NDArray[np.float32]
+    scalars: npt.NDArray[np.float32], diagonals: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """S · K(x,x)^-¼: (n,); without it long documents crowd every pool."""
+    """Return S · K(x,x)^-¼: (n,); without it long documents dominate the candidates."""
     lengths = np.where(diagonals > 0, diagonals, 1)
-    return np.where(diagonals > 0, facts[:, 1] / np.sqrt(np.sqrt(lengths)), 0).astype(np.float32)
+    return np.where(diagonals > 0, scalars[:, 1] / np.sqrt(np.sqrt(lengths)), 0).astype(np.float32)
 
 
 def weakest(
     rows: npt.NDArray[np.uint32], scales: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """The last entry of each row: (n,); 0 where it has fewer than there is room for."""
+    """Return the last entry of each row: (n,); 0 if the row is not full."""
     return (rows[:, -1] & np.uint32(LEVELS)).astype(np.float32) * scales[:, 0]
 
 
-class Asked(NamedTuple):
-    """Terms of new documents that ask for a pool: where each document's begin, terms, weights."""
+class QueryTerms(NamedTuple):
+    """Terms of new documents that select candidates: starts, terms and weights, as in CSR."""
 
     starts: npt.NDArray[np.int64]
     terms: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
 
 
-class Later(NamedTuple):
-    """The later documents that hold a term: an inverted file, and chains.
+class DeltaPostings(NamedTuple):
+    """Postings of later documents: an inverted file and linked lists.
 
-    starts      (V + 1,) where the documents of each term begin
+    starts      (V + 1,) start of the documents of each term
     documents   int32, their numbers
     shares      uint16, saturations
     heads       (V,) the last link of each term, 0 for none
-    links       (L, 3) uint32: the link before, the number of the document, its saturation
+    links       (L, 3) uint32: previous link, number of the document, its saturation
     """
 
     starts: npt.NDArray[np.int64]
@@ -179,10 +178,10 @@ class Later(NamedTuple):
 
 
 @compiled
-def link_up(
+def append_links(
     starts: Any, terms: Any, shares: Any, first: int, link: int, heads: Any, links: Any
 ) -> None:
-    """Write the links of documents, numbered from `first`; theirs are numbered from `link`."""
+    """Write the links of documents, numbered from `first`; the links are numbered from `link`."""
     for d in range(len(starts) - 1):
         for p in range(starts[d], starts[d + 1]):
             links[p, 0] = heads[terms[p]]
@@ -209,12 +208,12 @@ def invert(starts: Any, terms: Any, shares: Any, since: Any, documents: Any, val
 
 
 @compiled
-def add_up(
-    d: int, offset: int, asking: Any, postings: Any, later: Any, first: int, left: int,
+def accumulate(
+    d: int, offset: int, query: Any, postings: Any, later: Any, first: int, left: int,
     sums: Any, touched: Any, order: Any,
 ) -> int:  # fmt: skip
-    """Add up what the terms of a document say, heaviest first; returns how many are touched."""
-    starts, terms, weights = asking
+    """Accumulate partial sums of document d, heaviest terms first; return how many are non-zero."""
+    starts, terms, weights = query
     places, entries, run_starts, runs, block_bits = postings
     since, documents, shares, heads, links = later
     weight_bits = weights.view(np.int32)
@@ -260,77 +259,77 @@ def _add(x: Any, value: Any, sums: Any, touched: Any, touches: Any) -> Any:
 
 
 @compiled
-def choose(
-    touches: int, old: Any, new: Any, first: int, pool: int, sums: Any, touched: Any, keys: Any,
-    one: Any, bits: Any,
+def select_candidates(
+    touches: int, old: Any, new: Any, first: int, candidates: int, sums: Any, touched: Any,
+    keys: Any, one: Any, bits: Any,
 ) -> int:  # fmt: skip
-    """Put the keys of the pool to the front; returns how many there are."""
-    of_old, of_new = old[3], new[3]
-    held, room = 0, 4 * pool
+    """Move the keys of the best candidates to the front; return how many there are."""
+    old_boosts, new_boosts = old[3], new[3]
+    count, capacity = 0, 4 * candidates
     least = np.int64(0)
     for i in range(touches):
         x = np.int64(touched[i])
-        boost = of_old[x] if x < first else of_new[x - first]
+        boost = old_boosts[x] if x < first else new_boosts[x - first]
         one[0] = sums[x] * boost
         sums[x] = 0
         key = (np.int64(bits[0]) << 32) | (LOW - x)
         if key > least:
-            keys[held] = key
-            held += 1
-            if held == room:
-                select_largest(keys, held, pool)
-                held = pool
-                least = keys[pool - 1]
-    if held > pool:
-        select_largest(keys, held, pool)
-        held = pool
-    return held
+            keys[count] = key
+            count += 1
+            if count == capacity:
+                select_largest(keys, count, candidates)
+                count = candidates
+                least = keys[candidates - 1]
+    if count > candidates:
+        select_largest(keys, count, candidates)
+        count = candidates
+    return count
 
 
-POSTINGS: Final = 60_000
-"""Postings of the epoch that are added for a document."""
+MAX_POSTINGS: Final = 60_000
+"""Budget of postings of the build for one document."""
 
-POOL: Final = 500
-"""Documents whose K is computed.
+CANDIDATES: Final = 500
+"""Candidates for which K is computed.
 
-With both the entries that are found have .995 of the sum of those that 2,000 documents and all
-postings would give, among 300,000 documents; with twice the postings .997, for a third more time.
+With both limits, the entries found have 0.995 of the sum of those from 2,000 candidates and all
+postings, among 300,000 documents; with twice the postings 0.997, for a third more time.
 """
 
 
-class Held(NamedTuple):
-    """Documents as the kernel compares them.
+class DocumentArrays(NamedTuple):
+    """Documents as arrays of the kernel.
 
     starts    (n + 1,)
     features  packed
-    facts     (n, 3) step, S and SΦμ
+    scalars   (n, 3) step, S and SΦμ
     boosts    (n,) S · K(x,x)^-¼
     """
 
     starts: npt.NDArray[np.int64]
     features: npt.NDArray[np.uint32]
-    facts: npt.NDArray[np.float32]
+    scalars: npt.NDArray[np.float32]
     boosts: npt.NDArray[np.float32]
 
 
-class Scratch(NamedTuple):
-    """Memory of one thread; `wide` is all 0 between documents, and so are sums and `asked`."""
+class Workspace(NamedTuple):
+    """Buffers of one thread; `sums`, `dense` and `present` are all 0 between documents."""
 
     sums: npt.NDArray[np.float32]
     touched: npt.NDArray[np.int32]
     order: npt.NDArray[np.int64]
     keys: npt.NDArray[np.int64]
-    wide: npt.NDArray[np.uint8]
-    asked: npt.NDArray[np.bool_]
+    dense: npt.NDArray[np.uint8]
+    present: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, positions: int, features: int, longest: int) -> Scratch:
-        """Make it for so many positions and features, and terms of one document."""
+    def of(cls, positions: int, features: int, longest: int) -> Workspace:
+        """Allocate buffers for a number of doc ids, features, and terms of one document."""
         return cls(
             np.zeros(positions, np.float32),
             np.zeros(positions + 1, np.int32),
             np.zeros(max(longest, 1), np.int64),
-            np.zeros(4 * POOL, np.int64),
+            np.zeros(4 * CANDIDATES, np.int64),
             np.zeros(features, np.uint8),
             np.zeros(FILTER, np.bool_),
         )
@@ -338,24 +337,28 @@ class Scratch(NamedTuple):
 
 @compiled
 def search_rows(
-    begin: int, end: int, offset: int, asking: Any, postings: Any, later: Any, old: Any, new: Any,
-    first: int, mean_square: Any, limits: Any, scratch: Any, values: Any, found: Any,
+    begin: int, end: int, offset: int, query: Any, postings: Any, later: Any, old: Any, new: Any,
+    first: int, mean_square: Any, limits: Any, workspace: Any, values: Any, neighbours: Any,
 ) -> None:  # fmt: skip
-    """Find the strongest entries of new documents begin..end, those numbered less than each.
+    """Find the strongest entries of new documents begin..end among all documents before each.
 
-    offset       number of the first of `asking`
+    offset       number of the first document of `query`
     postings     starts, entries, run_starts, runs, bits
-    first        position of new document 0
-    limits       postings and pool
-    values       (n, entries) float32, strongest first, then 0; their positions in `found`
+    first        doc id of new document 0
+    limits       budget of postings, number of candidates
+    values       (n, entries) float32, strongest first, then 0; their doc ids in `neighbours`
     """
-    sums, touched, order, keys, wide, asked = scratch
+    sums, touched, order, keys, dense, present = workspace
     one = np.zeros(1, np.float32)
     bits = one.view(np.int32)
     for d in range(begin, end):
-        touches = add_up(d, offset, asking, postings, later, first, limits[0], sums, touched, order)
-        held = choose(touches, old, new, first, limits[1], sums, touched, keys, one, bits)
-        size = _entries(d, keys, held, old, new, first, mean_square, wide, asked, one, bits)
+        touches = accumulate(
+            d, offset, query, postings, later, first, limits[0], sums, touched, order
+        )
+        count = select_candidates(
+            touches, old, new, first, limits[1], sums, touched, keys, one, bits
+        )
+        size = _entries(d, keys, count, old, new, first, mean_square, dense, present, one, bits)
         row = d - offset
         width = min(size, values.shape[1])
         if size > width:
@@ -365,55 +368,55 @@ def search_rows(
             key = keys[width - 1 - i]
             bits[0] = key >> 32
             values[row, i] = one[0]
-            found[row, i] = LOW - (key & LOW)
+            neighbours[row, i] = LOW - (key & LOW)
 
 
 @compiled
 def _entries(
-    d: int, keys: Any, held: int, old: Any, new: Any, first: int, mean_square: Any,
-    wide: Any, asked: Any, one: Any, bits: Any,
+    d: int, keys: Any, count: int, old: Any, new: Any, first: int, mean_square: Any,
+    dense: Any, present: Any, one: Any, bits: Any,
 ) -> int:  # fmt: skip
-    """Turn keys of the pool into those of the positive entries of row d; returns how many."""
-    old_starts, old_features, old_facts, _ = old
-    new_starts, new_features, new_facts, _ = new
+    """Replace candidate keys by keys of the positive entries of row d; return how many."""
+    old_starts, old_features, old_scalars, _ = old
+    new_starts, new_features, new_scalars, _ = new
     mask = np.uint32(FILTER - 1)
     level = np.uint32(LEVELS)
     for p in range(new_starts[d], new_starts[d + 1]):
         feature = new_features[p] >> np.uint32(8)
-        wide[feature] = new_features[p] & level
-        asked[feature & mask] = True
-    step, scale, towards = new_facts[d, 0], new_facts[d, 1], new_facts[d, 2]
+        dense[feature] = new_features[p] & level
+        present[feature & mask] = True
+    step, scale, dot = new_scalars[d, 0], new_scalars[d, 1], new_scalars[d, 2]
     size = 0
-    for i in range(held):
+    for i in range(count):
         x = LOW - (keys[i] & LOW)
         if x < first:
-            total = _product(old_starts[x], old_starts[x + 1], old_features, wide, asked)
-            own_step, own_scale, own_towards = old_facts[x, 0], old_facts[x, 1], old_facts[x, 2]
+            total = _product(old_starts[x], old_starts[x + 1], old_features, dense, present)
+            own_step, own_scale, own_dot = old_scalars[x, 0], old_scalars[x, 1], old_scalars[x, 2]
         else:
             j = x - first
-            total = _product(new_starts[j], new_starts[j + 1], new_features, wide, asked)
-            own_step, own_scale, own_towards = new_facts[j, 0], new_facts[j, 1], new_facts[j, 2]
+            total = _product(new_starts[j], new_starts[j + 1], new_features, dense, present)
+            own_step, own_scale, own_dot = new_scalars[j, 0], new_scalars[j, 1], new_scalars[j, 2]
         value = np.float64(step) * own_step * total
-        value -= np.float64(towards) * own_scale
-        value -= np.float64(scale) * (own_towards - own_scale * mean_square)
+        value -= np.float64(dot) * own_scale
+        value -= np.float64(scale) * (own_dot - own_scale * mean_square)
         one[0] = value
         if one[0] > 0:
             keys[size] = (np.int64(bits[0]) << 32) | (LOW - x)
             size += 1
     for p in range(new_starts[d], new_starts[d + 1]):
         feature = new_features[p] >> np.uint32(8)
-        wide[feature] = 0
-        asked[feature & mask] = False
+        dense[feature] = 0
+        present[feature & mask] = False
     return size
 
 
 @compiled
-def _product(begin: int, end: int, features: Any, wide: Any, asked: Any) -> Any:
-    """Sum of products of levels, a whole number."""
+def _product(begin: int, end: int, features: Any, dense: Any, present: Any) -> Any:
+    """Return the sum of products of levels, an integer."""
     mask = np.uint32(FILTER - 1)
     total: Any = 0
     for p in range(begin, end):
         feature = features[p] >> np.uint32(8)
-        if asked[feature & mask]:
-            total += np.int64(wide[feature]) * np.int64(features[p] & np.uint32(LEVELS))
+        if present[feature & mask]:
+            total += np.int64(dense[feature]) * np.int64(features[p] & np.uint32(LEVELS))
     return total

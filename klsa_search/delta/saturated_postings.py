@@ -1,13 +1,12 @@
-"""The postings of a build, saturated by another mean length than the build's, in a shared file.
+"""Postings of a build, saturated by another mean length than the build's, in a shared file.
 
     saturated-STEP-DIGEST.bin    entries, runs and best of `Postings`, then CRC-32 of all of it
-    saturated.lock               held by the process that makes one
+    saturated.lock               locked by the process that writes one
 
-Writes move the mean length (`features.bm25.moved_length`), and with it every saturation of the
+Writes change the mean length (`kernels.bm25.moved_length`), and with it all saturations of the
 build. They follow from the build and the length alone, so one process writes them to a file of the
-generation and all processes map it, also after a restart. Like kept segments the file may be
-removed at any time: a missing or damaged one is made again, by the first process that needs it,
-before its next answer.
+generation and all processes map it, also after a restart. The file is a cache: if it is missing or
+damaged, the first process that needs it writes it again.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ from klsa_search.storage.names import NEW
 if TYPE_CHECKING:
     from scipy import sparse
 
-_SUM: Final = 4
-"""Bytes of the sum at the end of a file."""
+_CHECKSUM_BYTES: Final = 4
+"""Size of the checksum at the end of a file."""
 
 _log = logging.getLogger(__name__)
 
 
 class SaturatedPostings:
-    """The postings of a generation by any quantised mean length; safe to share between threads.
+    """The postings of a generation for any quantised mean length; safe to share between threads.
 
-    postings  as they were built
-    forward   the terms of each document of the build
+    postings  as built
+    forward   forward index of the build
     lengths   (N,) of its documents
     """
 
@@ -61,21 +60,21 @@ class SaturatedPostings:
         self._generation, self._postings = generation, postings
         self._forward, self._lengths = forward, lengths
         self._b = manifest.checked_settings().b
-        of = f"{__version__} {manifest.fingerprint}"
-        self._digest = blake2b(of.encode(), digest_size=16).hexdigest()
+        key = f"{__version__} {manifest.fingerprint}"
+        self._digest = blake2b(key.encode(), digest_size=16).hexdigest()
         self._preparing: threading.Thread | None = None
 
     def at(self, average: float) -> Postings:
-        """Return the postings by a quantised mean length, mapped from its file.
+        """Return the postings for a quantised mean length, memory-mapped.
 
-        Cost: reading the file; making it where it is not there, 4 bytes a posting, while other
-        processes that need it wait. Where it cannot be written, the postings are in memory.
+        Cost: reading the file, or writing it, 4 bytes a posting, while other processes that need it
+        wait. If it cannot be written, the postings are in memory.
         """
         try:
-            found = self._mapped(average)
-            if found is None:
+            postings = self._mapped(average)
+            if postings is None:
                 with FileLock(self._generation / "saturated.lock", thread_local=False):
-                    found = self._mapped(average) or self._made(average)
+                    postings = self._mapped(average) or self._written(average)
         except OSError as error:
             _log.warning(
                 "postings of %s were saturated in the memory of this process: %s; make the folder "
@@ -84,10 +83,10 @@ class SaturatedPostings:
                 error,
             )
             return self._saturated(average)
-        return found
+        return postings
 
     def prepare(self, average: float) -> None:
-        """Begin to make the file of a length in the background, unless it or a maker is there."""
+        """Write the file of a length in the background, unless it exists or is being written."""
         if self._path(average).exists() or (self._preparing and self._preparing.is_alive()):
             return
         self._preparing = threading.Thread(
@@ -96,31 +95,31 @@ class SaturatedPostings:
         self._preparing.start()
 
     def _prepare(self, average: float) -> None:
-        # Without the file, `at` makes it when it is needed, and reports what is in the way.
+        # If this fails, `at` writes the file when it is needed, and reports the error.
         with (
             suppress(OSError, Timeout),
             FileLock(self._generation / "saturated.lock", timeout=0, thread_local=False),
         ):
             if self._mapped(average) is None:
-                self._made(average)
+                self._written(average)
 
     def _path(self, average: float) -> Path:
         return self._generation / f"saturated-{bm25.length_step(average)}-{self._digest}.bin"
 
     def _mapped(self, average: float) -> Postings | None:
-        """Map the file of a length; None if it is missing or damaged."""
+        """Return the postings in the file of a length; None if it is missing or damaged."""
         try:
             # A plain array over the same memory: np.memmap's own indexing is several times slower.
-            held = np.asarray(np.memmap(self._path(average), np.uint8, "r"))
+            content = np.asarray(np.memmap(self._path(average), np.uint8, "r"))
         except (FileNotFoundError, ValueError):  # not there, or empty
             return None
         arrays, begin = [], 0
         for like in self._shared(self._postings):
-            arrays.append(held[begin : begin + like.nbytes])
+            arrays.append(content[begin : begin + like.nbytes])
             begin += like.nbytes
-        if len(held) != begin + _SUM or zlib.crc32(held[:begin].data) != int.from_bytes(
-            held[begin:]
-        ):
+        if len(content) != begin + _CHECKSUM_BYTES or zlib.crc32(
+            content[:begin].data
+        ) != int.from_bytes(content[begin:]):
             return None
         entries, runs, best = (
             array.view(like.dtype).reshape(like.shape)
@@ -128,33 +127,33 @@ class SaturatedPostings:
         )
         return replace(self._postings, entries=entries, runs=runs, best=best)
 
-    def _made(self, average: float) -> Postings:
-        """Make the file of a length, under the lock, and map it; files of far lengths go."""
-        path, made = self._path(average), self._saturated(average)
+    def _written(self, average: float) -> Postings:
+        """Write and map the file of a length, under the lock; remove those of distant lengths."""
+        path, postings = self._path(average), self._saturated(average)
         fresh = path.with_name(f".{path.stem}.{NEW}")
-        fresh.unlink(missing_ok=True)  # of a process that died
+        fresh.unlink(missing_ok=True)  # left by a process that died
         try:
             with fresh.open("xb") as stream:
-                sum_ = 0
-                for array in self._shared(made):
+                checksum = 0
+                for array in self._shared(postings):
                     content = array.reshape(-1).view(np.uint8).data
-                    sum_ = zlib.crc32(content, sum_)
+                    checksum = zlib.crc32(content, checksum)
                     stream.write(content)
-                stream.write(sum_.to_bytes(_SUM))
+                stream.write(checksum.to_bytes(_CHECKSUM_BYTES))
             fresh.rename(path)
         except OSError:
             fresh.unlink(missing_ok=True)
             raise
-        # The mean may go back by a step: those of the steps next to this one stay.
+        # The mean may go back by one step, so files of adjacent steps stay.
         step = bm25.length_step(average)
         near = {f"saturated-{each}-{self._digest}.bin" for each in (step - 1, step, step + 1)}
         for other in self._generation.glob("saturated-*.bin"):
             if other.name not in near:
                 other.unlink(missing_ok=True)
-        return self._mapped(average) or made
+        return self._mapped(average) or postings
 
     def _saturated(self, average: float) -> Postings:
-        """Saturate all postings, in memory."""
+        """Return all postings saturated by a length, in memory."""
         norms = bm25.norms(self._lengths, average, k1=self._postings.k1, b=self._b)
         return self._postings.saturated(self._counts, norms)
 
@@ -162,11 +161,11 @@ class SaturatedPostings:
         from scipy import sparse
 
         counts = self._forward.counts(np.arange(first, after))
-        # Of the types that counts have elsewhere: compiled code is of one kind.
+        # The dtypes that counts have elsewhere, so that compiled code is specialised once.
         arrays = counts.data.astype(np.int32), counts.indices, narrow_indptr(counts.indptr)
         return sparse.csr_array(arrays, shape=counts.shape)
 
     @staticmethod
     def _shared(postings: Postings) -> tuple[npt.NDArray[Any], ...]:
-        """The arrays that hang on the mean length."""
+        """Return the arrays that depend on the mean length."""
         return postings.entries, postings.runs, postings.best

@@ -1,13 +1,8 @@
-"""A delta segment: documents that came after a build, as arrays; in memory, and in one file.
+"""A delta segment: documents written after a build, as arrays, in memory or in one file.
 
-Whatever it holds follows from the build and the documents before it, so a file that is damaged is
-made again, and nothing of it needs to be safe. Segments of consecutive documents are merged by
-putting their arrays end to end.
-
-    DeltaSegment        arrays: see there
-    merge(segments)     -> DeltaSegment, the same as if all had been folded in at once
-    write_segment(path, segment, key)
-    read_segment(path, key) -> DeltaSegment, ValueError where damaged, or of another key
+A segment follows from the build and the documents before it, so a damaged file is computed again
+and writing needs no durability. Segments of consecutive documents are merged by concatenating their
+arrays.
 """
 
 from __future__ import annotations
@@ -33,25 +28,25 @@ _Starts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class DeltaSegment:
-    """n documents at consecutive positions; T terms, R reverse entries.
+    """n documents at consecutive doc ids; T terms, R reverse entries. The fields are keys on disk.
 
-    first           position of the first document
-    words           UTF-8: terms that neither the build nor a document before held, in the order of
-                    their first appearance, each with a line end; their numbers follow all before
-    terms           (T,) ascending, the number among all terms of each term that it holds
-    count_starts    (n + 1,) where the counts of each document begin
-    count_terms     int32, place in `terms`, ascending within a document
+    first           doc id of the first document
+    words           UTF-8: terms new to the build and all documents before, in the order of their
+                    first appearance, each with a line end; they have the next term numbers
+    terms           (T,) ascending, numbers of the terms in the segment
+    count_starts    (n + 1,) start of the counts of each document
+    count_terms     int32, index into `terms`, ascending within a document
     counts          int32, f(t,d)
     lengths         (n,) dl(d)
-    forward_starts  (n + 1,) where the codes of each document begin
+    forward_starts  (n + 1,) start of the codes of each document
     forward_codes   the forward index: see `storage.forward_index`; a new term's rank is its number
-    feature_starts  (n + 1,) where the features of each document begin
+    feature_starts  (n + 1,) start of the features of each document
     features        uint32, see `lowrank.sparse_expansion`; likewise cards, rows and scales
-    cards           (n, w) int8
-    rows            (n, entries) uint32, the strongest among all positions before the document's own
+    cards           (n, w) int8, document vectors
+    rows            (n, entries) uint32, the nearest neighbours among all earlier doc ids
     scales          (n, 2) float32
-    reverse         (R, 2) int32, document before and document here, ascending: entries of rows that
-                    are as strong as the weakest of the former's own row, or find room in it
+    reverse         (R, 2) int32, earlier document and document here, ascending: entries that are as
+                    strong as the weakest of the earlier document's row, or fit into it
     reverse_values  (R,) float32, K of the two
     """
 
@@ -73,21 +68,21 @@ class DeltaSegment:
     reverse_values: npt.NDArray[np.float32]
 
     def __len__(self) -> int:
-        """n, the number of documents."""
+        """Return n, the number of documents."""
         return len(self.lengths)
 
     @property
     def after(self) -> int:
-        """Position after its last document."""
+        """Return the doc id after its last document."""
         return self.first + len(self)
 
     @property
     def new_terms(self) -> list[str]:
-        """Terms that it is the first to hold, in the order of their numbers."""
+        """Return the terms that it is the first to contain, in the order of their numbers."""
         return self.words.tobytes().decode().split("\n")[:-1]
 
     def matrix(self) -> sparse.csr_array:
-        """Counts: (n, T) sparse int32, terms numbered for themselves."""
+        """Return the counts: (n, T) sparse int32, columns as in `terms`."""
         matrix = sparse.csr_array(
             (self.counts, self.count_terms, self.count_starts),
             shape=(len(self), len(self.terms)),
@@ -99,20 +94,20 @@ class DeltaSegment:
 def distinct(
     terms: npt.NDArray[np.int32],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """The different terms, ascending, and the place of each among them. Cost O(V + n), no sort."""
-    held = np.zeros(terms.max(initial=-1) + 1, np.bool_)
-    held[terms] = True
-    numbers = np.flatnonzero(held)
-    places = np.empty(len(held), np.int32)
+    """Return the distinct terms, ascending, and the index of each among them. Cost: O(V + n)."""
+    present = np.zeros(terms.max(initial=-1) + 1, np.bool_)
+    present[terms] = True
+    numbers = np.flatnonzero(present)
+    places = np.empty(len(present), np.int32)
     places[numbers] = np.arange(len(numbers), dtype=np.int32)
     return numbers, places[terms]
 
 
 def merge(segments: Sequence[DeltaSegment]) -> DeltaSegment:
-    """Make one of consecutive segments, at least one. Cost O(their bytes)."""
-    for before, behind in pairwise(segments):
-        if before.after != behind.first:
-            raise ValueError(f"a segment at {behind.first} behind one that ends at {before.after}")
+    """Merge consecutive segments, at least one; as if all had been folded in one call."""
+    for before, after in pairwise(segments):
+        if before.after != after.first:
+            raise ValueError(f"a segment at {after.first} follows one that ends at {before.after}")
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(each, name) for each in segments]) for name in _END_TO_END
     }
@@ -143,15 +138,15 @@ _END_TO_END: Final = tuple(
 
 
 def write_segment(path: Path, segment: DeltaSegment, key: str) -> None:
-    """Write it as an uncompressed `.npz`, in place of what is there. OSError on a full disk.
+    """Write a segment as an uncompressed `.npz`, replacing the file; OSError on a full disk.
 
-    key  of whatever it follows from, ASCII: only who names the same may read it
+    key  ASCII, identifies what the segment follows from; `read_segment` requires the same
     The file ends in a comment: the CRC-32 of all before it, in hexadecimal.
     """
     arrays = {name: getattr(segment, name) for name in _ARRAYS}
     content = io.BytesIO()
-    of = np.frombuffer(key.encode("ascii"), np.uint8)
-    np.savez(content, first=np.array(segment.first, np.int64), key=of, **arrays)
+    key_bytes = np.frombuffer(key.encode("ascii"), np.uint8)
+    np.savez(content, first=np.array(segment.first, np.int64), key=key_bytes, **arrays)
     with zipfile.ZipFile(content, "a") as archive:
         archive.comment = bytes(_SUM)
     whole = content.getbuffer()[:-_SUM]
@@ -161,13 +156,13 @@ def write_segment(path: Path, segment: DeltaSegment, key: str) -> None:
 
 
 def read_segment(path: Path, key: str) -> DeltaSegment:
-    """Read what `write_segment` wrote for that key; ValueError if any byte is another, OSError."""
+    """Read the segment written for a key; ValueError if any byte or the key differs, OSError."""
     content = path.read_bytes()
     if _sum_of(memoryview(content)[:-_SUM]) != content[-_SUM:]:
         raise ValueError(f"{path} is damaged")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         names = ("first", "key", *_ARRAYS)
-        # Copied, so that they are writable as those that were folded: compiled code is of one kind.
+        # Copied, so that they are writable like computed ones: compiled code is specialised once.
         arrays = {name: array_of(archive.read(f"{name}.npy")).copy() for name in names}
     if arrays.pop("key").tobytes() != key.encode("ascii"):
         raise ValueError(f"{path} is of other documents")

@@ -1,10 +1,10 @@
-"""Delta segments kept in files of a generation, so that who opens it folds nothing again.
+"""A cache of delta segments in files of a generation, so that opening it folds nothing again.
 
     delta-FIRST-AFTER-DIGEST.npz    later documents FIRST to AFTER, counted from 0
 
-A segment follows from the build and from all later documents up to its last, so the digest of those
-is its name: a file is taken for what it says, or not at all. It is no more than a help: one that is
-damaged, missing, or of writes that were undone is folded again, and nothing needs to be safe.
+A segment follows from the build and all later documents up to its last; their digest is part of
+the name. A file that is damaged, missing or of undone writes is computed again, so writing needs no
+durability.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import NEW
 
 LARGEST: Final = 4096
-"""Documents of a file, at most, unless they were folded in at once."""
+"""Limit of documents in a file, unless they were folded in one call."""
 
-_ENOUGH: Final = 128
-"""Documents that are worth a file: they take a tenth of a second to fold."""
+_MIN_DOCUMENTS: Final = 128
+"""Documents that justify a file: folding them takes a tenth of a second."""
 
 _NAME: Final = re.compile(r"delta-(\d+)-(\d+)-([0-9a-f]{32})\.npz")
 
@@ -46,7 +46,7 @@ class _File(NamedTuple):
         return self.after - self.first
 
 
-class _Held(NamedTuple):
+class _Unsaved(NamedTuple):
     """A segment that is in no file yet, and the digest of all documents up to its last."""
 
     segment: DeltaSegment
@@ -54,86 +54,87 @@ class _Held(NamedTuple):
 
 
 class SegmentCache:
-    """The files of a generation, walked along while its later documents are taken up in order.
+    """The segment files of a generation, read while its later documents are loaded in order.
 
-    Memory: segments that were folded and not saved, of some thousand documents; then none is saved.
+    Memory: unsaved segments of some thousand documents; beyond that nothing is saved.
     """
 
     def __init__(self, generation: Path, manifest: Manifest) -> None:
         self._generation = generation
         self._digest = blake2b(digest_size=16)
         self._digest.update(f"{__version__} {manifest.fingerprint}\n".encode())
-        self._passed = 0  # documents
-        self._found: dict[int, _File] = {}
+        self._seen = 0  # documents
+        self._available: dict[int, _File] = {}
         for file in sorted(map(_file, generation.glob("delta-*.npz"))):
             if file.after > file.first:
-                self._found[file.first] = file  # of two, that with more
-        self._files: list[_File] = []  # in use, end to end
-        self._held: list[_Held] = []
-        self._damaged: _File | None = None  # of the documents that were asked for last
-        self._mended: list[tuple[_File, DeltaSegment]] = []
+                self._available[file.first] = file  # the larger of two
+        self._files: list[_File] = []  # in use, consecutive
+        self._unsaved: list[_Unsaved] = []
+        self._damaged: _File | None = None  # of the documents of the last call of `get`
+        self._repaired: list[tuple[_File, DeltaSegment]] = []
         self._saving = True
 
     @property
     def next_size(self) -> int | None:
-        """Documents to be asked for at once: up to where a file ends or begins; None without."""
-        file = self._found.get(self._passed)
+        """Return how many documents to pass to `get`: up to the next file boundary, or None."""
+        file = self._available.get(self._seen)
         if file is not None:
             return file.size
-        further = [first for first in self._found if first > self._passed]
-        return min(further) - self._passed if further else None
+        further = [first for first in self._available if first > self._seen]
+        return min(further) - self._seen if further else None
 
-    def take(self, documents: Sequence[Document]) -> DeltaSegment | None:
-        """Return the segment of the next documents; None where it has to be folded."""
-        found, first = self._found.get(self._passed), self._passed
+    def get(self, documents: Sequence[Document]) -> DeltaSegment | None:
+        """Return the segment of the next documents; None if it has to be computed."""
+        available, first = self._available.get(self._seen), self._seen
         for document in documents:
             for part in (document.title.encode(), document.text.encode()):
                 self._digest.update(b"%d\n" % len(part))
                 self._digest.update(part)
-        self._passed += len(documents)
-        file = _File(first, self._passed, self._digest.hexdigest())
-        if self._held:
+        self._seen += len(documents)
+        file = _File(first, self._seen, self._digest.hexdigest())
+        if self._unsaved:
             return None
-        if file == found:
+        if file == available:
             with suppress(OSError, ValueError):  # missing or damaged
                 segment = read_segment(self._generation / file.name, file.digest)
                 self._files.append(file)
                 return segment
-        if file == found or self._passed in self._found:
+        if file == available or self._seen in self._available:
             self._damaged = file
         return None
 
     def end(self) -> None:
-        """Note that no more documents are there: files of any are of writes that were undone."""
-        self._found.clear()
+        """Note that there are no more documents: remaining files are of undone writes."""
+        self._available.clear()
 
     def append(self, segment: DeltaSegment) -> None:
-        """Note a segment that was folded: of the documents that were asked for last."""
+        """Add the computed segment of the documents of the last call of `get`."""
         damaged, self._damaged = self._damaged, None
         if damaged is not None:
             self._files.append(damaged)
-            self._mended.append((damaged, segment))
+            self._repaired.append((damaged, segment))
             return
-        if sum(len(held.segment) for held in self._held) > 2 * LARGEST:
-            self._saving = False  # who does not write keeps nothing
+        if sum(len(unsaved.segment) for unsaved in self._unsaved) > 2 * LARGEST:
+            self._saving = False  # a reader, which never saves
         if self._saving:
-            self._held.append(_Held(segment, self._digest.hexdigest()))
+            self._unsaved.append(_Unsaved(segment, self._digest.hexdigest()))
         else:
-            self._held.clear()
+            self._unsaved.clear()
 
     def save(self) -> None:
-        """Keep what was folded, where it is enough; files that are of no use go.
+        """Write unsaved segments if there are enough documents, and remove unused files.
 
-        Small files are joined, so that there is one for some thousand documents and few others. A
-        full disk, or a folder that may not be written to, is no error. Cost: 2 KB a document.
+        Small files are merged, so that most files have some thousand documents. A full or
+        read-only disk is not an error. Cost: 2 KB a document.
         """
-        enough = self._saving and sum(len(held.segment) for held in self._held) >= _ENOUGH
-        if not enough and not self._mended:
+        documents = sum(len(unsaved.segment) for unsaved in self._unsaved)
+        enough = self._saving and documents >= _MIN_DOCUMENTS
+        if not enough and not self._repaired:
             return
         with suppress(OSError):
-            while self._mended:
-                self._put(*self._mended[-1])
-                self._mended.pop()
+            while self._repaired:
+                self._put(*self._repaired[-1])
+                self._repaired.pop()
             for batch in self._batches() if enough else ():
                 self._write(batch)
             used = {file.name for file in self._files}
@@ -141,21 +142,21 @@ class SegmentCache:
                 if path.name not in used:
                     path.unlink(missing_ok=True)
 
-    def _batches(self) -> list[list[_Held]]:
-        """Divide what is held into files."""
-        batches: list[list[_Held]] = []
+    def _batches(self) -> list[list[_Unsaved]]:
+        """Return the unsaved segments, grouped by files."""
+        batches: list[list[_Unsaved]] = []
         size = 0
-        for held in self._held:
-            if not batches or size + len(held.segment) > LARGEST:
+        for unsaved in self._unsaved:
+            if not batches or size + len(unsaved.segment) > LARGEST:
                 batches.append([])
                 size = 0
-            batches[-1].append(held)
-            size += len(held.segment)
+            batches[-1].append(unsaved)
+            size += len(unsaved.segment)
         return batches
 
-    def _write(self, batch: list[_Held]) -> None:
-        """Write a file, of those before it too that are no larger, and let go of what is in it."""
-        segments = [held.segment for held in batch]
+    def _write(self, batch: list[_Unsaved]) -> None:
+        """Write a batch to a file, merged with earlier files that are not larger."""
+        segments = [unsaved.segment for unsaved in batch]
         after = (self._files[-1].after if self._files else 0) + sum(map(len, segments))
         files = list(self._files)
         try:
@@ -164,15 +165,15 @@ class SegmentCache:
                 and files[-1].size <= after - files[-1].after
                 and after - files[-1].first <= LARGEST
             ):
-                former = files[-1]
-                segments.insert(0, read_segment(self._generation / former.name, former.digest))
+                previous = files[-1]
+                segments.insert(0, read_segment(self._generation / previous.name, previous.digest))
                 files.pop()
-        except ValueError:  # damaged since it was read: it stays to be found so
+        except ValueError:  # damaged since it was read; the next opening finds that
             pass
         file = _File(files[-1].after if files else 0, after, batch[-1].digest)
         self._put(file, merge(segments))
         self._files = [*files, file]
-        del self._held[: len(batch)]
+        del self._unsaved[: len(batch)]
 
     def _put(self, file: _File, segment: DeltaSegment) -> None:
         # Unique, as another process may write the same file.
@@ -186,5 +187,5 @@ class SegmentCache:
 
 
 def _file(path: Path) -> _File:
-    found = _NAME.fullmatch(path.name)
-    return _File(int(found[1]), int(found[2]), found[3]) if found else _File(0, 0, "")
+    match = _NAME.fullmatch(path.name)
+    return _File(int(match[1]), int(match[2]), match[3]) if match else _File(0, 0, "")

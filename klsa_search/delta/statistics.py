@@ -1,22 +1,16 @@
 """The statistics of a build, which weight documents written later.
 
-    epoch_pairs.npy  uint8  codes of `storage.forward_index`: for each term how many pairs it is the lesser
-                            term of, then for each of them the distance of the greater term to that
-                            of the one before, and how many documents hold the pair, less two
+    epoch_pairs.npy  uint8  codes of `storage.forward_index`: for each term the number of pairs of
+                            which it is the lesser term, then for each pair the difference of the
+                            greater term from the previous one, and its document frequency minus 2
 
-Some three bytes a pair. Features are numbered as `lowrank.sparse_expansion` numbers them: the most frequent
-first, among equals terms before pairs, terms in order and pairs by their keys; so numbers and
-weights follow from how often each is held, and are not kept.
+About three bytes a pair. Features are numbered as in `lowrank.sparse_expansion`: by descending
+document frequency, then terms before pairs, terms in order and pairs by their keys. So numbers and
+weights follow from document frequencies and are not stored.
 
-    encode_pairs(keys, frequencies, V) -> codes;  Pairs.of(codes, term frequencies) -> Pairs
-
-What a document's features are hangs on how many documents hold a term or pair, on the mean length
-and on the mean document. All of them stay those of the build until the next one, so that K between
-any two documents, old or new, is one function.
-
-    write: epoch_arrays(counts, settings) -> {"epoch_pairs": ...}, next to the other arrays
-    open_epoch(generation, settings, vocabulary) -> Epoch
-    Epoch.first: position of the first document that comes later
+The features of a document depend on document frequencies, the mean length and the mean document.
+All of them stay those of the build until the next one, so that K is one function of any two
+documents, old or new.
 """
 
 from __future__ import annotations
@@ -43,8 +37,8 @@ from klsa_search.lowrank.sparse_expansion import NUMBERS, SparseExpansion, open_
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.forward_index import MAX_CODE_BYTES, read_code, write_code
 
-LEAST: Final = 2
-"""Documents that hold a pair, at least."""
+MIN_FREQUENCY: Final = 2
+"""Minimal document frequency of a pair."""
 
 _Codes = npt.NDArray[np.uint8]
 _Ints = npt.NDArray[np.int32]
@@ -58,9 +52,10 @@ def encode_pairs(
     first: int = 0,
     after: int | None = None,
 ) -> _Codes:
-    """Encode pairs, keys ascending, of V = `terms` terms. Cost O(V + P); memory 10 bytes a pair.
+    """Return the codes of pairs, keys ascending, of V = `terms` terms.
 
-    first, after  the lesser terms that all of them have, if not of all; codes go end to end
+    first, after  range of lesser terms, if not all; the codes of ranges can be concatenated
+    Cost: O(V + P). Memory: 10 bytes a pair.
     """
     after = terms if after is None else after
     codes = np.empty(MAX_CODE_BYTES * (after - first + 2 * len(keys)), np.uint8)
@@ -70,14 +65,14 @@ def encode_pairs(
 
 @dataclass(frozen=True)
 class Pairs:
-    """The features of an epoch.
+    """The features of a build.
 
-    terms        (V,) the number of each term among the features
-    starts       (V + 1,) where the pairs of each lesser term begin
+    terms        (V,) feature number of each term
+    starts       (V + 1,) start of the pairs of each lesser term
     greater      (P,) their greater terms, ascending
-    numbers      (P,) their numbers among the features
-    levels       (n,) ascending, the first feature of each number of documents that there is
-    frequencies  (n,) and that number, descending
+    numbers      (P,) their feature numbers
+    levels       (n,) ascending, the first feature of each document frequency
+    frequencies  (n,) these frequencies, descending
     """
 
     terms: _Ints
@@ -89,31 +84,32 @@ class Pairs:
 
     @classmethod
     def of(cls, codes: _Codes, frequencies: npt.NDArray[np.integer[Any]]) -> Pairs:
-        """Number the features of V terms, held by so many documents, and of pairs.
+        """Return the features of V terms with these document frequencies, and of pairs.
 
-        Cost O(V + P): 20 ns a pair; memory 8 bytes a pair, 16 while it works.
+        Cost: O(V + P), 20 ns a pair. Memory: 8 bytes a pair, 16 meanwhile.
         """
         terms = len(frequencies)
         pairs = (int(np.count_nonzero(codes < 0x80)) - terms) // 2
         starts, greater = np.zeros(terms + 1, np.int64), np.empty(pairs, np.int32)
-        held = np.empty(terms + pairs, np.int32)
-        held[:terms] = frequencies
-        _decode(codes, starts, greater, held)
-        sizes = np.bincount(held)
-        found = np.flatnonzero(sizes)[::-1]
-        levels = np.cumsum(sizes[found]) - sizes[found]
-        places = np.zeros(len(sizes), np.int64)
-        places[found] = levels
-        _number(held, places)
-        return cls(held[:terms], starts, greater, held[terms:], levels, found)
+        feature_frequencies = np.empty(terms + pairs, np.int32)
+        feature_frequencies[:terms] = frequencies
+        _decode(codes, starts, greater, feature_frequencies)
+        sizes = np.bincount(feature_frequencies)
+        present = np.flatnonzero(sizes)[::-1]
+        levels = np.cumsum(sizes[present]) - sizes[present]
+        next_numbers = np.zeros(len(sizes), np.int64)
+        next_numbers[present] = levels
+        _number(feature_frequencies, next_numbers)
+        numbers = feature_frequencies
+        return cls(numbers[:terms], starts, greater, numbers[terms:], levels, present)
 
     def __len__(self) -> int:
-        """P, the number of pairs."""
+        """Return P, the number of pairs."""
         return len(self.greater)
 
     @lazy_property
     def places(self) -> _Ints:
-        """Where each feature stands: (V + P,) its place among terms, or V and that among pairs.
+        """Return the term or V + pair of each feature number: (V + P,).
 
         Cost: 5 ns and 4 bytes a feature, once.
         """
@@ -123,12 +119,12 @@ class Pairs:
         places[self.numbers] = np.arange(terms, len(places), dtype=np.int32)
         return places
 
-    def held_by(self, features: npt.NDArray[np.integer[Any]]) -> _Keys:
-        """How many documents of the epoch hold features: (n,) of their numbers."""
+    def document_frequencies(self, features: npt.NDArray[np.integer[Any]]) -> _Keys:
+        """Return the document frequencies of feature numbers: (n,)."""
         return self.frequencies[np.searchsorted(self.levels, features, side="right") - 1]
 
     def find(self, keys: _Keys, terms: int) -> _Ints:
-        """Numbers of pairs, -1 for what is no feature: (n,) of keys lesser · terms + greater."""
+        """Return the numbers of pair keys lesser · terms + greater, -1 for unknown pairs: (n,)."""
         numbers = np.empty(len(keys), np.int32)
         _find(keys, terms, self.starts, self.greater, self.numbers, numbers)
         return numbers
@@ -148,15 +144,15 @@ def _encode(
         before = first
         while pair < after:
             at = write_code(codes, at, keys[pair] - before)
-            at = write_code(codes, at, frequencies[pair] - LEAST)
+            at = write_code(codes, at, frequencies[pair] - MIN_FREQUENCY)
             before = keys[pair]
             pair += 1
     return at
 
 
 @compiled
-def _decode(codes: Any, starts: Any, greater: Any, held: Any) -> None:
-    """Write where each term's pairs begin, the greater terms, how many documents hold each pair."""
+def _decode(codes: Any, starts: Any, greater: Any, frequencies: Any) -> None:
+    """Write starts and greater terms of pairs, and their document frequencies after the terms'."""
     at, end, pair = 0, len(codes), 0
     terms = len(starts) - 1
     for lesser in range(terms):
@@ -167,18 +163,18 @@ def _decode(codes: Any, starts: Any, greater: Any, held: Any) -> None:
             gap, at = read_code(codes, at, end)
             other += gap
             greater[pair] = other
-            times, at = read_code(codes, at, end)
-            held[terms + pair] = times + LEAST
+            frequency, at = read_code(codes, at, end)
+            frequencies[terms + pair] = frequency + MIN_FREQUENCY
             pair += 1
 
 
 @compiled
-def _number(held: Any, places: Any) -> None:
-    """Replace how many documents hold a feature by its number."""
-    for feature in range(len(held)):
-        frequency = held[feature]
-        held[feature] = places[frequency]
-        places[frequency] += 1
+def _number(features: Any, next_numbers: Any) -> None:
+    """Replace the document frequency of each feature by its number."""
+    for feature in range(len(features)):
+        frequency = features[feature]
+        features[feature] = next_numbers[frequency]
+        next_numbers[frequency] += 1
 
 
 @compiled
@@ -203,24 +199,26 @@ def _find(keys: Any, terms: int, starts: Any, greater: Any, numbers: Any, found:
 
 
 def statistics_arrays(counts: TermCounts, settings: Settings) -> dict[str, npt.NDArray[Any]]:
-    """Make what an index with a cut D keeps for documents to come. Cost O(nnz + P log P)."""
+    """Return the arrays of the statistics of a build. Cost: O(nnz + P log P)."""
     terms = len(counts.vocabulary)
     frequencies = counts.content.document_frequencies
     keys = counts.pair_keys if settings.pairs else counts.pair_keys[:0]
-    held = np.bincount(counts.pairs.indices, minlength=len(counts.pair_keys))[: len(keys)]
+    pair_frequencies = np.bincount(counts.pairs.indices, minlength=len(counts.pair_keys))
+    pair_frequencies = pair_frequencies[: len(keys)]
     if terms + len(keys) > NUMBERS:
-        all_held = np.concatenate((frequencies, held))
-        kept = Numbered.of(np.bincount(all_held), NUMBERS).among(all_held)[terms:]
-        keys, held = keys[kept], held[kept]
-    return {"epoch_pairs": encode_pairs(keys, held, terms)}
+        all_frequencies = np.concatenate((frequencies, pair_frequencies))
+        limit = Numbered.of(np.bincount(all_frequencies), NUMBERS)
+        numbered = limit.among(all_frequencies)[terms:]
+        keys, pair_frequencies = keys[numbered], pair_frequencies[numbered]
+    return {"epoch_pairs": encode_pairs(keys, pair_frequencies, terms)}
 
 
 class Numbered(NamedTuple):
-    """Which features have numbers, where there are more than can be numbered: those of the most
-    documents, among equals the first. What has no number is no feature.
+    """Which features get numbers if there are too many: the most frequent, then the first. Others
+    are not features.
 
-    above  what more documents hold than this has a number,
-    equal  and of what just as many hold the first so many
+    above  features of a higher document frequency are numbered,
+    equal  and the first so many of this frequency
     """
 
     above: int
@@ -228,124 +226,124 @@ class Numbered(NamedTuple):
 
     @classmethod
     def of(cls, sizes: npt.NDArray[np.integer[Any]], most: int) -> Numbered:
-        """Find them, of how many features there are that 0, 1, 2 ... documents hold."""
+        """Return the limit for numbers of features by document frequency 0, 1, 2..."""
         more = np.cumsum(sizes[::-1])[::-1]
         above = int(np.count_nonzero(more > most)) - 1
         if above < 0:
             return cls(-1, 0)
         return cls(above, most - int(more[above] - sizes[above]))
 
-    def among(self, held: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
-        """Which of some features, in order and none before them, have one: (n,)."""
-        equal = held == self.above
-        return np.asarray((held > self.above) | (equal & (np.cumsum(equal) <= self.equal)))
+    def among(self, frequencies: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+        """Return which features, the first ones in order, are numbered, by frequency: (n,)."""
+        equal = frequencies == self.above
+        return np.asarray((frequencies > self.above) | (equal & (np.cumsum(equal) <= self.equal)))
 
 
 @dataclass(frozen=True)
 class BuildStatistics:
-    """The arrays of a generation whose D is cut, and what follows from them; immutable.
+    """The arrays of a generation with sparse D, and derived statistics; immutable.
 
-    vocabulary  of the generation
-    postings    of its query kernel
-    cut         its rows, features and cards
-    ranks       (V,) of each term in the codes of the forward index
-    common      the common terms, which are no features and make no pairs
-    pairs       its pairs, and the numbers of all features
-    average     mean length of its documents
-    content     the same without common terms
+    vocabulary           of the generation
+    postings             of its query kernel
+    expansion            its rows, features and document vectors
+    ranks                (V,) of each term in the codes of the forward index
+    common               the common terms, which are not features and form no pairs
+    pairs                its pairs, and the numbers of all features
+    mean_length          of its documents
+    mean_content_length  the same without common terms
     """
 
     settings: Settings
     vocabulary: Vocabulary
     postings: Postings
-    cut: SparseExpansion
+    expansion: SparseExpansion
     ranks: npt.NDArray[np.int32]
     common: frozenset[str]
     pairs: Pairs
-    average: float
-    content: float
+    mean_length: float
+    mean_content_length: float
 
     @lazy_property
-    def standing(self) -> float:
-        """The mean length that its postings were saturated with."""
-        return bm25.quantised_length(self.average)
+    def quantised_length(self) -> float:
+        """Return the quantised mean length that saturates its postings."""
+        return bm25.quantised_length(self.mean_length)
 
     @property
     def first(self) -> int:
-        """Position of the first document that comes later: a multiple of 64."""
+        """Return the doc id of the first later document: a multiple of 64."""
         return aligned(self.documents)
 
     @property
     def documents(self) -> int:
-        """N, the number of its documents."""
+        """Return N, the number of documents of the build."""
         return self.postings.size
 
     @property
     def terms(self) -> int:
-        """V, the number of its terms."""
+        """Return V, the number of terms of the build."""
         return len(self.pairs.terms)
 
     @lazy_property
     def mean_square(self) -> float:
-        """‖μ‖²."""
-        return self.cut.mean_square
+        """Return ‖μ‖²."""
+        return self.expansion.mean_square
 
     @lazy_property
     def centre(self) -> npt.NDArray[np.float64]:
-        """Where the mean document lies in the latent space, by its terms: (m,). Cost O(V · m)."""
+        """Return the mean document in the latent space: (m,). Cost: O(V · m)."""
         features = self.pairs.terms
-        known = features < len(self.cut.mean)
+        known = features < len(self.expansion.mean)
         mean = np.zeros(self.terms)
-        mean[known] = self.cut.mean[features[known]]
+        mean[known] = self.expansion.mean[features[known]]
         saturations = sparse.csr_array((mean / self.weights(features))[None])
-        return np.asarray(self.places(saturations)[0])
+        return np.asarray(self.latent_positions(saturations)[0])
 
     @property
     def dimensions(self) -> int:
-        """Of the latent space, and those that fill a term's place up, which are 0."""
-        return int(self.cut.terms.shape[1]) - 4
+        """Return the dimensions of the latent space, with those that pad a term's vector."""
+        return int(self.expansion.terms.shape[1]) - 4
 
     def weights(self, features: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float64]:
-        """w^p of features: (n,) of their numbers."""
-        held = self.pairs.held_by(features)
-        return np.asarray(bm25.idf_of(held, self.documents) ** self.settings.idf_power)
+        """Return w^p of feature numbers: (n,)."""
+        frequencies = self.pairs.document_frequencies(features)
+        return np.asarray(bm25.idf_of(frequencies, self.documents) ** self.settings.idf_power)
 
-    def places(self, saturated: sparse.csr_array) -> npt.NDArray[np.float64]:
-        """Σ_t sat(t,d) of documents (n, V) times what t adds to a place: (n, m)."""
-        terms, m = self.cut.terms, self.dimensions
-        places = np.zeros((saturated.shape[0], m))
+    def latent_positions(self, saturated: sparse.csr_array) -> npt.NDArray[np.float64]:
+        """Return Σ_t sat(t,d) · vector(t) of documents (n, V) in the latent space: (n, m)."""
+        terms, m = self.expansion.terms, self.dimensions
+        positions = np.zeros((saturated.shape[0], m))
         steps = terms.view(np.float32)[:, -1]
         for d, (begin, end) in enumerate(
             zip(saturated.indptr[:-1], saturated.indptr[1:], strict=True)
         ):
-            held = saturated.indices[begin:end]
-            factors = saturated.data[begin:end] * steps[held]
-            places[d] = np.einsum("t,tm->m", factors, terms[held, :m])
-        return places
+            own = saturated.indices[begin:end]
+            factors = saturated.data[begin:end] * steps[own]
+            positions[d] = np.einsum("t,tm->m", factors, terms[own, :m])
+        return positions
 
 
 def open_statistics(
     generation: Path, settings: Settings, vocabulary: Vocabulary
 ) -> BuildStatistics:
-    """Open that of a generation whose D is cut; its vocabulary has been read.
+    """Open the statistics of a generation with sparse D.
 
-    Cost O(V + P): 0.1 s for a million pairs. IndexDamaged where an array cannot be read.
+    Cost: O(V + P), 0.1 s for a million pairs. Raise IndexDamaged if an array cannot be read.
     """
     array = partial(open_array, generation)
     postings = postings_of_arrays(array, settings.k1)
     common = Analyzer(settings).common() if settings.common_weight < 1 else frozenset()
-    apart = [vocabulary.numbers[term] for term in common if term in vocabulary.numbers]
+    common_numbers = [vocabulary.numbers[term] for term in common if term in vocabulary.numbers]
     frequencies, occurrences = postings.frequencies.copy(), postings.occurrences.copy()
-    frequencies[apart] = occurrences[apart] = 0
-    content = int(occurrences.sum())
+    frequencies[common_numbers] = occurrences[common_numbers] = 0
+    content_tokens = int(occurrences.sum())
     return BuildStatistics(
         settings=settings,
         vocabulary=vocabulary,
         postings=postings,
-        cut=open_sparse_expansion(array),
+        expansion=open_sparse_expansion(array),
         ranks=array("forward_ranks"),
         common=common,
         pairs=Pairs.of(array("epoch_pairs"), frequencies),
-        average=bm25.average_length(array("lengths")),
-        content=bm25.mean_length(content, postings.size),
+        mean_length=bm25.average_length(array("lengths")),
+        mean_content_length=bm25.mean_length(content_tokens, postings.size),
     )

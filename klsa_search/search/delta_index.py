@@ -131,7 +131,7 @@ class DeltaIndex:
             facts.path, facts.manifest, self._built.postings, base.forward, base.lengths
         )
         # Quantised mean lengths: of the build, of all that counts, and that of `_built`.
-        self._first_length = self._length = self._built_length = epoch.standing
+        self._first_length = self._length = self._built_length = epoch.quantised_length
         bits = self._built.postings.block_bits
         self._fields = DeltaColumns(
             built.fields, facts.manifest.fields, settings.declared(), epoch.first
@@ -254,12 +254,12 @@ class DeltaIndex:
 
     def _segment(self, documents: Sequence[Document]) -> DeltaSegment:
         """Of the next documents, as it was kept, or folded."""
-        segment = self.kept.take(documents)
+        segment = self.kept.get(documents)
         if segment is None:
             segment = self._folding.fold(documents)
             self.kept.append(segment)
         else:
-            self._folding.take(segment)
+            self._folding.add_segment(segment)
         return segment
 
     def _count(self) -> int:

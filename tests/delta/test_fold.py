@@ -57,13 +57,13 @@ def same(one: DeltaSegment, other: DeltaSegment) -> None:
 def reference(epoch, segment) -> DocumentKernel:
     """K over features and facts as they are kept, of the base's documents and of the new ones."""
     new = unpack_rows(
-        segment.feature_starts, segment.features, facts(segment)[:, 0], len(epoch.cut.mean)
+        segment.feature_starts, segment.features, facts(segment)[:, 0], len(epoch.expansion.mean)
     )
-    old = epoch.cut.kernel()
-    kept = np.concatenate((epoch.cut.document_scalars, facts(segment))).astype(np.float64)
+    old = epoch.expansion.kernel()
+    kept = np.concatenate((epoch.expansion.document_scalars, facts(segment))).astype(np.float64)
     features = sparse.csr_array(sparse.vstack((old.features, new), format="csr"))
     kernel = DocumentKernel(
-        features.astype(np.float64), kept[:, 1], epoch.cut.mean.astype(np.float64)
+        features.astype(np.float64), kept[:, 1], epoch.expansion.mean.astype(np.float64)
     )
     vars(kernel)["towards_mean"] = kept[:, 2]  # that of the features before they were rounded
     return kernel
@@ -101,9 +101,9 @@ def test_it_does_not_matter_how_documents_are_divided(epoch, world, segment, cut
 
 
 def test_chains_and_the_inverted_file_find_the_same(epoch, world, segment, monkeypatch):
-    monkeypatch.setattr("klsa_search.delta.neighbours.CHAINED", 3)
-    monkeypatch.setattr("klsa_search.delta.folding._TOGETHER", 2)
-    monkeypatch.setattr("klsa_search.delta.folding._TASK", 1)
+    monkeypatch.setattr("klsa_search.delta.neighbours.MAX_CHAINED", 3)
+    monkeypatch.setattr("klsa_search.delta.folding._LINK_BATCH", 2)
+    monkeypatch.setattr("klsa_search.delta.folding._TASK_DOCUMENTS", 1)
     same(DeltaBuilder(epoch).fold(world[BASE:]), segment)
 
 
@@ -129,7 +129,7 @@ def test_reverse_entries_are_those_that_the_row_of_the_other_would_have(epoch, s
     for d in range(len(segment)):
         for position, value in zip(*entries(segment, d), strict=True):
             old = position < BASE
-            of = epoch.cut if old else segment
+            of = epoch.expansion if old else segment
             at = position if old else position - segment.first
             weakest = int(of.rows[at, -1] & LEVELS) * of.scales[at, 0]
             if value >= weakest + segment.scales[d, 0]:
@@ -151,10 +151,10 @@ def test_reverse_entries_are_those_that_the_row_of_the_other_would_have(epoch, s
 
 def test_a_document_of_the_base_gets_the_features_it_has(epoch, world):
     again = DeltaBuilder(epoch).fold(world[:BASE])
-    assert again.features.tolist() == epoch.cut.features.tolist()
-    assert again.feature_starts.tolist() == epoch.cut.starts.tolist()
-    assert np.allclose(facts(again), epoch.cut.document_scalars, rtol=1e-5, atol=1e-6)
-    assert np.allclose(again.scales[:, 1], epoch.cut.scales[:, 1], rtol=1e-5)
+    assert again.features.tolist() == epoch.expansion.features.tolist()
+    assert again.feature_starts.tolist() == epoch.expansion.starts.tolist()
+    assert np.allclose(facts(again), epoch.expansion.document_scalars, rtol=1e-5, atol=1e-6)
+    assert np.allclose(again.scales[:, 1], epoch.expansion.scales[:, 1], rtol=1e-5)
 
 
 def test_a_document_of_the_base_lies_where_it_did(epoch, world):
@@ -162,7 +162,7 @@ def test_a_document_of_the_base_lies_where_it_did(epoch, world):
     again = DeltaBuilder(epoch).fold(world[:BASE])
     m = epoch.dimensions
     places, own = (
-        cards[:, :m].astype(float) for cards in (again.cards, epoch.cut.document_vectors)
+        cards[:, :m].astype(float) for cards in (again.cards, epoch.expansion.document_vectors)
     )
     lengths = np.linalg.norm(places, axis=1) * np.linalg.norm(own, axis=1)
     assert ((places * own).sum(axis=1) / lengths).mean() > 0.9
@@ -219,7 +219,7 @@ def test_a_segment_that_does_not_follow_is_refused(epoch, world, segment):
     with pytest.raises(ValueError, match="a segment at 128, where 148 is next"):
         DeltaBuilder(epoch, [segment, segment])
     behind = folding.fold(world[:1])
-    with pytest.raises(ValueError, match="a segment at 128 behind one that ends at 149"):
+    with pytest.raises(ValueError, match="a segment at 128 follows one that ends at 149"):
         merge([behind, segment])
 
 

@@ -32,7 +32,7 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def path(built, tmp_path, monkeypatch):
-    monkeypatch.setattr(segment_cache, "_ENOUGH", 3)
+    monkeypatch.setattr(segment_cache, "_MIN_DOCUMENTS", 3)
     monkeypatch.setattr(segment_cache, "LARGEST", 12)
     return shutil.copytree(built, tmp_path / "i")
 
@@ -177,7 +177,7 @@ def test_who_never_writes_keeps_nothing(path):
         for _ in range(6):
             writer.append(open_documents(range(40, 50)))
             reader.refresh()
-    held = reader._current.following._grown.kept._held
+    held = reader._current.following._grown.kept._unsaved
     assert held == []
     reader.add(records([1]))
     assert files(path) == []

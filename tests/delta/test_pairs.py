@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.delta.statistics import LEAST, Numbered, Pairs, encode_pairs
+from klsa_search.delta.statistics import MIN_FREQUENCY, Numbered, Pairs, encode_pairs
 
 
 @st.composite
@@ -16,7 +16,9 @@ def known_features(draw):
     size = len(terms)
     keys = [lesser * size + other for lesser in range(size) for other in range(lesser + 1, size)]
     chosen = sorted(draw(st.sets(st.sampled_from(keys)))) if keys else []
-    held = draw(st.lists(st.integers(LEAST, 2**20), min_size=len(chosen), max_size=len(chosen)))
+    held = draw(
+        st.lists(st.integers(MIN_FREQUENCY, 2**20), min_size=len(chosen), max_size=len(chosen))
+    )
     return np.array(terms), np.array(chosen, np.int64), np.array(held, np.int64)
 
 
@@ -29,7 +31,7 @@ def test_numbers_and_frequencies_come_back(features):
     numbers[np.argsort(-both, kind="stable")] = np.arange(len(both))
     assert pairs.terms.tolist() == numbers[: len(terms)].tolist()
     assert pairs.find(keys, len(terms)).tolist() == numbers[len(terms) :].tolist()
-    assert pairs.held_by(numbers).tolist() == both.tolist()
+    assert pairs.document_frequencies(numbers).tolist() == both.tolist()
     assert pairs.places[numbers].tolist() == list(range(len(both)))
 
 
