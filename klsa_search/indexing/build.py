@@ -1,4 +1,4 @@
-"""Build: from a collection to a new generation of an index on disk."""
+"""Build: write a new generation of an index from a collection."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class BuildOptions(Reading, IndexSettings, total=False):
 
 
 def split_options(options: BuildOptions) -> tuple[Reading, dict[str, Any]]:
-    """Part the options of `build` into those of `open_collection` and settings."""
+    """Return the options of `build` divided into those of `open_collection` and settings."""
     reading = {name: value for name, value in options.items() if name in Reading.__annotations__}
     settings = {name: value for name, value in options.items() if name not in reading}
     return cast(Reading, reading), settings
@@ -89,8 +89,8 @@ def build(
     options   settings that change single values of the preset (`tokenizer` may also be the function
               itself), and how the source is read: `format`, `on_error`, `data`, `follow_links`,
               `columns` and `sections`, as in `open_collection`
-    progress  called with (phase, done, total), phases as in `klsa_search.core.progress`; or True for a
-              progress bar, in a terminal or a notebook
+    progress  called with (phase, done, total), phases as in `klsa_search.core.progress`; or True
+              for a progress bar, in a terminal or a notebook
     memory    memory limit of the build, as "4GiB" or in bytes; by default three quarters of the
               memory of the machine or control group. It does not affect the index
     replace   replace an index that was built from another source, which is refused otherwise: a
@@ -104,9 +104,9 @@ def build(
 
     Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and O(N² · k) for a
     dense D; a sparse D costs the same for each document, for any N.
-    CollectionError, SettingsError (too little memory, home within the source), StoreError (a folder
-    that is not an index, another source), KlsaError if a process dies. If the build fails, the
-    existing index and all other files are unchanged.
+    Raise CollectionError, SettingsError (too little memory, home within the source), StoreError (a
+    folder that is not an index, another source), KlsaError if a process dies. If the build fails,
+    the existing index and all other files are unchanged.
 
     >>> index = build("reports.jsonl", name="reports", home="index", k1=1.5)
     >>> len(index)
@@ -127,7 +127,7 @@ def build(
 
 
 class Built(NamedTuple):
-    """What the manifest of a generation says of the files that were written.
+    """Values for the manifest of a generation whose files are written.
 
     counts  those of `Counts`, without `skipped`
     digest  SHA-256 of all documents, in hexadecimal digits
@@ -148,7 +148,7 @@ def build_generation(
     budget: int,
     *,
     replace: bool,
-    carrying: Callable[[Path], AbstractContextManager[None]] | None = None,
+    replay: Callable[[Path], AbstractContextManager[None]] | None = None,
 ) -> Index:
     """Build the next generation of the index at a path and open it. See `build`."""
 
@@ -173,7 +173,7 @@ def build_generation(
         }
         return Built(settings, sizes, entries, digest, fields)
 
-    return write_generation(path, collection, write, report, replace=replace, carrying=carrying)
+    return write_generation(path, collection, write, report, replace=replace, replay=replay)
 
 
 def write_generation(
@@ -183,17 +183,17 @@ def write_generation(
     report: Progress,
     *,
     replace: bool,
-    carrying: Callable[[Path], AbstractContextManager[None]] | None = None,
+    replay: Callable[[Path], AbstractContextManager[None]] | None = None,
 ) -> Index:
     """Write and commit the next generation of the index at a path, and open it.
 
-    write     writes the files of the generation to an empty folder
-    carrying  lets the index be written to meanwhile: it is entered with the new generation before
-              that is committed, and left once it is in use
+    write   writes the files of the generation to an empty folder
+    replay  allows writes to the index meanwhile: entered with the new generation before its
+            commit, left when it is in use
     """
     started = time.monotonic()
     refuse_overlap(path, collection)
-    with new_generation(path, allow_writes=carrying is not None) as generation:
+    with new_generation(path, allow_writes=replay is not None) as generation:
         if not replace:
             refuse_other_source(path, collection)
             refuse_to_drop_writes(path)
@@ -216,15 +216,15 @@ def write_generation(
             source_path=address(collection),
             fields=built.fields,
         )
-        sync_files(generation)  # before writers are kept out
-        with carrying(generation) if carrying else nullcontext():
+        sync_files(generation)  # before writers are locked out
+        with replay(generation) if replay else nullcontext():
             commit(generation, manifest)
         note_checked(generation, manifest)
     return Index(generation)
 
 
 def spectrum_entry(values: Eigenvalues, residual: float, gap: float, trace: float) -> SpectrumEntry:
-    """Return the diagnostics of a decomposition, as a manifest keeps them; see `Spectrum`."""
+    """Return the diagnostics of a decomposition for the manifest; see `Spectrum`."""
     return SpectrumEntry(
         dimensions=len(values),
         largest=float(values.max(initial=0.0)),
@@ -236,7 +236,7 @@ def spectrum_entry(values: Eigenvalues, residual: float, gap: float, trace: floa
 
 
 def fingerprint_of(settings: str, digest: str) -> str:
-    """Return the same fingerprint for the same documents, settings and format, on every machine.
+    """Return a fingerprint that is equal for equal documents, settings and format.
 
     settings  fingerprint of the settings
     digest    SHA-256 of the documents, in hexadecimal digits
@@ -246,6 +246,6 @@ def fingerprint_of(settings: str, digest: str) -> str:
 
 
 def _peak_memory() -> int:
-    """Bytes of the process at its largest; the kernel counts in KiB, macOS in bytes."""
+    """Return the peak memory of the process in bytes; Linux reports KiB, macOS bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -1,4 +1,4 @@
-"""Checks before a build: memory, disk, place, and what it would replace."""
+"""Checks before a build: memory, location, and what it would replace."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import FieldsEntry, Manifest, read_manifest
 
 SHARE: Final = 0.75
-"""Of the memory of the machine, or of its control group, that a build takes by default."""
+"""Share of the memory of the machine, or of its control group, that a build uses by default."""
 
 _UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB)?")
 
 
 def memory_budget(memory: str | int | None) -> int:
-    """Return the budget in bytes: of "4GiB", a number of bytes, or None for `SHARE` of all.
+    """Return the budget in bytes: of "4GiB", a number of bytes, or None for `SHARE` of the memory.
 
-    SettingsError for anything else.
+    Raise SettingsError for anything else.
     """
     if memory is None:
         return int(SHARE * memory_of_machine())
-    found = _AMOUNT.fullmatch(str(memory).strip())
-    if found is None or not float(found[1]):
+    amount = _AMOUNT.fullmatch(str(memory).strip())
+    if amount is None or not float(amount[1]):
         raise SettingsError(
             f"memory = {memory!r} is not an amount of memory; give one such as "
             "4GiB, or a number of bytes",
             field="memory",
         )
-    return int(float(found[1]) * _UNITS[found[2] or ""])
+    return int(float(amount[1]) * _UNITS[amount[2] or ""])
 
 
 def memory_of_machine() -> int:
-    """Return the bytes this process may have: all there are, or what its cgroups allow."""
+    """Return the memory available to this process in bytes: of the machine, or of its cgroups."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = memory_limit()
     return total if limit is None else min(total, limit)
 
 
 _SAMPLE = 5_000  # documents
-_TIMES = 16  # bytes of memory that a byte of the source may take
+_MEMORY_RATIO = 16  # bytes of memory that a byte of the source may need
 
 
 def refuse_overlap(path: Path, collection: Collection) -> None:
-    """SettingsError where the folder of an index, or its home, and the source are in each other.
+    """Raise SettingsError if the source and the index or its directory are in each other.
 
-    The index would be read as part of the source. A file may lie in the home.
+    The index would be read as part of the source. A source file may be in the index directory.
     """
     root = collection.root if isinstance(collection, LocatedCollection) else None
     if root is None:
@@ -85,19 +85,18 @@ def refuse_overlap(path: Path, collection: Collection) -> None:
 
 
 Needed = Callable[[Shape], Mapping[str, int]]
-"""From the shape of a collection to the bytes that the process at work has in each phase."""
+"""Returns the memory of each phase in bytes for a shape."""
 
 
 def refuse_large_source(
     collection: Collection, settings: Settings, budget: int, needed: Needed | None = None
 ) -> None:
-    """SettingsError where the first documents say that all of them will not fit the budget.
+    """Raise SettingsError if the first documents show that all will not fit into the budget.
 
-    needed  of whom the budget is, if not of a build on one machine
-    Nothing is read of a source too small to be in doubt, or of one without files, which can
-    perhaps be read only once.
+    needed  memory by phase that the budget is for, if not a build on one machine
+    A source that is small enough is not read, nor one without files, which may be readable once.
     """
-    if Extent(collection).bytes * _TIMES > budget:
+    if Extent(collection).bytes * _MEMORY_RATIO > budget:
         shape = survey(collection, settings, most=_SAMPLE).shape
         _refuse(shape, (needed or _needed(settings, budget))(shape), budget, "about ")
 
@@ -105,7 +104,7 @@ def refuse_large_source(
 def refuse_beyond_budget(
     counts: TermCounts, fields: FieldsEntry, generation: Path, settings: Settings, budget: int
 ) -> None:
-    """SettingsError where the collection, now that it is counted, does not fit the budget."""
+    """Raise SettingsError if the counted collection does not fit into the budget."""
     shape = read_shape(counts, fields, generation)
     _refuse(shape, _needed(settings, budget)(shape), budget, "")
 
@@ -118,14 +117,14 @@ def _refuse(shape: Shape, needed: Mapping[str, int], budget: int, about: str) ->
     phase, peak = max(needed.items(), key=lambda item: item[1])
     if peak > budget:
         raise SettingsError(
-            f"memory = {_said(budget)} is not enough: {about}{shape.documents:,} "
-            f"documents need {_said(peak)}, most of it for the {phase}; allow "
+            f"memory = {_shown(budget)} is not enough: {about}{shape.documents:,} "
+            f"documents need {_shown(peak)}, most of it for the {phase}; allow "
             "more, or build from fewer documents",
             field="memory",
         )
 
 
-def _said(size: int) -> str:
+def _shown(size: int) -> str:
     return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
 
 
@@ -133,9 +132,9 @@ _ALLOW = "allow it (--replace, in Python replace=True)"
 
 
 def existing_index(path: Path) -> list[Manifest]:
-    """Say what an index may hold, of a former format too: what CURRENT names.
+    """Return the manifest of the generation in use, of an earlier format too.
 
-    Where that, or CURRENT, cannot be read: every generation that can, the newest first.
+    If it or CURRENT cannot be read: all readable manifests, the newest first.
     """
     try:
         return [read_manifest(current_generation(path), legacy=True)]
@@ -169,7 +168,7 @@ def other_source(path: Path, collection: Collection) -> Manifest | None:
 
 
 def refuse_other_source(path: Path, collection: Collection) -> None:
-    """StoreError if documents of another or an unknown source would be lost."""
+    """Raise StoreError if documents of another or an unknown source would be lost."""
     before, coming = other_source(path, collection), address(collection) or collection.name
     if before is not None:
         raise StoreError(
@@ -185,11 +184,11 @@ def refuse_other_source(path: Path, collection: Collection) -> None:
 
 
 def refuse_to_shrink(path: Path, documents: int, collection: Collection, *, replace: bool) -> None:
-    """Refuse to replace an index by nothing, or by less than half of its documents.
+    """Refuse to replace an index by an empty one, or by less than half of its documents.
 
-    CollectionError if the collection is empty and the index is not; documents of the index itself
-    may all have been deleted. StoreError if half are lost, unless `replace`, and the source has no
-    place: all records that are passed in Python have one name, so it does not tell them apart.
+    Raise CollectionError if the collection is empty and the index is not; its own documents may all
+    have been deleted. Raise StoreError if half are lost, unless `replace`, and the source has no
+    place: all records passed in Python have the same name, which does not identify them.
     """
     if documents and (replace or address(collection) is not None):
         return
@@ -208,10 +207,9 @@ def refuse_to_shrink(path: Path, documents: int, collection: Collection, *, repl
 
 
 def refuse_to_drop_writes(path: Path) -> None:
-    """StoreError where an index was written to since it was built: its source has none of that.
+    """Raise StoreError if an index was written to since its build: the source lacks these writes.
 
-    A log that cannot be read may hold writes. Where CURRENT cannot be read, any generation may have
-    been in use.
+    An unreadable log may have writes. If CURRENT is unreadable, any generation may be in use.
     """
     if not is_index(path):
         return

@@ -1,7 +1,7 @@
 """Estimate the costs of a build from a sample of its documents.
 
-The units of each phase follow from the shape of the collection; the seconds per unit are measured
-on the sample. Memory and disk come from `sizes`, which a build checks before it starts.
+The units of each phase follow from the shape of the collection; seconds per unit are measured on
+the sample. Memory and disk come from `sizes`, which a build checks before it starts.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion
 T = TypeVar("T")
 
 _SAMPLE = 20_000  # documents read
-_SOLVED = 5_000  # of them that the solver is timed on
-_LOOKED = 1_000  # of them whose nearest are looked for
+_SOLVER_SAMPLE = 5_000  # documents of the decomposition
+_NEIGHBOUR_SAMPLE = 1_000  # documents whose nearest neighbours are searched
 _HASHED = 2**25  # bytes
-# What one process does takes longer when it is handed to others and back, and with a dictionary
-# that outgrows the caches: measured at 300,000 and 1,000,000 documents on two processors.
-_HANDED = 1.4
-# What is looked up here and there costs more when it outgrows the caches: a unit by this power of
+# Overhead of worker processes: transfer, and a dictionary that exceeds the caches. Measured at
+# 300,000 and 1,000,000 documents on two processors.
+_WORKER_OVERHEAD = 1.4
+# Random access costs more when it exceeds the caches: the cost per unit grows with this power of
 # the documents, from the sample's on. Measured at 21,578, 300,000 and 1,000,000 documents.
-_SCATTERED = 0.25
+_RANDOM_ACCESS = 0.25
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def estimate(
 ) -> Estimate:
     """Return the estimated costs of `build` with the same arguments; builds nothing.
 
-    Cost: some seconds, to read the first documents and to time each phase on them.
+    Cost: some seconds, to read the first documents and to time each phase on them. Raise
     CollectionError, SettingsError.
 
     >>> costs = estimate("reports.jsonl", memory="1GiB")
@@ -149,42 +149,45 @@ def estimate(
     if not isinstance(source, Collection):
         source = open_collection(source, **reading)
     processes = processors()
-    found = survey(source, chosen, most=_SAMPLE)
-    disk = disk_needed(found.shape, chosen)
+    sample = survey(source, chosen, most=_SAMPLE)
+    disk = disk_needed(sample.shape, chosen)
     return Estimate(
         source=source.name,
-        sampled=found.sampled.documents,
-        shape=found.shape,
+        sampled=sample.sampled.documents,
+        shape=sample.shape,
         processes=processes,
         budget=budget,
-        phases=_costs(found, chosen, sum(disk.values()), processes),
-        memory=memory_needed(found.shape, chosen, memory=budget, processes=processes),
+        phases=_costs(sample, chosen, sum(disk.values()), processes),
+        memory=memory_needed(sample.shape, chosen, memory=budget, processes=processes),
         disk=disk,
         unread=source.unread if isinstance(source, OpenedCollection) else Unread(),
     )
 
 
 def _costs(
-    found: Survey, settings: Settings, written: int, processes: int
+    sample: Survey, settings: Settings, written: int, processes: int
 ) -> tuple[PhaseCost, ...]:
-    """Time every phase on the sample."""
-    shape, sampled = found.shape, found.sampled
+    """Return the times of all phases, measured on the sample."""
+    shape, sampled = sample.shape, sample.sampled
     if not sampled.non_zeros:
         return ()
-    work = found.taking + found.keeping
-    reading = work if processes == 1 else max(found.taking, work * _HANDED / processes)
-    kept = layout(shape.documents, settings)
-    counts = _first(found.counts, _SOLVED)
+    work = sample.reading_seconds + sample.storing_seconds
+    if processes > 1:
+        work = max(sample.reading_seconds, work * _WORKER_OVERHEAD / processes)
+    stored = layout(shape.documents, settings)
+    counts = _first(sample.counts, _SOLVER_SAMPLE)
     _compile(counts, settings)
     kernel, weighing = _timed(lambda: _kernel(counts, settings))
     wanted = solved_dimensions(shape.documents, settings)
     spectrum, solving = _timed(lambda: decompose(kernel, wanted, seed=settings.seed))
-    scattered = max(shape.documents / len(kernel), 1.0) ** _SCATTERED
+    scattered = max(shape.documents / len(kernel), 1.0) ** _RANDOM_ACCESS
     content = bytes(_HASHED)
     _, hashing = _timed(lambda: hashlib.sha256(content).digest())
     costs = [
-        PhaseCost(progress.DOCUMENTS, "documents", shape.documents, reading / sampled.documents),
-        PhaseCost(progress.COUNTS, "tokens", shape.tokens, found.counting / sampled.tokens),
+        PhaseCost(progress.DOCUMENTS, "documents", shape.documents, work / sampled.documents),
+        PhaseCost(
+            progress.COUNTS, "tokens", shape.tokens, sample.counting_seconds / sampled.tokens
+        ),
         PhaseCost(
             progress.POSTINGS,
             "non-zeros",
@@ -199,18 +202,19 @@ def _costs(
         ),
         PhaseCost(progress.FILES, "bytes", written, hashing / _HASHED),
     ]
-    if kept == "sparse":
-        looked = np.unique(np.linspace(0, len(kernel) - 1, _LOOKED).astype(np.int64))
-        strongest, looking = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=looked))
+    if stored == "sparse":
+        queries = np.linspace(0, len(kernel) - 1, _NEIGHBOUR_SAMPLE).astype(np.int64)
+        queries = np.unique(queries)
+        rows, searching = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=queries))
         dimensions = min(wanted, settings.latent_dimensions)
         latent = LatentSpace.of(kernel, spectrum, dimensions, np.ones(counts.matrix.shape[1]))
-        _, packing = _timed(lambda: SparseExpansion.of(kernel, strongest, latent))
+        _, packing = _timed(lambda: SparseExpansion.of(kernel, rows, latent))
         costs[-1:-1] = [
             PhaseCost(
                 progress.NEIGHBOURS,
                 "documents",
                 shape.documents,
-                scattered * looking / len(looked),
+                scattered * searching / len(queries),
             ),
             PhaseCost(
                 progress.EXPANSION,
@@ -219,7 +223,7 @@ def _costs(
                 scattered * _each(packing, kernel.features.nnz),
             ),
         ]
-    if kept == "dense":
+    if stored == "dense":
         _, expanding = _timed(
             lambda: expansion_matrix(
                 kernel, spectrum, settings.spectral, settings.gamma, settings.head
@@ -233,7 +237,7 @@ def _costs(
 
 
 def _compile(counts: TermCounts, settings: Settings) -> None:
-    """Have the compiled code ready, so that what is timed is its work."""
+    """Compile the code in advance, so that only its work is timed."""
     few = _kernel(_first(counts, 2), settings)
     decompose(few, 1)
     nearest_rows(few, 1)
@@ -249,7 +253,7 @@ def _first(counts: TermCounts, documents: int) -> TermCounts:
 
 
 def _each(seconds: float, number: int) -> float:
-    """Seconds for one; 0 where there is none, as documents that are all alike have no features."""
+    """Return seconds for one; 0 if there is none: identical documents have no features."""
     return seconds / number if number else 0.0
 
 

@@ -29,7 +29,7 @@ from klsa_search.core.child_processes import has_interpreter
 from klsa_search.core.config import FieldType, Settings
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.core.progress import COUNTS, DOCUMENTS, Progress
-from klsa_search.indexing.sizes import spool_room
+from klsa_search.indexing.sizes import spool_limit
 from klsa_search.kernels.counts import CountsBuilder, TermCounts
 from klsa_search.kernels.spool import Spools
 from klsa_search.storage.columns.builder import FieldsWriter
@@ -39,40 +39,40 @@ from klsa_search.storage.forward_index import write_forward
 from klsa_search.storage.manifest import FieldsEntry, Manifest
 from klsa_search.storage.names import SCRATCH
 
-_FIRST = 5_000  # documents before the first guess
+_FIRST = 5_000  # documents before the first estimate
 
 
 class Extent:
-    """Follows a pass over a collection and guesses how many documents there will be."""
+    """Estimates the number of documents during a pass over a collection."""
 
     def __init__(self, collection: Collection) -> None:
         files = collection.files() if isinstance(collection, FileCollection) else []
         self._sizes = {str(path): path.stat().st_size for path in files}
-        self._passed = 0
-        self._due = _FIRST
-        self._guess = len(collection) if isinstance(collection, Sized) else None
+        self._seen = 0
+        self._next = _FIRST
+        self._estimate = len(collection) if isinstance(collection, Sized) else None
 
     @property
     def bytes(self) -> int:
-        """Bytes of the files of the source; 0 where it has none."""
+        """Return the size of the files of the source; 0 if it has none."""
         return sum(self._sizes.values())
 
-    def pass_on(self, documents: Sequence[Document]) -> None:
-        """Take note of the next documents; estimate again whenever their number has doubled."""
-        self._passed += len(documents)
-        if self._sizes and self._passed >= self._due:
-            self._due = 2 * self._passed
-            self._guess = self.guess(self._passed, documents[-1].origin)
+    def add(self, documents: Sequence[Document]) -> None:
+        """Count the next documents; estimate again whenever their number has doubled."""
+        self._seen += len(documents)
+        if self._sizes and self._seen >= self._next:
+            self._next = 2 * self._seen
+            self._estimate = self.estimate(self._seen, documents[-1].origin)
 
     def documents(self, done: int) -> int | None:
-        """Number of all documents, at least `done`; None if unknown."""
-        return None if self._guess is None else max(self._guess, done)
+        """Return the estimated number of all documents, at least `done`; None if unknown."""
+        return None if self._estimate is None else max(self._estimate, done)
 
-    def guess(self, number: int, origin: str) -> int | None:
-        """Guess the documents in all from where number `number`, from 1, begins: "file:line".
+    def estimate(self, number: int, origin: str) -> int | None:
+        """Estimate the number of all documents from the start of document `number`: "file:line".
 
-        None where that is in no file of the source, or within one that zip or zstd packed. Cost:
-        reading that file up to there.
+        None if that is in no file of the source, or within a zip or zstd file. Cost: reading that
+        file up to there.
         """
         name, _, line = origin.rpartition(":")
         if name not in self._sizes or (line != "1" and _is_packed(Path(name))):
@@ -93,7 +93,7 @@ def _is_packed(path: Path) -> bool:
 
 
 def _offset(path: Path, lines: int) -> int:
-    """Bytes of the file that hold its first lines."""
+    """Return the size of the first lines of a file in bytes, compressed if it is."""
     with path.open("rb") as raw:
         if raw.peek(2)[:2] != GZIP:
             return sum(map(len, islice(raw, lines)))
@@ -104,12 +104,12 @@ def _offset(path: Path, lines: int) -> int:
 
 
 class StoredCollection:
-    """The documents of an index as the collection they once were; see `Collection`.
+    """The stored documents of an index as a collection; see `Collection`.
 
-    manifest  facts of their source
-    size      how many there are
-    read      yields all, in their order
-    types     of its metadata fields, which they keep; by default those that the build found
+    manifest  describes their source
+    size      number of documents
+    read      yields all, in order
+    types     of metadata fields, which keep them; by default those of the build
     """
 
     format = "index"
@@ -130,26 +130,26 @@ class StoredCollection:
         self._size, self._read = size, read
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of documents."""
         return self._size
 
     def documents(self) -> Iterator[Document]:
-        """Yield all, in their order."""
+        """Yield all documents, in order."""
         return self._read()
 
     def queries(self) -> list[Query]:
-        """None."""
+        """Return no queries."""
         return []
 
     def judgements(self) -> list[Judgement]:
-        """None."""
+        """Return no judgements."""
         return []
 
 
-_BATCH = 2000  # documents at a time, and fewer where they are long
+_BATCH = 2000  # documents at a time, fewer if they are long
 _CHARACTERS = 2**20
-_TOLD = 200  # documents that tell the language
-_ALONE = 2**22  # characters that are analysed as fast as workers would start
+_LANGUAGE_SAMPLE = 200  # documents that decide the language
+_WORKER_START = 2**22  # characters analysed in the time that workers take to start
 _ENCODED = json.JSONEncoder(sort_keys=True).encode
 
 
@@ -162,22 +162,20 @@ def read(
     memory: int,
     processes: int | None = None,
 ) -> tuple[TermCounts, str, FieldsEntry, Settings]:
-    """Write documents, forward index and fields; return counts, a digest of all that was read,
-    what there is of fields, and the settings with the language by its name.
+    """Write documents, forward index and fields; return counts, a digest of all content, the
+    fields, and the settings with the detected language.
 
-    memory     bytes that may be used; what is counted goes to files in the generation's folder
-               where it takes more, and they are gone at the end
-    processes  that analyse, once the collection proves large enough; the processors by default.
-               Their number changes no bit
-
-    This process reads and stores what others analyse. CollectionError, StoreError; KlsaError if a
-    process dies.
+    memory     limit in bytes; larger intermediate data is spooled to the generation's folder and
+               removed at the end
+    processes  for the analysis, used once the collection proves large enough; the processors by
+               default. Their number does not affect the result
+    Raise CollectionError, StoreError; KlsaError if a process dies.
     """
     declared = DeclaredFields(settings.declared())
     documents, settings = settled(fitting(collection, declared), settings)
     scratch = generation / SCRATCH
     scratch.mkdir()
-    spools = Spools(scratch, spool_room(memory))
+    spools = Spools(scratch, spool_limit(memory))
     analyzer = Analyzer(settings)
     builder = CountsBuilder(
         spools,
@@ -196,7 +194,7 @@ def read(
                 writer.extend(batch)
                 fields.extend(batch)
                 digest.update(b"".join(map(content_of, batch)))
-                extent.pass_on(batch)
+                extent.add(batch)
                 yield [part for document in batch for part in (document.title, document.text)]
 
         processes = processes or processors()
@@ -223,10 +221,10 @@ def read(
 def settled(
     documents: Iterator[Document], settings: Settings
 ) -> tuple[Iterator[Document], Settings]:
-    """Documents and settings with the language by its name, found by the first where it is auto."""
+    """Return documents, and settings with the language, detected from the first ones if auto."""
     language = language_name(settings.language)
     if language == AUTO:
-        first = list(islice(documents, _TOLD))
+        first = list(islice(documents, _LANGUAGE_SAMPLE))
         language = detect_language(f"{document.title}\n{document.text}" for document in first)
         documents = chain(first, documents)
     if language == settings.language:
@@ -235,20 +233,20 @@ def settled(
 
 
 def stored_bytes(generation: Path) -> int:
-    """Bytes of what `read` has written to a generation that holds nothing else."""
+    """Return the size of what `read` has written to a generation with no other files."""
     return sum(path.stat().st_size for path in generation.iterdir())
 
 
 def _numbered(
     batches: Iterator[list[str]], analyzer: Analyzer, processes: int
 ) -> Generator[NumberedTexts, None, None]:
-    """Analyse batches in order: here at first, and by other processes once there is much."""
+    """Analyse batches in order: in this process first, in others once there are many."""
     own = TermNumbering(analyzer)
     characters = 0
     for texts in batches:
         yield own.numbered(texts)
         characters += sum(map(len, texts))
-        if characters > _ALONE and processes > 1 and has_interpreter():
+        if characters > _WORKER_START and processes > 1 and has_interpreter():
             break
     else:
         return
@@ -258,7 +256,7 @@ def _numbered(
 
 
 def batches_of(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    """Yield documents some together: at most `_BATCH`, and fewer where they are long."""
+    """Yield documents in batches of at most `_BATCH`, fewer if they are long."""
     batch: list[Document] = []
     characters = 0
     for document in documents:
@@ -272,6 +270,6 @@ def batches_of(documents: Iterator[Document]) -> Iterator[list[Document]]:
 
 
 def content_of(document: Document) -> bytes:
-    """What the fingerprint of an index knows of a document."""
+    """Return the content of a document that the fingerprint of an index covers."""
     content = [document.id, document.title, document.text, dict(document.metadata)]
     return _ENCODED(content).encode()

@@ -37,17 +37,16 @@ from klsa_search.storage.manifest import FORMAT_VERSION, Manifest, read_manifest
 from klsa_search.storage.names import MANIFEST
 from klsa_search.storage.recovery import RecoveredRecords, repair_current, repair_manifest
 
-_TOGETHER = 1_000
+_BATCH = 1_000
 
 
 @contextmanager
 def replayed_log(index: Index, generation: Path) -> Iterator[None]:
-    """Write what came to the log of an index since it was opened to that of a new generation.
+    """Replay writes to an index since it was opened in the log of a new generation.
 
-    Writers are kept out until the context is left. StoreError, with nothing changed, where that
-    cannot be done: the index was built again, documents that it was built of were written by a
-    batch that is undone, D is not kept cut any more, or more documents are there than can be
-    numbered.
+    Writers are locked out until the context is left. Raise StoreError, with nothing changed, if
+    replay is impossible: the index was rebuilt, documents of the new generation were undone, its D
+    is not sparse, or there are more documents than can be numbered.
     """
     path, log, last = index.path.parent, WriteLog(index.path), index.last_write
     with writing(path):
@@ -64,8 +63,8 @@ def replayed_log(index: Index, generation: Path) -> Iterator[None]:
                 f"`{path}` was written to during a rebuild with a dense or "
                 "factored expansion, which makes it read-only; start over"
             )
-        carried_puts = sum(write.document is not None for write in log.rows(last.seq, now))
-        if carried_puts and aligned(len(index)) + carried_puts > sparse_expansion.MAX_DOCUMENTS:
+        puts_since = sum(write.document is not None for write in log.rows(last.seq, now))
+        if puts_since and aligned(len(index)) + puts_since > sparse_expansion.MAX_DOCUMENTS:
             raise StoreError(
                 f"`{path}` was written to during the refit and has more documents "
                 f"than a generation can number ({sparse_expansion.MAX_DOCUMENTS:,}); delete "
@@ -75,8 +74,8 @@ def replayed_log(index: Index, generation: Path) -> Iterator[None]:
             puts: list[Document] = []
             deletes: list[str] = []
             for write in log.rows(last.seq, now):
-                # A batch has its deletions first.
-                if len(puts) + len(deletes) == _TOGETHER or (puts and write.document is None):
+                # In a batch, deletions come first.
+                if len(puts) + len(deletes) == _BATCH or (puts and write.document is None):
                     writer.append(puts, deletes)
                     puts, deletes = [], []
                 if write.document is None:
@@ -100,8 +99,8 @@ def rebuild(
     A generation is immutable, so each change of settings makes a new one, identical to a build with
     these settings. `index` stays open, and usable until the build after this one.
 
-    Cost: that of `build`. Concurrent writes are replayed, as by `refit`. SettingsError; StoreError
-    if the index was replaced meanwhile.
+    Cost: that of `build`. Concurrent writes are replayed, as by `refit`. Raise SettingsError;
+    StoreError if the index was replaced meanwhile.
 
     >>> bolder = rebuild(index, alpha=1.0)
     >>> bolder.settings.alpha
@@ -113,16 +112,16 @@ def rebuild(
             f"`{folder}` was rebuilt after generation {index.generation} was "
             "opened; open it again and start over"
         )
-    held = index.snapshot()  # what others write to it meanwhile is not in it
+    snapshot = index.snapshot()  # without concurrent writes
     with open_progress(progress) as report:
         return build_generation(
             folder,
-            _stored(held),
+            _stored(snapshot),
             Settings.checked({**index.settings.model_dump(), **with_trusted_tokenizer(changes)}),
             report,
             memory_budget(memory),
             replace=True,
-            carrying=partial(replayed_log, held),
+            replay=partial(replayed_log, snapshot),
         )
 
 
@@ -138,8 +137,8 @@ def refit(
     changes  settings to change
     The result is identical to a `build` of the same documents in the same order. Searches and
     writes continue meanwhile; concurrent writes are replayed. The previous generation is kept, with
-    its log, for `rollback`. Cost: that of `build`. IndexNotFound, IndexDamaged; SettingsError;
-    StoreError during another build.
+    its log, for `rollback`. Cost: that of `build`. Raise IndexNotFound, IndexDamaged;
+    SettingsError; StoreError during another build.
 
     >>> refit("index/reports")
     <Index reports generation 000002: 6 documents>
@@ -172,10 +171,10 @@ def build_like(
 
 
 def _stored(index: Index) -> StoredCollection:
-    """The documents that it has now."""
-    held = index.snapshot()
-    types = {name: field.type for name, field in held.fields.items()}
-    return StoredCollection(held.manifest, len(held), held.live_documents, types)
+    """Return the present documents of an index as a collection."""
+    snapshot = index.snapshot()
+    types = {name: field.type for name, field in snapshot.fields.items()}
+    return StoredCollection(snapshot.manifest, len(snapshot), snapshot.live_documents, types)
 
 
 def upgrade(
@@ -184,7 +183,7 @@ def upgrade(
     """Upgrade the index at `<home>/<name>` to the current format, with its settings, and open it.
 
     A new generation is built from the stored documents, and the old one is kept; an index of the
-    current format is only opened. Cost: that of `build`. IndexNotFound; FormatUnsupported for
+    current format is only opened. Cost: that of `build`. Raise IndexNotFound; FormatUnsupported for
     formats older than 3; IndexDamaged if the stored documents are; SettingsError (memory).
 
     >>> upgrade("index/reports")
@@ -233,8 +232,8 @@ def repair(
     from the documents and the log of the damaged one, which is kept; writes are blocked meanwhile.
     Only verified data is used: documents by their checksums in the manifest, a damaged manifest by
     the fingerprint of settings and documents, writes by their own checksums. Headers of array files
-    and offsets of documents are recovered. IndexDamaged if something cannot be verified: then
-    nothing else is changed, and the message names the file and the next step. IndexNotFound;
+    and offsets of documents are recovered. Raise IndexDamaged if something cannot be verified: then
+    nothing else is changed, and the message names the file and the next step. Raise IndexNotFound;
     FormatUnsupported; StoreError during another build or write; SettingsError (memory). Cost: that
     of `verify_deep`, and of `build` after damage.
 
@@ -277,10 +276,10 @@ def repair(
 
 
 def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
-    """Read a manifest whose sum is wrong; IndexDamaged unless its fingerprint proves it.
+    """Read a manifest whose checksum is wrong; IndexDamaged unless its fingerprint proves it.
 
-    The fingerprint is of the settings and the documents: only facts about them, such as the
-    name of their source, may have changed.
+    The fingerprint covers settings and documents: only other values, such as the name of the
+    source, may have changed.
     """
     file, step = generation / MANIFEST, last_resort(generation.parent)
     try:
@@ -292,7 +291,7 @@ def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
     digest = hashlib.sha256()
     for document in records.documents():
         digest.update(content_of(document))
-    of_settings = fingerprint_of_settings(manifest.settings)  # as written, under former names too
+    of_settings = fingerprint_of_settings(manifest.settings)  # as written, under earlier names too
     if fingerprint_of(of_settings, digest.hexdigest()) != manifest.fingerprint:
         raise IndexDamaged(
             f"cannot recover `{file}`: its fingerprint does not match its settings "
@@ -302,7 +301,7 @@ def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
 
 
 def _read(generation: Path, records: RecoveredRecords) -> Iterator[Document]:
-    # By now no other process builds or writes.
+    # The lock is taken: no other process builds or writes.
     if current_generation(generation.parent) != generation:
         raise StoreError(
             f"`{generation.parent}` was rebuilt meanwhile; verify it, then repair it if needed"

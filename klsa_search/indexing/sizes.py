@@ -1,8 +1,8 @@
-"""The size of a collection, how its D is stored, and the memory and disk that a build needs.
+"""Size of a collection, layout of its D, and the memory and disk that a build needs.
 
-Used by the check before a build and by `estimate`. Figures follow from the
-arrays that are alive together in a phase, scratch memory of the libraries among them; only `BASE`,
-`_WORKER` and the sizes of Python's own objects are measured.
+Used by the check before a build and by `estimate`. Figures are the arrays that exist at the same
+time in a phase, buffers of libraries included; only `BASE`, `_WORKER` and the sizes of Python
+objects are measured.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Shape:
 
 
 def shape_of_first(counts: TermCounts, stored: int, documents: int) -> Shape:
-    """Shape of the first n documents of a counted collection, as if there were no more."""
+    """Return the shape of the first n documents of a counted collection, as if these were all."""
     entries = int(counts.matrix.indptr[documents])
     holders = np.bincount(counts.pairs.indices[: int(counts.pairs.indptr[documents])])
     shared = holders[holders > 1]
@@ -98,29 +98,28 @@ def shape_of_first(counts: TermCounts, stored: int, documents: int) -> Shape:
 
 
 def extrapolate(few: Shape, many: Shape, documents: int) -> Shape:
-    """Foretell the shape of N documents from those of the first n/4 and of the first n.
+    """Return the estimated shape of N documents from those of the first n/4 and the first n.
 
-    What each document brings of its own (bytes, words, entries, values of fields) is taken to go on
-    as it was.
-    Vocabulary and pairs follow Heaps' law, a · N^β with 0 <= β <= 1, through both shapes. So do
-    the tokens that make no pair which a second document holds; the others do.
+    Bytes, words, entries and values of fields are proportional to documents. Vocabulary and pairs
+    follow Heaps' law, a · N^β with 0 <= β <= 1, through both shapes, and so do tokens that are not
+    in a pair of two documents.
     """
     if documents <= many.documents or not many.tokens:
         return many
     scale = documents / many.documents
     tokens = round(many.tokens * scale)
 
-    def grown(of: Callable[[Shape], int]) -> int:
+    def extrapolated(of: Callable[[Shape], int]) -> int:
         return _heaps((few.documents, of(few)), (many.documents, of(many)), documents)
 
     return Shape(
         documents=documents,
         stored=round(many.stored * scale),
         tokens=tokens,
-        terms=grown(lambda shape: shape.terms),
+        terms=extrapolated(lambda shape: shape.terms),
         non_zeros=round(many.non_zeros * scale),
-        pairs=grown(lambda shape: shape.pairs),
-        pair_non_zeros=tokens - grown(lambda shape: shape.tokens - shape.pair_non_zeros),
+        pairs=extrapolated(lambda shape: shape.pairs),
+        pair_non_zeros=tokens - extrapolated(lambda shape: shape.tokens - shape.pair_non_zeros),
         words=round(many.words * scale),
         columns=round(many.columns * scale),
         texts=round(many.texts * scale),
@@ -128,7 +127,7 @@ def extrapolate(few: Shape, many: Shape, documents: int) -> Shape:
 
 
 def _heaps(one: tuple[int, int], other: tuple[int, int], documents: int) -> int:
-    """Prolong a · N^β through two points (documents, amount)."""
+    """Return a · N^β through two points (documents, amount)."""
     (first, few), (last, many) = one, other
     if not few or not many or first == last:
         return round(many * documents / last)
@@ -139,44 +138,44 @@ def _heaps(one: tuple[int, int], other: tuple[int, int], documents: int) -> int:
 Layout = Literal["dense", "factored", "sparse"]
 
 WHOLE: Final = 2**28
-"""Bytes up to which a D that cannot be cut is kept whole: 8,192 documents."""
+"""Largest dense D in bytes: 8,192 documents."""
 
 SMALL: Final = 2**13
-"""Documents up to which a collection keeps its eigenvectors, however D is kept."""
+"""Largest collection that stores its eigenvectors with a sparse D."""
 
-_SECOND: Final = 10**8
-"""Documents times the square of the eigenvectors that are found in about a second."""
+_SOLVED_PER_SECOND: Final = 10**8
+"""Documents times the square of the eigenvectors that are computed in about a second."""
 
 
 def layout(documents: int, settings: Settings) -> Layout:
-    """Choose for so many documents.
+    """Return the layout of D for a number of documents.
 
-    sparse    where D is a multiple of K and the ranker needs no more
-    dense     (N, N), else, while it is small
-    factored  beyond: all spectral functions and rankers work; a query costs O(nnz + N · k)
-    SettingsError if `sparse` is requested and cannot be used, and if `auto` would choose it but for
-    the number of documents: other layouts are read-only, so the user has to choose them.
+    sparse    if D is a multiple of K and the ranker needs nothing else
+    dense     (N, N), otherwise, if it is small
+    factored  otherwise; all spectral functions and rankers work; a query costs O(nnz + N · k)
+    Raise SettingsError if `sparse` is requested and cannot be used, and if `auto` would choose it
+    but for the number of documents: other layouts are read-only, so the user has to choose them.
     """
-    if settings.expansion == "sparse" and not _can_cut(settings):
+    if settings.expansion == "sparse" and not _can_be_sparse(settings):
         raise SettingsError(
             f"expansion = 'sparse': only a D that is a multiple of K can be sparse, and with "
             f"spectral = {settings.spectral!r} and head = {settings.head} it is not; use "
             "expansion = 'factored', or spectral = 'gvsm' and head = 0",
             field="expansion",
         )
-    cut = settings.expansion == "sparse" or (
+    sparse = settings.expansion == "sparse" or (
         settings.expansion == "auto"
-        and _can_cut(settings)
+        and _can_be_sparse(settings)
         and not settings.ranker.startswith("lsi")
     )
-    if cut and documents > sparse_expansion.MAX_DOCUMENTS:
+    if sparse and documents > sparse_expansion.MAX_DOCUMENTS:
         raise SettingsError(
             f"expansion = {settings.expansion!r}: {documents:,} documents are more than the "
-            f"{sparse_expansion.MAX_DOCUMENTS:,} that a writable index can number; divide them among "
-            "several indexes, or set expansion = 'factored', which makes the index read-only",
+            f"{sparse_expansion.MAX_DOCUMENTS:,} that a writable index can number; divide them "
+            "among several indexes, or set expansion = 'factored', which makes the index read-only",
             field="expansion",
         )
-    if cut:
+    if sparse:
         return "sparse"
     if settings.expansion != "auto":
         return settings.expansion
@@ -184,71 +183,72 @@ def layout(documents: int, settings: Settings) -> Layout:
 
 
 def keeps_spectrum(documents: int, settings: Settings) -> bool:
-    """Whether the eigenvectors are kept: where D is cut, in small collections only."""
+    """Return whether the eigenvectors are stored: with a sparse D, in small collections only."""
     return layout(documents, settings) != "sparse" or documents <= SMALL
 
 
 def solved_dimensions(documents: int, settings: Settings) -> int:
-    """Eigenvectors that are computed: all that are asked for, or where D is cut fewer.
+    """Return the number of eigenvectors to compute: all requested, or fewer for a sparse D.
 
-    There the latent space needs some, and a small collection keeps as many more as take about
-    a second, so that function of the spectrum and dimensions can be chosen with a query.
+    There the latent space needs some, and a small collection stores as many more as take about a
+    second, so that spectral function and dimensions can be chosen with a query.
     """
     if layout(documents, settings) != "sparse":
         return settings.dimensions
     latent = min(settings.dimensions, settings.latent_dimensions)
     if not keeps_spectrum(documents, settings):
         return latent
-    return max(latent, min(settings.dimensions, math.isqrt(_SECOND // max(documents, 1))))
+    affordable = math.isqrt(_SOLVED_PER_SECOND // max(documents, 1))
+    return max(latent, min(settings.dimensions, affordable))
 
 
-def _can_cut(settings: Settings) -> bool:
+def _can_be_sparse(settings: Settings) -> bool:
     return is_multiple_of_kernel(settings.spectral, settings.gamma, settings.head)
 
 
 BASE = 190 * 2**20
 """An interpreter with NumPy, SciPy and compiled code, 100 MiB of it in files."""
 
-_WORKER = 35 * 2**20  # one that analyses
+_WORKER = 35 * 2**20  # a process that analyses
 _TERM = 200  # bytes of a term in a dictionary: entry, string, number
 _TEXT = 300  # bytes of a text of a keyword field: string, entry, and again while it is sorted
-_ID = 130  # bytes of an id in the set of those seen
-_COUNTED = 28  # bytes of a word being counted: number, column, count, pair and how often
+_ID = 130  # bytes of an ID in the set of those seen
+_COUNTED = 28  # bytes of a word being counted: number, column, count, pair and frequency
 _ENTRY = 8  # bytes of an entry of a sparse matrix: number and column
-_WEIGHTED = 12  # the same where the number is float64
+_WEIGHTED = 12  # the same if the number is float64
 # Of an entry while counts become weights: the matrix in float64, and terms of a sum.
 _SATURATED = 44
-_STACKED = 36  # of an entry while two matrices are put side by side: both, end to end, interleaved
+_STACKED = 36  # of an entry while two matrices are stacked: both, concatenated, interleaved
 
-_PAIR = 3  # bytes of a pair as the epoch keeps it
-_RUNS = 8  # of a term, on average, where there are many blocks
-_GRAPH = 2**22  # entries of K that the graph of neighbours looks at, at a time
+_PAIR = 3  # bytes of a stored pair
+_RUNS = 8  # of a term, on average, if there are many blocks
+_GRAPH = 2**22  # entries of K that the graph of neighbours processes at a time
 
 
-def spool_room(memory: int) -> int:
-    """Bytes of what waits to be counted, above which it waits in a file, of each kind."""
+def spool_limit(memory: int) -> int:
+    """Return the bytes above which uncounted data of one kind is spooled to a file."""
     return memory // 32
 
 
 def memory_needed(
     shape: Shape, settings: Settings, *, memory: int, processes: int
 ) -> dict[str, int]:
-    """Bytes at the peak of each phase, all processes together.
+    """Return the peak memory of each phase in bytes, of all processes together.
 
-    memory  the budget: where it is smaller, more of what is counted waits in files
+    memory  the budget: the smaller it is, the more data is spooled to files
     """
     documents, terms, tokens = shape.documents, shape.terms, shape.tokens
 
     def waiting(*sizes: int) -> int:
-        return sum(size for size in sizes if size <= spool_room(memory))
+        return sum(size for size in sizes if size <= spool_limit(memory))
 
-    # Python's objects stay to the end: between those that are let go lie the strings of terms.
+    # Python's objects stay allocated to the end: strings of terms fragment the heap.
     always = BASE + _ID * documents + (processes + 1) * _TERM * terms
     fields = _TEXT * shape.texts
     workers = processes * (_WORKER + _TERM * terms) if processes > 1 else 0
     words = waiting(4 * shape.words)
     singles = waiting(4 * shape.non_zeros, 4 * shape.non_zeros)
-    doubles = waiting(8 * tokens, 4 * tokens)  # a pair begins at most at each token
+    doubles = waiting(8 * tokens, 4 * tokens)  # at most one pair begins at each token
     numbered = _ENTRY * shape.pair_non_zeros
     counting = words + max(singles, _ENTRY * shape.non_zeros + numbered) + doubles
     under_way = min(shape.words, (processes + 1) * BLOCK)
@@ -269,14 +269,14 @@ def memory_needed(
         + max(_SATURATED * shape.non_zeros, stacked if settings.pairs else 0),
         progress.EIGENVECTORS: kernel + _solver(shape, settings, processes),
     } | (
-        _cut(shape, settings, processes, kernel + vectors, weighed)
+        _sparse(shape, settings, processes, kernel + vectors, weighed)
         if layout(documents, settings) == "sparse"
-        else _uncut(shape, settings, kernel + vectors)
+        else _not_sparse(shape, settings, kernel + vectors)
     )
 
 
 def _solver(shape: Shape, settings: Settings, threads: int) -> int:
-    """Bytes of the solver besides the kernel."""
+    """Return the memory of the solver in bytes, without the kernel."""
     wanted = solved_dimensions(shape.documents, settings) + 1
     documents, features = shape.documents, shape.terms + shape.pairs
     if documents <= EXACT:
@@ -287,39 +287,41 @@ def _solver(shape: Shape, settings: Settings, threads: int) -> int:
     return 4 * (columns * documents + WIDTH * features)
 
 
-def _cut(shape: Shape, settings: Settings, threads: int, held: int, weighed: int) -> dict[str, int]:
-    """Of the phases that make a cut D; `held` is the kernel and its eigenvectors."""
+def _sparse(
+    shape: Shape, settings: Settings, threads: int, base: int, weighed: int
+) -> dict[str, int]:
+    """Return the memory of the phases of a sparse D; `base` is the kernel and its eigenvectors."""
     documents, features = shape.documents, shape.terms + shape.pairs
     m = min(settings.dimensions, settings.latent_dimensions)
     entries = max(ENTRIES, settings.neighbours)
-    held += 4 * m * (documents + shape.terms)
+    base += 4 * m * (documents + shape.terms)
     rows = _ENTRY * (entries + 1) * documents
     by_feature, in_float32 = (12, 4) if documents <= EXACT else (8, 0)
-    # All postings first, with what is kept of each feature; then rows fill up.
+    # All postings first, with the arrays of features; then rows fill up.
     postings = (_ENTRY + in_float32) * weighed
-    scratch = threads * 4 * (documents + features)
-    kept = sum(_cut_disk(shape, settings).values())
+    workspaces = threads * 4 * (documents + features)
+    stored = sum(_sparse_disk(shape, settings).values())
     return {
-        progress.NEIGHBOURS: held + postings + max(by_feature * weighed, rows + scratch),
-        progress.EXPANSION: held + rows + kept + 4 * weighed,
+        progress.NEIGHBOURS: base + postings + max(by_feature * weighed, rows + workspaces),
+        progress.EXPANSION: base + rows + stored + 4 * weighed,
     }
 
 
-def _uncut(shape: Shape, settings: Settings, held: int) -> dict[str, int]:
-    """Of the phases that make D whole or in its factors."""
-    whole = layout(shape.documents, settings) == "dense"
+def _not_sparse(shape: Shape, settings: Settings, base: int) -> dict[str, int]:
+    """Return the memory of the phases of a dense or factored D."""
+    dense = layout(shape.documents, settings) == "dense"
     lsi = _WEIGHTED * shape.non_zeros + 8 * settings.dimensions * shape.documents
-    expansion = 4 * shape.documents**2 if whole else 0
+    expansion = 4 * shape.documents**2 if dense else 0
     block = min(shape.documents**2, max(_GRAPH, shape.documents)) if settings.coverage else 0
-    return {progress.EXPANSION: held + lsi + expansion + 40 * block}
+    return {progress.EXPANSION: base + lsi + expansion + 40 * block}
 
 
 def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
-    """Bytes of the index that results, by what they hold."""
+    """Return the size of the index in bytes, by kind of content."""
     documents, terms = shape.documents, shape.terms
     k = min(settings.dimensions, max(documents - 1, 1))
     latent = min(settings.latent_dimensions, k)
-    kept = layout(documents, settings)
+    stored = layout(documents, settings)
     of_terms = 8 + 8 + 8 + 2 * len(DEPTHS)  # starts, those of runs, occurrences, best saturations
     blocks = -(-documents >> BLOCK_BITS) if documents > ONE_BLOCK else 1
     runs = min(shape.non_zeros, terms * min(blocks, _RUNS))
@@ -330,20 +332,20 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
         "lengths": 4 * documents,
         "runs": 6 * runs,
     }
-    if kept == "sparse":
-        return disk | {"postings": 4 * shape.non_zeros} | _cut_disk(shape, settings)
+    if stored == "sparse":
+        return disk | {"postings": 4 * shape.non_zeros} | _sparse_disk(shape, settings)
     return disk | {
         "postings": 8 * shape.non_zeros,
         "features": _ENTRY * shape.features,
         "eigenvectors": 2 * 4 * k * documents,
-        "expansion": 4 * documents * documents if kept == "dense" else 0,
+        "expansion": 4 * documents * documents if stored == "dense" else 0,
         "neighbours": _ENTRY * settings.neighbours * documents * bool(settings.coverage),
         "latent": 4 * latent * (documents + terms) * bool(settings.latent),
     }
 
 
-def _cut_disk(shape: Shape, settings: Settings) -> dict[str, int]:
-    """Bytes of a cut D."""
+def _sparse_disk(shape: Shape, settings: Settings) -> dict[str, int]:
+    """Return the size of a sparse D on disk."""
     latent = min(settings.dimensions, settings.latent_dimensions)
     entries = max(ENTRIES, settings.neighbours)
     solved = min(solved_dimensions(shape.documents, settings), max(shape.documents - 1, 1))

@@ -1,4 +1,4 @@
-"""Survey: read the first documents of a collection, to foretell the rest of it."""
+"""Survey: read the first documents of a collection to estimate its shape."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ _CHARACTERS = 2**25
 
 @dataclass(frozen=True)
 class Survey:
-    """What the first documents are like, and what they say of all.
+    """The first documents of a collection, and the estimated shape of all.
 
-    counts   of the documents read
-    sampled  their shape
-    shape    of the whole collection
-    taking   seconds that one process took to take the documents from their source
-    keeping  and to analyse, store and fingerprint them
-    counting and to count them
+    counts            of the documents read
+    sampled           their shape
+    shape             of the whole collection
+    reading_seconds   time to read them from the source, in one process
+    storing_seconds   time to analyse, store and fingerprint them
+    counting_seconds  time to count them
     """
 
     counts: TermCounts
     sampled: Shape
     shape: Shape
-    taking: float
-    keeping: float
-    counting: float
+    reading_seconds: float
+    storing_seconds: float
+    counting_seconds: float
 
 
 def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
-    """Read at most so many documents, in this process, and foretell all of them.
+    """Read at most `most` documents, in this process, and estimate the shape of all.
 
-    Fewer where they are long: those at hand hold some `_CHARACTERS`.
-    Their number is estimated from the bytes of the source's files; where it has none, they are
-    counted. Cost: that of building from `most` documents up to their counts. CollectionError.
+    Fewer if they are long: about `_CHARACTERS` are in memory. The number of all is estimated from
+    the bytes of the source's files; without files they are counted. Cost: that of building from
+    the sample up to its counts. Raise CollectionError.
     """
-    _count_once()
+    _compile()
     started = time.perf_counter()
     rest = fitting(collection, DeclaredFields(settings.declared()))
-    documents = _taken(rest, most)
-    taking = time.perf_counter() - started
+    documents = _first(rest, most)
+    reading_seconds = time.perf_counter() - started
     total = _number_of(collection, documents, rest)
     ends: dict[str, float] = {}
 
@@ -71,14 +71,14 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
         counts=counts,
         sampled=sampled,
         shape=extrapolate(few, sampled, total),
-        taking=taking,
-        keeping=ends[DOCUMENTS] - started,
-        counting=ended - ends[DOCUMENTS],
+        reading_seconds=reading_seconds,
+        storing_seconds=ends[DOCUMENTS] - started,
+        counting_seconds=ended - ends[DOCUMENTS],
     )
 
 
 def read_shape(counts: TermCounts, fields: FieldsEntry, generation: Path) -> Shape:
-    """Shape of documents that were read to a generation that holds nothing else."""
+    """Return the shape of documents that were read to a generation with no other files."""
     columns = columns_bytes(generation)
     return Shape.of(
         counts,
@@ -88,16 +88,16 @@ def read_shape(counts: TermCounts, fields: FieldsEntry, generation: Path) -> Sha
     )
 
 
-def _taken(documents: Iterator[Document], most: int) -> list[Document]:
-    taken: list[Document] = []
+def _first(documents: Iterator[Document], most: int) -> list[Document]:
+    first: list[Document] = []
     characters = 0
-    while len(taken) < most and characters < _CHARACTERS:
+    while len(first) < most and characters < _CHARACTERS:
         document = next(documents, None)
         if document is None:
             break
-        taken.append(document)
+        first.append(document)
         characters += len(document.title) + len(document.text)
-    return taken
+    return first
 
 
 def _number_of(collection: Collection, first: list[Document], rest: Iterator[Document]) -> int:
@@ -105,14 +105,14 @@ def _number_of(collection: Collection, first: list[Document], rest: Iterator[Doc
     if following is None:
         return len(first)
     extent = Extent(collection)
-    guess = extent.guess(len(first) + 1, following.origin)
-    if guess is None:
+    estimate = extent.estimate(len(first) + 1, following.origin)
+    if estimate is None:
         return len(first) + 1 + sum(1 for _ in rest)
-    return max(guess, len(first) + 1)
+    return max(estimate, len(first) + 1)
 
 
-def _count_once() -> None:
-    """Have the compiled code ready, so that what is timed is its work."""
+def _compile() -> None:
+    """Compile the code in advance, so that only its work is timed."""
     builder = CountsBuilder(threads=1)
     for _ in range(2):
         builder.add(["a", "b"])

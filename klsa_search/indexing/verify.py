@@ -1,7 +1,7 @@
-"""Verify deeply: what is searched against the documents themselves, analysed again.
+"""Deep verification: compare an index with its documents, analysed again.
 
-Sums say that files are what was written; this, that what was written is right, for later documents
-as well, of which there are no files but the log.
+Checksums show that files are unchanged; this shows that their content is right, also for documents
+written after the build.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from klsa_search.storage.checksums import verify
 from klsa_search.storage.forward_index import encoded
 from klsa_search.storage.manifest import Manifest
 
-_TOGETHER: Final = 500
+_BATCH: Final = 500
 
 
 def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) -> Manifest:
     """Verify checksums as `verify` does, then compare all data of BM25 with the documents.
 
-    Each live document is looked up by its ID and analysed again: its terms and its length are
-    compared, then the frequencies of all terms, and the postings. IndexDamaged names the first
-    difference. Cost: that of the analysis on one processor, and about ten bytes of memory for each
-    term of a document.
+    Each live document is looked up by its ID and analysed again; its terms and its length are
+    compared, then the frequencies of all terms, and the postings. Raise IndexDamaged with the first
+    difference. Cost: the analysis on one processor, and about ten bytes of memory for each term of
+    a document.
 
     >>> verify_deep("index/reports").counts.documents
     6
@@ -56,18 +56,18 @@ class _Comparison:
         self._index, self._snapshot = index, index.arrays
         self._forward = self._snapshot.forward
         self._numbering = TermNumbering(index.analyzer)
-        self._numbers: list[int] = []  # among all terms, of each term of the numbering
+        self._numbers: list[int] = []  # term of each number of the numbering
         self._frequencies = np.zeros(len(self._snapshot.vocabulary), np.int64)
         self._tokens = 0
 
     def run(self, report: Progress) -> None:
-        """IndexDamaged where anything differs."""
-        positions = np.flatnonzero(self._snapshot.counting())
-        for first in range(0, len(positions), _TOGETHER):
-            self._compare(positions[first : first + _TOGETHER])
-            report(DOCUMENTS, min(first + _TOGETHER, len(positions)), len(positions))
-        if len(positions) != len(self._index):
-            raise self._damaged(f"it has {len(positions):,} documents, and counts otherwise")
+        """Raise IndexDamaged if anything differs."""
+        doc_ids = np.flatnonzero(self._snapshot.counting())
+        for first in range(0, len(doc_ids), _BATCH):
+            self._compare(doc_ids[first : first + _BATCH])
+            report(DOCUMENTS, min(first + _BATCH, len(doc_ids)), len(doc_ids))
+        if len(doc_ids) != len(self._index):
+            raise self._damaged(f"it has {len(doc_ids):,} documents, but reports another number")
         kernel = self._snapshot.bm25
         if not np.array_equal(kernel.frequencies, self._frequencies):
             raise self._damaged("the document frequency of a term does not match the documents")
@@ -75,46 +75,44 @@ class _Comparison:
         average = bm25.quantised_length(bm25.average_length(built.lengths))
         for segment in built.bm25.postings.parts:
             self._compare_postings(segment, average)
-        if self._snapshot.average_length is not None:  # writes may have moved it
+        if self._snapshot.average_length is not None:  # writes may have changed it
             average = self._snapshot.average_length
-            mean = self._tokens / len(positions) if self._tokens else average
+            mean = self._tokens / len(doc_ids) if self._tokens else average
             if bm25.next_quantised_length(average, np.array([mean])) != average:
-                raise self._damaged("the mean length is not what the documents say")
+                raise self._damaged("the mean length does not match the documents")
             for segment in kernel.postings.parts:
                 self._compare_postings(segment, average)
 
-    def _compare(self, positions: npt.NDArray[np.int64]) -> None:
-        documents = self._index.documents(positions.tolist())
-        found = self._index.doc_ids([document.id for document in documents])
-        for document, position, there in zip(documents, positions.tolist(), found, strict=True):
-            if position != there:
+    def _compare(self, doc_ids: npt.NDArray[np.int64]) -> None:
+        documents = self._index.documents(doc_ids.tolist())
+        by_id = self._index.doc_ids([document.id for document in documents])
+        for document, doc_id, found in zip(documents, doc_ids.tolist(), by_id, strict=True):
+            if doc_id != found:
                 raise self._damaged(f"its id {document.id!r} leads to another document")
-        block = self._read(documents)
+        block = self._analysed(documents)
         codes, sizes = encoded(block, self._forward.ranks)
         ends = np.cumsum(sizes)
         words = np.cumsum(block.lengths.reshape(-1, 2).sum(axis=1))
         before = 0
-        for place, (document, position) in enumerate(
-            zip(documents, positions.tolist(), strict=True)
-        ):
-            first, after = self._forward.starts[position : position + 2]
+        for i, (document, doc_id) in enumerate(zip(documents, doc_ids.tolist(), strict=True)):
+            first, after = self._forward.starts[doc_id : doc_id + 2]
             if not np.array_equal(
-                codes[ends[place] - sizes[place] : ends[place]], self._forward.codes[first:after]
+                codes[ends[i] - sizes[i] : ends[i]], self._forward.codes[first:after]
             ):
                 raise self._damaged(f"the terms of document {document.id!r} are not its text's")
-            terms = block.words[before : words[place]]
-            titled = np.arange(len(terms)) < block.lengths[2 * place]
-            before = int(words[place])
-            held = terms != NO_TERM
+            terms = block.words[before : words[i]]
+            in_title = np.arange(len(terms)) < block.lengths[2 * i]
+            before = int(words[i])
+            is_term = terms != NO_TERM
             weight = self._index.settings.title_weight
-            length = np.count_nonzero(held) + (weight - 1) * np.count_nonzero(held & titled)
-            terms = terms[held]
-            if length != self._snapshot.lengths[position]:
+            length = np.count_nonzero(is_term) + (weight - 1) * np.count_nonzero(is_term & in_title)
+            terms = terms[is_term]
+            if length != self._snapshot.lengths[doc_id]:
                 raise self._damaged(f"the length of document {document.id!r} is not its text's")
             self._tokens += int(length)
             self._frequencies[np.unique(terms)] += 1
 
-    def _read(self, documents: Sequence[Document]) -> Block:
+    def _analysed(self, documents: Sequence[Document]) -> Block:
         parts = [part for document in documents for part in (document.title, document.text)]
         texts = self._numbering.numbered(parts)
         known = self._snapshot.vocabulary.numbers
@@ -122,7 +120,7 @@ class _Comparison:
             if term not in known:
                 raise self._damaged(f"its vocabulary lacks the term {term!r} of its documents")
             self._numbers.append(known[term])
-        # The last one is what LEFT_OUT leads to.
+        # The last entry is for NO_TERM, which is -1.
         numbers = np.array([*self._numbers, NO_TERM], np.int32)
         return Block(
             numbers[np.frombuffer(texts.numbers, np.int32)],
@@ -131,17 +129,17 @@ class _Comparison:
         )
 
     def _compare_postings(self, segment: Segment, average: float) -> None:
-        held, settings = segment.postings, self._index.settings
-        positions = np.arange(segment.first, segment.first + held.size)
-        counts = self._forward.counts(positions)[:, segment.numbers()]
+        actual, settings = segment.postings, self._index.settings
+        doc_ids = np.arange(segment.first, segment.first + actual.size)
+        counts = self._forward.counts(doc_ids)[:, segment.numbers()]
         counts.sort_indices()
-        norms = bm25.norms(self._snapshot.lengths[positions], average, k1=settings.k1, b=settings.b)
-        made = Postings.of(counts, norms, settings.k1, block_bits=held.block_bits)
-        expected = postings_arrays(made)
-        for name, array in postings_arrays(held).items():
+        norms = bm25.norms(self._snapshot.lengths[doc_ids], average, k1=settings.k1, b=settings.b)
+        computed = Postings.of(counts, norms, settings.k1, block_bits=actual.block_bits)
+        expected = postings_arrays(computed)
+        for name, array in postings_arrays(actual).items():
             if not np.array_equal(array, expected[name]):
                 raise self._damaged(
-                    f"{name} from position {segment.first:,} on is not what the counts give"
+                    f"{name} from position {segment.first:,} on does not match the counts"
                 )
 
     def _damaged(self, fact: str) -> IndexDamaged:

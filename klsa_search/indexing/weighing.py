@@ -1,4 +1,4 @@
-"""Weigh: from counts to everything a query reads, written to a generation."""
+"""Weighting: write everything that queries read, from counts to a generation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from klsa_search.storage.arrays import sparse_arrays, write_arrays, write_vocabu
 def weigh(
     counts: TermCounts, generation: Path, settings: Settings, report: Progress
 ) -> dict[str, Spectrum]:
-    """Write postings, spectra, and D in its layout; returns the spectra by name.
+    """Write postings, spectra, and D in its layout; return the spectra by name.
 
     Cost and memory: see `build` and `estimate`.
     """
@@ -39,7 +39,7 @@ def weigh(
     kernel = document_kernel(counts, settings)
     if layout(len(kernel), settings) == "sparse":
         write_arrays(generation, statistics_arrays(counts, settings))
-        return {"bm25": write_cut(generation, kernel, weights, settings, report)}
+        return {"bm25": write_sparse(generation, kernel, weights, settings, report)}
     spectrum = decompose(kernel, settings.dimensions, seed=settings.seed, progress=report)
     lsi = decompose(
         DocumentKernel.of(tfidf.document_features(counts)),
@@ -72,7 +72,7 @@ def weigh(
 
 
 def document_kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
-    """K of the content terms and their pairs. Cost O(nnz)."""
+    """Return K of the content terms and their pairs. Cost: O(nnz)."""
     features = bm25.document_features(
         counts.content,
         k1=settings.kernel_k1,
@@ -84,21 +84,21 @@ def document_kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
 
 
 def postings_of(counts: TermCounts, settings: Settings) -> Postings:
-    """Postings of the query kernel. Cost O(nnz)."""
+    """Return the postings of the query kernel. Cost: O(nnz)."""
     lengths = counts.lengths
     average = bm25.quantised_length(bm25.average_length(lengths))
     norms = bm25.norms(lengths, average, k1=settings.k1, b=settings.b)
     return Postings.of(counts.matrix, norms, settings.k1)
 
 
-def write_cut(
+def write_sparse(
     generation: Path,
     kernel: DocumentKernel,
     weights: npt.NDArray[np.float64],
     settings: Settings,
     report: Progress,
 ) -> Spectrum:
-    """Write what the default ranking reads, and the eigenvectors of a small collection.
+    """Write a sparse D, and the eigenvectors of a small collection; return the spectrum.
 
     weights  (V,) w(t)^p of each term
     """
@@ -106,10 +106,11 @@ def write_cut(
     spectrum = decompose(kernel, solved, seed=settings.seed, progress=report)
     latent = LatentSpace.of(kernel, spectrum, settings.latent_dimensions, weights)
     entries = max(ENTRIES, settings.neighbours)
-    strongest = nearest_rows(kernel, entries + 1, progress=report)
+    rows = nearest_rows(kernel, entries + 1, progress=report)
     report(EXPANSION, 0, None)
-    cut = SparseExpansion.of(kernel, strongest, latent, entries)
-    write_arrays(generation, {"eigenvalues": spectrum.eigenvalues, **sparse_expansion_arrays(cut)})
+    expansion = SparseExpansion.of(kernel, rows, latent, entries)
+    arrays = {"eigenvalues": spectrum.eigenvalues, **sparse_expansion_arrays(expansion)}
+    write_arrays(generation, arrays)
     if keeps_spectrum(len(kernel), settings):
         write_arrays(generation, {"eigenvectors": spectrum.eigenvectors.astype(np.float32)})
     return spectrum

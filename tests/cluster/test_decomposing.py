@@ -66,7 +66,7 @@ def plain(folder, Phi, idf, settings=SMALL):
     folder.mkdir()
     kernel = DocumentKernel.of(Phi, centred=settings.centred, normalised=settings.normalised)
     weights = idf**settings.idf_power
-    spectrum = weighing.write_cut(folder, kernel, weights, settings, silent)
+    spectrum = weighing.write_sparse(folder, kernel, weights, settings, silent)
     return files_of(folder), (spectrum.residual, spectrum.gap, spectrum.trace)
 
 

@@ -108,8 +108,8 @@ def test_a_pass_over_a_folder_knows_its_files(tmp_path):
     extent = Extent(collection)
     assert extent.bytes == 12 * 500
     documents = list(collection.documents())
-    assert extent.guess(5, documents[4].origin) == 12
-    assert extent.guess(5, "elsewhere:3") is None
+    assert extent.estimate(5, documents[4].origin) == 12
+    assert extent.estimate(5, "elsewhere:3") is None
     assert extent.documents(5) is None
 
 
@@ -270,6 +270,6 @@ def test_what_zip_packed_is_counted(tmp_path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("a.jsonl", "".join(f'{{"id": {n}, "text": "a b"}}\n' for n in range(50)))
     extent = Extent(open_collection(path))
-    assert extent.guess(30, f"{path}:30") is None
-    assert extent.guess(30, f"{tmp_path}/b.zip:30") is None
+    assert extent.estimate(30, f"{path}:30") is None
+    assert extent.estimate(30, f"{tmp_path}/b.zip:30") is None
     assert survey(open_collection(path), Settings(), most=20).shape.documents == 50

@@ -35,7 +35,7 @@ KEPT = {"documents", "fields", "forward"}
 @pytest.fixture
 def soon(monkeypatch):
     """Have small collections analysed by workers too, in small batches."""
-    monkeypatch.setattr(reading, "_ALONE", 500)
+    monkeypatch.setattr(reading, "_WORKER_START", 500)
     monkeypatch.setattr(reading, "_BATCH", 20)
 
 
