@@ -240,7 +240,7 @@ def test_the_budget_changes_no_bit(tmp_path):
 
 def test_what_is_timed_is_compiled(monkeypatch):
     counted = []
-    monkeypatch.setattr(survey_module, "_count_once", lambda: counted.append(True))
+    monkeypatch.setattr(survey_module, "_compile", lambda: counted.append(True))
     survey(open_collection([{"id": "a", "text": "wing"}]), Settings(), most=1)
     assert counted
 
