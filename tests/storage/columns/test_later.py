@@ -12,7 +12,7 @@ from klsa_search.errors import QueryError
 from klsa_search.storage.columns import delta_columns as module
 from klsa_search.storage.columns.columns import column_predicate
 from klsa_search.storage.columns.delta_columns import DeltaColumns
-from tests.storage.fields.test_columns import in_parts, written
+from tests.storage.columns.test_columns import in_parts, written
 
 GAP = 3
 
