@@ -1,1 +1,1 @@
-"""Commands: panes of glass over the engine; they parse, call and print."""
+"""Commands: thin interfaces that parse arguments, call the package and print."""

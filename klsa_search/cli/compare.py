@@ -12,7 +12,7 @@ import click
 from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import FigurePath, data_option, home_option, json_file_option
 from klsa_search.cli.output import Column, echo, make_folders, write_json_file, write_table
-from klsa_search.cli.targets import open_targets, open_workshop
+from klsa_search.cli.targets import open_targets, temporary_indexes
 from klsa_search.core.config import RankerName
 from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
@@ -87,18 +87,18 @@ def _write(comparison: Comparison, texts: dict[str, str]) -> None:
         )
     write_table(columns, rows)
     base = comparison.baseline
-    moved = [
+    extremes = [
         (name, end, f"{at.baseline:.2f}", f"{at.value:.2f}", texts[at.query])
         for name, system in comparison.systems.items()
         if system.contrast is not None
         for end, queries in (("won", system.contrast.best), ("lost", system.contrast.worst))
         for at in queries
     ]
-    if moved:
+    if extremes:
         echo()
         columns = [Column("ranker"), Column("end"), Column(base, right=True)]
         columns += [Column("its own", right=True), Column("query", wraps=True)]
-        write_table(columns, moved)
+        write_table(columns, extremes)
 
 
 @click.command()
@@ -123,10 +123,10 @@ def forecast(name: str, queries: Path, home: Path, json_file: Path | None) -> No
     from klsa_search.search.opening import open_index
     from klsa_search.storage.names import index_path
 
-    asked = read_query_lines(queries)
+    read = read_query_lines(queries)
     make_folders(json_file)
     index = open_index(index_path(home, name))
-    forecasts = forecast_queries(index, asked)
+    forecasts = forecast_queries(index, read)
     index.close()
     if json_file is not None:
         rows = [
@@ -220,18 +220,18 @@ def compare(
     if len(collections) > 1:
         _check_patterns(runs)
     make_folders(json_file, plot)
-    # Runs first: a broken line shows at once, not after every index has been built.
+    # Runs first: their errors show before any index is built.
     judged: dict[str, dict[str, Measured]] = {}
     for target, collection in collections.items():
         files = {name: Path(file.replace(_TARGET, collection.name)) for name, file in runs.items()}
         judged[target] = judge_runs(collection, files, measures=(measure,))
-        _note_gaps(collection, judged[target])
+        _warn_of_gaps(collection, judged[target])
     comparisons = []
-    with progress_bar() as bar, open_workshop() as workshop:
+    with progress_bar() as bar, temporary_indexes() as indexes:
         for target, collection in collections.items():
             systems = judge_systems(
                 collection,
-                partial(workshop.index, target, collection),
+                partial(indexes.index, target, collection),
                 systems=ALL_SYSTEMS,
                 measures=(measure,),
                 progress=bar,
@@ -252,7 +252,7 @@ def compare(
 
 
 def _checked_runs(given: Sequence[str]) -> dict[str, str]:
-    """Part NAME=FILE; the file may hold further signs of equality."""
+    """Return the files of options NAME=FILE by name; FILE may contain further signs `=`."""
     files: dict[str, str] = {}
     for option in given:
         name, equals, file = option.partition("=")
@@ -288,12 +288,12 @@ def _check_patterns(runs: Mapping[str, str]) -> None:
             )
 
 
-def _note_gaps(collection: Collection, judged: Mapping[str, Measured]) -> None:
+def _warn_of_gaps(collection: Collection, judged: Mapping[str, Measured]) -> None:
     for name, measured in judged.items():
-        asked = len(measured.queries)
-        if measured.answered < asked:
+        queries = len(measured.queries)
+        if measured.answered < queries:
             echo(
-                f"note: {name} has results for {measured.answered} of the {asked} judged "
+                f"note: {name} has results for {measured.answered} of the {queries} judged "
                 f"queries of {collection.name}; the others count 0",
                 err=True,
             )
@@ -303,8 +303,8 @@ def _write_comparisons(comparisons: Sequence[Comparison]) -> None:
     from klsa_search.evaluation.comparison import TIE
 
     for comparison in comparisons:
-        asked = len(comparison.systems[comparison.baseline].values)
-        echo(f"{comparison.target}: {comparison.measure} over {asked} judged queries")
+        queries = len(comparison.systems[comparison.baseline].values)
+        echo(f"{comparison.target}: {comparison.measure} over {queries} judged queries")
         echo()
         _write_contrasts(comparison)
         echo()
@@ -365,5 +365,5 @@ def _write_extremes(comparison: Comparison) -> None:
 
 
 def _queries(found: Sequence[AtQuery]) -> str:
-    # Without spaces inside, so that a narrow terminal breaks between queries.
+    # No spaces inside, so that a narrow terminal wraps between queries.
     return "  ".join(f"{at.query}:{at.baseline:.2f}→{at.value:.2f}" for at in found) or "none"

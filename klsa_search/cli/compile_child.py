@@ -2,8 +2,8 @@
 
     python -m klsa_search.cli.compile_child
 
-Compiles what searching needs, then what writing needs, until its standard input ends, as it does
-when the parent process ends.
+Compiles what searches need, then what writes need. It ends when stdin is closed, as it is when the
+parent process ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="klsa-beside-") as folder,
         run_as_child(partial(shutil.rmtree, folder, ignore_errors=True)),
     ):
-        tempfile.tempdir = folder  # of what is built to be compiled for
+        tempfile.tempdir = folder  # of the small indexes
         compile_search()
         compile_writing()
 

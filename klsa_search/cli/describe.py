@@ -1,4 +1,4 @@
-"""Describe the contents and the build of an index, as text and as JSON."""
+"""Describe the contents and the build of an index, as rows of a table and as JSON."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from klsa_search.storage.manifest import FieldsEntry, Manifest
 
 _KINDS = 5
-"""Kinds of files that are named."""
+"""Number of kinds of files to list."""
 
 _BATCHES = 5
-"""Batches of writes that are named."""
+"""Number of batches of writes to list."""
 
 
-def facts_for_people(name: str, manifest: Manifest) -> list[tuple[str, str]]:
-    """Say what an index holds, for people."""
+def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
+    """Return the contents of an index as rows."""
     counts, built = manifest.counts, manifest.build
     spectra = [
         (
@@ -36,7 +36,7 @@ def facts_for_people(name: str, manifest: Manifest) -> list[tuple[str, str]]:
         ("documents", f"{counts.documents:,}"),
         ("terms", f"{counts.terms:,}"),
         ("non-zeros", f"{counts.non_zeros:,}"),
-        *_fields_for_people(manifest.fields, counts.documents),
+        *_field_rows(manifest.fields, counts.documents),
         *spectra,
         ("size", in_bytes(manifest.bytes())),
         ("built", f"{built.created}, in {built.seconds:.1f} s"),
@@ -45,8 +45,8 @@ def facts_for_people(name: str, manifest: Manifest) -> list[tuple[str, str]]:
     ]
 
 
-def _fields_for_people(fields: FieldsEntry, documents: int) -> list[tuple[str, str]]:
-    """Say which metadata fields are columns, which are not and why."""
+def _field_rows(fields: FieldsEntry, documents: int) -> list[tuple[str, str]]:
+    """Return rows of the filterable metadata fields, and of the others with the reason."""
     columns = [
         f"{name} ({column.type}{', lists' * column.lists}, {documents - column.missing:,} documents"
         + (f", {column.texts:,} texts" if column.type == "keyword" else "")
@@ -60,12 +60,12 @@ def _fields_for_people(fields: FieldsEntry, documents: int) -> list[tuple[str, s
     return [(title, text) for title, text in facts if text]
 
 
-def settings_for_people(settings: Settings) -> list[tuple[str, str]]:
-    """Say what it was built with, for people."""
-    return [(name.replace("_", " "), _said(value)) for name, value in settings.model_dump().items()]
+def settings_rows(settings: Settings) -> list[tuple[str, str]]:
+    """Return the settings of an index as rows."""
+    return [(name.replace("_", " "), _text(value)) for name, value in settings.model_dump().items()]
 
 
-def _said(value: object) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
@@ -73,56 +73,56 @@ def _said(value: object) -> str:
     return (", ".join(value) or "as found") if isinstance(value, tuple) else str(value)
 
 
-def facts_for_programs(name: str, manifest: Manifest) -> dict[str, Any]:
-    """Say the same for programs: the manifest, without its list of files."""
-    facts = manifest.model_dump(exclude={"files"})
-    return {"name": name, **facts, "bytes": manifest.bytes()}
+def manifest_json(name: str, manifest: Manifest) -> dict[str, Any]:
+    """Return the manifest of an index for JSON, without its list of files."""
+    entries = manifest.model_dump(exclude={"files"})
+    return {"name": name, **entries, "bytes": manifest.bytes()}
 
 
-def writes_for_programs(generation: Path) -> dict[str, Any]:
-    """Say what was written since the generation was built, and how many bytes that takes."""
+def writes_json(generation: Path) -> dict[str, Any]:
+    """Return the writes since the build of a generation, with their bytes, for JSON."""
     from klsa_search.storage.log import WriteLog
     from klsa_search.storage.names import LOG_FILES
 
     batches = WriteLog(generation).batches()
-    standing = [batch for batch in batches if batch.undone is None]
+    applied = [batch for batch in batches if batch.undone is None]
     later_files = [file for file in generation.iterdir() if LOG_FILES.fullmatch(file.name)]
     return {
-        "batches": len(standing),
-        "undone": len(batches) - len(standing),
-        "puts": sum(batch.puts for batch in standing),
-        "deletes": sum(batch.deletes for batch in standing),
+        "batches": len(applied),
+        "undone": len(batches) - len(applied),
+        "puts": sum(batch.puts for batch in applied),
+        "deletes": sum(batch.deletes for batch in applied),
         "last": [
             {"time": batch.time, "puts": batch.puts, "deletes": batch.deletes}
-            for batch in reversed(standing[-_BATCHES:])
+            for batch in reversed(applied[-_BATCHES:])
         ],
         "bytes": sum(file.stat().st_size for file in later_files),
     }
 
 
-def writes_for_people(generation: Path) -> list[tuple[str, str]]:
-    """Say the same for people; nothing where nothing was written."""
-    facts = writes_for_programs(generation)
-    if not facts["batches"] and not facts["undone"]:
+def writes_rows(generation: Path) -> list[tuple[str, str]]:
+    """Return the writes since the build of a generation as rows; none without writes."""
+    writes = writes_json(generation)
+    if not writes["batches"] and not writes["undone"]:
         return []
     line = (
-        f"{facts['puts']:,} written, {facts['deletes']:,} deleted, {facts['batches']:,} "
-        f"batches, {facts['undone']:,} undone, {in_bytes(facts['bytes'])}"
+        f"{writes['puts']:,} written, {writes['deletes']:,} deleted, {writes['batches']:,} "
+        f"batches, {writes['undone']:,} undone, {in_bytes(writes['bytes'])}"
     )
     undoes = [
         (
             f"rollback --writes {number}",
             f"{batch['puts']:,} written, {batch['deletes']:,} deleted at {batch['time']}",
         )
-        for number, batch in enumerate(facts["last"], 1)
+        for number, batch in enumerate(writes["last"], 1)
     ]
     return [("writes", line), *undoes]
 
 
-def drift_for_programs(generation: Path) -> dict[str, Any] | None:
-    """Say how far an index has come from its build; None where nothing was written drift.
+def drift_json(generation: Path) -> dict[str, Any] | None:
+    """Return the drift of an index for JSON, or why it cannot be opened; None without writes.
 
-    It is opened for that: some 1 ms a later document. If that fails, the reason is returned.
+    Opens the index, which takes about 1 ms for each later document.
     """
     from klsa_search.errors import StoreError
     from klsa_search.storage.log import WriteLog
@@ -154,9 +154,9 @@ def drift_for_programs(generation: Path) -> dict[str, Any] | None:
     }
 
 
-def drift_for_people(generation: Path) -> list[tuple[str, str]]:
-    """Say the same for people; nothing where nothing was written."""
-    drift = drift_for_programs(generation)
+def drift_rows(generation: Path) -> list[tuple[str, str]]:
+    """Return the drift of an index as rows; none without writes."""
+    drift = drift_json(generation)
     if drift is None:
         return []
     if "error" in drift:
@@ -166,17 +166,17 @@ def drift_for_people(generation: Path) -> list[tuple[str, str]]:
         f"the build ({drift['unseen_share']:.1%} of their words are new), "
         f"{drift['deleted']:,} of the build deleted or replaced"
     )
-    found = [f"{name} ({type_})" for name, type_ in drift["fields"].items()]
-    counted = [f"{name} {count:,}" for name, count in drift["misfits"].items()]
+    added = [f"{name} ({type_})" for name, type_ in drift["fields"].items()]
+    misfits = [f"{name} {count:,}" for name, count in drift["misfits"].items()]
     return [
         ("drift", line),
-        *([("added fields", ", ".join(found))] if found else []),
-        *([("misfits", ", ".join(counted))] if counted else []),
+        *([("added fields", ", ".join(added))] if added else []),
+        *([("misfits", ", ".join(misfits))] if misfits else []),
     ]
 
 
-def unread_for_people(unread: Unread) -> str:
-    """Say how many files of the source were not read, of which kinds, and where to look."""
+def unread_text(unread: Unread) -> str:
+    """Return how many files of the source were not read, by kind, with the first of each."""
     kinds = sorted(unread.kinds, key=lambda kind: (-unread.kinds[kind], kind))
     counted = [f"{unread.kinds[kind]:,} {kind}" for kind in kinds[:_KINDS]]
     if kinds[_KINDS:]:
@@ -193,8 +193,8 @@ def unread_for_people(unread: Unread) -> str:
     return f"{files}: {', '.join(counted)} (first: {first}){links}{extra}"
 
 
-def numbered_for_people(files: list[str]) -> str:
-    """Say which files have no ids."""
+def numbered_text(files: list[str]) -> str:
+    """Return a note on files without IDs."""
     which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more files"
     return (
         f"note: the documents of {which} have no IDs and were numbered; --id names a column of IDs"
@@ -202,7 +202,7 @@ def numbered_for_people(files: list[str]) -> str:
 
 
 def write_field_warnings(warnings: Problems) -> None:
-    """Write to stderr how many values do not fit their fields, and the first of them."""
+    """Write to stderr the number of values of the wrong type by field, and the first of them."""
     if warnings.count:
         counted = (f"{name} {count:,}" for name, count in sorted(warnings.kinds.items()))
         echo(
@@ -214,7 +214,7 @@ def write_field_warnings(warnings: Problems) -> None:
 
 
 def write_problems(problems: Problems) -> None:
-    """Write what was skipped to stderr: files by kind and reason, then the first of each."""
+    """Write to stderr the number of skipped records and files by kind, and the first reasons."""
     records = problems.count - sum(problems.kinds.values())
     line = [f"{records:,} bad record{'' if records == 1 else 's'}"] if records else []
     line += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]

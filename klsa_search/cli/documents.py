@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.cli.describe import unread_for_people, write_field_warnings, write_problems
+from klsa_search.cli.describe import unread_text, write_field_warnings, write_problems
 from klsa_search.cli.main import debug_option, watch_compiling
 from klsa_search.cli.options import (
     given,
@@ -63,7 +63,7 @@ def add(
         echo(f"{name}: added {added:,} documents; {len(index):,} in total")
         write_field_warnings(added.warnings)
         if unread.count:
-            echo(f"not read: {unread_for_people(unread)}", err=True)
+            echo(f"not read: {unread_text(unread)}", err=True)
         write_problems(problems)
     index.close()
 

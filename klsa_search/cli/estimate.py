@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.cli.describe import unread_for_people
+from klsa_search.cli.describe import unread_text
 from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import (
     chosen_settings,
@@ -37,9 +37,9 @@ def by_workers(
     workers: int | None,
     memory: str | None,
 ) -> tuple[OpenedCollection, Callable[..., Index]]:
-    """Open a source for workers, and give what builds an index of it, as `cluster.build` does.
+    """Return the collection of a source, and a function that builds its index by workers.
 
-    memory  that one of them may use; those of this machine share what one build may use
+    memory  limit of one worker; by default local workers share the limit of a build
     """
     from klsa_search.cluster.ray import LOCAL, RayWorkers
     from klsa_search.core.parallel import processors
@@ -122,7 +122,7 @@ def _write(found: Estimate, worker: Mapping[str, int]) -> None:
             ("non-zeros", f"{about}{shape.non_zeros:,}"),
             ("pairs", f"{about}{shape.pair_non_zeros:,}"),
             ("processors", str(found.processes)),
-            *([("not read", unread_for_people(found.unread))] if found.unread.count else []),
+            *([("not read", unread_text(found.unread))] if found.unread.count else []),
         ]
     )
     echo()

@@ -18,7 +18,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import Column, echo, make_folders, write_json_file, write_table
 from klsa_search.cli.replay import replay
-from klsa_search.cli.targets import open_targets, open_workshop
+from klsa_search.cli.targets import open_targets, temporary_indexes
 from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
 
@@ -59,9 +59,9 @@ def map_(
     collections = open_targets(targets, data)
     make_folders(json_file, run_dir and run_dir / "any.run")
     means: dict[str, dict[str, dict[str, float]]] = {}
-    with progress_bar() as bar, open_workshop() as workshop:
+    with progress_bar() as bar, temporary_indexes() as indexes:
         for target, collection in collections.items():
-            index_of = partial(workshop.index, target, collection)
+            index_of = partial(indexes.index, target, collection)
             systems = judge_systems(collection, index_of, run_dir=run_dir, progress=bar)
             means[collection.name] = {name: found.means() for name, found in systems.items()}
     if json_file is not None:
@@ -90,8 +90,8 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
 
     (collection,) = open_targets([target], data).values()
     make_folders(json_file, out)
-    with progress_bar() as bar, open_workshop() as workshop:
-        index = workshop.index(target, collection, "paper")
+    with progress_bar() as bar, temporary_indexes() as indexes:
+        index = indexes.index(target, collection, "paper")
         grid = measure_grid(collection, index, progress=bar)
     draw_grid(grid, out)
     if json_file is not None:
@@ -129,7 +129,7 @@ def fetch(names: Sequence[str], data: Path | None) -> None:
 
 
 def _write_means(means: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
-    """Write the table for people, with the gain of each system's MAP over BM25's."""
+    """Write a table of the measures, with the gain of each system's MAP over BM25."""
     columns = [Column("target"), Column("system"), Column("map", right=True)]
     columns += [Column("over bm25", right=True), Column("ndcg@10", right=True)]
     columns += [Column("p@10", right=True), Column("recall@1000", right=True)]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klsa_search.cli.describe import (
-    facts_for_people,
-    facts_for_programs,
-    numbered_for_people,
-    unread_for_people,
+    manifest_json,
+    manifest_rows,
+    numbered_text,
+    unread_text,
     write_problems,
 )
 from klsa_search.cli.documents import add, backup, export, refit, remove, repair, restore
@@ -155,7 +155,7 @@ def build(
 
         collection, build_it = by_workers(source, reading, cluster, shards, workers, memory)
     if not replace and sys.stdin is not None and sys.stdin.isatty():
-        replace = _may_replace(index_path(home, name), collection)
+        replace = _confirm_replace(index_path(home, name), collection)
     with progress_bar() as bar:
         index = build_it(name=name, home=home, progress=bar, replace=replace, **settings)
     if not len(index):
@@ -176,30 +176,31 @@ def build(
             "unread": unread.as_json(),
             "numbered": collection.numbered,
         }
-        write_json(facts_for_programs(index.name, index.manifest) | left_out)
+        write_json(manifest_json(index.name, index.manifest) | left_out)
         return
-    passed_over = [("not read", unread_for_people(unread))] if unread.count else []
-    write_facts([*facts_for_people(index.name, index.manifest), *passed_over])
+    not_read = [("not read", unread_text(unread))] if unread.count else []
+    write_facts([*manifest_rows(index.name, index.manifest), *not_read])
     if collection.numbered:
-        echo(numbered_for_people(collection.numbered), err=True)
+        echo(numbered_text(collection.numbered), err=True)
     write_problems(problems)
 
 
-def _may_replace(path: Path, collection: Collection) -> bool:
-    """Ask whether documents of another source may go; Abort if not, False if there are none."""
+def _confirm_replace(path: Path, collection: Collection) -> bool:
+    """Confirm replacing an index of another source; Abort if declined, False if not needed."""
     from klsa_search.indexing.checks import address, is_unreadable, other_source
 
     before = other_source(path, collection)
     if before is not None:
-        holds = (
+        content = (
             f"{before.counts.documents:,} documents of "
             f"{before.source_path or before.source}, built {before.build.created}"
         )
     elif is_unreadable(path):
-        holds = "an index that this version cannot read"
+        content = "an index that this version cannot read"
     else:
         return False
-    echo(f"{path} contains {holds}", err=True)
-    coming = address(collection) or collection.name
+    echo(f"{path} contains {content}", err=True)
+    new_source = address(collection) or collection.name
     what = "it" if before is None else "them"
-    return click.confirm(printable(f"Replace {what} with those of {coming}?"), abort=True, err=True)
+    question = f"Replace {what} with those of {new_source}?"
+    return click.confirm(printable(question), abort=True, err=True)

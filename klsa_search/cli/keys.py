@@ -70,14 +70,14 @@ def add(
     """
     path = _file(config, options)
     for each in indexes:
-        index_path(path.parent, each)  # refuses names that no index can have
+        index_path(path.parent, each)  # raises for an invalid name
     is_first = not path.exists()
     token = add_key(
         path,
         name,
         cast(tuple[Scope, ...], scopes),
         indexes or None,
-        lasts=timedelta(days=days) if days else None,
+        lifetime=timedelta(days=days) if days else None,
     )
     echo(token)
     if is_first:
@@ -131,7 +131,7 @@ def _row(key: Key) -> list[str]:
         ", ".join(key.scopes),
         "all" if key.indexes is None else ", ".join(key.indexes),
         f"{key.created:%Y-%m-%d}",
-        f"{until} (expired)" if key.is_over() else until,
+        f"{until} (expired)" if key.is_expired() else until,
     ]
 
 

@@ -1,8 +1,8 @@
-"""How every command starts, reports progress and fails.
+"""Run a command: logging, errors and exit codes.
 
-0    done
-1    a failure, explained in one sentence on stderr
-2    wrong usage: an argument, an option or a setting outside its limits
+0    success
+1    failure, explained in one sentence on stderr
+2    wrong usage: an argument, option or setting outside its limits
 130  interrupted from the keyboard
 """
 
@@ -28,32 +28,32 @@ from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsE
 
 @dataclass
 class Compiled:
-    """How many functions were compiled, without those that only they call."""
+    """Number of compiled functions, without those that only they call."""
 
     functions: int = 0
 
 
 @contextmanager
-def watch_compiling(begun: Callable[[str | None], None]) -> Iterator[Compiled]:
-    """Call `begun` when something is compiled for the first time, with the folder that keeps it.
+def watch_compiling(on_first: Callable[[str | None], None]) -> Iterator[Compiled]:
+    """Yield the number of compiled functions, without those loaded from the cache.
 
-    Yield the number of compiled functions; functions loaded from the cache are not counted.
+    on_first  called at the first compilation, with the cache folder
     """
-    seen = Compiled()
+    compiled = Compiled()
 
     def count(folder: str | None) -> None:
-        seen.functions += 1
-        if seen.functions == 1:
-            begun(folder)
+        compiled.functions += 1
+        if compiled.functions == 1:
+            on_first(folder)
 
     with on_compile(count):
-        yield seen
+        yield compiled
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 TOKENIZERS: Final = "KLSA_TOKENIZERS"
-"""Variable of the environment: tokenizers that indexes may name, parted by blanks."""
+"""Environment variable: tokenizers that indexes may name, separated by blanks."""
 
 _NEXT_STEPS = {
     errno.ENOSPC: "free some disk space or choose another folder",
@@ -71,50 +71,49 @@ _NEXT_STEPS = {
 
 
 @dataclass
-class _Frame:
-    """What one invocation was asked for; travels as click's context object."""
+class _Invocation:
+    """Options of one invocation that `run` needs; click's context object."""
 
     debug: bool = False
 
 
 def debug_option(function: F) -> F:
-    """Decorate a command with --debug, which `run` obeys; the function sees no parameter."""
+    """Add --debug to a command, for `run`; the function gets no parameter."""
 
-    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+    def store(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:
-            context.ensure_object(_Frame).debug = True
+            context.ensure_object(_Invocation).debug = True
 
     option = click.option(
         "--debug",
         is_flag=True,
         is_eager=True,
         expose_value=False,
-        callback=remember,
+        callback=store,
         help="Show the traceback of errors",
     )
     return option(function)
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command to its end and leave with the exit code; `arguments` default to sys.argv's.
+    """Run a command and exit; `arguments` are by default those of sys.argv.
 
-    What is logged goes to stderr, as sentences.
-    Every `KlsaError`, OSError and MemoryError becomes one sentence on stderr. Unexpected exceptions
-    do too, through `sys.excepthook`, so that none is caught. --debug shows the traceback.
+    Log records go to stderr as text. Each KlsaError, OSError and MemoryError becomes one sentence
+    on stderr; so do unexpected exceptions, by `sys.excepthook`. --debug shows the traceback.
     """
-    log_for_people()
-    frame = _Frame()
-    sys.excepthook = _hook(frame)
+    log_as_text()
+    invocation = _Invocation()
+    sys.excepthook = _hook(invocation)
     trust_tokenizers()
     try:
         code = command.main(
             args=None if arguments is None else list(arguments),
             standalone_mode=False,
-            obj=frame,
+            obj=invocation,
             help_option_names=["-h", "--help"],
         )
     except click.exceptions.Abort as abort:
-        # click turns Ctrl-C into Abort; without that cause, a question was answered with no.
+        # click turns Ctrl-C into Abort; without that cause, a confirmation was declined.
         interrupted = isinstance(abort.__cause__, KeyboardInterrupt)
         echo("interrupted" if interrupted else "nothing was done", err=True)
         sys.exit(130 if interrupted else 1)
@@ -125,22 +124,22 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
             echo(line, err=True)
         sys.exit(wrong.exit_code)
     except (KlsaError, OSError, MemoryError) as failure:
-        if frame.debug:
+        if invocation.debug:
             raise
         echo(f"error: {explain(failure)}", err=True)
         sys.exit(2 if _is_wrong_usage(failure) else 1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def log_for_people() -> None:
-    """Write what is logged as sentences to stderr, unless that was decided already."""
+def log_as_text() -> None:
+    """Log to stderr as text, unless logging is configured already."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Sentences())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 
 class _Sentences(logging.Formatter):
-    """Messages alone, and where there is one the traceback below."""
+    """Formats a record as its message, followed by its traceback if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the lines of a record."""
@@ -148,7 +147,7 @@ class _Sentences(logging.Formatter):
 
 
 def trust_tokenizers() -> None:
-    """Let this process import the tokenizers that the environment names."""
+    """Allow this process to import the tokenizers that the environment names."""
     if names := os.environ.get(TOKENIZERS, "").split():
         from klsa_search.analysis.tokenizers import trust
 
@@ -157,7 +156,7 @@ def trust_tokenizers() -> None:
 
 
 def explain(failure: KlsaError | OSError | MemoryError) -> str:
-    """Put a failure into one sentence: the thing, the fact and the next step."""
+    """Return a failure as one sentence: the thing, the fact and the next step."""
     if isinstance(failure, KlsaError):
         return failure.message
     if isinstance(failure, MemoryError):
@@ -169,19 +168,19 @@ def explain(failure: KlsaError | OSError | MemoryError) -> str:
 
 
 def _is_wrong_usage(failure: KlsaError | OSError | MemoryError) -> bool:
-    """Tell a value that could never have been right from something that went wrong.
+    """Return whether an argument is invalid whatever the state of the indexes.
 
-    An index or a document that is not there names its field too, and might have been there.
+    The error of a missing index or document has a field too, and is not wrong usage.
     """
     kinds = (SettingsError, QueryError, CollectionError)
     return isinstance(failure, kinds) and failure.field is not None
 
 
-def _hook(frame: _Frame) -> Callable[..., None]:
-    """Return the last resort: one line for an unexpected failure."""
+def _hook(invocation: _Invocation) -> Callable[..., None]:
+    """Return an excepthook that prints one line for an unexpected exception."""
 
     def hook(kind: type[BaseException], failure: BaseException, traceback: Any) -> None:
-        if frame.debug:
+        if invocation.debug:
             for line in "".join(format_exception(kind, failure, traceback)).splitlines():
                 echo(line, err=True)
         else:

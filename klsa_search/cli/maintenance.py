@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klsa_search.cli.describe import (
-    drift_for_people,
-    drift_for_programs,
-    facts_for_people,
-    facts_for_programs,
-    settings_for_people,
-    writes_for_people,
-    writes_for_programs,
+    drift_json,
+    drift_rows,
+    manifest_json,
+    manifest_rows,
+    settings_rows,
+    writes_json,
+    writes_rows,
 )
 from klsa_search.cli.main import debug_option, explain
 from klsa_search.cli.options import home_option, json_option, memory_option
@@ -82,7 +82,7 @@ def list_(home: Path, as_json: bool) -> None:
     if as_json:
         write_json(
             [
-                {"name": name, "error": m} if isinstance(m, str) else facts_for_programs(name, m)
+                {"name": name, "error": m} if isinstance(m, str) else manifest_json(name, m)
                 for name, m in manifests.items()
             ]
         )
@@ -126,19 +126,19 @@ def info(name: str, home: Path, as_json: bool) -> None:
         if other.name != generation.name
     }
     if as_json:
-        facts = facts_for_programs(name, manifest) | {"generation": generation.name}
-        facts["writes"] = writes_for_programs(generation)
-        facts["drift"] = drift_for_programs(generation)
-        write_json(facts | {"kept": [_kept_for_programs(*each) for each in kept.items()]})
+        facts = manifest_json(name, manifest) | {"generation": generation.name}
+        facts["writes"] = writes_json(generation)
+        facts["drift"] = drift_json(generation)
+        write_json(facts | {"kept": [_kept_json(*each) for each in kept.items()]})
     else:
         write_facts(
             [
-                *facts_for_people(name, manifest),
-                *writes_for_people(generation),
-                *drift_for_people(generation),
+                *manifest_rows(name, manifest),
+                *writes_rows(generation),
+                *drift_rows(generation),
                 ("generation", generation.name),
-                *((f"kept {name}", _kept_for_people(each)) for name, each in kept.items()),
-                *settings_for_people(manifest.checked_settings()),
+                *((f"kept {name}", _kept_text(each)) for name, each in kept.items()),
+                *settings_rows(manifest.checked_settings()),
             ]
         )
 
@@ -256,17 +256,17 @@ def delete(name: str, home: Path, yes: bool) -> None:
     from klsa_search.storage.names import index_path
 
     path = index_path(home, name)
-    # Whether it is there, not whether it is whole: a damaged index can be deleted too.
+    # Not whether it can be read: a damaged index can be deleted too.
     if not yes and is_index(path):
         click.confirm(printable(f"Permanently delete {path}?"), abort=True)
-    stay = delete_index(path)
+    kept = delete_index(path)
     echo(f"deleted {path}")
-    if stay:
-        echo(f"kept files that do not belong to the index: {', '.join(map(str, stay))}", err=True)
+    if kept:
+        echo(f"kept files that do not belong to the index: {', '.join(map(str, kept))}", err=True)
 
 
 def _manifest_or_reason(path: Path) -> Manifest | str:
-    """Read what an index holds, or tell why it cannot be read, which is no reason to stop."""
+    """Return the manifest of an index, or why it cannot be read."""
     from klsa_search.storage.current import current_generation
 
     try:
@@ -284,11 +284,11 @@ def _generation_or_reason(generation: Path) -> Manifest | str:
         return explain(failure)
 
 
-def _kept_for_people(kept: Manifest | str) -> str:
+def _kept_text(kept: Manifest | str) -> str:
     return f"unusable: {kept}" if isinstance(kept, str) else _of(kept)
 
 
-def _kept_for_programs(generation: str, kept: Manifest | str) -> dict[str, Any]:
+def _kept_json(generation: str, kept: Manifest | str) -> dict[str, Any]:
     if isinstance(kept, str):
         return {"generation": generation, "error": kept}
     return {

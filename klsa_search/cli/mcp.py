@@ -1,4 +1,4 @@
-"""klsa-mcp: indexes as tools for an assistant."""
+"""klsa-mcp: serve indexes as tools over MCP."""
 
 from __future__ import annotations
 
@@ -36,14 +36,13 @@ def klsa_mcp(name: str | None, home: Path, port: int | None) -> None:
     from klsa_search.connect.mcp import server
     from klsa_search.core.compiling import compile_in_child
 
-    made = server(home, name)
+    mcp = server(home, name)
     compile_in_child(MODULE)
     if port is None:
-        made.run()
+        mcp.run()
     else:
         echo(f"http://127.0.0.1:{port}/mcp", err=True)
-        # Each request stands for itself: nothing is kept between two of them.
-        made.run("streamable-http", port=port, stateless_http=True, json_response=True)
+        mcp.run("streamable-http", port=port, stateless_http=True, json_response=True)
 
 
 def main() -> None:

@@ -38,14 +38,14 @@ def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool)
 
     if rule and as_json:
         raise click.UsageError("--rule and --json exclude each other: give one of them")
-    found = related_terms(_opened(home, name), term, k)
+    found = related_terms(_open(home, name), term, k)
     if as_json:
         write_json([asdict(one) for one in found])
     elif not found:
         echo("no related terms found", err=rule)
     elif rule:
-        asked = " ".join(re.sub("=>|,", " ", term).split())  # the signs of a rule are no words
-        echo(f"{asked} => {', '.join(one.word for one in found)}")
+        words = " ".join(re.sub("=>|,", " ", term).split())  # without the syntax of rules
+        echo(f"{words} => {', '.join(one.word for one in found)}")
     else:
         columns = [
             Column("word"),
@@ -74,7 +74,7 @@ def duplicates(name: str, home: Path, threshold: float, as_json: bool) -> None:
     from klsa_search.mining.duplicates import duplicates as duplicate_groups
 
     with progress_bar() as bar:
-        groups = duplicate_groups(_opened(home, name), threshold, progress=bar)
+        groups = duplicate_groups(_open(home, name), threshold, progress=bar)
     if as_json:
         write_json([asdict(group)["documents"] for group in groups])
     elif not groups:
@@ -107,9 +107,9 @@ def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
 
     Each is named by its strongest terms.
     """
-    from klsa_search.mining.clusters import cluster as divided
+    from klsa_search.mining.clusters import cluster as cluster_documents
 
-    clustering = divided(_opened(home, name), k)
+    clustering = cluster_documents(_open(home, name), k)
     if as_json:
         write_json(asdict(clustering))
         return
@@ -128,7 +128,7 @@ def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
         echo(f"{len(clustering.unplaced):,} documents without a known term are in no cluster")
 
 
-def _opened(home: Path, name: str) -> Index:
+def _open(home: Path, name: str) -> Index:
     from klsa_search.search.opening import open_index
     from klsa_search.storage.names import index_path
 
@@ -160,11 +160,9 @@ def plot(name: str, home: Path, what: str, path: Path) -> None:
     strongest terms of its first dimensions. Needs matplotlib: pip install 'klsa-search[figures]'.
     """
     from klsa_search.mining.figures import PICTURES
-    from klsa_search.search.opening import open_index
-    from klsa_search.storage.names import index_path
 
     make_folders(path)
-    index = open_index(index_path(home, name))
+    index = _open(home, name)
     try:
         PICTURES[what](index, path)
     finally:

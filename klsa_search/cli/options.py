@@ -1,4 +1,4 @@
-"""Options that several commands share, and those that are made from the settings."""
+"""Options that several commands share, and options generated from the settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # readable=False: the reader reports a folder that cannot be read.
 FOLDER = click.Path(path_type=Path, file_okay=False, readable=False)
-"""Type of an option that names a folder, which need not be there."""
+"""Type of an option that names a folder, which need not exist."""
 
 home_option = click.option(
     "--home",
@@ -63,10 +63,10 @@ memory_option = click.option(
 
 
 def source_options(function: F) -> F:
-    """Decorate a command with what says how its SOURCE is read.
+    """Add the options that control how SOURCE is read.
 
-    All of it arrives as `reading`, by the names that `open_collection` has; a SOURCE of - as
-    standard input.
+    The command gets them as `reading`, keyword arguments of `open_collection`; for a SOURCE of -
+    it gets standard input.
     """
 
     @wraps(function)
@@ -147,9 +147,9 @@ def source_options(function: F) -> F:
 
 
 class FigurePath(click.Path):
-    """Type of an option that names a picture to draw; another ending is wrong usage.
+    """Type of an option that names a figure to write; other suffixes are wrong usage.
 
-    MissingExtra, before any work, where nothing can be drawn.
+    Raises MissingExtra before any work if matplotlib is not installed.
     """
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ class FigurePath(click.Path):
     def convert(
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> Any:
-        """Turn what was typed into a Path."""
+        """Return the value as a Path."""
         from klsa_search.core.drawing import FORMATS
 
         path = cast(Path, super().convert(value, parameter, context))
@@ -171,10 +171,10 @@ class FigurePath(click.Path):
 
 
 def settings_options(*names: str, default: str | None = None) -> Callable[[F], F]:
-    """Decorate a command with an option for each of these settings, or for all of them.
+    """Return a decorator that adds an option for each of these settings, or for all.
 
-    Type, limits and help come from the setting itself, and so does the default that the help
-    names, unless `default` says what it is. What is not given arrives as None.
+    Type, limits and help are those of the setting. An option that was not given is None.
+    default  default in the help; by default that of the setting
     """
 
     def decorate(function: F) -> F:
@@ -186,10 +186,9 @@ def settings_options(*names: str, default: str | None = None) -> Callable[[F], F
 
 
 def chosen_settings(config: Path | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the options that were given on top of those of a TOML file: settings, and `preset`.
+    """Return the settings (and `preset`) of a TOML file, overridden by the given options.
 
-    SettingsError for a file that is not TOML or names something else, OSError. Values are checked
-    where the settings are made.
+    SettingsError for invalid TOML or an unknown name, OSError. Values are not checked.
     """
     chosen: dict[str, Any] = {}
     if config is not None:
@@ -208,7 +207,7 @@ def chosen_settings(config: Path | None, options: Mapping[str, Any]) -> dict[str
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what was not given."""
+    """Return the options that were given."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -253,7 +252,7 @@ def _sentence(field: FieldInfo) -> str:
 
 
 def _words(file: Path) -> tuple[str, ...]:
-    """Words of a file, sorted, each once; SettingsError where it is no text, OSError."""
+    """Return the distinct words of a file, sorted; SettingsError if it is not UTF-8, OSError."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
@@ -264,7 +263,7 @@ def _words(file: Path) -> tuple[str, ...]:
 
 
 def type_of(kind: Any, limits: Iterable[Any]) -> Any:
-    """Find click's type for values of a setting, with their limits."""
+    """Return click's type for the values of a setting, with their limits."""
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind))
     low, high = _limit(limits, "ge"), _limit(limits, "le")

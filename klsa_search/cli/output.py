@@ -1,7 +1,7 @@
-"""What a command shows: tables for people, plain columns for pipes, JSON for programs.
+"""Output of commands: tables on a terminal, plain columns in a pipe, JSON.
 
-All that a command writes for people goes through this module, which leaves no character that could
-steer a terminal: documents, file names and queries may hold any.
+All text output passes through this module, which removes terminal control characters: documents,
+file names and queries may contain any.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _UNBOUNDED = 1_000_000
-"""Width of a line that goes to a file or a pipe, where nothing may be wrapped."""
-_STEERING: Final = (
+"""Width of a line in a file or a pipe, where lines are not wrapped."""
+_CONTROLS: Final = (
     *range(0x20),  # C0
     *range(0x7F, 0xA0),  # DEL, C1
     0x061C, 0x200E, 0x200F,  # marks of direction
@@ -28,14 +28,14 @@ _STEERING: Final = (
     *range(0x202A, 0x202F),  # embeddings and overrides of direction
     *range(0x2066, 0x206A),  # isolates of direction
 )  # fmt: skip
-"""Characters that move the cursor, begin a sequence of escape or change the order of others."""
-_BLANKED: Final = dict.fromkeys(_STEERING, " ")
-_ESCAPED: Final = {code: f"\\u{code:04x}" for code in _STEERING if code != ord("\n")}
+"""Characters that move the cursor, start an escape sequence or change the text direction."""
+_BLANKED: Final = dict.fromkeys(_CONTROLS, " ")
+_ESCAPED: Final = {code: f"\\u{code:04x}" for code in _CONTROLS if code != ord("\n")}
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table; `wraps` where text may break into lines, on a terminal."""
+    """One column of a table; `wraps` if its text may be wrapped on a terminal."""
 
     title: str
     right: bool = False
@@ -43,7 +43,7 @@ class Column:
 
 
 class Marked(NamedTuple):
-    """A text with marks, from one character to another, which a terminal shows in bold."""
+    """Text with marked ranges of characters, shown in bold on a terminal."""
 
     text: str
     marks: Sequence[tuple[int, int]]
@@ -53,43 +53,43 @@ Cell = str | Marked
 
 
 def echo(text: str = "", *, err: bool = False) -> None:
-    """Write a line for people, to stderr if `err`."""
+    """Write a line of text, to stderr if `err`."""
     click.echo(printable(text), err=err)
 
 
 def printable(text: str) -> str:
-    """Return a text with blanks in the place of line ends and of all that steers a terminal."""
+    """Return text with line ends and control characters replaced by blanks."""
     return text.translate(_BLANKED)
 
 
-def escaped(written: str) -> str:
-    """Return the same JSON, which steers no terminal; line ends between its parts stay."""
-    return written.translate(_ESCAPED)
+def escaped(json_text: str) -> str:
+    """Return JSON with control characters escaped, except line ends between its parts."""
+    return json_text.translate(_ESCAPED)
 
 
 def write_json(value: Any) -> None:
-    """Write a value for programs: UTF-8, indented, names in the order they were given."""
+    """Write a value as JSON: UTF-8, indented."""
     text = escaped(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
-    # Half a character, as in a path that is not UTF-8, can only be written as JSON's escape.
+    # Unpaired surrogates, as in a path that is not UTF-8, are written as escapes.
     click.echo(text.encode(errors="backslashreplace").decode())
 
 
 def write_json_file(path: Path, value: Any) -> None:
-    """Write a value to a file, for programs."""
+    """Write a value to a file as JSON."""
     path.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def make_folders(*files: Path | None) -> None:
-    """Make the folders of the files to come, before the work and not after it."""
+    """Create the folders of output files, so that errors show before the work."""
     for file in files:
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
 
 
 def write_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
-    """Write rows as wide as the terminal is; to a pipe one line each, never cut or wrapped.
+    """Write a table as wide as the terminal; in a pipe, each row is one line.
 
-    Without a column that wraps, they are as wide as they must be: a figure cut short would lie.
+    Only columns with `wraps` are wrapped, so that no number is cut.
     """
     from rich.console import Console
     from rich.table import Table
@@ -125,14 +125,14 @@ def _shown(cell: Cell, text: type[Text]) -> Text:
 
 
 def write_facts(facts: Sequence[tuple[str, str]]) -> None:
-    """Write names and values below each other."""
+    """Write lines of name and value."""
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         echo(f"{name.ljust(width)}  {value}")
 
 
 def in_bytes(size: float) -> str:
-    """Say a number of bytes: 12 B, 3.4 MiB."""
+    """Return a number of bytes as text: 12 B, 3.4 MiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024:
             return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"

@@ -118,7 +118,7 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
     from klsa_search.storage.names import index_path
 
     path = followed(index_path(home, name))
-    current_generation(path)  # or there is no such index
+    current_generation(path)  # raises if there is no such index
     queries = Judgements(path).queries()
     if out is not None:
         text, left_out = qrels_text(one for each in queries for one in each.judgements())

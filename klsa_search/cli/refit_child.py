@@ -2,9 +2,9 @@
 
     python -m klsa_search.cli.refit_child --home HOME [--alpha 0.5 ...] NAME
 
-It does what `klsa-index refit` does behind everything else: at low priority, the first to go where
-memory runs out, and ended with its standard input, which is when the service does. How far it has
-come it says on its standard output, in lines of phase, amount done and amount in all (or -).
+It does the same as `klsa-index refit`, at low priority and as first candidate of the out-of-memory
+killer, and ends when stdin is closed, as it is when the service ends. It writes its progress to
+stdout: lines of phase, done and total amount (- if unknown).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from klsa_search.core.parallel import exit_with_parent
 MODULE: Final = "klsa_search.cli.refit_child"
 
 _NICE: Final = 10
-"""It gets a tenth of a processor that others want, too."""
+"""Niceness: about a tenth of a contended processor."""
 
 
-_OFTEN: Final = 0.2
-"""Seconds between two lines of one phase."""
+_INTERVAL: Final = 0.2
+"""Minimum seconds between two lines of the same phase."""
 
 
 @click.command()
@@ -43,36 +43,36 @@ def refit(name: str, home: Path, **options: Any) -> None:
     from klsa_search.indexing.rewrite import refit as refit_index
     from klsa_search.storage.names import index_path
 
-    refit_index(index_path(home, name), progress=_Telling(), **given(options)).close()
+    refit_index(index_path(home, name), progress=_PrintedProgress(), **given(options)).close()
 
 
-class _Telling:
-    """Says how far it has come, at each phase, and now and then within."""
+class _PrintedProgress:
+    """Prints the progress at the start and end of each phase, and at intervals."""
 
     def __init__(self) -> None:
         self._phase = ""
-        self._told = 0.0
+        self._printed = 0.0  # in seconds of `monotonic`
 
     def __call__(self, phase: str, done: int, total: int | None) -> None:
-        """Say it."""
+        """Print a line, unless the last one of this phase was just printed."""
         now = monotonic()
-        if phase != self._phase or done == total or now - self._told > _OFTEN:
-            self._phase, self._told = phase, now
+        if phase != self._phase or done == total or now - self._printed > _INTERVAL:
+            self._phase, self._printed = phase, now
             print(phase, done, "-" if total is None else total, flush=True)
 
 
 def main() -> None:
     """Refit."""
     exit_with_parent()
-    signal.signal(signal.SIGTERM, _leave)  # so that what was made is cleared away
+    signal.signal(signal.SIGTERM, _exit)  # an exception, so that files of the build are removed
     with suppress(OSError):
         os.nice(_NICE)
-    with suppress(OSError):  # of Linux alone
+    with suppress(OSError):  # Linux only
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     run(refit)
 
 
-def _leave(*_: Any) -> NoReturn:
+def _exit(*_: Any) -> NoReturn:
     sys.exit(1)
 
 

@@ -1,4 +1,4 @@
-"""An index of a service, asked over HTTP as one of this machine is asked."""
+"""Client of an index of a service, with the interface of a local one."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PATIENCE: Final = 60.0
-"""Seconds without a byte after which nothing is waited for; the service ends a search before."""
+_TIMEOUT: Final = 60.0
+"""Seconds without a byte before the request fails; longer than the timeouts of the service."""
 
 _SEARCHES: Final = 100
 _HITS: Final = 10_000
-"""Searches, and hits of all of them, that are asked for in one request of a batch."""
+"""Maximum searches, and hits of all of them, of one request of a batch."""
 
 
-class _Straight(HTTPRedirectHandler):
-    """Follows no redirection: the service has none, and the key must not go elsewhere."""
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows no redirect: the service has none, and the key must not be sent elsewhere."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Tell it as a failure."""
+        """Refuse the redirect, which makes it an error."""
 
 
 class RemoteIndex:
-    """The index `name` of the service at `url`, asked with a key where there is one.
+    """The index `name` of the service at `url`.
 
-    click.UsageError for what is no address and no key; ServiceFailed for a service that cannot be
-    reached, and in its own words for what it refuses; QueryError where it is the question.
+    click.UsageError for an invalid URL or key; ServiceFailed if the service cannot be reached, or
+    with its message if it refuses; QueryError for an invalid search.
     """
 
     def __init__(self, url: str, name: str, key: str | None) -> None:
@@ -56,52 +56,50 @@ class RemoteIndex:
             )
         self._url, self._name = url.rstrip("/"), name
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._opener = build_opener(_Straight)
+        self._opener = build_opener(_NoRedirect)
 
     def search(
         self, query: str, k: int, options: Mapping[str, Any]
     ) -> tuple[str, str, SearchResults]:
-        """Name, generation and what was found. See `Index.search`."""
+        """Return name, generation and results: see `Index.search`."""
         from klsa_search.search.results import SearchResults
 
-        answered = self._asked("/search", self._search(query, k, options))
-        for facet in answered.get("facets", {}).values():
+        answer = self._request("/search", self._search(query, k, options))
+        for facet in answer.get("facets", {}).values():
             facet["values"] = [(each["value"], each["count"]) for each in facet["values"]]
-        return answered["index"], answered["generation"], self._read(SearchResults, answered)
+        return answer["index"], answer["generation"], self._read(SearchResults, answer)
 
     def explain(
         self, query: str, id_: str, options: Mapping[str, Any]
     ) -> tuple[str, str, Explanation]:
-        """Name, generation and how a score came about. See `Index.explain`."""
+        """Return name, generation and explanation: see `Index.explain`."""
         from klsa_search.search.explain.explanation import Explanation
 
-        asked = urlencode({"q": query, **{name: _in_url(held) for name, held in options.items()}})
-        answered = self._asked(f"/indexes/{_part(self._name)}/explain/{_part(id_)}?{asked}")
-        return (
-            answered["index"],
-            answered["generation"],
-            self._read(Explanation, answered["explanation"]),
-        )
+        parameters = {name: _in_url(value) for name, value in options.items()}
+        path = f"/indexes/{_part(self._name)}/explain/{_part(id_)}"
+        answer = self._request(f"{path}?{urlencode({'q': query, **parameters})}")
+        explanation = self._read(Explanation, answer["explanation"])
+        return answer["index"], answer["generation"], explanation
 
     def ranker(self, options: Mapping[str, Any]) -> str:
-        """Return the name of the ranker that these options ask for."""
+        """Return the name of the ranker for these options."""
         chosen = options.get("ranker")
-        return str(chosen or self._asked(f"/indexes/{_part(self._name)}")["settings"]["ranker"])
+        return str(chosen or self._request(f"/indexes/{_part(self._name)}")["settings"]["ranker"])
 
     def rankings(
         self, queries: Sequence[Query], k: int, options: Mapping[str, Any]
     ) -> Iterator[Ranking]:
-        """Rank for every query, many in a request."""
+        """Yield the ranking of each query, with many queries in a request."""
         import numpy as np
 
         from klsa_search.evaluation.runs import Ranking
 
-        at_once = min(_SEARCHES, max(1, _HITS // k))
-        for begin in range(0, len(queries), at_once):
-            some = queries[begin : begin + at_once]
-            searches = [{**self._search(each.text, k, options), "fields": []} for each in some]
-            answers = self._asked("/search/batch", {"searches": searches})["answers"]
-            for query, answer in zip(some, answers, strict=True):
+        size = min(_SEARCHES, max(1, _HITS // k))
+        for begin in range(0, len(queries), size):
+            batch = queries[begin : begin + size]
+            searches = [{**self._search(each.text, k, options), "fields": []} for each in batch]
+            answers = self._request("/search/batch", {"searches": searches})["answers"]
+            for query, answer in zip(batch, answers, strict=True):
                 hits = answer["hits"]
                 scores = np.array([hit["score"] for hit in hits], np.float64)
                 yield Ranking(query.id, tuple(hit["id"] for hit in hits), scores)
@@ -109,24 +107,24 @@ class RemoteIndex:
     def _search(self, query: str, k: int, options: Mapping[str, Any]) -> dict[str, Any]:
         return {"index": self._name, "q": query, "k": k, **options}
 
-    def _read(self, kind: type[T], answered: Any) -> T:
+    def _read(self, kind: type[T], answer: Any) -> T:
         from pydantic import TypeAdapter, ValidationError
 
         try:
-            return TypeAdapter(kind).validate_python(answered)
+            return TypeAdapter(kind).validate_python(answer)
         except ValidationError as error:
             where = ".".join(map(str, error.errors()[0]["loc"]))
             raise self._failure(
                 f"unexpected answer (`{where}`): the service runs another version"
             ) from None
 
-    def _asked(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Answer to a GET, or to a POST of a body."""
+    def _request(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return the JSON of the response to a GET, or to a POST of a body."""
         content = None if body is None else json.dumps(body).encode()
         headers = {**self._headers, "Content-Type": "application/json"}
         request = Request(self._url + path, content, headers)  # noqa: S310 - http or https
         try:
-            with self._opener.open(request, timeout=_PATIENCE) as answer:
+            with self._opener.open(request, timeout=_TIMEOUT) as answer:
                 return json.loads(answer.read())
         except HTTPError as refused:
             with refused:
@@ -140,7 +138,7 @@ class RemoteIndex:
             raise self._failure(str(reason) or type(error).__name__) from None
 
     def _refusal(self, status: int, body: bytes) -> KlsaError:
-        """Return the error of an answer of the service, with its message."""
+        """Return the error of an error response, with its message."""
         try:
             error = json.loads(body)["error"]
             message, field = str(error["message"]), error["field"]

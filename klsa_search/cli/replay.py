@@ -62,33 +62,33 @@ def replay(
     from klsa_search.evaluation.replay import refuse_other_files
     from klsa_search.evaluation.replay import replay as replay_run
 
-    homed = click.get_current_context().get_parameter_source("home") is ParameterSource.COMMANDLINE
-    if source is not None and homed:
+    source_of = click.get_current_context().get_parameter_source
+    if source is not None and source_of("home") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--home and --source exclude each other: give one of them")
     inputs = {each.resolve() for each in (record, queries, run_file) if each is not None}
     if out is not None and out.resolve() in inputs:
         raise click.UsageError(f"--out {out} is an input file: name another file")
-    known = read_record(record)
-    refuse_other_files(known, queries, run_file)
+    recorded = read_record(record)
+    refuse_other_files(recorded, queries, run_file)
     make_folders(out)
-    with _index(known, home, source, reading) as index:
-        done = replay_run(known, queries, index, run=run_file, out=out)
-        whole = len(index.manifest.files)
+    with _index(recorded, home, source, reading) as index:
+        replayed = replay_run(recorded, queries, index, run=run_file, out=out)
+        files = len(index.manifest.files)
     echo(
-        f"{known.run.name}: identical, {done.run.queries:,} queries, {done.run.hits:,} hits, "
-        f"sha256 {done.run.sha256}"
+        f"{recorded.run.name}: identical, {replayed.run.queries:,} queries, "
+        f"{replayed.run.hits:,} hits, sha256 {replayed.run.sha256}"
     )
-    compared = f"all {whole} files are as recorded"
-    if done.files:
-        compared = f"{len(done.files)} of {whole} files differ, first {done.files[0]}"
+    compared = f"all {files} files are as recorded"
+    if replayed.files:
+        compared = f"{len(replayed.files)} of {files} files differ, first {replayed.files[0]}"
     echo(f"index {'opened' if source is None else 'rebuilt'}: {compared}")
-    for each in done.versions:
+    for each in replayed.versions:
         echo(f"note: {each}", err=True)
 
 
 @contextmanager
 def _index(record: RunRecord, home: Path, source: Any, reading: dict[str, Any]) -> Iterator[Index]:
-    """Open the index of a record, or build it for as long as it is needed."""
+    """Open the index of a record, or build it in a temporary folder."""
     if source is None:
         from klsa_search.search.opening import open_index
         from klsa_search.storage.names import index_path

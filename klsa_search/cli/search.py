@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 _FEW: Final = 100
-"""Hits up to which the slower ways answer before numba is loaded."""
+"""Maximum hits for which the NumPy engine is faster than loading numba."""
 
 
 class LocalIndex:
-    """The index `name` of a home; a batch is worked on by so many threads."""
+    """The index `name` of an index directory; batches run in `threads` threads."""
 
     def __init__(self, home: Path, name: str, threads: int) -> None:
         from klsa_search.search.opening import open_index
@@ -43,40 +43,40 @@ class LocalIndex:
     def search(
         self, query: str, k: int, options: Mapping[str, Any]
     ) -> tuple[str, str, SearchResults]:
-        """Name, generation and what was found. See `Index.search`."""
+        """Return name, generation and results: see `Index.search`."""
         from klsa_search.core.compiling import compile_in_child, disable_compiling
 
         if k <= _FEW:
             disable_compiling()
         else:
             compile_in_child(MODULE)
-        found = self._index.search(query, k, **options)
-        return self._index.name, self._index.generation, found
+        results = self._index.search(query, k, **options)
+        return self._index.name, self._index.generation, results
 
     def explain(
         self, query: str, id_: str, options: Mapping[str, Any]
     ) -> tuple[str, str, Explanation]:
-        """Name, generation and how a score came about. See `Index.explain`."""
+        """Return name, generation and explanation: see `Index.explain`."""
         from klsa_search.core.compiling import disable_compiling
 
         disable_compiling()
-        found = self._index.explain(query, id_, **options)
-        return self._index.name, self._index.generation, found
+        explanation = self._index.explain(query, id_, **options)
+        return self._index.name, self._index.generation, explanation
 
     def ranker(self, options: Mapping[str, Any]) -> str:
-        """Return the name of the ranker that these options ask for."""
+        """Return the name of the ranker for these options."""
         return options.get("ranker") or self._index.settings.ranker
 
     def rankings(
         self, queries: Sequence[Query], k: int, options: Mapping[str, Any]
     ) -> Iterator[Ranking]:
-        """Rank for every query, some thousand in memory at a time."""
+        """Yield the ranking of each query, some thousand in memory at a time."""
         from klsa_search.evaluation.runs import rank_best
 
         return rank_best(self._index, queries, k, threads=self._threads, **options)
 
     def record(self, queries: Path, run: Path, k: int, options: Mapping[str, Any]) -> RunRecord:
-        """Write the run of a file of queries, and say all that it follows from."""
+        """Write the run of a file of queries, and return its record."""
         from klsa_search.evaluation.record import record_run
 
         return record_run(self._index, queries, run, k, threads=self._threads, **options)
@@ -217,7 +217,7 @@ def klsa_search(
         )
     if record_file is not None:
         _check_record(record_file, batch, run_file, url)
-    index = _opened(url, key, home, name, threads)
+    index = _open(url, key, home, name, threads)
     if batch is not None and run_file is not None:
         if record_file is not None and isinstance(index, LocalIndex):
             _record_batch(index, batch, run_file, record_file, k, given(options))
@@ -239,10 +239,10 @@ def klsa_search(
         write_results(results)
 
 
-def _opened(
+def _open(
     url: str | None, key: str | None, home: Path, name: str, threads: int
 ) -> LocalIndex | RemoteIndex:
-    """Open the index that is asked, here or at a service."""
+    """Open a local index, or one of a service."""
     if url is None:
         return LocalIndex(home, name, threads)
     source = click.get_current_context().get_parameter_source
@@ -269,7 +269,7 @@ def _run_batch(
 
 
 def _check_record(record: Path, batch: Path | None, run_file: Path | None, url: str | None) -> None:
-    """UsageError for a record of what cannot be recorded, or in the place of another file."""
+    """Raise UsageError if the run cannot be recorded, or the record would replace another file."""
     if batch is None or run_file is None:
         raise click.UsageError("--record needs --batch and --run")
     if url is not None:
@@ -289,9 +289,9 @@ def _record_batch(
     from klsa_search.evaluation.record import write_record
 
     make_folders(run_file, record)
-    made = index.record(batch, run_file, k, options)
-    write_record(made, record)
-    echo(f"{made.run.queries:,} queries, {made.run.hits:,} hits: {run_file}, {record}")
+    recorded = index.record(batch, run_file, k, options)
+    write_record(recorded, record)
+    echo(f"{recorded.run.queries:,} queries, {recorded.run.hits:,} hits: {run_file}, {record}")
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ _COLUMNS = (Column("part"), Column("value", right=True), Column("of what", wraps
 
 
 def write_explanation(found: Explanation) -> None:
-    """Write the parts of a score, which add up to it, each with what adds most to it."""
+    """Write the parts of a score, which sum to it, each with its largest contributions."""
     rows = [("score", _number(found.score), _facts(found))]
     if found.lexical is not None:
         terms = (f"{term.term} {_number(term.value)}" for term in found.lexical.terms)
@@ -68,12 +68,12 @@ _RELAXED: Final[dict[Relaxed, str]] = {
 
 
 def write_results(results: SearchResults) -> None:
-    """Write what was found, with what was wished for besides."""
+    """Write the hits, explanations and facets of a search."""
     interpretation = results.interpretation
-    for word, right in interpretation.corrections.items():
+    for word, correction in interpretation.corrections.items():
         unknown = word in interpretation.unknown
-        said = f"did you mean `{right}`?" if unknown else f"showing results for `{right}`"
-        echo(f"no match for `{word}`; {said}", err=True)
+        note = f"did you mean `{correction}`?" if unknown else f"showing results for `{correction}`"
+        echo(f"no match for `{word}`; {note}", err=True)
     for written, reason in interpretation.relaxed.items():
         echo(f"`{written}` was read as plain words: {_RELAXED[reason]}", err=True)
     if not results.hits:
@@ -105,12 +105,12 @@ def write_results(results: SearchResults) -> None:
 
 
 def write_results_json(index: str, generation: str, results: SearchResults) -> None:
-    """Write the same for programs."""
+    """Write the results as JSON."""
     write_json({"index": index, "generation": generation, **as_dict(results)})
 
 
 def as_dict(results: SearchResults) -> dict[str, Any]:
-    """What a search found, without what was not asked for."""
+    """Return the results as a dictionary, without parts that were not requested."""
     found = asdict(results)
     for hit in found["hits"]:
         for name in ("explanation", "highlight", "quality"):
@@ -128,7 +128,7 @@ def _qualities(hit: Hit) -> tuple[str, ...]:
 
 
 def _texts(hit: Hit) -> tuple[Cell, Cell]:
-    """Title and snippet, with marks where there are any."""
+    """Return title and snippet, with highlights if requested."""
     if hit.highlight is None:
         return hit.title, hit.snippet
     title, snippet = (hit.highlight[name] for name in ("title", "snippet"))

@@ -1,4 +1,4 @@
-"""klsa-serve: the service over all indexes of a home, on one address."""
+"""klsa-serve: serve all indexes of an index directory."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def serve(config: Path | None, **options: Any) -> None:
     Each option is also an environment variable (KLSA_ and its name) and a name in the TOML file of
     --config; options override variables, and variables override the file.
     """
-    signal.signal(signal.SIGTERM, _leave)  # a container's first process would not hear it at all
+    signal.signal(signal.SIGTERM, _exit)  # process 1 of a container has no default handler
     settings = read_settings(given(options), config)
     if settings.cluster is None and given(options).keys() & {"shards", "replicas"}:
         raise click.UsageError("--shards and --replicas need --cluster")
-    # After the help, and after what is wrong with the settings: it takes a second to load.
+    # Imported late, as it takes a second: help and usage errors need not wait.
     from klsa_search.cli.serving import serve_until_stopped
 
     serve_until_stopped(settings)
 
 
-def _leave(*_: Any) -> NoReturn:
+def _exit(*_: Any) -> NoReturn:
     raise SystemExit(0)
 
 

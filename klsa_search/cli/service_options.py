@@ -1,4 +1,4 @@
-"""Options of klsa-serve, made from the settings of the service."""
+"""Options of klsa-serve, generated from the settings of the service, and its socket."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _REFUSALS = {
 }
 
 
-_READING = 30
-"""Seconds in which a client may take nothing of its answer, before the connection is closed."""
+_USER_TIMEOUT = 30
+"""Seconds after which a connection is closed if the client reads nothing of a response."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take the address, so that it is ours before it is announced."""
+    """Return a socket that listens at the address; KlsaError if that is not possible."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.create_server(address[:2], family=family, backlog=2048)
-        # The same with TCP as its protocol, where create_server leaves 0. asyncio sets TCP_NODELAY
-        # on TCP alone, and without it an answer on a kept connection waits 45 ms for the client.
-        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, made.detach())
-        if hasattr(socket, "TCP_USER_TIMEOUT"):  # which connections inherit
-            timeout = 1000 * _READING
+        created = socket.create_server(address[:2], family=family, backlog=2048)
+        # create_server leaves the protocol 0, and asyncio sets TCP_NODELAY for TCP only. Without
+        # it a response on a kept connection waits 45 ms for the client.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, created.detach())
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # inherited by connections
+            timeout = 1000 * _USER_TIMEOUT
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, timeout)
         return listener
     except socket.gaierror as failure:
@@ -53,8 +53,8 @@ def listen(host: str, port: int) -> socket.socket:
         raise KlsaError(f"cannot listen on `{host}` port {port}: {fact}") from failure
 
 
-def is_of_this_machine(listener: socket.socket) -> bool:
-    """Whether no other machine can reach the address."""
+def is_loopback(listener: socket.socket) -> bool:
+    """Return whether no other machine can reach the address."""
     return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
@@ -62,10 +62,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def service_options(*names: str) -> Callable[[F], F]:
-    """Decorate a command with --config, and an option for each of these settings, or for all.
+    """Return a decorator that adds --config, and an option for each of these settings, or all.
 
-    Type, limits, help and default come from the setting itself. What is not given arrives as None:
-    the environment and the file may have it.
+    Type, limits, help and default are those of the setting. An option that was not given is None,
+    as the environment or the file may set it.
     """
     config = click.option(
         "--config",
@@ -84,13 +84,13 @@ def service_options(*names: str) -> Callable[[F], F]:
 
 
 def flag_of(name: str, field: FieldInfo) -> str:
-    """The option of a setting."""
+    """Return the option of a setting."""
     own = "--" + name.replace("_", "-")
     return shown_as(field).option or (f"{own}/--no-{own[2:]}" if field.annotation is bool else own)
 
 
 def default_of(field: FieldInfo) -> str:
-    """The default of a setting, in words."""
+    """Return the default of a setting, in words."""
     default = shown_as(field).default
     if default is None and isinstance(field.default, bool):
         return "yes" if field.default else "no"
@@ -114,7 +114,7 @@ def _option(name: str, field: FieldInfo) -> Callable[[F], F]:
 
 
 def _only(annotation: Any) -> Any:
-    """The type of a setting that may also be None."""
+    """Return the type of a setting, without None."""
     if isinstance(annotation, UnionType):
         return next(each for each in get_args(annotation) if each is not type(None))
     return annotation

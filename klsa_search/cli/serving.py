@@ -16,35 +16,44 @@ from typing import Any, NoReturn
 import uvicorn
 
 from klsa_search.cli.compile_child import MODULE
-from klsa_search.cli.main import log_for_people, watch_compiling
+from klsa_search.cli.main import log_as_text, watch_compiling
 from klsa_search.cli.output import echo
 from klsa_search.cli.refit_child import MODULE as REFITTING
-from klsa_search.cli.service_options import is_of_this_machine, listen
+from klsa_search.cli.service_options import is_loopback, listen
 from klsa_search.cli.workers import Workers
 from klsa_search.core.child_processes import command_of
 from klsa_search.core.compiling import compile_in_child, missing_functions
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
-from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
-from klsa_search.service.admission import AT_ONCE, QUEUED, Admission
+from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.hosts import names_of_this_machine
 from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.opening import IndexOpener
 from klsa_search.service.refits import RefitLedger, Refits
-from klsa_search.service.request_log import Journal
+from klsa_search.service.request_log import JsonLog
 from klsa_search.service.server import end_process, make_server, raise_descriptor_limit, tls_of
 from klsa_search.service.settings import ServiceSettings
 from klsa_search.storage.maintenance import indexes_in
 
+Report = Callable[[str], None]
+"""Reports a sentence at start-up."""
 
-def opening(
-    cluster: str | None, shards: int, replicas: int, workers: int, tell: Callable[[str], None]
-) -> Callable[[Path], Index]:
-    """Join the cluster, if there is to be one, and return what opens an index.
+_SWITCH_INTERVAL = 0.0001
+"""Seconds after which a running thread releases the GIL to another. The event loop waits that long
+at each of some ten steps of a request, for each thread: while two threads compute, 40 requests a
+second are the limit with Python's default of 5 ms, and 400 with this.
+"""
+
+
+def opener_of(
+    cluster: str | None, shards: int, replicas: int, workers: int, report: Report
+) -> IndexOpener:
+    """Connect to the cluster, if any, and return a function that opens an index.
 
     SettingsError, MissingExtra, ClusterFailed.
     """
@@ -60,7 +69,7 @@ def opening(
     from klsa_search.cluster.ray import RayFleet
     from klsa_search.storage.current import current_generation
 
-    tell(
+    report(
         f"Joining the cluster `{cluster}`: {shards} shards of each index, {replicas} replicas of "
         "each shard"
     )
@@ -68,30 +77,23 @@ def opening(
     return lambda path: SpreadIndex(current_generation(path), fleet)
 
 
-Tell = Callable[[str], None]
-
-_TURN = 0.0001
-"""Seconds after which a thread at work gives way to another that waits to run Python. The event
-loop waits so long at each of some ten steps of a request, and for each thread: with Python's own
-5 ms it refuses 40 requests a second while two threads compute, and 400 with this.
-"""
-
-
 def serve_until_stopped(settings: ServiceSettings) -> None:
     """Serve every index of an index directory until SIGINT or SIGTERM.
 
     StoreError if there is none, KlsaError if the address is not available.
     """
-    journal = _journal(settings)
-    tell = _teller(journal)
+    log = _json_log(settings)
+    report = _reporter(log)
     tls = tls_of(settings.tls_certificate, settings.tls_key)
-    _tell_opening(settings.home, tell)
+    _report_opening(settings.home, report)
     compile_in_child(MODULE)
-    opened = opening(settings.cluster, settings.shards, settings.replicas, settings.workers, tell)
-    tell_once = _first_of(tell)
-    report = partial(_tell_compiling, tell=tell_once)
-    with watch_compiling(report), Catalog(settings.home, opened=opened) as catalog:
-        served = _served(catalog, tell)
+    opener = opener_of(
+        settings.cluster, settings.shards, settings.replicas, settings.workers, report
+    )
+    report_once = _once(report)
+    report_compiling = partial(_report_compiling, report=report_once)
+    with watch_compiling(report_compiling), Catalog(settings.home, opener=opener) as catalog:
+        served = _served(catalog, report)
         with listen(settings.host, settings.port) as listener:
             keys = _keys(settings, listener)
             address = _address(listener, "https" if tls else "http")
@@ -103,33 +105,33 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
                 writable=_is_writable(settings, listener),
             )
             if missing_functions()[0]:
-                tell_once(
+                report_once(
                     "Compiling the query engine in the background (first run only, up to two "
                     "minutes). Searches work meanwhile, more slowly."
                 )
             if settings.workers > 1:
                 catalog.close()
-                gc.freeze()  # or the end looks through all that was loaded, for seconds
-                Workers(settings, listener, tell).run()
+                gc.freeze()  # else the collection at exit takes seconds
+                Workers(settings, listener, report).run()
             else:
-                _serve(settings, catalog, listener, journal)
+                _serve(settings, catalog, listener, log)
 
 
 def serve_at(
     settings: ServiceSettings, listener: socket.socket, *, worker: int, folder: Path
 ) -> None:
-    """Serve on a socket, as one of several processes that share a folder, until SIGTERM."""
-    journal = _journal(settings)
+    """Serve on a socket until SIGTERM, as one of several processes that share a folder."""
+    log = _json_log(settings)
     compile_in_child(MODULE)
     with Catalog(settings.home) as catalog:
-        _serve(settings, catalog, listener, journal, worker=worker, folder=folder)
+        _serve(settings, catalog, listener, log, worker=worker, folder=folder)
 
 
 def _serve(
     settings: ServiceSettings,
     catalog: Catalog,
     listener: socket.socket,
-    journal: Journal | None,
+    log: JsonLog | None,
     *,
     worker: int | None = None,
     folder: Path | None = None,
@@ -139,7 +141,7 @@ def _serve(
     writes = None if settings.writable is False else Writes()
     refits = None
     if writes is not None:
-        ReverseNeighboursBuilder.ready()  # compiles in the background what the first write would wait for
+        ReverseNeighboursBuilder.ready()  # compiles in the background, before the first write
         command = command_of(REFITTING, "--home", str(settings.home))
         refits = Refits(
             catalog, command, share=settings.refit_threshold or None, ledger=RefitLedger(folder)
@@ -155,7 +157,7 @@ def _serve(
         keys=keys,
         origins=settings.cors_origins,
         allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
-        journal=journal,
+        log=log,
         log_queries=settings.log_queries,
         worker=worker,
         title=settings.title,
@@ -165,9 +167,9 @@ def _serve(
 
 
 def _pools(settings: ServiceSettings) -> list[Admission]:
-    """What runs light requests, and what runs heavy ones."""
+    """Return the admission of light requests, and that of expensive ones."""
     sizes = (
-        (settings.threads, settings.queue_size, QUEUED, AT_ONCE),
+        (settings.threads, settings.queue_size, MAX_QUEUE_DELAY, INLINE_SECONDS),
         (settings.heavy_threads, settings.heavy_queue_size, None, 0.0),
     )
     return [
@@ -176,38 +178,38 @@ def _pools(settings: ServiceSettings) -> list[Admission]:
             waiting=waiting,
             queue_timeout=settings.queue_timeout,
             request_timeout=settings.request_timeout,
-            queued=queued,
-            at_once=at_once,
+            max_queue_delay=max_queue_delay,
+            inline_seconds=inline_seconds,
         )
-        for running, waiting, queued, at_once in sizes
+        for running, waiting, max_queue_delay, inline_seconds in sizes
     ]
 
 
-def _journal(settings: ServiceSettings) -> Journal | None:
-    """Where lines of JSON go, and from now on all that is logged; None for sentences."""
+def _json_log(settings: ServiceSettings) -> JsonLog | None:
+    """Configure logging, and return the JSON log; None for a log of plain text."""
     if settings.log_format != "json":
-        log_for_people()  # a worker has yet to
+        log_as_text()  # not yet done in a worker
         return None
-    journal = Journal()
-    logging.basicConfig(handlers=[journal], level=logging.WARNING, force=True)
-    return journal
+    log = JsonLog()
+    logging.basicConfig(handlers=[log], level=logging.WARNING, force=True)
+    return log
 
 
-def _teller(journal: Journal | None) -> Tell:
-    """Return what reports a sentence at start-up: to stderr, or to the journal."""
-    if journal is None:
+def _reporter(log: JsonLog | None) -> Report:
+    """Return a function that writes a sentence to stderr, or to the JSON log."""
+    if log is None:
         return partial(echo, err=True)
-    return lambda sentence: journal.write("info", {"message": sentence})
+    return lambda sentence: log.write("info", {"message": sentence})
 
 
 def _keys(settings: ServiceSettings, listener: socket.socket) -> Keys:
-    """Return the API keys, and what is allowed without.
+    """Return the API keys, with the scopes of requests without a key.
 
     SettingsError if other machines could reach the service without a key.
     """
-    anybody = {"search", "metrics", *(["write"] if _is_writable(settings, listener) else [])}
-    keys = Keys(settings.keys_file, anybody)
-    if not (keys.needed or settings.allow_no_keys or is_of_this_machine(listener)):
+    keyless = {"search", "metrics", *(["write"] if _is_writable(settings, listener) else [])}
+    keys = Keys(settings.keys_file, keyless)
+    if not (keys.needed or settings.allow_no_keys or is_loopback(listener)):
         raise SettingsError(
             f"refusing to listen on `{settings.host}` without API keys, because other "
             "machines can reach it; create a key with `klsa-keys add NAME` (key file: "
@@ -218,9 +220,9 @@ def _keys(settings: ServiceSettings, listener: socket.socket) -> Keys:
 
 
 def _is_writable(settings: ServiceSettings, listener: socket.socket) -> bool:
-    """Return whether requests without a key may write: not behind a proxy, which serves others."""
+    """Return whether requests without a key may write; by default not behind a proxy."""
     if settings.writable is None:
-        return not settings.allowed_hosts and is_of_this_machine(listener)
+        return not settings.allowed_hosts and is_loopback(listener)
     return settings.writable
 
 
@@ -234,39 +236,39 @@ def _writes(settings: ServiceSettings, listener: socket.socket, keys: Keys) -> s
     return "off without a key (--writable allows them)"
 
 
-def _tell_opening(home: Path, tell: Tell) -> None:
+def _report_opening(home: Path, report: Report) -> None:
     count = len(indexes_in(home))
     if count:
-        tell(f"Opening {count} index{'es' if count > 1 else ''} in {home}")
+        report(f"Opening {count} index{'es' if count > 1 else ''} in {home}")
 
 
-def _tell_compiling(folder: str | None, tell: Tell) -> None:
+def _report_compiling(folder: str | None, report: Report) -> None:
     if folder:  # most is compiled in the background
-        tell(
+        report(
             f"Compiling the query engine (once per machine, up to two minutes), cached in {folder}"
         )
     else:
-        tell("Compiling the query engine (at every start, as no cache folder is writable)")
+        report("Compiling the query engine (at every start, as no cache folder is writable)")
 
 
-def _first_of(tell: Tell) -> Tell:
-    """Report the first sentence only, which also covers what a write compiles here."""
-    said: list[str] = []
+def _once(report: Report) -> Report:
+    """Return a function that reports its first sentence only."""
+    reported: list[str] = []
 
     def first(sentence: str) -> None:
-        if not said:
-            said.append(sentence)
-            tell(sentence)
+        if not reported:
+            reported.append(sentence)
+            report(sentence)
 
     return first
 
 
-def _served(catalog: Catalog, tell: Tell) -> list[str]:
-    """Name the indexes that can be served, and warn of the others; StoreError if there is none."""
+def _served(catalog: Catalog, report: Report) -> list[str]:
+    """Return the names of the served indexes, and warn of others; StoreError if there is none."""
     statuses = catalog.statuses()
     for status in statuses:
         if status.failure is not None:
-            tell(f"warning: index `{status.name}` cannot be served: {status.failure}")
+            report(f"warning: index `{status.name}` cannot be served: {status.failure}")
     names = [status.name for status in statuses if status.index is not None]
     if statuses and not names:
         raise StoreError(f"no index in `{catalog.home}` can be served; repair one, as shown above")
@@ -280,7 +282,7 @@ def _served(catalog: Catalog, tell: Tell) -> list[str]:
 
 def _address(listener: socket.socket, scheme: str) -> str:
     host, port = listener.getsockname()[:2]
-    # A wildcard address cannot be called; the loopback address stands for it on this machine.
+    # Clients cannot connect to a wildcard address; on this machine loopback is the same.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - it is replaced
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
@@ -288,7 +290,7 @@ def _address(listener: socket.socket, scheme: str) -> str:
 def _announce(
     names: Sequence[str], address: str, writes: str, keys: Keys, *, writable: bool
 ) -> None:
-    """Print where it serves, what to try, and who can do what."""
+    """Print the address, an example request, and what is allowed with and without keys."""
     shown = "python-docs" if "python-docs" in names else names[0]
     words = "give+up+on+a+coroutine+after+some+time" if shown == "python-docs" else "your+words"
     choice = f"&index={shown}" if len(names) > 1 else ""
@@ -318,20 +320,20 @@ def _run(
     listener: socket.socket,
 ) -> None:
     """Serve until a signal."""
-    sys.setswitchinterval(_TURN)
+    sys.setswitchinterval(_SWITCH_INTERVAL)
 
-    def leave(*_: Any) -> NoReturn:
+    def stop(*_: Any) -> NoReturn:
         if refits is not None:
             refits.close()
         catalog.close()
-        if catalog.at_work or any(each.at_work for each in admissions):
+        if catalog.is_busy or any(each.is_busy for each in admissions):
             end_process(0)
         raise SystemExit(0)
 
-    # The server repeats the signal when it is done; to be stopped is no failure.
+    # The server raises the signal again when it has stopped; the exit code is then 0.
     for kind in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(kind, leave)
-    # What is there by now stays. To look through it for garbage stops all threads for .1 to .3 s.
+        signal.signal(kind, stop)
+    # A collection of the objects loaded so far would stop all threads for 0.1 to 0.3 s.
     gc.collect()
     gc.freeze()
     with refits or nullcontext():

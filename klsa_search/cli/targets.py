@@ -1,4 +1,4 @@
-"""What judging needs before it can start: collections by target, and their indexes."""
+"""Collections of the targets of klsa-eval, and temporary indexes of them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from klsa_search.search.index import Index
 
 
-class Workshop:
-    """Builds the indexes that judging needs, each once, in a folder that goes away."""
+class TemporaryIndexes:
+    """Builds the indexes of an evaluation in a temporary folder, each once."""
 
-    def __init__(self, home: Path, opened: ExitStack) -> None:
+    def __init__(self, home: Path, closing: ExitStack) -> None:
         self._home = home
-        self._opened = opened
+        self._closing = closing
         self._indexes: dict[tuple[str, str, str], Index] = {}
 
     def index(
         self, target: str, collection: Collection, preset: str, expansion: ExpansionName = "auto"
     ) -> Index:
-        """Give the index of a preset; cran and cran-1837 have the same documents, so one index."""
+        """Return the index of a preset; cran and cran-1837, of the same documents, share one."""
         from klsa_search.collection.public_collections import folder_name
         from klsa_search.indexing.build import build
 
@@ -40,20 +40,20 @@ class Workshop:
                 preset=preset,
                 expansion=expansion,
             )
-            self._opened.callback(index.close)
+            self._closing.callback(index.close)
             self._indexes[key] = index
         return self._indexes[key]
 
 
 @contextmanager
-def open_workshop() -> Iterator[Workshop]:
-    """Give a workshop whose indexes are closed and removed at the end."""
-    with tempfile.TemporaryDirectory(prefix="klsa-eval-") as home, ExitStack() as opened:
-        yield Workshop(Path(home), opened)
+def temporary_indexes() -> Iterator[TemporaryIndexes]:
+    """Yield temporary indexes, which are closed and removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="klsa-eval-") as home, ExitStack() as closing:
+        yield TemporaryIndexes(Path(home), closing)
 
 
 def open_targets(targets: Sequence[str], data: Path | None) -> dict[str, Collection]:
-    """Open each target once; two that would answer under one name are wrong usage."""
+    """Return the collections by target; two targets with the same name are wrong usage."""
     from klsa_search.collection.opening import open_collection
 
     collections: dict[str, Collection] = {}

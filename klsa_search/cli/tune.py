@@ -1,4 +1,4 @@
-"""klsa-index tune: fit the settings of an index to its collection, where that can be shown."""
+"""klsa-index tune: choose better settings for an index, if they are significantly better."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _check(
 def _judged(
     queries: Path | None, qrels: Path | None, target: str | None, data: Path | None
 ) -> tuple[list[Query], list[Judgement]] | None:
-    """Read queries and judgements, if there are any."""
+    """Return queries and judgements, or None without any."""
     from klsa_search.collection.opening import open_collection
     from klsa_search.collection.qrels import read_qrels
     from klsa_search.collection.queries import read_queries
@@ -142,14 +142,14 @@ def _judged(
 
 def _write(tuning: Tuning, stored: str | None) -> None:
     found = tuning.held_out
-    asked = "queries made of document halves" if tuning.evidence == "halves" else "judged queries"
+    kind = "queries made of document halves" if tuning.evidence == "halves" else "judged queries"
     choice = ", ".join(f"{name} = {value}" for name, value in tuning.changes.items())
     gain = f"{found.tuned - found.default:+.4f}"
-    bar = f"{tuning.margin * found.default:+.4f}"
-    needed = f"; the lower bound must exceed {bar}" if tuning.margin else ""
+    minimum = f"{tuning.margin * found.default:+.4f}"
+    needed = f"; the lower bound must exceed {minimum}" if tuning.margin else ""
     write_facts(
         [
-            ("tried", f"{tuning.candidates} settings on {tuning.queries} {asked}"),
+            ("tried", f"{tuning.candidates} settings on {tuning.queries} {kind}"),
             ("choice", choice or "the settings of the index"),
             ("stability", f"the same choice in {found.agreement:.0%} of the folds"),
             ("held out", f"{tuning.measure} {found.default:.4f} before, {found.tuned:.4f} after"),

@@ -38,22 +38,22 @@ def warm() -> None:
     This covers building, searching and serving, and takes half a minute to two minutes. Code that
     is compiled already is not compiled again.
     """
-    begun = time.monotonic()
+    begin = time.monotonic()
 
     def report(folder: str | None) -> None:
         where = f"once per machine, into {folder}" if folder else "no cache folder is writable"
         echo(f"compiling the engine ({where}) ...")
 
     with watch_compiling(report) as compiled:
-        _use_everything()
-    seconds = time.monotonic() - begun
+        _compile_all()
+    seconds = time.monotonic() - begin
     echo(f"compiled {compiled.functions} functions in {seconds:.1f} s")
 
 
 def compile_writing() -> None:
-    """Compile what adding and deleting documents needs: build a few documents, and write to them.
+    """Compile what writes need, by building a small index and writing to it.
 
-    Some 10 s of a processor, and half a minute for what building needs where nothing was built yet.
+    Takes about 10 s of processor time, and half a minute more if builds were never compiled.
     """
     from klsa_search.indexing.build import build
 
@@ -65,7 +65,7 @@ def compile_writing() -> None:
 
 
 def write(index: Index) -> None:
-    """Add and delete documents, and take the same up from the files they were kept in."""
+    """Add and delete documents, then open the index again."""
     from klsa_search.search.opening import open_index
 
     index.add([{**one, "id": f"later {one['id']}"} for one in _documents(2 * _DOCUMENTS)])
@@ -80,8 +80,8 @@ def _documents(count: int = _DOCUMENTS) -> list[dict[str, str]]:
     ]
 
 
-def _use_everything() -> None:
-    """Build a few documents in every layout, ask all of each, and solve a spectrum by blocks."""
+def _compile_all() -> None:
+    """Build and query a small index in each layout, and run the block eigensolver."""
     import numpy as np
     from scipy import sparse
 
@@ -96,17 +96,17 @@ def _use_everything() -> None:
                 _documents(), name=name, home=Path(home), preset=preset, expansion=expansion
             )
             with closing(index):
-                _ask_everything(index)
+                _query_all(index)
                 if index.arrays.cut is not None:
                     write(index)
-                    _ask_everything(index)
+                    _query_all(index)
     random = np.random.default_rng(0)
     features = sparse.csr_array(random.random((_WIDE, _WIDE), np.float32))
     decompose(DocumentKernel(features, np.ones(_WIDE), np.zeros(_WIDE)), 1)
 
 
-def _ask_everything(index: Index) -> None:
-    """Ask an index all that the service and the command line can ask."""
+def _query_all(index: Index) -> None:
+    """Run each operation of the service and the commands on an index."""
     from klsa_search.errors import QueryError
     from klsa_search.mining.classification import classify, classify_texts
     from klsa_search.mining.clusters import cluster
@@ -118,7 +118,7 @@ def _ask_everything(index: Index) -> None:
 
     index.warm_up()
     labels = {"1": "one", "2": "two"}
-    questions: list[Callable[[], object]] = [
+    calls: list[Callable[[], object]] = [
         *(
             partial(index.search, "word1 word2", ranker=ranker, exact=exact)
             for ranker in RANKERS
@@ -134,6 +134,6 @@ def _ask_everything(index: Index) -> None:
         partial(cluster, index, 2),
         partial(document_map, index),
     ]
-    for question in questions:
-        with suppress(QueryError):  # not every layout has everything
-            question()
+    for call in calls:
+        with suppress(QueryError):  # not supported by every layout
+            call()

@@ -1,8 +1,8 @@
-"""One of several processes that answer at one address: see `klsa_search.cli.workers`.
+"""A worker process of a service: see `klsa_search.cli.workers`.
 
     python -m klsa_search.cli.worker NUMBER DESCRIPTOR FOLDER
 
-Settings are a line of JSON on the standard input, with whose end it ends.
+Settings are a line of JSON on stdin; the process ends when stdin is closed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> None:
     """Serve."""
     number, descriptor, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     line = b""
-    while not line.endswith(b"\n"):  # by single bytes: what follows is for `end_with_starter`
+    while not line.endswith(b"\n"):  # single bytes, as `end_with_starter` reads the rest
         byte = os.read(0, 1)
         if not byte:
             return

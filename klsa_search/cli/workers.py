@@ -1,7 +1,7 @@
-"""Several processes that answer at one address: they share its socket and the mapped indexes.
+"""Worker processes of a service: they share its socket and the memory-mapped indexes.
 
-uvicorn's own supervisor makes its servers itself and ends a process that is silent for five
-seconds; ours are made of a catalog, and one at work in compiled code is no dead one.
+uvicorn's supervisor creates its servers itself, and kills a process that does not answer for five
+seconds, as one that runs compiled code may not.
 """
 
 from __future__ import annotations
@@ -16,68 +16,68 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from klsa_search.core.child_processes import command_of
-from klsa_search.service.server import LONGEST_STOP
+from klsa_search.service.server import STOP_TIMEOUT
 from klsa_search.service.settings import ServiceSettings
 
 MODULE: Final = "klsa_search.cli.worker"
 
-_LOOK: Final = 0.2
-"""Seconds between two looks at the processes."""
+_POLL_INTERVAL: Final = 0.2
+"""Seconds between two checks of the processes."""
 
-_REST: Final = 2.0
-"""Seconds at least from the start of a process to that of the one in its place."""
+_RESTART_INTERVAL: Final = 2.0
+"""Minimum seconds between the start of a process and that of its replacement."""
 
 
 class Workers:
-    """Keeps so many processes at work on a socket, until it is stopped.
+    """Runs worker processes on a socket, and replaces those that end.
 
-    Each gets the settings on its standard input, which stays open as long as this process lives:
-    it ends with it. What is counted for /metrics, and known of refits, goes to files of a folder
-    that all share.
+    Each reads the settings from its stdin, and ends when that is closed, as it is when this process
+    ends. Metrics and the state of refits are shared in files of a temporary folder.
     """
 
     def __init__(
-        self, settings: ServiceSettings, listener: socket.socket, tell: Callable[[str], None]
+        self, settings: ServiceSettings, listener: socket.socket, report: Callable[[str], None]
     ) -> None:
         self._settings = settings
         self._listener = listener
-        self._tell = tell
-        self._leaving = False
-        self._at_once: int | None = None  # the second signal
-        self._begun = [0.0] * settings.workers
+        self._report = report
+        self._stopping = False
+        self._second_signal: int | None = None
+        self._started = [0.0] * settings.workers  # in seconds of `monotonic`
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def run(self) -> None:
-        """Start them, and again whichever ends, until SIGINT, SIGTERM or SIGHUP; then wait for
-        all, as long as they may take. SystemExit at a second SIGINT or SIGTERM, with none left.
+        """Run the workers until SIGINT, SIGTERM or SIGHUP, then stop them and wait.
+
+        A second SIGINT or SIGTERM kills them and raises SystemExit.
         """
         for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(kind, self._leave)
+            signal.signal(kind, self._on_signal)
         with tempfile.TemporaryDirectory(prefix="klsa-workers-") as folder:
-            self._processes = [self._start(number, folder) for number in range(len(self._begun))]
-            while not self._leaving:
+            self._processes = [self._start(number, folder) for number in range(len(self._started))]
+            while not self._stopping:
                 for number, process in enumerate(self._processes):
-                    ended = process.poll() is not None and not self._leaving
-                    if ended and time.monotonic() - self._begun[number] > _REST:
-                        self._tell(_how(number, process.returncode))
-                        self._start_again(number, folder)
-                time.sleep(_LOOK)
-            self._listener.close()  # or new connections would wait for a process to accept them
+                    ended = process.poll() is not None and not self._stopping
+                    if ended and time.monotonic() - self._started[number] > _RESTART_INTERVAL:
+                        self._report(_ended(number, process.returncode))
+                        self._restart(number, folder)
+                time.sleep(_POLL_INTERVAL)
+            self._listener.close()  # else new connections wait for a process to accept them
             for process in self._processes:
                 process.terminate()
             self._wait()
 
     def _wait(self) -> None:
-        """Wait for all, as long as one may take to end, and end those that take longer."""
-        end = time.monotonic() + LONGEST_STOP
+        """Wait for all workers to end, and kill those that exceed the timeout."""
+        end = time.monotonic() + STOP_TIMEOUT
         for number, process in enumerate(self._processes):
-            while not _ends(process, _LOOK):
-                if self._at_once is not None:
+            while not _ends(process, _POLL_INTERVAL):
+                if self._second_signal is not None:
                     self._kill()
-                    raise SystemExit(128 + self._at_once)
+                    raise SystemExit(128 + self._second_signal)
                 if time.monotonic() >= end:
-                    self._tell(
-                        f"warning: worker {number} did not stop within {LONGEST_STOP:g} s "
+                    self._report(
+                        f"warning: worker {number} did not stop within {STOP_TIMEOUT:g} s "
                         "and was killed"
                     )
                     process.kill()
@@ -88,33 +88,33 @@ class Workers:
         for process in self._processes:
             process.wait()
 
-    def _start_again(self, number: int, folder: str) -> None:
-        """Start one in the place of one that ended; where there is no room, it is for later."""
+    def _restart(self, number: int, folder: str) -> None:
+        """Start the replacement of a worker; if that fails, it is retried later."""
         try:
             self._processes[number] = self._start(number, folder)
         except OSError as error:
-            self._tell(f"warning: worker {number} could not be started ({error}); will retry")
+            self._report(f"warning: worker {number} could not be started ({error}); will retry")
 
     def _start(self, number: int, folder: str) -> subprocess.Popen[bytes]:
-        self._begun[number] = time.monotonic()
+        self._started[number] = time.monotonic()
         descriptor = self._listener.fileno()
         process = subprocess.Popen(
             command_of(MODULE, str(number), str(descriptor), folder),
             stdin=subprocess.PIPE,
             pass_fds=[descriptor],
             env=os.environ | {"PROMETHEUS_MULTIPROC_DIR": folder},
-            start_new_session=True,  # Ctrl-C is for this process, which stops them
+            start_new_session=True,  # Ctrl-C goes to this process only, which stops the workers
         )
         assert process.stdin is not None
         process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
         process.stdin.flush()
         return process
 
-    def _leave(self, kind: int, _: Any = None) -> None:
-        # It may come at any moment, as while a process is being started: it is only noted.
-        if self._leaving and kind != signal.SIGHUP:  # which a terminal may send twice as it closes
-            self._at_once = kind
-        self._leaving = True
+    def _on_signal(self, kind: int, _: Any = None) -> None:
+        # A signal may arrive while a process is being started, so it only sets flags.
+        if self._stopping and kind != signal.SIGHUP:  # a closing terminal may send it twice
+            self._second_signal = kind
+        self._stopping = True
 
 
 def _ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
@@ -125,6 +125,6 @@ def _ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
     return True
 
 
-def _how(number: int, code: int) -> str:
-    ended = f"was killed by signal {-code}" if code < 0 else f"exited with status {code}"
-    return f"warning: worker {number} {ended}; starting a new one"
+def _ended(number: int, code: int) -> str:
+    cause = f"was killed by signal {-code}" if code < 0 else f"exited with status {code}"
+    return f"warning: worker {number} {cause}; starting a new one"

@@ -1,1 +1,1 @@
-"""Serve: the endpoints, a pane of glass over the indexes of a home."""
+"""The HTTP service over the indexes of a directory."""

@@ -1,10 +1,9 @@
-"""Admission: how many requests run, how many wait and for how long.
+"""Admission control: limits of running and waiting requests, and their timeouts.
 
-Handing a short search over to a thread and back takes as long as the search: the threads compete
-for the GIL, and the data moves from the cache of one processor to that of another.
+Short searches run in the event loop: passing one to a thread and back takes as long as the search,
+because threads compete for the GIL and data moves between processor caches.
 
-A queue without a bound answers nobody in time once more is asked than can be done. This one is
-short, so that what gets in is answered soon, and who does not get in knows at once.
+The queue is short. Accepted requests are answered soon, and others are refused at once.
 """
 
 from __future__ import annotations
@@ -27,172 +26,163 @@ from klsa_search.errors import RequestTimedOut, ServiceBusy
 
 T = TypeVar("T")
 
-AT_ONCE = 0.05
-"""Seconds that short searches may take in one turn. Further requests of the turn are refused, like
-those that find the queue full.
-"""
+INLINE_SECONDS = 0.05
+"""Seconds of inline searches in one iteration of the event loop; then requests are refused."""
 
 _LONG = 0.01
-"""Seconds of processor or disk time above which a search was not short."""
+"""Seconds of processor or disk time above which a search is long."""
 
-_REST = 20
-"""After one that was not short, the loop executes none for this many times as long, so that such
-searches block it for at most 5% of the time.
-"""
+_PAUSE_FACTOR = 20
+"""After a long search the loop runs none for this many times as long: at most 5% of the time."""
 
-_THREAD = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # the first is not everywhere
+_THREAD = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # the former only on Linux
 
 
-class Turns:
-    """Does work in the turns of one event loop, as long as they have time for it.
+class LoopBudget:
+    """Time budget for work that runs inline in an event loop.
 
-    seconds  of each turn; 0 for no work at all
+    seconds  budget of each iteration of the loop; 0 runs nothing inline
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._begun: float | None = None  # when the first work of this turn did; see `perf_counter`
-        self._again = 0.0  # when there is time again after long work
+        self._start: float | None = None  # of the first work of this iteration, in `perf_counter`
+        self._paused_until = 0.0  # after long work
 
     def has_time(self) -> bool:
-        """Return whether this turn has time left, and no search was too long a moment ago."""
-        return self._seconds > 0 and not self.is_over() and perf_counter() >= self._again
+        """Return whether this iteration has time left, and no pause follows a long search."""
+        return self._seconds > 0 and not self.is_spent() and perf_counter() >= self._paused_until
 
-    def is_over(self) -> bool:
-        """Return whether the time of this turn is used up."""
-        return self._begun is not None and perf_counter() - self._begun >= self._seconds
+    def is_spent(self) -> bool:
+        """Return whether the budget of this iteration is spent."""
+        return self._start is not None and perf_counter() - self._start >= self._seconds
 
-    def spend(self, work: Callable[[], T]) -> tuple[T, float]:
-        """Do work in the turn at hand; return its result and the seconds it took."""
-        usage, begun = getrusage(_THREAD), perf_counter()
-        if self._begun is None:
-            self._begun = begun
-            asyncio.get_running_loop().call_soon(self._next)
+    def run(self, work: Callable[[], T]) -> tuple[T, float]:
+        """Run work now; return its result and its seconds."""
+        usage, begin = getrusage(_THREAD), perf_counter()
+        if self._start is None:
+            self._start = begin
+            asyncio.get_running_loop().call_soon(self._reset)
         try:
-            done = work()
+            result = work()
         finally:
-            seconds = perf_counter() - begun
+            seconds = perf_counter() - begin
             if seconds > _LONG:
-                seconds = _own(usage, seconds)
+                seconds = _thread_seconds(usage, seconds)
                 if seconds > _LONG:
-                    self._again = perf_counter() + _REST * seconds
-        return done, seconds
+                    self._paused_until = perf_counter() + _PAUSE_FACTOR * seconds
+        return result, seconds
 
-    def _next(self) -> None:
-        self._begun = None
+    def _reset(self) -> None:
+        self._start = None
 
 
-def _own(before: struct_rusage, seconds: float) -> float:
-    """Of the seconds since then, those that were not taken by others: all where pages were read."""
+def _thread_seconds(before: struct_rusage, seconds: float) -> float:
+    """Return the processor time of this thread since `before`, or `seconds` if it read a disk."""
     after = getrusage(_THREAD)
-    if after.ru_majflt > before.ru_majflt:  # as from a slow disk
+    if after.ru_majflt > before.ru_majflt:
         return seconds
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 Reason = Literal["full", "queue_timeout", "request_timeout"]
-"""Why a request was refused, or given up."""
+"""Why a request was refused or cancelled."""
 
 WAITING = 64
-"""Requests that may wait."""
+"""Maximum number of waiting requests."""
 
-QUEUED = 0.1
-"""Seconds that the last of the light ones may have to wait, as long as they take of late: where
-that is more, fewer may wait.
-"""
+MAX_QUEUE_DELAY = 0.1
+"""Expected seconds in the queue of light requests above which the queue becomes shorter."""
 
-FEWEST = 16
-"""Requests that may wait in any case: one slow request refuses nobody."""
+MIN_WAITING = 16
+"""Length below which the queue is not shortened, so that one slow request refuses no others."""
 
-_LATELY = 0.05
-"""Weight of the last request in what they take of late."""
+_SMOOTHING = 0.05
+"""Weight of the last request in the moving average of durations."""
 
 HEAVY = 1
-"""Requests at work that take long: with the light ones, one thread more than processors, so that
-the light ones keep what they had but for a share of one processor.
-"""
+"""Running expensive requests. With the light ones that is one thread more than processors."""
 
 HEAVY_WAITING = 8
-"""Such requests that may wait."""
+"""Maximum number of waiting expensive requests."""
 
 QUEUE_TIMEOUT = 10.0
-"""Seconds that a request waits at most."""
+"""Seconds after which a waiting request is refused."""
 
 REQUEST_TIMEOUT = 15.0
-"""Seconds after which a request that runs is answered without its result."""
+"""Seconds after which a running request is answered without its result."""
 
 
 def threads() -> int:
-    """Return how many requests run at once.
+    """Return the default number of running requests.
 
-    Compiled code runs beside the interpreter, which only one thread at a time can have. More of
-    them than processors answer no more, and the event loop has to wait for each in turn.
+    Compiled code releases the GIL. More threads than processors add no throughput, and delay the
+    event loop.
     """
     return max(2, processors())
 
 
 class _Work(Generic[T]):
-    """What a thread does for a request, and when it began to; see `perf_counter`."""
+    """The work of a request in a thread; `started` is in seconds of `perf_counter`."""
 
-    __slots__ = ("_admission", "_work", "begun")
+    __slots__ = ("_admission", "_work", "started")
 
     def __init__(self, work: Callable[[], T], admission: Admission) -> None:
         self._work, self._admission = work, admission
-        self.begun: float | None = None
+        self.started: float | None = None
 
     def __call__(self) -> T:
-        self.begun = perf_counter()
+        self.started = perf_counter()
         try:
             with deadline_check(self.check):
                 return self._work()
         finally:
-            self._admission.took(perf_counter() - self.begun)
+            self._admission.record_duration(perf_counter() - self.started)
 
     def check(self) -> None:
-        """Give up what has run for too long."""
-        assert self.begun is not None
-        self._admission.check_request_timeout(self.begun)
+        """Raise RequestTimedOut if the work has run for too long."""
+        assert self.started is not None
+        self._admission.check_request_timeout(self.started)
 
 
 class _PendingCall(Generic[T]):
-    """What a request waits for: its work, a timer, or the end. The first to come settles it.
+    """A call in a thread that a coroutine awaits until it ends, or a timer expires.
 
-    With `asyncio.wrap_future` and `asyncio.wait` it takes four times as long.
+    `asyncio.wrap_future` with `asyncio.wait` takes four times as long.
     """
 
-    __slots__ = ("answer", "asked", "loop", "task", "timer", "work")
+    __slots__ = ("future", "loop", "settled", "submitted", "timer", "work")
     timer: asyncio.TimerHandle
 
-    def __init__(self, work: _Work[T], task: Future[T], loop: asyncio.AbstractEventLoop) -> None:
-        self.asked = perf_counter()
+    def __init__(self, work: _Work[T], future: Future[T], loop: asyncio.AbstractEventLoop) -> None:
+        self.submitted = perf_counter()
         self.work = work
-        self.task = task
+        self.future = future
         self.loop = loop
-        self.answer: asyncio.Future[None] = loop.create_future()
+        self.settled: asyncio.Future[None] = loop.create_future()
 
-    def ended(self, _: Future[T]) -> None:
-        """Settle it, from whatever thread; a loop that is closed waits for nothing any more."""
+    def on_done(self, _: Future[T]) -> None:
+        """Settle the call, from any thread; a closed loop has no waiters."""
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.settle)
 
     def settle(self) -> None:
-        """Have the request go on."""
-        if not self.answer.done():
-            self.answer.set_result(None)
+        """Wake the coroutine."""
+        if not self.settled.done():
+            self.settled.set_result(None)
 
 
 class Admission:
-    """Runs work in threads of its own for coroutines; safe to share between event loops.
+    """Runs work of coroutines in its own threads; safe to share between event loops.
 
-    running   requests at work at the same time
-    waiting   requests that may wait for one of them to end
+    running          maximum number of running requests
+    waiting          maximum number of waiting requests
     queue_timeout    seconds a request may wait
     request_timeout  seconds a request may run; its thread continues, and counts as running, up to
                      the next step at which it can be cancelled (`in_time` of
                      `klsa_search.core.deadlines`)
-    queued    seconds that may be in front of who waits, see `QUEUED`; any by default
-    at_once   seconds of a turn of the event loop for what needs no thread, see `Turns`; none by
-              default
+    max_queue_delay  expected seconds in the queue above which fewer may wait; by default no limit
+    inline_seconds   budget for work in the event loop, see `LoopBudget`; by default none
     """
 
     def __init__(
@@ -202,167 +192,166 @@ class Admission:
         waiting: int = WAITING,
         queue_timeout: float = QUEUE_TIMEOUT,
         request_timeout: float = REQUEST_TIMEOUT,
-        queued: float | None = None,
-        at_once: float = 0.0,
+        max_queue_delay: float | None = None,
+        inline_seconds: float = 0.0,
     ) -> None:
         running = threads() if running is None else running
         self._pool = ThreadPoolExecutor(running, thread_name_prefix="klsa-request")
         self._running, self._waiting = running, waiting
-        self._queued = queued
-        self._seconds = 0.0  # that a request takes of late
-        self._turns = Turns(at_once)
+        self._max_queue_delay = max_queue_delay
+        self._mean_seconds = 0.0  # moving average of the durations of requests
+        self._budget = LoopBudget(inline_seconds)
         self._queue_timeout = queue_timeout
         self._request_timeout = request_timeout
         self._lock = threading.Lock()  # held from counting to submitting
-        self._under_way: set[Future[Any]] = set()
-        self._errands: set[_PendingCall[Any]] = set()
+        self._active: set[Future[Any]] = set()
         self._refused: Counter[Reason] = Counter(dict.fromkeys(get_args(Reason), 0))
 
-    def at_once(self, work: Callable[[], T | None]) -> T | None:
-        """Do work here, in the event loop, and return its result; None where it is for a thread.
+    def run_inline(self, work: Callable[[], T | None]) -> T | None:
+        """Run work in the event loop and return its result; errors as of `run`.
 
-        For what takes less than to be handed over; by None it may say itself that it does not.
-        None, too, where there is no time for it, see `Turns`. Else as `run`.
+        Returns None if the work has to run in a thread: it returned None itself, or the event loop
+        has no time for it, see `LoopBudget`.
         """
-        if not self._turns.has_time():
+        if not self._budget.has_time():
             return None
         try:
             with deadline_check(partial(self.check_request_timeout, perf_counter())):
-                done, seconds = self._turns.spend(work)
+                result, seconds = self._budget.run(work)
         except RequestTimedOut:
             self._refused["request_timeout"] += 1
             raise
-        if done is not None:
-            self.took(seconds)
-        return done
+        if result is not None:
+            self.record_duration(seconds)
+        return result
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do the work in a thread and return its result, or raise what it raised.
+        """Run work in a thread and return its result, or raise what it raised.
 
-        ServiceBusy where there is no room, or no thread was free in time;
-        RequestTimedOut where the work took too long.
+        Raises ServiceBusy if the queue is full, or no thread was free in time; RequestTimedOut if
+        the work took too long.
         """
         loop = asyncio.get_running_loop()
         timed = _Work(work, self)
-        errand = _PendingCall(timed, self._submit(timed), loop)
-        self._errands.add(errand)
-        errand.task.add_done_callback(errand.ended)
-        errand.timer = loop.call_later(
-            min(self._queue_timeout, self._request_timeout), self._look, errand
+        call = _PendingCall(timed, self._submit(timed), loop)
+        call.future.add_done_callback(call.on_done)
+        call.timer = loop.call_later(
+            min(self._queue_timeout, self._request_timeout), self._check_timeouts, call
         )
         try:
-            await errand.answer
-            if errand.task.cancelled():
+            await call.settled
+            if call.future.cancelled():
                 raise self._refusal(
                     "queue_timeout", f"no thread was free for {self._queue_timeout:g} s"
                 )
-            if not errand.task.done():  # its time is over
+            if not call.future.done():
                 self._refused["request_timeout"] += 1
-                raise self._late(self._request_timeout)
+                raise self._timed_out(self._request_timeout)
             try:
-                return errand.task.result()
+                return call.future.result()
             except RequestTimedOut:
                 self._refused["request_timeout"] += 1
                 raise
         finally:
-            errand.timer.cancel()
-            errand.task.cancel()  # unless it runs
-            self._errands.discard(errand)
+            call.timer.cancel()
+            call.future.cancel()  # unless it runs
 
-    async def all_of(self, asked: Awaitable[T]) -> T:
-        """Wait for what runs several times, as long as for one that waits and runs its longest.
+    async def run_all(self, calls: Awaitable[T]) -> T:
+        """Await several calls, with the timeouts of a single one for all together.
 
-        RequestTimedOut, and it runs no more.
+        Raises RequestTimedOut and cancels them.
         """
-        most = self._queue_timeout + self._request_timeout
+        timeout = self._queue_timeout + self._request_timeout
         try:
-            async with asyncio.timeout(most):
-                return await asked
+            async with asyncio.timeout(timeout):
+                return await calls
         except TimeoutError:
             self._refused["request_timeout"] += 1
-            raise self._late(most) from None
+            raise self._timed_out(timeout) from None
 
     @property
-    def at_work(self) -> bool:
-        """Whether a thread still works, for whomever."""
-        return bool(self._under_way)
+    def is_busy(self) -> bool:
+        """Whether a request runs or waits."""
+        return bool(self._active)
 
     def check(self) -> None:
-        """ServiceBusy where whatever comes now is refused."""
-        if len(self._under_way) >= self.places or self._turns.is_over():
+        """Raise ServiceBusy if another request would be refused now."""
+        if len(self._active) >= self.capacity or self._budget.is_spent():
             raise self._refusal("full", "as many requests as it takes are under way")
 
     @property
-    def places(self) -> int:
-        """How many requests may be under way."""
-        waiting = self._waiting
-        if self._queued is not None and waiting * self._seconds > self._queued * self._running:
-            fewer = int(self._queued * self._running / self._seconds)
-            waiting = min(waiting, max(FEWEST, fewer))
+    def capacity(self) -> int:
+        """Number of requests that may run or wait at the same time."""
+        waiting, delay = self._waiting, self._max_queue_delay
+        if delay is not None and waiting * self._mean_seconds > delay * self._running:
+            fewer = int(delay * self._running / self._mean_seconds)
+            waiting = min(waiting, max(MIN_WAITING, fewer))
         return self._running + waiting
 
     @property
-    def under_way(self) -> int:
-        """How many requests are at work or wait."""
-        return len(self._under_way)
+    def active(self) -> int:
+        """Number of requests that run or wait."""
+        return len(self._active)
 
     def load(self) -> tuple[int, int]:
-        """Return how many requests are at work, and how many wait."""
-        under_way = list(self._under_way)
-        running = sum(task.running() for task in under_way)
-        return running, len(under_way) - running
+        """Return how many requests run, and how many wait."""
+        active = list(self._active)
+        running = sum(future.running() for future in active)
+        return running, len(active) - running
 
     def refused(self) -> Mapping[Reason, int]:
-        """Return how many requests were refused or given up, by reason, since the start."""
+        """Return how many requests were refused or cancelled, by reason, since the start."""
         return dict(self._refused)
 
-    def took(self, seconds: float) -> None:
-        """Take note of how long a request ran."""
-        self._seconds += _LATELY * (seconds - self._seconds)
+    def record_duration(self, seconds: float) -> None:
+        """Add the duration of a request to the moving average."""
+        self._mean_seconds += _SMOOTHING * (seconds - self._mean_seconds)
 
-    def check_request_timeout(self, begun: float) -> None:
-        """RequestTimedOut where what began then has run for too long."""
-        if self._left(begun) < 0:
-            raise self._late(self._request_timeout)
+    def check_request_timeout(self, started: float) -> None:
+        """Raise RequestTimedOut if work that started then has run for too long."""
+        if self._remaining(started) < 0:
+            raise self._timed_out(self._request_timeout)
 
     def _submit(self, work: _Work[T]) -> Future[T]:
         with self._lock:
             self.check()
-            task = self._pool.submit(work)
-            self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-        return task
+            future = self._pool.submit(work)
+            self._active.add(future)
+        future.add_done_callback(self._active.discard)
+        return future
 
-    def _look(self, errand: _PendingCall[Any]) -> None:
-        """Give up what has waited or run for too long; else look again when it will have."""
-        begun = errand.work.begun
-        if begun is not None:
-            left = self._left(begun)
-            if left <= 0:
-                errand.settle()
+    def _check_timeouts(self, call: _PendingCall[Any]) -> None:
+        """End a call that has waited or run for too long, else check again when it will have."""
+        started = call.work.started
+        if started is not None:
+            remaining = self._remaining(started)
+            if remaining <= 0:
+                call.settle()
                 return
         else:
-            left = errand.asked + self._queue_timeout - perf_counter()
-            if left <= 0:
-                if errand.task.cancel() or errand.task.done():
-                    return  # either way it is told
-                left = self._request_timeout  # it begins just now
-        errand.timer = errand.loop.call_later(min(left, self._request_timeout), self._look, errand)
+            remaining = call.submitted + self._queue_timeout - perf_counter()
+            if remaining <= 0:
+                if call.future.cancel() or call.future.done():
+                    return  # `on_done` settles it
+                remaining = self._request_timeout  # it started just now
+        call.timer = call.loop.call_later(
+            min(remaining, self._request_timeout), self._check_timeouts, call
+        )
 
-    def _left(self, begun: float) -> float:
-        """Seconds that what began then may still run."""
-        return begun + self._request_timeout - perf_counter()
+    def _remaining(self, started: float) -> float:
+        """Return the seconds that work that started then may still run."""
+        return started + self._request_timeout - perf_counter()
 
-    def _late(self, seconds: float) -> RequestTimedOut:
+    def _timed_out(self, seconds: float) -> RequestTimedOut:
         step = "ask for fewer results, or for less to be computed for them"
         if missing_functions()[0]:
             step = "a part of the engine is being compiled, once on this machine: ask again later"
         return RequestTimedOut(f"request timed out after {seconds:g} s; {step}")
 
-    def _refusal(self, reason: Reason, told: str) -> ServiceBusy:
-        """Count a refusal, and make what says so."""
+    def _refusal(self, reason: Reason, detail: str) -> ServiceBusy:
+        """Count a refusal, and return its error."""
         self._refused[reason] += 1
-        return self._busy(told)
+        return self._busy(detail)
 
-    def _busy(self, reason: str) -> ServiceBusy:
-        return ServiceBusy(f"the service is busy: {reason}; try again in a moment")
+    def _busy(self, detail: str) -> ServiceBusy:
+        return ServiceBusy(f"the service is busy: {detail}; try again in a moment")

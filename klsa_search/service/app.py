@@ -1,4 +1,4 @@
-"""The factory: a catalog of open indexes in, an application out."""
+"""Create the FastAPI application for a catalog of open indexes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.metrics import Metrics, Sources
-from klsa_search.service.middleware.auth import Gate, Keys
+from klsa_search.service.middleware.auth import ApiKeyAuth, Keys
 from klsa_search.service.middleware.hosts import ANY, AllowedHosts
 from klsa_search.service.middleware.limits import BodyLimit, BodyRate, LoadShedder, RateLimit, Rates
 from klsa_search.service.middleware.request_id import HEADER, Head, RequestId, Timed
 from klsa_search.service.page_files import SearchPage
 from klsa_search.service.refits import Refits
-from klsa_search.service.request_log import Journal, Requests
+from klsa_search.service.request_log import JsonLog, RequestLog
 from klsa_search.service.requests import IndexService
 from klsa_search.service.routes import (
     anserini,
@@ -39,7 +39,7 @@ from klsa_search.service.schemas import writes as reading
 NAME = "klsa-search"
 
 MAX_BODY = 2**20
-"""Bytes of a request's body; a query of the longest kind, all escapes, takes a tenth of it."""
+"""Maximum bytes of the body of a request; the longest query, all escapes, has a tenth of it."""
 
 PREFLIGHT_AGE: Final = 86_400
 """Seconds that a browser keeps the answer to a CORS preflight."""
@@ -54,7 +54,7 @@ ROUTERS: Final = (
     judgements.router,
     anserini.router,
 )
-"""All routes; each declares the scopes it needs: see `serving.requires`."""
+"""All routes; each declares the scopes it needs: see `service.requests.requires`."""
 
 
 def create_app(
@@ -68,12 +68,12 @@ def create_app(
     keys: Keys | None = None,
     origins: Collection[str] = (),
     allowed_hosts: Collection[str] | None = None,
-    journal: Journal | None = None,
+    log: JsonLog | None = None,
     log_queries: bool = False,
     worker: int | None = None,
     title: str = NAME,
 ) -> FastAPI:
-    """Make the application that serves a catalog; the caller closes the catalog.
+    """Return the application that serves a catalog; the caller closes the catalog.
 
     admission      limits of running and waiting requests; by default those for this machine
     heavy          the same for expensive requests
@@ -81,7 +81,7 @@ def create_app(
     writes         accepts writes; by default the service is read-only
     refits         rebuilds indexes, automatically or on request; by default none
     origins        origins of pages that may send cross-origin requests; by default none
-    journal        logs a line for each request, with the query if `log_queries`; by default none
+    log            log of requests, with their queries if `log_queries`; by default none
     worker         number of this process among several; their metrics are summed
     keys           API keys; by default every request may do everything
     allowed_hosts  accepted host names; by default any
@@ -94,7 +94,7 @@ def create_app(
         summary="Search with Kernel Latent Semantic Analysis",
         redoc_url=None,
         redirect_slashes=False,
-        # The page would otherwise have a public service judge the schema, wherever it runs.
+        # By default /docs sends the schema to a public validator.
         swagger_ui_parameters={"validatorUrl": None},
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
@@ -113,14 +113,14 @@ def create_app(
         watches=[catalog.watch, *([refits.watch] if refits is not None else [])],
     )
     metrics = Metrics(sources)
-    app.state.desk = IndexService(catalog, admission, heavy, writes, refits, metrics)
+    app.state.service = IndexService(catalog, admission, heavy, writes, refits, metrics)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(BodyRate)
     if rates is not None:
         app.add_middleware(RateLimit, rates=rates)
-    app.state.gated = keys is not None
+    app.state.needs_keys = keys is not None
     if keys is not None:
-        app.add_middleware(Gate, keys=keys)
+        app.add_middleware(ApiKeyAuth, keys=keys)
     app.add_middleware(SearchPage, title=title)
     app.add_middleware(Head)
     if origins:
@@ -134,13 +134,13 @@ def create_app(
         )
     if allowed_hosts is not None and ANY not in allowed_hosts:
         app.add_middleware(AllowedHosts, names=allowed_hosts)
-    journals = [Requests(journal, log_queries)] if journal is not None else []
+    logs = [RequestLog(log, log_queries)] if log is not None else []
     app.add_middleware(LoadShedder, admission=admission)
-    app.add_middleware(Timed, tells=[metrics.answered, *journals])
+    app.add_middleware(Timed, observers=[metrics.observe_request, *logs])
     app.add_middleware(RequestId)
     for each in ROUTERS:
         app.include_router(each)
     routes = [route for each in ROUTERS for route in each.routes]
-    errors.install(app, routes, {anserini.PREFIX: anserini.in_its_shape})
+    errors.install(app, routes, {anserini.PREFIX: anserini.as_v1_error})
     openapi.install(app)
     return app

@@ -1,7 +1,7 @@
-"""Background work of the service: repeated checks, and writes one after the other.
+"""Periodic tasks, and a queue of writes that runs one at a time.
 
-Writes to one index wait for each other anyway, and searching needs the processors. While a write
-waits its body is in memory, so that few wait.
+Writes to one index wait for each other anyway, and searches need the processors. The bodies of
+waiting writes are in memory, so the queue is short.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _log = logging.getLogger(__name__)
 
 
 class PeriodicTask:
-    """Calls a function at intervals, in a thread of its own, until it is stopped.
+    """Calls a function at intervals, in its own thread, until it is stopped.
 
-    name      of the work, for the log and the metrics
+    name      name of the work in the log and the metrics
     interval  seconds between the end of a call and the next
-    What a call raises is logged, with its traceback unless it is a `KlsaError`, and counted; it
-    ends nothing. A failure that repeats is logged once.
+    An exception is logged, with its traceback unless it is a `KlsaError`, and counted; the task
+    continues. A repeated failure is logged once.
     """
 
     def __init__(self, name: str, work: Callable[[], object], interval: float) -> None:
@@ -35,11 +35,11 @@ class PeriodicTask:
         self._thread = threading.Thread(target=self._run, name=f"klsa-{name}", daemon=True)
 
     def start(self) -> None:
-        """Begin with the first interval."""
+        """Start the thread; the first call follows after one interval."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Call the function no more; a call under way goes on."""
+        """Make no further calls; a running call continues."""
         self._stopped.set()
 
     def join(self, seconds: float | None = None) -> bool:
@@ -59,11 +59,11 @@ class PeriodicTask:
             _log.error("%s failed; will retry", self.name, exc_info=failure)
 
     def _run(self) -> None:
-        failures = 0  # at the end of the call before: work may also report some after its call
+        failures = 0  # after the previous call; work may report more between two calls
         while not self._stopped.wait(self._interval):
             try:
                 self._work()
-            except Exception as failure:  # noqa: BLE001 - it is reported, and must not end the thread
+            except Exception as failure:  # noqa: BLE001 - reported; must not end the thread
                 self.report(failure)
             else:
                 if self.failures == failures:
@@ -72,21 +72,20 @@ class PeriodicTask:
 
 
 WAITING = 16
-"""Writes under way at the same time, those among them whose body is being read."""
+"""Maximum number of active writes, including those whose body is being read."""
 
 SHORT = 2**16
-"""Bytes of the largest body of a short write: even the slowest client has sent it in 16 s."""
+"""Maximum bytes of the body of a short write; the slowest accepted client sends it in 16 s."""
 
 QUEUE_TIMEOUT = 20.0
-"""Seconds that one waits for those before it: who writes waits ten for another process."""
+"""Seconds after which a waiting write is refused; a write waits 10 s for another process."""
 
 REQUEST_TIMEOUT = 60.0
-"""Seconds after which one is answered without its result; it goes on, and is whole or not at all.
-"""
+"""Seconds after which a write is answered without its result; it continues, and is atomic."""
 
 
 class Writes(Admission):
-    """Runs writes one after the other, in a thread of its own. See `Admission`."""
+    """Runs writes one at a time in its own thread: see `Admission`."""
 
     def __init__(
         self,
@@ -98,38 +97,38 @@ class Writes(Admission):
         super().__init__(
             running=1, waiting=waiting, queue_timeout=queue_timeout, request_timeout=request_timeout
         )
-        self._most = waiting
-        self._most_long = max(1, waiting // 2)
-        self._short_now = self._long_now = 0
+        self._max_active = waiting
+        self._max_long = max(1, waiting // 2)
+        self._active_short = self._active_long = 0
 
     @contextmanager
-    def place(self, size: int | None = 0) -> Iterator[None]:
-        """Take one of the places for a request, from before its body is read; TooManyWrites.
+    def slot(self, size: int | None = 0) -> Iterator[None]:
+        """Reserve a slot for a write before its body is read; raises TooManyWrites.
 
-        size  bytes of the body; None where they are not known, as of a stream
-        Long bodies take half of the places at most, so that there are always some for short ones.
+        size  bytes of the body; None if unknown, as for a stream
+        Long bodies take at most half of the slots, so that short writes are not blocked.
         """
         self.check()
         is_long = size is None or size > SHORT
-        if is_long and self._long_now >= self._most_long:
+        if is_long and self._active_long >= self._max_long:
             raise self._refusal("full", "as many long writes as it takes are under way")
-        if self._short_now + self._long_now >= self._most:
+        if self._active_short + self._active_long >= self._max_active:
             raise self._refusal("full", "as many writes as it takes are under way")
-        self._long_now += is_long
-        self._short_now += not is_long
+        self._active_long += is_long
+        self._active_short += not is_long
         try:
             yield
         finally:
-            self._long_now -= is_long
-            self._short_now -= not is_long
+            self._active_long -= is_long
+            self._active_short -= not is_long
 
-    def check_request_timeout(self, begun: float) -> None:
-        """Never: what is written is written whole."""
+    def check_request_timeout(self, started: float) -> None:
+        """Do nothing: a write is never cancelled halfway."""
 
-    def _busy(self, reason: str) -> ServiceBusy:
-        return TooManyWrites(f"too many writes: {reason}; try again in a moment")
+    def _busy(self, detail: str) -> ServiceBusy:
+        return TooManyWrites(f"too many writes: {detail}; try again in a moment")
 
-    def _late(self, seconds: float) -> RequestTimedOut:
+    def _timed_out(self, seconds: float) -> RequestTimedOut:
         return RequestTimedOut(
             f"the write took more than {seconds:g} s and continues; sending it "
             "again is safe; send less at a time"

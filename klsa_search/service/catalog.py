@@ -1,9 +1,9 @@
-"""The indexes of one home, open and current: what the service serves.
+"""Catalog of the open indexes of an index directory.
 
-A build may finish at any time. A thread of the catalog looks at the home twice a second. Whatever
-CURRENT newly names is opened alongside the old generation, and then swapped. Calls that use the
-old one keeps it to the end; the last to leave closes it. Neither a request nor another index waits
-for an index that is being opened or refreshed: each is looked at in a thread of its own.
+A thread scans the directory twice a second. A new generation is opened while the old one is
+served, then swapped in. Calls that use the old one keep it; it is closed when the last of them
+ends. Each index is opened and refreshed in a thread of a pool, so that neither requests nor other
+indexes wait.
 """
 
 from __future__ import annotations
@@ -22,32 +22,38 @@ from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryErro
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.service.background import PeriodicTask
-from klsa_search.service.opening import FAULTS, Opening, explain, mark_of, open_warm
+from klsa_search.service.opening import (
+    FAULTS,
+    IndexOpener,
+    explain,
+    generation_mark,
+    open_and_warm_up,
+)
 from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
 from klsa_search.storage.checksums import ChecksumCheck
 from klsa_search.storage.maintenance import indexes_in
 
 INTERVAL = 0.5
-"""Seconds between two looks at the home."""
+"""Seconds between two scans of the index directory."""
 
-TOGETHER = 8
-"""Indexes that are opened or refreshed at the same time, at most."""
+MAX_PARALLEL = 8
+"""Maximum number of indexes that are opened or refreshed at the same time."""
 
-_REST = 9
-"""A generation that could not be opened is left alone for so many times as long as that took."""
+_PAUSE_FACTOR = 9
+"""After a failed attempt, opening is retried after this many times as long as it took."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class _Opened:
-    """One open generation and how many are using it; guarded by the catalog's lock."""
+class _OpenGeneration:
+    """One open generation with its reference count; guarded by the catalog's lock."""
 
     index: Index
     mark: object
     sums: ChecksumCheck
     users: int = 0
-    known: int = 0  # how many of the writes through the catalog it has taken up
+    applied: int = 0  # number of writes through the catalog that it contains
     retired: bool = False
     damage: str | None = None
 
@@ -58,27 +64,27 @@ class _Opened:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What the home holds under one name: an open generation, a reason why not, or both.
+    """One name of the index directory: an open generation, why it cannot be opened, or both.
 
-    Both: the newest generation, of the mark `tried`, cannot be opened, and its forerunner goes on
-    serving; or it is the one that is open, and proved damaged. It is tried again from the time
-    `again` on.
+    Both: the newest generation, with the mark `failed_mark`, cannot be opened, or the open one is
+    damaged; the open one is served. The next attempt is at `retry_at`, in seconds of `monotonic`.
     """
 
-    opened: _Opened | None = None
+    opened: _OpenGeneration | None = None
     failure: str | None = None
-    tried: object = None
-    again: float = 0.0
+    failed_mark: object = None
+    retry_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One index as the catalog sees it.
+    """State of one index of the catalog.
 
-    `index` is None if it cannot be served, else pinned to what is served now: its facts and arrays
-    can be read however long ago it was replaced; documents can be looked up with a lease alone.
-    `sums` is how far its files were compared with their sums since it was opened: see `ChecksumCheck`;
-    `damaged` whether what is served proved so.
+    index    snapshot of the served index, or None; its arrays stay readable after a swap, but
+             documents can be read only within `Catalog.use`
+    failure  why the newest generation is not served, or is damaged
+    sums     state of its checksum comparison: see `ChecksumCheck`
+    damaged  whether the served generation is damaged
     """
 
     name: str
@@ -89,7 +95,7 @@ class Status:
 
     @classmethod
     def of(cls, name: str, entry: _Entry) -> Status:
-        """Tell what the home holds under a name."""
+        """Return the state of an entry."""
         opened = entry.opened
         if opened is None:
             return cls(name, None, entry.failure)
@@ -103,37 +109,38 @@ class Status:
 
 
 class Catalog:
-    """The open indexes of a home folder by name; safe to share between threads.
+    """The open indexes of an index directory by name; safe to share between threads.
 
-    Opens them all on construction: cost is that of opening, milliseconds each, and of compiling the
-    query engine where that was never done before, half a minute. One that cannot be opened is
-    reported by `statuses` and does not keep the others from being served; StoreError if the home
-    itself cannot be read. With `interval` 0 no thread looks at the home, but every use does.
-    `opened` opens the index at a path.
+    home      index directory
+    interval  seconds between two scans; 0: every use scans, and there is no thread
+    opener    opens the index at a path
+    Opens all indexes on construction, in milliseconds each, and half a minute if the query engine
+    was never compiled on this machine. An index that cannot be opened is reported by `statuses`;
+    the others are served. StoreError if the directory cannot be read.
     Use as a context manager, or `close` it.
     """
 
     def __init__(
-        self, home: Path, *, interval: float = INTERVAL, opened: Opening = open_index
+        self, home: Path, *, interval: float = INTERVAL, opener: IndexOpener = open_index
     ) -> None:
         self.home = home
-        self._open = opened
+        self._opener = opener
         self._interval = interval
         self._entries: dict[str, _Entry] = {}
         self._aliases: dict[str, str] = {}
-        self._lock = threading.Lock()  # of _entries and of every _Opened; held for moments
-        self._looking = threading.Lock()  # held while the home is listed
-        self._under_way: dict[str, Future[None]] = {}  # by index; guarded by _looking
-        self._pool = ThreadPoolExecutor(TOGETHER, thread_name_prefix="klsa-opening")
+        self._lock = threading.Lock()  # of _entries and every _OpenGeneration
+        self._scan_lock = threading.Lock()  # while the directory is listed
+        self._updates: dict[str, Future[None]] = {}  # by index; guarded by _scan_lock
+        self._pool = ThreadPoolExecutor(MAX_PARALLEL, thread_name_prefix="klsa-opening")
         self._closed = threading.Event()
         self._unreadable: str | None = None
-        self._writes: Counter[str] = Counter()  # through the catalog, those that failed too
-        self._told = False  # at first by `statuses`, later by the log
-        self._look()
-        self._told = True
+        self._writes: Counter[str] = Counter()  # through the catalog, including failed ones
+        self._log_failures = False  # failures of the first scan are in `statuses`
+        self._scan()
+        self._log_failures = True
         if self._unreadable is not None:
             raise StoreError(self._unreadable)
-        self.watch = PeriodicTask("catalog", self._begin_look, interval)
+        self.watch = PeriodicTask("catalog", self._start_scan, interval)
         if interval > 0:
             self.watch.start()
 
@@ -147,44 +154,44 @@ class Catalog:
 
     @contextmanager
     def use(self, name: str | None = None) -> Iterator[Index]:
-        """Lend an index as it is now; it stays open and the same until the block ends.
+        """Yield a snapshot of an index, which stays open until the block ends.
 
-        `name` may be left out when the home holds one index. QueryError if it was left out and
-        there are several, IndexNotFound if there is none of that name, StoreError if the index is
-        there and cannot be opened, or the home holds none at all. IndexDamaged that leaves the
-        block is reported by `statuses` until another generation is taken up.
+        name  may be None if the directory has one index
+        QueryError if it is None and there are several, IndexNotFound for an unknown name,
+        StoreError if the index cannot be opened, or there is none. An IndexDamaged that leaves the
+        block is reported by `statuses` until another generation is loaded.
         """
-        with self._lent(name) as opened:
+        with self._lease(name) as opened:
             writes = self._writes[opened.index.name]
-            if opened.known != writes:  # opened in the place of another, while that was written to
+            if opened.applied != writes:  # swapped in while the old generation was written to
                 opened.index.refresh()
-                opened.known = writes
+                opened.applied = writes
             yield opened.index.snapshot()
 
     @contextmanager
-    def at_hand(self, name: str | None = None) -> Iterator[Index | None]:
-        """Lend an index as `use` does, or None where that would take up what was written first."""
-        with self._lent(name) as opened:
-            behind = opened.known != self._writes[opened.index.name]
-            yield None if behind else opened.index.snapshot()
+    def use_if_current(self, name: str | None = None) -> Iterator[Index | None]:
+        """Yield a snapshot as `use`, or None if the index would have to apply writes first."""
+        with self._lease(name) as opened:
+            current = opened.applied == self._writes[opened.index.name]
+            yield opened.index.snapshot() if current else None
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Index]:
-        """Lend an index to write to; who uses it afterwards finds what was written. See `use`."""
-        with self._lent(name) as opened:
+        """Yield an index to write to; later uses find what was written. See `use`."""
+        with self._lease(name) as opened:
             name = opened.index.name
             try:
                 yield opened.index
             finally:
                 with self._lock:
                     self._writes[name] += 1
-                    opened.known += opened.known == self._writes[name] - 1
+                    opened.applied += opened.applied == self._writes[name] - 1
 
     @contextmanager
-    def _lent(self, name: str | None) -> Iterator[_Opened]:
-        self._look_first()
+    def _lease(self, name: str | None) -> Iterator[_OpenGeneration]:
+        self._scan_without_thread()
         with self._lock:
-            opened = self._chosen(name)
+            opened = self._select(name)
             opened.users += 1
         try:
             yield opened
@@ -194,21 +201,21 @@ class Catalog:
             opened.damage = damage.message
             raise
         finally:
-            self._give_back(opened)
+            self._release(opened)
 
     def statuses(self) -> list[Status]:
-        """Return every index of the home by name, those that cannot be opened included."""
-        self._look_first()
+        """Return all indexes by name, including those that cannot be opened."""
+        self._scan_without_thread()
         with self._lock:
             return [Status.of(name, entry) for name, entry in sorted(self._entries.items())]
 
     def aliases(self) -> dict[str, str]:
-        """Return the names of indexes that aliases stand for, by alias."""
-        self._look_first()
+        """Return the index of each alias."""
+        self._scan_without_thread()
         return self._aliases
 
     def set_alias(self, name: str, index: str) -> None:
-        """Have a name stand for an index: see `klsa_search.storage.aliases.set_alias`."""
+        """Point an alias at an index: see `klsa_search.storage.aliases.set_alias`."""
         set_alias(self.home, name, index)
         self._aliases = aliases_in(self.home)
 
@@ -218,22 +225,22 @@ class Catalog:
         self._aliases = aliases_in(self.home)
 
     @property
-    def at_work(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether an index is being opened or refreshed."""
-        with self._looking:
-            return any(not future.done() for future in self._under_way.values())
+        with self._scan_lock:
+            return any(not future.done() for future in self._updates.values())
 
     def close(self) -> None:
-        """Serve nothing any more; each index is closed when its last user leaves."""
+        """Stop serving; each index is closed when its last user leaves."""
         self.watch.stop()
-        with self._looking:
+        with self._scan_lock:
             self._closed.set()
             self._pool.shutdown(wait=False, cancel_futures=True)
         with ExitStack() as closing:
             for name in list(self._entries):
-                closing.callback(self._put, name, None)
+                closing.callback(self._replace, name, None)
 
-    def _chosen(self, name: str | None) -> _Opened:
+    def _select(self, name: str | None) -> _OpenGeneration:
         names = sorted(self._entries)
         if not names:
             raise StoreError(
@@ -254,30 +261,30 @@ class Catalog:
         entry = self._entries[name]
         if entry.opened is None:
             raise StoreError(entry.failure or f"index {name!r} is not open", field="index")
-        if entry.opened.sums.failure is not None:  # rather no answer than a wrong one
+        if entry.opened.sums.failure is not None:  # it could give wrong answers
             raise IndexDamaged(entry.opened.sums.failure, field="index")
         return entry.opened
 
-    def _give_back(self, opened: _Opened) -> None:
+    def _release(self, opened: _OpenGeneration) -> None:
         with self._lock:
             opened.users -= 1
             last = opened.retired and opened.users == 0
         if last:
             opened.close()
 
-    def _look_first(self) -> None:
+    def _scan_without_thread(self) -> None:
         if self._interval <= 0:
-            self._look()
+            self._scan()
 
-    def _look(self) -> None:
-        """Bring the entries up to date, but for those at which another look is."""
-        for future in self._begun():
+    def _scan(self) -> None:
+        """Update all entries, except those that are being updated, and wait."""
+        for future in self._submit_updates():
             with suppress(CancelledError):  # the catalog was closed
                 future.result()
 
-    def _begin_look(self) -> None:
-        """Begin to bring the entries up to date; what that raises is reported."""
-        for future in self._begun():
+    def _start_scan(self) -> None:
+        """Start to update all entries; exceptions are reported."""
+        for future in self._submit_updates():
             future.add_done_callback(self._report)
 
     def _report(self, future: Future[None]) -> None:
@@ -285,76 +292,75 @@ class Catalog:
         if failure is not None:
             self.watch.report(failure)
 
-    def _begun(self) -> list[Future[None]]:
-        """Begin to bring each entry up to date, unless an earlier look still does."""
-        with self._looking:
+    def _submit_updates(self) -> list[Future[None]]:
+        """Submit an update of each entry that is not being updated."""
+        with self._scan_lock:
             if self._closed.is_set():
                 return []
             try:
                 self._aliases = aliases_in(self.home)
                 paths = {path.name: path for path in indexes_in(self.home)}
             except OSError as failure:
-                # What is open goes on being served.
+                # Open indexes are still served.
                 reason = f"cannot read `{self.home}` ({failure}); check its owner and permissions"
-                if self._told and reason != self._unreadable:
+                if self._log_failures and reason != self._unreadable:
                     _log.warning("%s", reason)
                 self._unreadable = reason
                 return []
             self._unreadable = None
-            self._under_way = {n: each for n, each in self._under_way.items() if not each.done()}
+            self._updates = {n: each for n, each in self._updates.items() if not each.done()}
             new = {
-                name: self._pool.submit(self._bring_up_to_date, name, paths.get(name))
+                name: self._pool.submit(self._update, name, paths.get(name))
                 for name in sorted(paths.keys() | self._entries.keys())
-                if name not in self._under_way
+                if name not in self._updates
             }
-            self._under_way |= new
+            self._updates |= new
             return list(new.values())
 
-    def _bring_up_to_date(self, name: str, path: Path | None) -> None:
-        """Serve what is at the path under a name from now on, or nothing if there is no path."""
+    def _update(self, name: str, path: Path | None) -> None:
+        """Serve the index at a path under a name, or nothing if the path is None."""
         with self._lock:
             before = self._entries.get(name, _Entry())
             if before.opened is not None:
                 before.opened.users += 1  # so that it is not closed while it is refreshed
         try:
-            self._put(name, None if path is None else self._entry(path, before))
+            self._replace(name, None if path is None else self._entry(path, before))
         finally:
             if before.opened is not None:
-                self._give_back(before.opened)
+                self._release(before.opened)
 
     def _entry(self, path: Path, before: _Entry) -> _Entry:
-        """Return what is at the path: the generation already open if CURRENT still names it."""
-        opened, mark, begun = before.opened, None, monotonic()
+        """Return the entry of a path, with the open generation if CURRENT still names it."""
+        opened, mark, begin = before.opened, None, monotonic()
         try:
-            mark = mark_of(path)
+            mark = generation_mark(path)
             if opened is not None and opened.mark == mark and opened.sums.failure is None:
                 opened.index.refresh()
                 return _Entry(opened)
-            if before.tried == mark and begun < before.again:
+            if before.failed_mark == mark and begin < before.retry_at:
                 return before
-            index = open_warm(path, self._open)
-            return _Entry(_Opened(index, mark, ChecksumCheck(index.path, index.manifest)))
+            index = open_and_warm_up(path, self._opener)
+            return _Entry(_OpenGeneration(index, mark, ChecksumCheck(index.path, index.manifest)))
         except FAULTS as fault:
             reason = explain(path, fault)
-            if self._told and reason != before.failure:
+            if self._log_failures and reason != before.failure:
                 _log.warning("%s", reason, exc_info=not isinstance(fault, KlsaError | OSError))
             now = monotonic()
-            return _Entry(
-                opened, reason, mark, now + min(_REST * (now - begun), 60 * self._interval)
-            )
+            pause = min(_PAUSE_FACTOR * (now - begin), 60 * self._interval)
+            return _Entry(opened, reason, mark, now + pause)
 
-    def _put(self, name: str, entry: _Entry | None) -> None:
-        """Serve this under a name from now on; the old one is closed when unused."""
+    def _replace(self, name: str, entry: _Entry | None) -> None:
+        """Replace the entry of a name; the old generation is closed when unused."""
         with self._lock:
             before = self._entries.pop(name, None)
             if entry is not None and not self._closed.is_set():
                 self._entries[name] = entry
             served = self._entries.get(name, _Entry()).opened
             opened = {each.opened for each in (before, entry) if each is not None} - {served, None}
-            gone = [each for each in opened if each is not None and not each.retired]
-            for each in gone:
+            retired = [each for each in opened if each is not None and not each.retired]
+            for each in retired:
                 each.retired = True
-            idle = [each for each in gone if each.users == 0]
-        with ExitStack() as closing:  # one that fails keeps no other from it
+            idle = [each for each in retired if each.users == 0]
+        with ExitStack() as closing:  # closes the others if one fails
             for each in idle:
                 closing.callback(each.close)

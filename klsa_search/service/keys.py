@@ -1,8 +1,8 @@
-"""Keys: who may ask what, in a file that holds no secret.
+"""API keys: their scopes and indexes, in a file that contains no secret.
 
-A key is 256 random bits, told once. What is kept of it is its SHA-256: nobody can try so many keys,
-so that a hash made to be slow (scrypt) would hold up every request and protect nothing more. The
-first characters of a key find its row, and say nothing of the rest.
+A key has 256 random bits and is printed once. The file has its SHA-256: that many keys cannot be
+tried, so a slow hash (scrypt) would delay every request and add no security. The first characters
+of a key are its ID, and reveal nothing of the rest.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from klsa_search.storage.files import read_regular, sync, write_fresh
 Scope = Literal["search", "write", "metrics"]
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-"""What a key may be called: it stands in logs."""
+"""Pattern of the names of keys, which appear in logs."""
 
 _TOKEN = re.compile(r"klsa_(?P<id>[0-9a-f]{8})_[A-Za-z0-9_-]{43}")
-_NOTHING = bytes(32)
-"""Compared with where there is no such row, so that it takes as long."""
+_NO_HASH = bytes(32)
+"""Compared with if there is no such row, so that the comparison takes as long."""
 
 
 class Key(BaseModel):
-    """One key as it is kept; `indexes` None stands for all."""
+    """One key as stored; `indexes` None means all."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -47,8 +47,8 @@ class Key(BaseModel):
     created: AwareDatetime
     expires: AwareDatetime | None = None
 
-    def is_over(self) -> bool:
-        """Whether it counts no more."""
+    def is_expired(self) -> bool:
+        """Return whether the key has expired."""
         return self.expires is not None and self.expires <= datetime.now(UTC)
 
 
@@ -60,9 +60,9 @@ class _File(BaseModel):
 
 
 def read_keys(path: Path) -> list[Key]:
-    """The keys of a file, in the order they were made; SettingsError for what is no such file.
+    """Return the keys of a file in the order of creation.
 
-    FileNotFoundError and other OSError.
+    SettingsError for an invalid file; FileNotFoundError and other OSError.
     """
     try:
         return _File.model_validate_json(read_regular(path)).keys
@@ -83,11 +83,11 @@ def add_key(
     scopes: Sequence[Scope],
     indexes: Sequence[str] | None = None,
     *,
-    lasts: timedelta | None = None,
+    lifetime: timedelta | None = None,
 ) -> str:
-    """Make a key and return it: it cannot be had again.
+    """Create a key and return it; it cannot be read again.
 
-    SettingsError for a name that is taken, or none.
+    SettingsError for an invalid name, or one that is taken.
     """
     if not re.fullmatch(NAME, name):
         raise SettingsError(
@@ -105,7 +105,7 @@ def add_key(
         scopes=tuple(sorted(set(scopes))),
         indexes=None if indexes is None else tuple(sorted(set(indexes))),
         created=now,
-        expires=now + lasts if lasts else None,
+        expires=now + lifetime if lifetime else None,
     )
 
     def added(keys: list[Key]) -> list[Key]:
@@ -122,9 +122,9 @@ def add_key(
 
 
 def revoke_key(path: Path, name: str) -> None:
-    """Have a key count no more; SettingsError where there is none of that name."""
+    """Remove a key; SettingsError if there is none of that name."""
 
-    def left(keys: list[Key]) -> list[Key]:
+    def without(keys: list[Key]) -> list[Key]:
         kept = [each for each in keys if each.name != name]
         if len(kept) == len(keys):
             known = ", ".join(each.name for each in keys) or "none"
@@ -133,20 +133,23 @@ def revoke_key(path: Path, name: str) -> None:
             )
         return kept
 
-    _change(path, left)
+    _change(path, without)
 
 
-def found(keys: dict[str, Key], token: str) -> Key | None:
-    """The key that this is, by its identity, once the whole proved right; in constant time."""
+def find_key(keys: dict[str, Key], token: str) -> Key | None:
+    """Return the key with this token, or None; the comparison takes constant time.
+
+    keys  by ID
+    """
     parts = _TOKEN.fullmatch(token)
     key = keys.get(parts["id"]) if parts else None
-    kept = bytes.fromhex(key.sha256) if key else _NOTHING
+    stored = bytes.fromhex(key.sha256) if key else _NO_HASH
     given = sha256(token.encode("utf-8", "surrogateescape")).digest()
-    return key if hmac.compare_digest(given, kept) else None
+    return key if hmac.compare_digest(given, stored) else None
 
 
 def _change(path: Path, change: Callable[[list[Key]], list[Key]]) -> None:
-    """Put another file in the place of that one: whoever reads finds the old or the new."""
+    """Replace the file atomically: readers see the old or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.with_name(f"{path.name}.lock"), timeout=10):
         try:

@@ -1,7 +1,7 @@
-"""Metrics of the service, in the format of Prometheus.
+"""Metrics of the service in the Prometheus format.
 
-What a request brings never becomes a label: routes are labelled as they are declared, methods and
-rankers by the names there are. Cost: some 4 µs of a processor a search, 12 ms to write all.
+No content of a request becomes a label: labels are declared routes, and known methods and rankers.
+Cost: about 4 µs of processor time for each search, 12 ms for each exposition.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from klsa_search.service.refits import Refits
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"))
 _OTHER = "other"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Of the histograms, in seconds."""
+"""Bucket bounds of the histograms, in seconds."""
 
 
 class _Children(dict[tuple[str, ...], Any]):
-    """The children of a metric by their labels: to look one up here takes a third of the time."""
+    """Cache of the children of a metric by labels; a lookup takes a third of that of `labels`."""
 
     def __init__(self, metric: Counter | Histogram) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class _Children(dict[tuple[str, ...], Any]):
 
 
 class _Collected:
-    """A fixed collection of metrics, in the form that encoders need."""
+    """A fixed collection of metrics with the interface that encoders need."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
@@ -54,9 +54,9 @@ class _Collected:
 
 
 class Metrics:
-    """What one service counts; safe to share between threads.
+    """The metrics of one service; safe to share between threads.
 
-    sources  sources of the gauges, which are read at each request
+    sources  sources of the gauges, which are read at each exposition
     """
 
     def __init__(self, sources: Sources) -> None:
@@ -87,26 +87,26 @@ class Metrics:
         self._requests, self._seconds = _Children(requests), _Children(seconds)
         self._phases = _Children(phases)
 
-    def answered(self, scope: Scope, status: int, seconds: float) -> None:
-        """Count a request. See `timing.Tell`."""
+    def observe_request(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count an answered request: see `RequestObserver`."""
         route = getattr(scope.get("route"), "path_format", _OTHER)
         known = scope["method"] if scope["method"] in _METHODS else _OTHER
         self._requests[route, known, str(status)].inc()
         self._seconds[route,].observe(seconds)
 
-    def searched(
-        self, ranker: str, asked: float, begun: float, found: float, written: float
+    def observe_search(
+        self, ranker: str, received: float, started: float, searched: float, written: float
     ) -> None:
-        """Count a search by the times, of `perf_counter`, at which its phases began and ended."""
-        self._phases[ranker, "queue"].observe(begun - asked)
-        self._phases[ranker, "search"].observe(found - begun)
-        self._phases[ranker, "serialisation"].observe(written - found)
+        """Count a search; the times are those between its phases, in seconds of `perf_counter`."""
+        self._phases[ranker, "queue"].observe(started - received)
+        self._phases[ranker, "search"].observe(searched - started)
+        self._phases[ranker, "serialisation"].observe(written - searched)
 
     def exposition(self, statuses: Sequence[Status], accept: str) -> tuple[bytes, str]:
         """Return all metrics in an accepted format, and its content type."""
         encode, kind = choose_encoder(accept)
         counted = self._registry
-        if self._sources.worker is not None:  # what all of them keep in files, together
+        if self._sources.worker is not None:  # the sums over all processes, from their files
             counted = CollectorRegistry()
             MultiProcessCollector(counted)  # type: ignore[no-untyped-call]  # it has no types
         metrics = [*counted.collect(), *gauges(statuses, self._sources)]
@@ -115,13 +115,13 @@ class Metrics:
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """Where it is looked up.
+    """Sources of the gauges.
 
-    pools        what runs requests, by name
-    refits       automatic refits, if enabled
-    worker       which of several processes this is: its number is a label of what is its own
-    rates        how often each client may ask, if that is limited
-    watches      that repeat work in the background
+    pools    admission of requests, by name
+    refits   automatic refits, if enabled
+    rates    rate limit of each client, if any
+    worker   number of this process among several, a label of its own metrics
+    watches  periodic tasks
     """
 
     pools: Mapping[str, Admission]
@@ -132,7 +132,7 @@ class Sources:
 
 
 def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
-    """Tell of these indexes, and of what all requests share."""
+    """Yield the gauges of indexes, refits and this process."""
     yield from _of_indexes(statuses)
     if sources.refits is not None:
         yield _of_refits(sources.refits, {status.name for status in statuses})
@@ -148,7 +148,7 @@ def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
 
 
 def _of_process(sources: Sources) -> Iterator[Metric]:
-    """What only this process knows."""
+    """Yield the metrics of this process."""
     yield from _of_pools(sources)
     if sources.rates is not None:
         limited = CounterMetricFamily("klsa_rate_refusals", "Requests refused by the rate limit")
@@ -213,9 +213,9 @@ def _of_pools(sources: Sources) -> Iterator[Metric]:
         "klsa_refusals", "Requests refused or cancelled", labels=("pool", "reason")
     )
     for name, pool in sources.pools.items():
-        at_work, in_line = pool.load()
-        running.add_metric((name,), at_work)
-        waiting.add_metric((name,), in_line)
+        running_now, waiting_now = pool.load()
+        running.add_metric((name,), running_now)
+        waiting.add_metric((name,), waiting_now)
         for reason, count in pool.refused().items():
             refused.add_metric((name, reason), count)
     yield from (running, waiting, refused)

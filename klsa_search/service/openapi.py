@@ -1,4 +1,4 @@
-"""What the OpenAPI schema says of all routes alike: keys and refusals."""
+"""Parts of the OpenAPI schema that all routes share: API keys and error responses."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _FAILURE = "#/components/schemas/FailureAnswer"
 
 
 def install(app: FastAPI) -> None:
-    """Have each operation name the scheme, and what it answers before anything is looked at.
+    """Add the security scheme and the common error responses to each operation of the schema.
 
-    Cost: 10 ms, when the schema is first asked for.
+    Cost: 10 ms when the schema is first requested.
     """
-    made = app.openapi
+    generate = app.openapi
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            schema = made()
+            schema = generate()
             schema["components"]["securitySchemes"] = {"key": _SCHEME}
             for path, methods in schema["paths"].items():
                 for method, operation in methods.items():
@@ -41,19 +41,19 @@ def install(app: FastAPI) -> None:
                     operation["responses"] = dict(sorted(operation["responses"].items()))
             for unused in ("HTTPValidationError", "ValidationError"):  # of FastAPI's own 422
                 schema["components"]["schemas"].pop(unused, None)
-        return made()
+        return generate()
 
-    app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI asks for it
+    app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI documents it
 
 
 def _failures(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[int]:
-    """Yield the statuses of the failures that an operation has like all others of its kind."""
+    """Yield the statuses of the common errors of an operation."""
     if needs_key(path):
         yield from (401, 403)
     if path in ALWAYS:
         return
     yield 429
-    if path.startswith(anserini.PREFIX):  # whose own failures have another shape
+    if path.startswith(anserini.PREFIX):  # its errors have another format
         return
     yield from (500, 503)
     has_body = "requestBody" in operation

@@ -1,4 +1,4 @@
-"""Open an index for the service: every failure is reported, and none affects other indexes."""
+"""Open an index for the service, and explain why one cannot be opened."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from klsa_search.storage.current import current_generation
 from klsa_search.storage.names import CURRENT, MANIFEST
 
 FAULTS = (
-    KlsaError,  # what the rooms below say of an index themselves
-    OSError,  # a file that cannot be read, no descriptor left, a disk that fails
-    sqlite3.Error,  # a store of documents that is none
-    ValueError,  # bytes that are no text or JSON, a shape that does not fit: UnicodeDecodeError too
-    TypeError,  # JSON of another kind, an array of another type
-    LookupError,  # a number of a term or document that is not there
-    ArithmeticError,  # a size of 0, or one above all limits
-    AttributeError,  # a part that is missing
-    AssertionError,  # parts that do not fit each other
-    RuntimeError,  # RecursionError of JSON nested too deep; what numba raises where it is lost
+    KlsaError,
+    OSError,  # an unreadable file, no descriptor left, a failing disk
+    sqlite3.Error,  # a store of documents that is not a database
+    ValueError,  # invalid text or JSON, a wrong shape; includes UnicodeDecodeError
+    TypeError,  # JSON or an array of another type
+    LookupError,  # an unknown number of a term or document
+    ArithmeticError,  # a size of 0, or above all limits
+    AttributeError,  # a missing part
+    AssertionError,  # inconsistent parts
+    RuntimeError,  # RecursionError of deeply nested JSON; errors of numba
     MemoryError,  # an impossible size
-    NumbaError,  # an array of a type that nothing was written for
+    NumbaError,  # an array of an unsupported type
 )
-"""What opening a damaged index may raise. Its bytes may be any, so it may fail anywhere below: what
-is listed is every kind of failure that bytes can cause, and not what ends a process or a thread.
+"""Exceptions that opening a damaged index may raise: all that wrong bytes can cause, and none that
+ends a process or a thread.
 """
 
 _STEPS = {
@@ -47,24 +47,24 @@ _BRIEF = Repr()
 _BRIEF.maxother = _BRIEF.maxstring = 200
 
 
-Opening = Callable[[Path], Index]
-"""What opens the generation in use of the index at a path."""
+IndexOpener = Callable[[Path], Index]
+"""Opens the current generation of the index at a path."""
 
 
-def open_warm(path: Path, opened: Opening = open_index) -> Index:
-    """Open the generation in use of an index, ready to answer at once after the first time."""
+def open_and_warm_up(path: Path, opener: IndexOpener = open_index) -> Index:
+    """Open the current generation of an index and load what its first search needs."""
     with ExitStack() as undo:
-        index = opened(path)
+        index = opener(path)
         undo.callback(index.close)
         index.warm_up()
         undo.pop_all()
     return index
 
 
-def mark_of(path: Path) -> tuple[object, ...]:
-    """Return what changes whenever CURRENT is replaced, even by one of the same content.
+def generation_mark(path: Path) -> tuple[object, ...]:
+    """Return a value that changes when CURRENT, or the directory it names, is replaced.
 
-    Also where the folder that it names is put in the place of another; not where it is written to.
+    Replacing by the same content changes it; writes to the index do not.
     """
     generation = current_generation(path)
     files = (path / CURRENT).stat(), (generation / MANIFEST).stat()
@@ -72,7 +72,7 @@ def mark_of(path: Path) -> tuple[object, ...]:
 
 
 def explain(path: Path, fault: BaseException) -> str:
-    """Say in one sentence why the index at a path cannot be opened, and what to do."""
+    """Return one sentence: why the index at a path cannot be opened, and what to do."""
     if isinstance(fault, KlsaError):
         return fault.message
     if isinstance(fault, OSError):

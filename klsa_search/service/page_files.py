@@ -1,8 +1,8 @@
-"""The search page: its files, read once, and sent to browsers.
+"""Serve the files of the search page.
 
-`/` is the page for clients that prefer HTML, and the JSON of its endpoint for others. The page and
-its files are public: they are sent before keys, rates and queues are checked. The page requests its
-data like any client, with the key of its user.
+`/` is the page for clients that prefer HTML, else the JSON of its endpoint. The files are public:
+they are sent before API keys, rates and queues are checked. The page requests its data like any
+client, with the key of its user.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PREFIX = "/page/"
-"""What the paths of the page's files begin with."""
+"""Prefix of the paths of the page's files."""
 
 _TITLE = b">klsa-search<"
 """The title in index.html, in the head and in the page."""
@@ -30,29 +30,29 @@ _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-"""By how a name ends. What is not here is no part of the page."""
+"""Content types by suffix; other files are not part of the page."""
 
 _HEADERS = {
-    # Nothing of another host, and nothing that stands in the page itself, is run or shown.
+    # Neither resources of other hosts nor inline scripts and styles.
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'; object-src 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    # Kept, and asked for again each time: another version of the service has other files.
+    # Cached and revalidated: another version of the service has other files.
     "Cache-Control": "no-cache",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """One file of the page; its tag is that of its bytes."""
+    """One file of the page; `kind` is its content type."""
 
     content: bytes
     kind: str
 
     @property
     def tag(self) -> str:
-        """The ETag."""
+        """ETag of the content."""
         return f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
 
 
@@ -79,24 +79,24 @@ def page_files(title: str | None = None) -> dict[str, PageFile]:
 
 
 def prefers_html(accept: str) -> bool:
-    """Whether an Accept header would rather have HTML than JSON; `*/*` alone would not."""
+    """Return whether an Accept header prefers HTML to JSON; `*/*` alone does not."""
     wanted: dict[str, float] = {}
     for part in accept.lower().split(","):
         kind, *parameters = (each.strip() for each in part.split(";"))
         weights = [each[2:] for each in parameters if each.startswith("q=")]
         try:
             wanted[kind] = float(weights[0]) if weights else 1.0
-        except ValueError:  # a weight that is no number counts as none given
+        except ValueError:  # an invalid weight is ignored
             wanted[kind] = 1.0
     json = wanted.get("application/json", wanted.get("application/*", wanted.get("*/*", 0.0)))
     return wanted.get("text/html", 0.0) > json
 
 
 class SearchPage:
-    """ASGI middleware that answers with the page and its files; all else is passed on.
+    """ASGI middleware that answers with the page and its files, and passes on other requests.
 
-    Starlette's StaticFiles knows neither the title nor what / prefers, and needs a route, before
-    which keys and rates are checked.
+    Starlette's StaticFiles supports neither the title nor content negotiation at /, and needs a
+    route, before which keys and rates are checked.
     """
 
     def __init__(self, app: ASGIApp, title: str | None = None) -> None:
@@ -107,7 +107,7 @@ class SearchPage:
         }
 
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-            raise AssertionError("named in metrics, and never called")
+            raise AssertionError("only its path is used, in metrics")
 
         self._route = Route(PREFIX + "{file:path}", serve)
 
@@ -141,11 +141,11 @@ class SearchPage:
 
 
 def _varying(send: Send) -> Send:
-    """Have caches keep what `/` answers apart by what was preferred."""
+    """Return a `send` that adds `Vary: Accept`, as the response at / depends on that header."""
 
-    async def noting(message: Message) -> None:
+    async def send_varying(message: Message) -> None:
         if message["type"] == "http.response.start":
             MutableHeaders(scope=message).add_vary_header("Accept")
         await send(message)
 
-    return noting
+    return send_varying

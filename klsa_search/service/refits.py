@@ -1,11 +1,10 @@
-"""Refits in a child process, and their status for all worker processes.
+"""Refit indexes in a child process, automatically or on request.
 
-A process that dies leaves nothing that is held, and nothing half written: the lock goes with it,
-and the text is replaced in one step.
+An index is refitted when its drift reaches a threshold, or when a client requests it, possibly with
+other settings. The catalog loads the new generation like any other.
 
-The drift is that of the served index, whichever process wrote to it; or a client requests a
-refit, possibly with other settings. The catalog loads the new generation like any other. Of
-several processes at one address one refits at a time, and all know its progress.
+The worker processes of a service share the state of refits in a file, and one of them refits at a
+time. The file is replaced atomically, and a lock ends with its process.
 """
 
 from __future__ import annotations
@@ -41,66 +40,66 @@ Setting = bool | int | float | str
 class Refit:
     """One refit.
 
-    generation  generation that is rebuilt
-    begun       when, or when it was asked for, UTC, ISO 8601
-    settings    that are to be others
-    waits       whether it was asked for and has not begun
-    phase       of the build that it is in, or was in last; None before the first
-    done, total amount of that phase, `total` where it is known
-    seconds     it took; None while it waits or runs
-    error       why it failed, in a sentence
-    again       time of `monotonic` from which on the index may be refitted again by itself
+    generation   generation that is rebuilt
+    begun        time of its start or request: UTC, ISO 8601
+    settings     settings to change
+    queued       whether it was requested and has not started
+    phase        current or last phase of the build; None before the first
+    done, total  amount of that phase; `total` is None if unknown
+    seconds      duration; None while it waits or runs
+    error        why it failed, in one sentence
+    retry_at     time, in seconds of `monotonic`, of the next automatic refit at the earliest
     """
 
     generation: str
     begun: str
     settings: Mapping[str, Setting] = field(default_factory=dict)
-    waits: bool = False
+    queued: bool = False
     phase: str | None = None
     done: int = 0
     total: int | None = None
     seconds: float | None = None
     error: str | None = None
-    again: float = 0.0
+    retry_at: float = 0.0
 
 
 @dataclass(slots=True)
 class RefitStates:
-    """The last refit of each index by name, those that wait in the order they are to begin; and
-    how many ended, by index and outcome.
+    """The last refit of each index, queued ones in their order, and counts of finished refits by
+    index and outcome.
     """
 
     last: dict[str, Refit] = field(default_factory=dict)
     ended: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-_PATIENCE: Final = 2.0
-"""Seconds that one who changes it waits for another, who needs less than a millisecond."""
+_LOCK_TIMEOUT: Final = 2.0
+"""Seconds to wait for the lock of the file, which a change holds for less than a millisecond."""
 
-_OFTEN: Final = 0.002
-"""Seconds between two looks meanwhile."""
+_POLL_INTERVAL: Final = 0.002
+"""Seconds between two attempts to take a lock."""
 
-_TEXT: Final = TypeAdapter(RefitStates)
+_STATES: Final = TypeAdapter(RefitStates)
 
 
 class RefitLedger:
-    """Safe to share between threads and, by a folder, between processes.
+    """State of all refits; safe to share between threads and, with a folder, between processes.
 
-    folder  of the service, on a disk of this machine; None where one process knows it alone
-    Cost: 20 µs to read, ten times as much to change.
+    folder  folder of the service on a local disk; None for a single process
+    Cost: 20 µs to read, 200 µs to change.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._path = None if folder is None else folder / "refits.json"
-        self._text = _TEXT.dump_json(RefitStates())
-        self._changing = Lock()
+        self._json = _STATES.dump_json(RefitStates())
+        self._change_lock = Lock()
 
     def read(self) -> RefitStates:
-        """What is known now."""
+        """Return the current states."""
         if self._path is None:
-            return _TEXT.validate_json(self._text)
+            return _STATES.validate_json(self._json)
         try:
-            return _TEXT.validate_json(self._path.read_bytes())
+            return _STATES.validate_json(self._path.read_bytes())
         except FileNotFoundError:
             return RefitStates()
         except OSError as error:
@@ -110,62 +109,62 @@ class RefitLedger:
 
     @contextmanager
     def change(self) -> Iterator[RefitStates]:
-        """Give what is known, to be changed; it is written if the block ends well, else StoreError.
+        """Yield the states, and write them when the block ends without an exception.
 
-        Others wait for the block to end, so that it should take moments.
+        The block should be short, as it holds the lock. StoreError if they cannot be written.
         """
         try:
-            with self._changing, self._alone("changing", _PATIENCE):
-                known = self.read()
-                yield known
-                self._write(_TEXT.dump_json(known))
+            with self._change_lock, self._file_lock("changing", _LOCK_TIMEOUT):
+                states = self.read()
+                yield states
+                self._write(_STATES.dump_json(states))
         except OSError as error:  # Timeout is one
             raise StoreError(
                 f"the state of refits cannot be written ({error}); free space for temporary files"
             ) from error
 
-    def _write(self, text: bytes) -> None:
+    def _write(self, json: bytes) -> None:
         if self._path is None:
-            self._text = text
+            self._json = json
             return
         new = self._path.with_suffix(".new")
-        new.write_bytes(text)
+        new.write_bytes(json)
         os.replace(new, self._path)
 
     @contextmanager
     def refitting(self) -> Iterator[bool]:
-        """Hold the right to refit, of which there is one; say whether it could be had."""
-        with ExitStack() as holding:
+        """Take the lock of refits if it is free, and yield whether it was."""
+        with ExitStack() as locks:
             try:
-                holding.enter_context(self._alone("refitting", 0))
+                locks.enter_context(self._file_lock("refitting", 0))
             except Timeout:
                 yield False
                 return
             yield True
 
-    def _alone(self, purpose: str, patience: float) -> AbstractContextManager[object]:
-        """Keep other processes from the same; Timeout where one is at it for longer than that."""
+    def _file_lock(self, purpose: str, timeout: float) -> AbstractContextManager[object]:
+        """Return a lock between processes; entering raises Timeout after so many seconds."""
         if self._path is None:
             return nullcontext()
         lock = self._path.with_suffix(f".{purpose}")
-        return FileLock(lock, timeout=patience, thread_local=False, poll_interval=_OFTEN)
+        return FileLock(lock, timeout=timeout, thread_local=False, poll_interval=_POLL_INTERVAL)
 
 
 _INTERVAL = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks for due refits."""
 
-_REST = 9
-"""An index is left alone for so many times as long as its last refit took."""
+_PAUSE_FACTOR = 9
+"""After a refit, the next automatic one waits this many times as long as it took."""
 
-_AFTER_FAILURE = 600.0
-"""Seconds at least that it is left alone after a refit that failed."""
+_FAILURE_PAUSE = 600.0
+"""Minimum seconds between a failed refit and the next automatic one."""
 
-_LEAVING = 2.0
-"""Seconds that a refit is given to clear away what it has made when the service ends."""
+_STOP_TIMEOUT = 2.0
+"""Seconds that a refit has to remove its files when the service stops."""
 
 _PROGRESS = re.compile(r"([a-z ]{1,40}) ([0-9]{1,18}) ([0-9]{1,18}|-)")
 
-_LOST: Final = (
+_INTERRUPTED: Final = (
     "the process of the refit ended; make sure that there is free memory, then request it again"
 )
 
@@ -173,14 +172,14 @@ _log = logging.getLogger(__name__)
 
 
 class Refits:
-    """Refits the indexes of a catalog, one at a time, those that have come furthest first.
+    """Refits the indexes of a catalog, one at a time: requested ones first, then by drift.
 
-    command  that refits the index whose name is put behind it, and settings before that; it ends
-             with its standard input, says on stdout how far it has come, and in its last line of
-             stderr why it failed
-    share    of changed documents from which on an index is refitted by itself, above 0; None: none
-    ledger   what is known of them, shared with the other processes of the service
-    As a context manager it looks by a thread of its own, once a second.
+    command  command that refits an index: settings and the name of the index are appended; it ends
+             when its stdin closes, writes its progress to stdout, and the reason of a failure as
+             the last line of stderr
+    share    share of changed documents for an automatic refit, above 0; None: only on request
+    ledger   states shared with the other processes of the service
+    As a context manager it checks for due refits once a second, in its own thread.
     """
 
     def __init__(
@@ -195,13 +194,13 @@ class Refits:
         self._command = command
         self._share = share
         self._ledger = ledger or RefitLedger()
-        self._lock = threading.Lock()  # of what follows; held for moments
+        self._lock = threading.Lock()  # of the following
         self._closed = threading.Event()
         self._process: subprocess.Popen[str] | None = None
-        self.watch = PeriodicTask("refits", self.look, _INTERVAL)
+        self.watch = PeriodicTask("refits", self.run_due, _INTERVAL)
 
     def __enter__(self) -> Refits:
-        """Begin to look."""
+        """Start the thread."""
         self.watch.start()
         return self
 
@@ -219,17 +218,21 @@ class Refits:
         return dict(sorted(self._ledger.read().last.items()))
 
     def ended(self) -> Mapping[tuple[str, str], int]:
-        """Return how many ended by index and outcome, done or failed, since the start."""
+        """Return counts of finished refits by index and outcome (done, failed) since the start."""
         ended = sorted(self._ledger.read().ended.items())
-        return {(name, how): count for name, of in ended for how, count in sorted(of.items())}
+        return {
+            (name, outcome): count
+            for name, outcomes in ended
+            for outcome, count in sorted(outcomes.items())
+        }
 
-    def begin(self, name: str, generation: str, settings: Mapping[str, Setting]) -> Refit:
-        """Have an index refitted as soon as no other is, with settings that are to be others.
+    def request(self, name: str, generation: str, settings: Mapping[str, Setting]) -> Refit:
+        """Queue a refit of an index with changed settings, and return it.
 
-        One that waits or runs is not begun again: IndexBusy where other settings are asked for.
+        If one is queued or running it is returned; IndexBusy if its settings differ.
         """
-        with self._ledger.change() as known:
-            last = known.last.get(name)
+        with self._ledger.change() as states:
+            last = states.last.get(name)
             if last is not None and last.seconds is None:
                 if settings and last.settings != settings:
                     raise IndexBusy(
@@ -237,43 +240,43 @@ class Refits:
                         "finish, then try again"
                     )
                 return last
-            known.last.pop(name, None)  # the last to come is the last to begin
-            known.last[name] = refit = Refit(generation, _now(), dict(settings), waits=True)
+            states.last.pop(name, None)  # moves it to the end of the queue
+            states.last[name] = refit = Refit(generation, _now(), dict(settings), queued=True)
             return refit
 
-    def look(self) -> bool:
-        """Refit what was asked for, or has come furthest, if too far; say whether one was begun.
+    def run_due(self) -> bool:
+        """Run the next requested or due refit, if any; return whether one ran.
 
-        Where another process of the service is at that, nothing.
+        Does nothing while another process of the service refits.
         """
-        with self._ledger.refitting() as may:
-            if not may:
+        with self._ledger.refitting() as has_lock:
+            if not has_lock:
                 return False
-            known = self._ledger.read()
-            if any(_runs(each) for each in known.last.values()):
-                known = self._told_lost()
-            for name, each in known.last.items():
-                if each.waits:
+            states = self._ledger.read()
+            if any(_runs(each) for each in states.last.values()):
+                states = self._fail_interrupted()
+            for name, each in states.last.items():
+                if each.queued:
                     self._refit(name, each.generation, each.settings)
                     return True
-            return self._share is not None and self._look_for_changed(self._share, known)
+            return self._share is not None and self._refit_most_changed(self._share, states)
 
-    def _told_lost(self) -> RefitStates:
-        """Tell what seems to run as failed: who refits alone knows that nothing does."""
-        with self._ledger.change() as known:
-            for name in [name for name, each in known.last.items() if _runs(each)]:
-                self._log_end(known, name, _seconds_since(known.last[name].begun), _LOST)
-        return known
+    def _fail_interrupted(self) -> RefitStates:
+        """Mark running refits as failed: this process has the lock, so none of them runs."""
+        with self._ledger.change() as states:
+            for name in [name for name, each in states.last.items() if _runs(each)]:
+                self._log_end(states, name, _seconds_since(states.last[name].begun), _INTERRUPTED)
+        return states
 
-    def _look_for_changed(self, share: float, known: RefitStates) -> bool:
+    def _refit_most_changed(self, share: float, states: RefitStates) -> bool:
         due = []
         for status in self._catalog.statuses():
-            last = known.last.get(status.name)
-            if status.index is None or (last is not None and monotonic() < last.again):
+            last = states.last.get(status.name)
+            if status.index is None or (last is not None and monotonic() < last.retry_at):
                 continue
             index = status.index
             if last is not None and last.error is None and last.generation == index.generation:
-                continue  # what it made is not taken up yet
+                continue  # the new generation is not loaded yet
             changed = index.drift.changed_share(len(index))
             if changed >= share:
                 due.append((changed, status.name, index.generation))
@@ -283,7 +286,7 @@ class Refits:
         return bool(due)
 
     def close(self) -> None:
-        """Begin none any more, and end that which runs; the index in use stays as it is."""
+        """Stop, and end a running refit, which leaves its index unchanged."""
         self.watch.stop()
         with self._lock:
             self._closed.set()
@@ -291,43 +294,46 @@ class Refits:
         if process is not None:
             process.terminate()
             try:
-                process.wait(_LEAVING)
+                process.wait(_STOP_TIMEOUT)
             except subprocess.TimeoutExpired:
-                process.kill()  # the next build clears away what it has made
+                process.kill()  # the next build removes its files
 
     def _refit(self, name: str, generation: str, settings: Mapping[str, Setting]) -> None:
-        begun = monotonic()
-        with self._ledger.change() as known:
-            asked = known.last.get(name)
-            if asked is not None and asked.waits and asked.settings != settings:
-                return  # it was asked for since: the next look has it
-            known.last[name] = Refit(generation, _now(), settings)
+        begin = monotonic()
+        with self._ledger.change() as states:
+            queued = states.last.get(name)
+            if queued is not None and queued.queued and queued.settings != settings:
+                return  # requested meanwhile: `run_due` runs it next
+            states.last[name] = Refit(generation, _now(), settings)
         try:
             error = self._run(name, settings)
         except OSError as failure:
             error = f"a process for it cannot be started: {failure}"
         except BaseException as failure:
             error = f"internal error (`{type(failure).__name__}`); see the log of the service"
-            self._end(name, begun, error)
+            self._end(name, begin, error)
             raise
-        self._end(name, begun, error)
+        self._end(name, begin, error)
 
-    def _end(self, name: str, begun: float, error: str | None) -> None:
-        with self._ledger.change() as known:
-            self._log_end(known, name, monotonic() - begun, error)
+    def _end(self, name: str, begin: float, error: str | None) -> None:
+        with self._ledger.change() as states:
+            self._log_end(states, name, monotonic() - begin, error)
 
-    def _log_end(self, known: RefitStates, name: str, took: float, error: str | None) -> None:
-        """Note the end of a refit, and when the next may be; say it in the log if it failed."""
-        again = monotonic() + max(_REST * took, 0.0 if error is None else _AFTER_FAILURE)
-        known.last[name] = replace(
-            known.last[name], seconds=round(took, 1), error=error, again=again
+    def _log_end(self, states: RefitStates, name: str, seconds: float, error: str | None) -> None:
+        """Record the end of a refit and the time of the next, and log a failure."""
+        pause = max(_PAUSE_FACTOR * seconds, 0.0 if error is None else _FAILURE_PAUSE)
+        states.last[name] = replace(
+            states.last[name],
+            seconds=round(seconds, 1),
+            error=error,
+            retry_at=monotonic() + pause,
         )
-        known.ended.setdefault(name, Counter())["done" if error is None else "failed"] += 1
+        states.ended.setdefault(name, Counter())["done" if error is None else "failed"] += 1
         if error is not None and not self._closed.is_set():
             _log.warning("refit of %s failed: %s", name, error)
 
     def _run(self, name: str, settings: Mapping[str, Setting]) -> str | None:
-        """Run the command to its end, noting how far it is; say why it failed, if it did."""
+        """Run the command to its end and record its progress; return why it failed, or None."""
         with tempfile.TemporaryFile("w+", errors="replace") as messages:
             code = self._run_child(name, settings, messages)
             messages.seek(0)
@@ -349,17 +355,17 @@ class Refits:
             )
         with process:
             for line in process.stdout or ():
-                self._note(name, line)
+                self._record_progress(name, line)
             return process.wait()
 
-    def _note(self, name: str, line: str) -> None:
-        """Note a line of phase, amount done and amount in all; what is none is passed over."""
-        found = _PROGRESS.fullmatch(line.strip())
-        if found:
-            phase, done, total = found.groups()
-            with suppress(StoreError), self._ledger.change() as known:  # it goes on unnoted
-                known.last[name] = replace(
-                    known.last[name],
+    def _record_progress(self, name: str, line: str) -> None:
+        """Record a line of phase, done and total amount; other lines are ignored."""
+        progress = _PROGRESS.fullmatch(line.strip())
+        if progress:
+            phase, done, total = progress.groups()
+            with suppress(StoreError), self._ledger.change() as states:  # the refit continues
+                states.last[name] = replace(
+                    states.last[name],
                     phase=phase,
                     done=int(done),
                     total=None if total == "-" else int(total),
@@ -367,11 +373,11 @@ class Refits:
 
 
 def _runs(refit: Refit) -> bool:
-    return refit.seconds is None and not refit.waits
+    return refit.seconds is None and not refit.queued
 
 
 def _options(settings: Mapping[str, Setting]) -> Iterator[str]:
-    """Settings as options of a command."""
+    """Yield settings as options of a command."""
     for name, value in settings.items():
         flag = name.replace("_", "-")
         if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""The journal: one line of JSON for each request, warning and error.
+"""JSON log of the service: one line for each request, warning and error.
 
-JSON has an escape for whatever could end a line or steer a terminal, and all beyond ASCII is
-escaped, so that a request cannot forge a line.
+JSON escapes control characters, and all characters beyond ASCII are escaped too, so that a request
+cannot forge a line.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _LONGEST = 1000
 """Maximum number of characters of a path or query."""
 
 
-class Journal(logging.Handler):
-    """Writes lines to a stream; what cannot be written, as on a full disk, is lost.
+class JsonLog(logging.Handler):
+    """Writes lines of JSON to a stream; a line that cannot be written (disk full) is lost.
 
-    As a handler it takes the warnings and errors of all that runs here. A library for JSON logs
-    would save ten lines, and be one more dependency.
+    As a handler it writes the warnings and errors of the process. A library for JSON logs would
+    save ten lines, and add a dependency.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -33,7 +33,7 @@ class Journal(logging.Handler):
         self._stream = stream or sys.stderr
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write what was logged, with its traceback where it has one."""
+        """Write a record, with its traceback if any."""
         fields = {"logger": record.name, "message": record.getMessage()}
         if record.exc_info:
             fields["traceback"] = logging.Formatter().formatException(record.exc_info)
@@ -48,21 +48,22 @@ class Journal(logging.Handler):
             self._stream.flush()
 
 
-class Requests:
-    """Writes a line for each request that was answered.
+class RequestLog:
+    """Logs each answered request.
 
-    queries  whether to tell the query too: what people look for is theirs
+    log      log to write to
+    queries  whether to log the query too, which may be private
     """
 
-    def __init__(self, journal: Journal, queries: bool) -> None:
-        self._journal = journal
+    def __init__(self, log: JsonLog, queries: bool) -> None:
+        self._log = log
         self._queries = queries
 
     def __call__(self, scope: Scope, status: int, seconds: float) -> None:
-        """Tell of one. See `timing.Tell`."""
-        self._journal.write("info", self._facts(scope, status, seconds))
+        """Log an answered request: see `RequestObserver`."""
+        self._log.write("info", self._fields(scope, status, seconds))
 
-    def _facts(self, scope: Scope, status: int, seconds: float) -> dict[str, Any]:
+    def _fields(self, scope: Scope, status: int, seconds: float) -> dict[str, Any]:
         state = scope["state"]
         access = state.get("access")
         fields = {

@@ -1,4 +1,4 @@
-"""What all routes share: the desk where indexes are asked, and ids and terms in a path."""
+"""The index service: run the calls of routes on indexes, with access control and limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog, Status
 from klsa_search.service.keys import Scope
 from klsa_search.service.metrics import Metrics
-from klsa_search.service.middleware.auth import EVERYTHING, Access
+from klsa_search.service.middleware.auth import FULL_ACCESS, Access
 from klsa_search.service.refits import Refit, Refits, Setting
 from klsa_search.service.schemas.responses import Answer, refuse_too_large
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class _Whole(PathConvertor):
-    """Whatever a path holds, slashes and line ends too: the id of a document is opaque."""
+    """The rest of a path, with slashes and line ends, as in IDs of documents."""
 
     regex = r"[\s\S]*"
 
@@ -33,12 +33,12 @@ class _Whole(PathConvertor):
 register_url_convertor("whole", _Whole())
 
 
-LIGHT: Final = 15.0
-"""Estimated milliseconds of the most expensive request that runs among the light ones."""
+MAX_LIGHT_COST: Final = 15.0
+"""Estimated milliseconds above which a request runs in the threads for expensive requests."""
 
 
 class IndexService:
-    """Runs calls on an index in a thread, when one is free, and writes the answer as JSON there."""
+    """Runs calls on indexes in threads, and encodes their answers as JSON there."""
 
     def __init__(
         self,
@@ -55,53 +55,53 @@ class IndexService:
         self._admission = admission
         self._heavy = heavy
         self._writes = writes
-        self._access = EVERYTHING
-        self._noted: dict[str, Any] = {}
+        self._access = FULL_ACCESS
+        self._state: dict[str, Any] = {}
 
-    def seen_by(self, access: Access, noted: dict[str, Any]) -> IndexService:
-        """Return the desk for one request and its key; `noted` is called with the index."""
-        desk = object.__new__(IndexService)  # a third of the time that `copy` takes
-        desk.__dict__.update(self.__dict__, _access=access, _noted=noted)
-        return desk
+    def for_request(self, access: Access, state: dict[str, Any]) -> IndexService:
+        """Return the service with the access of one request; `state` gets the used index."""
+        service = object.__new__(IndexService)  # three times as fast as `copy`
+        service.__dict__.update(self.__dict__, _access=access, _state=state)
+        return service
 
-    def statuses(self, besides: str | None = None) -> list[Status]:
-        """The indexes that the request may know of, and one besides: see `Catalog.statuses`."""
+    def statuses(self, also: str | None = None) -> list[Status]:
+        """Return the indexes that the request may see, and `also`: see `Catalog.statuses`."""
         statuses = self.catalog.statuses()
-        return [each for each in statuses if each.name == besides or self._access.sees(each.name)]
+        return [each for each in statuses if each.name == also or self._access.sees(each.name)]
 
     def require(self, *scopes: Scope) -> None:
-        """InsufficientScope unless the request has one of the scopes."""
+        """Raise InsufficientScope unless the request has one of the scopes."""
         if self._access.scopes.isdisjoint(scopes):
             self._access.require(scopes[0])
 
-    async def measured(self, accept: str) -> Response:
-        """Tell the metrics, of the indexes that the request may know of."""
-        # Files are read for them, which no thread of a pool may be free to do.
+    async def exposition(self, accept: str) -> Response:
+        """Return the metrics, with those of the indexes that the request may see."""
+        # It reads files, and no thread of a pool may be free.
         content, kind = await asyncio.to_thread(self.metrics.exposition, self.statuses(), accept)
         return Response(content, headers={"Content-Type": kind})
 
-    async def ask(
+    async def read(
         self,
         name: str | None,
-        question: Callable[[Index], Answer | bytes],
+        compute: Callable[[Index], Answer | bytes],
         *,
         heavy: bool = False,
         cost: Callable[[Index], float] | None = None,
         quick: Callable[[Index], bool] | None = None,
     ) -> Response:
-        """Answer a question to the index of that name; see `Catalog.use` and `Admission.run`.
+        """Return the JSON of what `compute` returns; see `Catalog.use` and `Admission.run`.
 
-        heavy  whether it runs in the threads for expensive requests, which delay no others
-        cost   estimates its milliseconds; it is heavy above `LIGHT`
-        quick  whether it needs no thread, if nothing else has to be done first
+        heavy  whether to use the threads for expensive requests, which delay no others
+        cost   estimates the milliseconds; the request is heavy above `MAX_LIGHT_COST`
+        quick  returns whether it may run in the event loop
 
-        QueryError where the answer would be too large, InsufficientScope.
+        QueryError if the answer would be too large, InsufficientScope.
         """
         name = self._allowed("search", name)
 
         def as_json(index: Index) -> str | bytes:
-            self._noted["index"] = index.name
-            answer = question(index)
+            self._state["index"] = index.name
+            answer = compute(index)
             if isinstance(answer, bytes):
                 return answer
             refuse_too_large(answer)
@@ -111,26 +111,26 @@ class IndexService:
             with self.catalog.use(name) as index:
                 return as_json(index)
 
-        def at_once() -> str | bytes | None:
-            with self.catalog.at_hand(name) as index:
+        def inline() -> str | bytes | None:
+            with self.catalog.use_if_current(name) as index:
                 return as_json(index) if index is not None and quick and quick(index) else None
 
-        answer = self._admission.at_once(at_once) if quick is not None else None
+        answer = self._admission.run_inline(inline) if quick is not None else None
         if answer is None:
             if cost is not None:
-                with self.catalog.at_hand(name) as index:
-                    heavy = index is not None and cost(index) > LIGHT
+                with self.catalog.use_if_current(name) as index:
+                    heavy = index is not None and cost(index) > MAX_LIGHT_COST
             pool = self._heavy if heavy else self._admission
             answer = await pool.run(work)
         return Response(answer, media_type="application/json")
 
-    async def all_of(self, asked: Awaitable[T]) -> T:
-        """Wait for what asks several questions; see `Admission.all_of`."""
-        return await self._admission.all_of(asked)
+    async def run_all(self, calls: Awaitable[T]) -> T:
+        """Await several calls: see `Admission.run_all`."""
+        return await self._admission.run_all(calls)
 
     @property
     def writes(self) -> Writes:
-        """The writes under way; WritingRefused where there may be none, InsufficientScope."""
+        """The queue of writes; WritingRefused if the service is read-only, InsufficientScope."""
         if self._writes is None:
             raise WritingRefused(
                 "the service is read-only; start klsa-serve without --read-only, "
@@ -145,21 +145,21 @@ class IndexService:
         return self._writes is not None and "write" in self._access.scopes
 
     async def write(self, name: str, change: Callable[[Index], T]) -> T:
-        """Change the index of that name, and return what that gave. See `Catalog.writing`."""
-        named = self._allowed("write", name) or name
+        """Run `change` on an index, and return its result: see `Catalog.writing`."""
+        target = self._allowed("write", name) or name
 
         def work() -> T:
-            with self.catalog.writing(named) as index:
-                self._noted["index"] = index.name
+            with self.catalog.writing(target) as index:
+                self._state["index"] = index.name
                 return change(index)
 
         return await self.writes.run(work)
 
     async def refit(self, name: str, settings: Mapping[str, Setting] | None = None) -> Refit | None:
-        """The last refit of the index of that name, or one that is begun with settings.
+        """Return the last refit of an index, or request one if `settings` are given.
 
         WritingRefused if the index is read-only, InsufficientScope; QueryError for invalid
-        settings, IndexBusy if another refit is under way.
+        settings, IndexBusy if a refit with other settings is queued or running.
         """
         refits = self.refits
         if refits is None or self._writes is None:
@@ -167,45 +167,43 @@ class IndexService:
                 "the service is read-only; start klsa-serve without --read-only, "
                 "or refit on its machine (klsa-index refit)"
             )
-        named = self._allowed("write", name) or name
+        target = self._allowed("write", name) or name
 
         def work() -> Refit | None:
-            with self.catalog.use(named) as index:
-                self._noted["index"] = index.name
+            with self.catalog.use(target) as index:
+                self._state["index"] = index.name
                 if settings is None:
                     return refits.last().get(index.name)
-                index.parameters(**cast(SearchParameters, settings))  # which refuses what is wrong
-                return refits.begin(index.name, index.generation, settings)
+                index.parameters(**cast(SearchParameters, settings))  # raises if they are invalid
+                return refits.request(index.name, index.generation, settings)
 
         return await self._admission.run(work)
 
     def aliases(self) -> dict[str, str]:
-        """The aliases that the request may know of, and what they stand for."""
+        """Return the aliases that the request may see, with their indexes."""
         sees = self._access.sees
-        found = self.catalog.aliases().items()
-        return {name: index for name, index in found if sees(name) or sees(index)}
+        aliases = self.catalog.aliases().items()
+        return {name: index for name, index in aliases if sees(name) or sees(index)}
 
     async def change_aliases(self, change: Callable[[Catalog], None]) -> None:
-        """Change aliases; InsufficientScope for a key limited to some indexes, as an alias could
-        point to any.
-        """
+        """Change aliases; InsufficientScope for a key that is restricted to some indexes."""
         self._access.require_all("write")
 
         def work() -> None:
             try:
                 change(self.catalog)
-            except SettingsError as error:  # a slip of who asks, not of who serves
+            except SettingsError as error:  # here the client is at fault, not the service
                 raise QueryError(error.message, field=error.field) from None
 
         await self.writes.run(work)
 
     def _allowed(self, scope: str, name: str | None) -> str | None:
-        """Return the index that the request may use with this scope, by name or alias.
+        """Return the index of a name or alias, if the request may use it with this scope.
 
-        An alias is resolved here, so that the index allowed is the index used, even if the alias
+        An alias is resolved here, so that the checked index is the one used even if the alias
         changes meanwhile.
         """
-        name = self._named(name)
+        name = self._visible(name)
         if name is None:
             self._access.require(scope)
             return None
@@ -213,7 +211,7 @@ class IndexService:
         self._access.require(scope, index if self._access.sees(index) else name)
         return index
 
-    def _named(self, name: str | None) -> str | None:
+    def _visible(self, name: str | None) -> str | None:
         """Return the requested index; errors name only indexes that the request may see."""
         if self._access.indexes is None:
             return name
@@ -229,20 +227,18 @@ class IndexService:
         return name
 
 
-def desk_of(request: Request) -> IndexService:
-    """Return the desk of the application that was asked, as this request finds it."""
-    state = request.app.state
-    noted = request.scope.setdefault("state", {})
-    desk: IndexService = state.desk
-    # A gate that noted nothing is a slip: rather no answer than one too many.
-    return desk.seen_by(noted["access"] if state.gated else EVERYTHING, noted)
+def service_of(request: Request) -> IndexService:
+    """Return the service of the application with the access of a request."""
+    app_state, state = request.app.state, request.scope.setdefault("state", {})
+    service: IndexService = app_state.service
+    # Raises KeyError, and so refuses, if the middleware did not set the access.
+    return service.for_request(state["access"] if app_state.needs_keys else FULL_ACCESS, state)
 
 
 class Requires:
-    """Dependency that each route declares: the scope a key needs for it, or one of several.
+    """Dependency of a route: its key needs one of the scopes; without scopes, no key is needed.
 
-    Without any, the route is open to requests without a key. InsufficientScope; WritingRefused if
-    no key was sent.
+    InsufficientScope; WritingRefused if no key was sent.
     """
 
     def __init__(self, *scopes: Scope) -> None:
@@ -251,7 +247,7 @@ class Requires:
     async def __call__(self, request: Request) -> None:
         """Refuse a request without one of the scopes."""
         if self.scopes:
-            desk_of(request).require(*self.scopes)
+            service_of(request).require(*self.scopes)
 
 
 def requires(*scopes: Scope) -> list[Any]:
@@ -259,8 +255,8 @@ def requires(*scopes: Scope) -> list[Any]:
     return [Depends(Requires(*scopes))]
 
 
-async def _desk(request: Request) -> IndexService:
-    return desk_of(request)
+async def _service(request: Request) -> IndexService:
+    return service_of(request)
 
 
-Served = Annotated[IndexService, Depends(_desk)]
+Service = Annotated[IndexService, Depends(_service)]

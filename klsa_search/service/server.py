@@ -1,4 +1,4 @@
-"""The server: uvicorn on one socket, with TLS if configured."""
+"""Configure uvicorn, TLS and the limits of the process."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from klsa_search.errors import SettingsError
 
 @dataclass(frozen=True)
 class Tls:
-    """A certificate and its key, in one file or two. SettingsError where they are no pair; OSError.
+    """A certificate and its private key, in one file or two, read at start-up only.
 
-    A new certificate is taken up when the service is started again.
+    SettingsError if they do not match; OSError.
     """
 
     certificate: Path
     key: Path | None = None
 
     def __post_init__(self) -> None:
-        """Load both, as the server will."""
+        """Check that both can be loaded."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
-            # Without a password that is none, OpenSSL would ask for one on the terminal.
+            # The empty password keeps OpenSSL from prompting on the terminal.
             context.load_cert_chain(self.certificate, self.key, password=lambda: "")
         except FileNotFoundError:
             gone = next(path for path in (self.certificate, self.key) if path and not path.exists())
@@ -46,7 +46,7 @@ class Tls:
 
 
 def tls_of(certificate: Path | None, key: Path | None) -> Tls | None:
-    """Put both together; None without a certificate, SettingsError for a key alone."""
+    """Return the TLS configuration; None without a certificate, SettingsError for a key alone."""
     if certificate is not None:
         return Tls(certificate, key)
     if key is not None:
@@ -57,13 +57,13 @@ def tls_of(certificate: Path | None, key: Path | None) -> Tls | None:
 
 
 GRACE: Final = 8
-"""Seconds that requests have to finish once the service is being stopped."""
+"""Seconds that running requests have to finish when the service stops."""
 
-LONGEST_STOP: Final = GRACE + 5
-"""Seconds after which a server that is being stopped has ended, or hangs."""
+STOP_TIMEOUT: Final = GRACE + 5
+"""Seconds after which a stopping server that has not ended hangs."""
 
 _KEEP_ALIVE: Final = 60
-"""Seconds that a connection is kept between two requests."""
+"""Seconds that an idle connection is kept open."""
 
 _DESCRIPTORS: Final = 16_384
 """File descriptors of a process: one for each connection and each array of an open index."""
@@ -72,13 +72,13 @@ _DESCRIPTORS: Final = 16_384
 def make_server(app: FastAPI, *, tls: Tls | None = None, grace: float = GRACE) -> uvicorn.Server:
     """Return a server for an application.
 
-    grace  seconds that running requests have once the server is being stopped; the connections of
-           those that take longer are closed without an answer
+    grace  seconds that running requests have when the server stops; after that their connections
+           are closed without an answer
     """
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            loop="asyncio",  # uvloop accepts one connection a turn, and turns are long under load
+            loop="asyncio",  # uvloop accepts one connection in an iteration: too slow under load
             http="httptools",
             ws="none",
             lifespan="off",
@@ -87,7 +87,7 @@ def make_server(app: FastAPI, *, tls: Tls | None = None, grace: float = GRACE) -
             access_log=False,
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE,
-            timeout_graceful_shutdown=grace,  # type: ignore[arg-type]  # a fraction is fine too
+            timeout_graceful_shutdown=grace,  # type: ignore[arg-type]  # a float works too
             ssl_certfile=tls.certificate if tls else None,
             ssl_keyfile=tls.key if tls else None,
         )
@@ -95,7 +95,7 @@ def make_server(app: FastAPI, *, tls: Tls | None = None, grace: float = GRACE) -
 
 
 def raise_descriptor_limit() -> None:
-    """Allow this process as many file descriptors as it can use and may allow itself."""
+    """Raise the limit of file descriptors to what the service can use, if the system allows it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -103,9 +103,9 @@ def raise_descriptor_limit() -> None:
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process although threads are running: compiled code cannot be interrupted.
+    """End the process while threads run, as compiled code cannot be interrupted.
 
-    Nothing is lost: what is written to an index is on the disk as a whole, or not at all.
+    No data is lost: writes to an index are atomic.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,8 +1,8 @@
-"""Settings of the service, each declared once: its name, its limits, what it is for.
+"""Settings of the service: name, limits and description of each.
 
 An option of `klsa-serve` overrides the variable `KLSA_...`, which overrides the TOML file, which
-overrides the default. Options, their help and the table of
-`docs/reference/service-settings.md` are generated from these declarations.
+overrides the default. Options, their help and `docs/reference/service-settings.md` are generated
+from these declarations.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from klsa_search.service.admission import (
 )
 
 PREFIX: Final = "KLSA_"
-"""What the names of the settings begin with in the environment, in upper case."""
+"""Prefix of the environment variables, which are the names of the settings in upper case."""
 
 _BRIEF = Repr()
 _BRIEF.maxstring = _BRIEF.maxother = 60
@@ -43,11 +43,11 @@ _BRIEF.maxstring = _BRIEF.maxother = 60
 
 @dataclass(frozen=True)
 class Shown:
-    """How an option is shown in help, if this does not follow from its declaration.
+    """Display of an option in help, if it does not follow from the declaration.
 
-    option   of `klsa-serve`; by default --name
-    metavar  what stands for its value in the help
-    default  in words
+    option   option of `klsa-serve`; by default --name
+    metavar  placeholder of the value
+    default  default in words
     """
 
     option: str | None = None
@@ -55,18 +55,18 @@ class Shown:
     default: str | None = None
 
 
-def _parted(value: object) -> object:
+def _split(value: object) -> object:
     return tuple(value.split()) if isinstance(value, str) else value
 
 
-_PARTED = (NoDecode, BeforeValidator(_parted))
-"""In the environment parted by blanks; as an option once for each."""
+_LIST = (NoDecode, BeforeValidator(_split))
+"""Type of a list: separated by blanks in a variable, a repeated option on the command line."""
 
 Origin = Annotated[str, Field(pattern=r"^(\*|https?://[^/\s]+)$")]
 
 
 class ServiceSettings(BaseSettings):
-    """How the service runs. Made by `read_settings`."""
+    """Settings of the service, created by `read_settings`."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid"
@@ -82,7 +82,7 @@ class ServiceSettings(BaseSettings):
     )
     port: int = Field(8000, ge=0, le=65535, description="Listen on this port; 0 takes a free one")
     allowed_hosts: Annotated[
-        tuple[str, ...], *_PARTED, Shown("--allowed-host", "NAME", "the names of this machine")
+        tuple[str, ...], *_LIST, Shown("--allowed-host", "NAME", "the names of this machine")
     ] = Field(
         (),
         description="Answer requests for this further host name, as when a proxy passes it "
@@ -120,7 +120,7 @@ class ServiceSettings(BaseSettings):
     )
 
     title: str = Field("klsa-search", description="Show this title on the search page")
-    cors_origins: Annotated[tuple[Origin, ...], *_PARTED, Shown("--cors-origin", "ORIGIN")] = Field(
+    cors_origins: Annotated[tuple[Origin, ...], *_LIST, Shown("--cors-origin", "ORIGIN")] = Field(
         (),
         description="Let browsers send requests from pages of this origin (CORS), as in "
         "https://example.org; * allows any",
@@ -203,7 +203,7 @@ class ServiceSettings(BaseSettings):
 
     @property
     def keys_file(self) -> Path:
-        """Where the keys are."""
+        """Path of the file of API keys."""
         return self.keys or self.home / ".keys.json"
 
     @classmethod
@@ -215,22 +215,22 @@ class ServiceSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Name the sources, the one that counts first before the others."""
+        """Return the sources in the order of precedence."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
 
 def read_settings(given: Mapping[str, Any], config: Path | None = None) -> ServiceSettings:
-    """Put together what was given, the environment and a TOML file.
+    """Return the settings of options, environment and a TOML file.
 
-    SettingsError for a value outside its limits, a name that the file has and no setting, and a
-    file that is not TOML; OSError.
+    SettingsError for a value outside its limits, an unknown name in the file, or invalid TOML;
+    OSError.
     """
 
     class Read(ServiceSettings, toml_file=config):
         pass
 
     if config is not None:
-        config.open().close()  # a file that is not there would count as empty
+        config.open().close()  # pydantic-settings ignores a missing file
     try:
         return Read(**given)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -243,17 +243,17 @@ def read_settings(given: Mapping[str, Any], config: Path | None = None) -> Servi
             sentence = f"{config}: unknown setting {name!r}; the settings are: {known}"
         else:
             value = _BRIEF.repr(fault["input"])
-            sentence = f"{_whence(name, given, config)} = {value}: {fault['msg']}"
+            sentence = f"{_source(name, given, config)} = {value}: {fault['msg']}"
         raise SettingsError(sentence, field=name) from None
 
 
 def shown_as(field: FieldInfo) -> Shown:
-    """Return how an option is shown in help."""
+    """Return the display of an option in help."""
     return next((each for each in field.metadata if isinstance(each, Shown)), Shown())
 
 
-def _whence(name: str, given: Mapping[str, Any], config: Path | None) -> str:
-    """Name the source whose value counts."""
+def _source(name: str, given: Mapping[str, Any], config: Path | None) -> str:
+    """Return the source that sets a value, as messages name it."""
     variable = PREFIX + name.upper()
     if name in given:
         return name

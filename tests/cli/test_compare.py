@@ -123,7 +123,7 @@ def test_no_target_is_wrong_usage(shell):
 
 
 def test_a_broken_run_is_named_before_anything_is_built(shell, beir, rival, monkeypatch):
-    monkeypatch.setattr(command, "open_workshop", None)
+    monkeypatch.setattr(command, "temporary_indexes", None)
     rival.write_text("1 Q0 heat 1 1 x\n1 Q0 road 1\n")
     done = shell("klsa-eval", "compare", beir, "--run", f"rival={rival}")
     assert done.code == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import klsa_search
-from klsa_search.cli.main import _Frame, _hook, _Sentences
+from klsa_search.cli.main import _Invocation, _hook, _Sentences
 from klsa_search.indexing.build import build
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
@@ -91,7 +91,7 @@ def test_no_command_steers_a_terminal(home, shell, tmp_path, monkeypatch, comman
 @pytest.mark.parametrize("debug", [False, True])
 def test_no_failure_and_no_log_steers_a_terminal(capsys, debug):
     failure = ValueError(f"of {ALL}")
-    _hook(_Frame(debug))(ValueError, failure, None)
+    _hook(_Invocation(debug))(ValueError, failure, None)
     told = capsys.readouterr().err
     assert "ValueError: of " in told
     record = logging.LogRecord("klsa", 30, "", 1, "%s", (ALL,), (ValueError, failure, None))

@@ -18,8 +18,8 @@ import pytest
 from klsa_search.cli.index import klsa_index
 from klsa_search.cli.main import run
 from klsa_search.cli.serve import serve
-from klsa_search.cli.service_options import is_of_this_machine, listen
-from klsa_search.cli.serving import _tell_compiling
+from klsa_search.cli.service_options import is_loopback, listen
+from klsa_search.cli.serving import _report_compiling
 from klsa_search.indexing.build import build
 from klsa_search.service.keys import add_key
 from tests.support.waiting import wait_until
@@ -235,7 +235,7 @@ Index.warm_up = warm_up
 
 def test_what_was_left_to_compile_is_not_told_as_the_whole_engine():
     told = []
-    _tell_compiling("/kept", told.append)
+    _report_compiling("/kept", told.append)
     (sentence,) = told
     assert "first run only" in sentence
     assert "/kept" in sentence
@@ -485,4 +485,4 @@ def test_which_addresses_are_of_this_machine_alone(address, alone):
         def getsockname(self):
             return address, 8000
 
-    assert is_of_this_machine(Listener()) is alone
+    assert is_loopback(Listener()) is alone

@@ -26,7 +26,7 @@ import gc, sys
 from pathlib import Path
 from numba.core.dispatcher import Dispatcher
 from starlette.testclient import TestClient
-from klsa_search.cli.warm import _use_everything
+from klsa_search.cli.warm import _compile_all
 from klsa_search.core.config import PRESETS
 from klsa_search.indexing.build import build
 from klsa_search.mining import KERNELS
@@ -42,7 +42,7 @@ def ready():
         for signature in each.signatures
     }
 
-_use_everything()
+_compile_all()
 warmed = ready()
 words = [f"word{n}" for n in range(40)]
 documents = [

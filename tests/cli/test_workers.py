@@ -231,7 +231,7 @@ def test_one_that_cannot_be_started_ends_no_other(monkeypatch, tmp_path):
     workers = Workers(ServiceSettings(home=tmp_path, workers=2), socket.socket(), said.append)
 
     def ends(*_):
-        workers._leave(signal.SIGTERM)
+        workers._on_signal(signal.SIGTERM)
         return Process()
 
     steps = iter([Process(), Process(-9), OSError(12, "no memory"), ends])
@@ -242,7 +242,7 @@ def test_one_that_cannot_be_started_ends_no_other(monkeypatch, tmp_path):
             raise step
         return step(*given) if callable(step) else step
 
-    for name, value in (("_REST", 0.0), ("_LOOK", 0.0)):
+    for name, value in (("_RESTART_INTERVAL", 0.0), ("_POLL_INTERVAL", 0.0)):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(module.signal, "signal", lambda *_: None)
     monkeypatch.setattr(workers, "_start", start)
@@ -322,9 +322,9 @@ def test_one_that_does_not_end_in_its_time_is_ended(monkeypatch, tmp_path):
     with socket.socket() as listener:
         workers = Workers(ServiceSettings(home=tmp_path, workers=2), listener, said.append)
         monkeypatch.setattr(module.signal, "signal", lambda *_: None)
-        monkeypatch.setattr(module, "LONGEST_STOP", 0.0)
+        monkeypatch.setattr(module, "STOP_TIMEOUT", 0.0)
         monkeypatch.setattr(workers, "_start", lambda number, _: [Stuck(), Process()][number])
-        workers._leave(signal.SIGTERM)
+        workers._on_signal(signal.SIGTERM)
         workers.run()
         assert listener.fileno() == -1
     assert said == ["warning: worker 0 did not stop within 0 s and was killed", "killed"]

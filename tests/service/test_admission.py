@@ -5,7 +5,7 @@ import pytest
 
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.errors import RequestTimedOut, ServiceBusy
-from klsa_search.service.admission import FEWEST, Admission
+from klsa_search.service.admission import MIN_WAITING, Admission
 from klsa_search.service.background import Writes
 from tests.support.waiting import PATIENCE, until
 
@@ -41,7 +41,7 @@ def test_work_is_done_in_a_thread_and_its_failure_raised():
         assert await admission.run(threading.current_thread) is not threading.current_thread()
         with pytest.raises(KeyError, match="mine"):
             await admission.run(lambda: {}["mine"])
-        assert not admission.at_work
+        assert not admission.is_busy
 
     asyncio.run(ask())
 
@@ -93,9 +93,9 @@ def test_work_that_takes_too_long_is_answered_without_its_result(gate):
         admission = Admission(running=1, request_timeout=SHORT)
         with pytest.raises(RequestTimedOut, match=r"0\.01 s"):
             await admission.run(gate)
-        assert admission.at_work
+        assert admission.is_busy
         gate.let.set()
-        await until(lambda: not admission.at_work)
+        await until(lambda: not admission.is_busy)
 
     asyncio.run(ask())
 
@@ -110,7 +110,7 @@ def test_work_that_waited_for_code_to_be_compiled_is_told_so(gate, monkeypatch):
         with pytest.raises(RequestTimedOut, match="compiled, once on this machine: ask again"):
             await admission.run(gate)
         gate.let.set()
-        await until(lambda: not admission.at_work)
+        await until(lambda: not admission.is_busy)
 
     asyncio.run(ask())
 
@@ -125,7 +125,7 @@ def test_work_that_takes_too_long_is_given_up_at_its_next_step():
 
         with pytest.raises(RequestTimedOut, match=r"0\.01 s"):
             await admission.run(steps)
-        await until(lambda: not admission.at_work)
+        await until(lambda: not admission.is_busy)
         assert admission.refused()["request_timeout"] == 1
         admission._request_timeout = LONG
         assert await admission.run(check_deadline) is None
@@ -146,7 +146,7 @@ def test_a_write_is_never_given_up(gate):
         with pytest.raises(RequestTimedOut, match="continues"):
             await writes.run(write)
         gate.let.set()
-        await until(lambda: not writes.at_work)
+        await until(lambda: not writes.is_busy)
         assert done == ["whole"]
 
     asyncio.run(ask())
@@ -161,11 +161,11 @@ def test_several_are_waited_for_as_long_as_one():
                 await asyncio.sleep(SHORT)
 
         with pytest.raises(RequestTimedOut, match=r"0\.02 s"):
-            await admission.all_of(several())
+            await admission.run_all(several())
         assert admission.refused()["request_timeout"] == 1
 
         patient = Admission()
-        assert await patient.all_of(patient.run(lambda: "done")) == "done"
+        assert await patient.run_all(patient.run(lambda: "done")) == "done"
 
     asyncio.run(ask())
 
@@ -186,19 +186,19 @@ def test_one_admission_serves_several_event_loops():
 
 
 def test_fewer_wait_where_requests_take_long():
-    admission = Admission(running=2, waiting=64, queued=0.1)
-    assert admission.places == 66
-    for took, places in ((0.008, 2 + 25), (0.08, 2 + FEWEST), (0.0, 66)):
+    admission = Admission(running=2, waiting=64, max_queue_delay=0.1)
+    assert admission.capacity == 66
+    for took, places in ((0.008, 2 + 25), (0.08, 2 + MIN_WAITING), (0.0, 66)):
         for _ in range(200):
-            admission.took(took)
-        assert admission.places == places
-    assert Admission(running=1, waiting=4, queued=0.0).places == 5
+            admission.record_duration(took)
+        assert admission.capacity == places
+    assert Admission(running=1, waiting=4, max_queue_delay=0.0).capacity == 5
 
 
 def test_how_long_a_request_runs_is_noted(monkeypatch):
     async def ask():
         admission, noted = Admission(running=1), []
-        monkeypatch.setattr(admission, "took", noted.append)
+        monkeypatch.setattr(admission, "record_duration", noted.append)
         assert await admission.run(lambda: "done") == "done"
         with pytest.raises(KeyError):
             await admission.run(lambda: {}["mine"])
@@ -210,26 +210,26 @@ def test_how_long_a_request_runs_is_noted(monkeypatch):
 
 def test_what_is_quick_is_done_in_the_loop():
     async def ask():
-        admission = Admission(running=1, at_once=LONG)
-        assert admission.at_once(threading.current_thread) is threading.current_thread()
-        assert admission.at_once(lambda: None) is None
+        admission = Admission(running=1, inline_seconds=LONG)
+        assert admission.run_inline(threading.current_thread) is threading.current_thread()
+        assert admission.run_inline(lambda: None) is None
         with pytest.raises(KeyError, match="mine"):
-            admission.at_once(lambda: {}["mine"])
-        assert Admission(running=1).at_once(int) is None
+            admission.run_inline(lambda: {}["mine"])
+        assert Admission(running=1).run_inline(int) is None
 
     asyncio.run(ask())
 
 
 def test_what_is_done_in_the_loop_has_a_deadline():
     async def ask():
-        admission = Admission(running=1, at_once=LONG, request_timeout=SHORT)
+        admission = Admission(running=1, inline_seconds=LONG, request_timeout=SHORT)
 
         def work():
             threading.Event().wait(2 * SHORT)
             check_deadline()
 
         with pytest.raises(RequestTimedOut):
-            admission.at_once(work)
+            admission.run_inline(work)
         assert admission.refused()["request_timeout"] == 1
 
     asyncio.run(ask())
@@ -237,8 +237,8 @@ def test_what_is_done_in_the_loop_has_a_deadline():
 
 def test_requests_after_a_full_turn_of_the_loop_are_refused():
     async def ask():
-        admission = Admission(running=1, at_once=SHORT)
-        admission.at_once(lambda: threading.Event().wait(2 * SHORT))
+        admission = Admission(running=1, inline_seconds=SHORT)
+        admission.run_inline(lambda: threading.Event().wait(2 * SHORT))
         with pytest.raises(ServiceBusy):
             admission.check()
         assert admission.refused()["full"] == 1

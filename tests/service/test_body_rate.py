@@ -98,14 +98,14 @@ def test_long_writes_leave_places_for_short_ones(size):
     writes, held = Writes(), []
     try:
         for _ in range(WAITING // 2):
-            held.append(writes.place(size))
+            held.append(writes.slot(size))
             held[-1].__enter__()
-        with pytest.raises(TooManyWrites, match="long writes"), writes.place(size):
+        with pytest.raises(TooManyWrites, match="long writes"), writes.slot(size):
             pass
         for _ in range(WAITING // 2):
-            held.append(writes.place(SHORT))
+            held.append(writes.slot(SHORT))
             held[-1].__enter__()
-        with pytest.raises(TooManyWrites), writes.place(1):
+        with pytest.raises(TooManyWrites), writes.slot(1):
             pass
     finally:
         for place in held:

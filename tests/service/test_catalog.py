@@ -11,7 +11,7 @@ from klsa_search.search.opening import open_index
 from klsa_search.service import catalog as catalog_module
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.opening import mark_of
+from klsa_search.service.opening import generation_mark
 from klsa_search.service.schemas.responses import IndexDetails
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.maintenance import delete_index, indexes_in
@@ -257,17 +257,17 @@ def test_an_index_that_was_damaged_is_served_again_once_it_is_whole(tmp_path):
 def test_the_mark_of_an_index_changes_with_each_current(tmp_path):
     build_tiny(tmp_path)
     path = tmp_path / "tiny"
-    before = mark_of(path)
-    assert mark_of(path) == before
+    before = generation_mark(path)
+    assert generation_mark(path) == before
     (path / "fresh").write_bytes((path / "CURRENT").read_bytes())
     (path / "fresh").replace(path / "CURRENT")
-    assert mark_of(path) != before
+    assert generation_mark(path) != before
 
 
 def test_what_is_written_while_another_generation_is_opened_is_found(home, monkeypatch):
     """The new one was opened before the write, and takes the place of the other after it."""
     catalog = Catalog(home, interval=3600)
-    real = catalog_module.open_warm
+    real = catalog_module.open_and_warm_up
 
     def slow(*how):
         index = real(*how)
@@ -275,12 +275,12 @@ def test_what_is_written_while_another_generation_is_opened_is_found(home, monke
             old.add([{"id": "late", "text": "zeppelin"}])
         return index
 
-    monkeypatch.setattr(catalog_module, "open_warm", slow)
+    monkeypatch.setattr(catalog_module, "open_and_warm_up", slow)
     build_tiny(home, "first")
-    catalog._look()
-    with catalog.at_hand("first") as index:
+    catalog._scan()
+    with catalog.use_if_current("first") as index:
         assert index is None
-    for lend in (catalog.use, catalog.at_hand):
+    for lend in (catalog.use, catalog.use_if_current):
         with lend("first") as index:
             assert index.generation == "000002"
             assert index.document("late").text == "zeppelin"
@@ -299,7 +299,7 @@ def test_a_status_stays_readable_when_its_index_is_replaced(catalog_of, home):
         ("000001", len(DOCUMENTS)),
         ("000001", 2),
     ]
-    told, _ = app.state.desk.metrics.exposition(statuses, "")
+    told, _ = app.state.service.metrics.exposition(statuses, "")
     assert b'klsa_index_documents{index="second"} 2.0' in told
 
 
@@ -311,7 +311,7 @@ def test_a_swap_in_the_middle_of_a_status_disturbs_it_not(catalog_of, home, path
 
     def swapped():
         found = statuses()
-        catalog._put("first", None)  # which closes it, as nobody uses it
+        catalog._replace("first", None)  # which closes it, as nobody uses it
         return found
 
     swaps = [swapped]
@@ -331,12 +331,12 @@ def test_an_index_that_opens_slowly_delays_no_other(home):
             assert opened.wait(PATIENCE)
         return open_index(path)
 
-    with Catalog(home, interval=0.01, opened=slow) as catalog:
+    with Catalog(home, interval=0.01, opener=slow) as catalog:
         try:
             paused.add("first")
             build_tiny(home, "first", documents=DOCUMENTS[:1])
             assert opening.wait(PATIENCE)
-            assert catalog.at_work
+            assert catalog.is_busy
             build_tiny(home, "second", documents=DOCUMENTS[:1])
             build_tiny(home, "third")
             wait_until(lambda: [s.name for s in catalog.statuses()] == ["first", "second", "third"])
@@ -357,12 +357,12 @@ def test_an_index_that_is_opened_when_the_catalog_closes_is_closed(home):
             assert opened.wait(PATIENCE)
         return made[-1]
 
-    catalog = Catalog(home, interval=0.01, opened=slow)
+    catalog = Catalog(home, interval=0.01, opener=slow)
     build_tiny(home, "first")
     assert opening.wait(PATIENCE)
     catalog.close()
     opened.set()
-    wait_until(lambda: not catalog.at_work)
+    wait_until(lambda: not catalog.is_busy)
     assert len(made) == 3
     for index in made:
         with pytest.raises(StoreError, match="closed"):
@@ -381,7 +381,7 @@ def test_an_index_is_not_closed_while_it_is_refreshed(home, monkeypatch, caplog)
 
     with catalog.writing("first") as index:
         monkeypatch.setattr(Index, "refresh", closing)
-    catalog._look()
+    catalog._scan()
     assert not caplog.records
     with pytest.raises(StoreError, match="closed"):
         index.document("1")

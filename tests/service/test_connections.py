@@ -63,4 +63,4 @@ def test_a_client_that_does_not_read_its_answer_holds_no_thread(catalog_of, tmp_
         client.ask("/documents/1")
         assert client.file.read(8) == b"HTTP/1.1"
         assert served.get("/search?q=wing")[0] == 200
-        assert not served.admission.at_work
+        assert not served.admission.is_busy

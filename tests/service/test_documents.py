@@ -411,7 +411,7 @@ def test_writing_opens_the_index_no_second_time(home):
         opened.append(path)
         return open_index(path, *arguments, **settings)
 
-    with closing(Catalog(home, interval=0, opened=opening)) as catalog:
+    with closing(Catalog(home, interval=0, opener=opening)) as catalog:
         with catalog.writing("tiny") as index:
             index.add([{"id": "x", "text": "zeppelin"}])
         [after] = catalog.statuses()

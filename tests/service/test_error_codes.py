@@ -7,7 +7,7 @@ import pytest
 
 import klsa_search
 from klsa_search.errors import KlsaError
-from klsa_search.service.schemas.errors import ERROR_CODES, explained
+from klsa_search.service.schemas.errors import ERROR_CODES, error_response
 from tools.error_codes_page import parts, table
 
 NOT_OVER_HTTP = {"error", "bad_argument", "fetch_failed", "replay_failed", "service_failed"}
@@ -48,7 +48,8 @@ def test_the_status_is_that_of_the_code(kind):
     KlsaError.__init__(error, "said", field="named")
     vars(error).update(sent=True, scope="write", leaving=False, after=1)
     assert (
-        explained(error).status_code == ERROR_CODES.get(kind.code, ERROR_CODES["internal"]).status
+        error_response(error).status_code
+        == ERROR_CODES.get(kind.code, ERROR_CODES["internal"]).status
     )
 
 

@@ -175,18 +175,18 @@ def test_generation_that_fails_slowly_is_left_alone_for_a_while(home, monkeypatc
         clock[0] += 5.0
         raise ValueError("its bytes")
 
-    monkeypatch.setattr(catalog, "TOGETHER", 1)
-    monkeypatch.setattr(catalog, "open_warm", open_slowly)
+    monkeypatch.setattr(catalog, "MAX_PARALLEL", 1)
+    monkeypatch.setattr(catalog, "open_and_warm_up", open_slowly)
     monkeypatch.setattr(catalog, "monotonic", lambda: clock[0])
     with Catalog(home, interval=3600) as opened:
         assert tried == ["first", "second"]
-        opened._look()
+        opened._scan()
         assert tried == ["first", "second"]
         clock[0] += 46
-        opened._look()
+        opened._scan()
         assert tried == ["first", "second"] * 2
         os.utime(home / "first" / "000001" / "manifest.json")
-        opened._look()
+        opened._scan()
         assert tried == ["first", "second"] * 2 + ["first"]
 
 

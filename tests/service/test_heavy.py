@@ -11,7 +11,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
-from klsa_search.service.requests import LIGHT
+from klsa_search.service.requests import MAX_LIGHT_COST
 from klsa_search.service.routes import mining
 from klsa_search.service.schemas.search import SearchRequest
 from tests.support.waiting import wait_until
@@ -101,7 +101,7 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
         answer = thread.submit(client.post, "/search/batch", json={"searches": searches})
         assert held.begun.acquire(timeout=LONG)
         wait_until(lambda: heavy.load() == (1, 0))  # a thread may begin before it is counted
-        assert light.under_way == 0
+        assert light.active == 0
         held.let.set()
         assert answer.result(LONG).status_code == 200
 
@@ -140,15 +140,15 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
 def test_which_searches_are_heavy(tiny_home, asked, heavy):
     body = SearchRequest(**{"q": "wing"} | asked)
     with open_index(tiny_home / "tiny") as index:
-        assert (body.cost(index) > LIGHT) == heavy
+        assert (body.cost(index) > MAX_LIGHT_COST) == heavy
 
 
 def test_phrases_of_frequent_words_count(tiny_home, monkeypatch):
     monkeypatch.setattr(costs, "PHRASE_DOCUMENT", 100.0)
     with open_index(tiny_home / "tiny") as index:
-        assert SearchRequest(q='"boundary layer"', operators=True).cost(index) > LIGHT
-        assert SearchRequest(q='"wing"', operators=True).cost(index) < LIGHT
-        assert SearchRequest(q='"boundary slipstraem"', spelling="off").cost(index) < LIGHT
+        assert SearchRequest(q='"boundary layer"', operators=True).cost(index) > MAX_LIGHT_COST
+        assert SearchRequest(q='"wing"', operators=True).cost(index) < MAX_LIGHT_COST
+        assert SearchRequest(q='"boundary slipstraem"', spelling="off").cost(index) < MAX_LIGHT_COST
 
 
 def test_the_texts_of_hits_count(tiny_home, monkeypatch):
@@ -156,4 +156,4 @@ def test_the_texts_of_hits_count(tiny_home, monkeypatch):
     with open_index(tiny_home / "tiny") as index:
         short = body.cost(index)
         monkeypatch.setattr(costs, "HIT_BYTE", 0.1)
-        assert body.cost(index) > LIGHT > short
+        assert body.cost(index) > MAX_LIGHT_COST > short

@@ -1,4 +1,4 @@
-"""The journal: a line a request, which nobody can forge."""
+"""The JSON log: one line for each request, which no request can forge."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.request_log import Journal
+from klsa_search.service.request_log import JsonLog
 
 FORGED = 'x\n{"time": "now", "level": "info", "status": 200}\r\x1b[2J\u2028\u0085 é'
 
@@ -44,7 +44,7 @@ def client_with(home, stream):
     with Catalog(home, interval=0) as catalog:
 
         def client(**options):
-            app = create_app(catalog, writes=Writes(), journal=Journal(stream), **options)
+            app = create_app(catalog, writes=Writes(), log=JsonLog(stream), **options)
             return TestClient(app, raise_server_exceptions=False)
 
         yield client
@@ -114,7 +114,7 @@ def test_a_long_path_is_cut(client_with, lines):
 
 def test_warnings_and_errors_are_lines_too(stream, lines):
     log = logging.Logger("some.room")
-    log.addHandler(Journal(stream))
+    log.addHandler(JsonLog(stream))
     log.warning("%s is broken", "it\nforged")
     try:
         raise ValueError("why")

@@ -90,7 +90,7 @@ def test_wrong_keys_are_refused_alike(client, file):
 
 
 def test_an_expired_key_is_refused(client, file):
-    token = add_key(file, "old", ["search"], lasts=timedelta(seconds=-1))
+    token = add_key(file, "old", ["search"], lifetime=timedelta(seconds=-1))
     assert "expired" in failure_of(client.get(SEARCH, headers=bearing(token)), 401)["message"]
 
 
@@ -228,6 +228,6 @@ def test_only_what_is_there_can_be_revoked(file):
 def test_an_application_whose_gate_was_left_out_lets_nobody_in(client, file):
     """As if a middleware before it had answered in its place."""
     client.app.user_middleware[:] = [
-        each for each in client.app.user_middleware if each.cls.__name__ != "Gate"
+        each for each in client.app.user_middleware if each.cls.__name__ != "ApiKeyAuth"
     ]
     assert client.get(SEARCH).status_code == 500

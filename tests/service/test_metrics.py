@@ -107,8 +107,8 @@ def test_refusals_are_counted(catalog_of, home):
 def test_refits_are_counted(catalog_of, home):
     refits = Refits(catalog_of(home), ("false",), share=None)
     client = TestClient(create_app(catalog_of(home), refits=refits))
-    refits.begin("first", "000001", {})
-    assert refits.look()
+    refits.request("first", "000001", {})
+    assert refits.run_due()
     assert measured(client)["klsa_refits_total", "first", "failed"] == 1
 
 

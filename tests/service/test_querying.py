@@ -10,7 +10,11 @@ from starlette.testclient import TestClient
 from klsa_search.service.app import ROUTERS
 from klsa_search.service.schemas import errors
 from klsa_search.service.schemas.mining import RelatedRequest, SimilarRequest
-from klsa_search.service.schemas.requests import DocumentRequest, asked_of, described
+from klsa_search.service.schemas.requests import (
+    DocumentRequest,
+    documented_parameters,
+    read_parameters,
+)
 from klsa_search.service.schemas.search import SearchRequest
 
 MODELS = [DocumentRequest, RelatedRequest, SearchRequest, SimilarRequest]
@@ -21,9 +25,9 @@ def apps_of(model):
     ours, theirs = FastAPI(), FastAPI()
     lax = type(model.__name__, (model,), {}, strict=False)
 
-    @ours.get("/", openapi_extra=described(model))
+    @ours.get("/", openapi_extra=documented_parameters(model))
     def ask(request: Request) -> dict:
-        return asked_of(request, model).model_dump()
+        return read_parameters(request, model).model_dump()
 
     @theirs.get("/")
     def ask_query(asked: Annotated[lax, Query()]) -> dict:

@@ -60,7 +60,7 @@ def test_it_is_said_when_the_next_may_come(clock):
 
 
 def test_no_client_takes_from_another_and_few_are_remembered(clock, monkeypatch):
-    monkeypatch.setattr(limits, "MOST", 2)
+    monkeypatch.setattr(limits, "MAX_CLIENTS", 2)
     limit = Rates(1, clock)
     assert [taken(limit, name) for name in ("one", "two", "one", "three")] == [1, 1, 0, 1]
     assert len(limit._buckets) == 2

@@ -69,11 +69,11 @@ def test_what_came_too_far_is_refitted(refits_of, home):
     app = create_app(refits._catalog, writes=Writes(), refits=refits)
     client = TestClient(app)
     add(home, 2)  # 2 of 7
-    assert not refits.look()
+    assert not refits.run_due()
     assert client.get("/health").json()["refits"] == {}
     assert client.delete("/indexes/tiny/documents/1").status_code == 200  # 3 of 7
     assert client.get("/indexes/tiny").json()["drift"]["changed_share"] == pytest.approx(3 / 7)
-    assert refits.look()
+    assert refits.run_due()
     refit = client.get("/health").json()["refits"]["tiny"]
     assert refit.pop("seconds") > 0
     assert refit.pop("begun").endswith("+00:00")
@@ -82,15 +82,15 @@ def test_what_came_too_far_is_refitted(refits_of, home):
     details = client.get("/indexes/tiny").json()
     assert (details["generation"], details["documents"]) == ("000002", len(DOCUMENTS) + 1)
     assert details["drift"]["changed_share"] == 0
-    assert not refits.look()
+    assert not refits.run_due()
 
 
 def test_what_it_made_is_waited_for(refits_of, home, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.refits._REST", 0)
+    monkeypatch.setattr("klsa_search.service.refits._PAUSE_FACTOR", 0)
     add(home, 5)
     refits = refits_of(home, noting(home, ""))  # which ends well, and the index stays as it is
-    assert refits.look()
-    assert not refits.look()
+    assert refits.run_due()
+    assert not refits.run_due()
     assert noted(home) == ["tiny"]
 
 
@@ -98,11 +98,11 @@ def test_what_it_made_is_waited_for(refits_of, home, monkeypatch):
 def test_it_rests_between_refits(refits_of, home):
     add(home, 5)
     refits = refits_of(home, refitting(home))
-    assert refits.look()
+    assert refits.run_due()
     index = open_index(home / "tiny")
     index.delete([f"new {n}" for n in range(5)])
     index.close()
-    assert not refits.look()  # for nine times as long as it took
+    assert not refits.run_due()  # for nine times as long as it took
     assert refits.last()["tiny"].again > refits.last()["tiny"].seconds
 
 
@@ -110,13 +110,13 @@ def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, cap
     add(home, 5)
     says = "print('a warning\\nerror: the disk is full', file=sys.stderr); sys.exit(1)"
     refits = refits_of(home, noting(home, says))
-    assert refits.look()
+    assert refits.run_due()
     assert refits.last()["tiny"].error == "the disk is full"
     assert "refit of tiny failed: the disk is full" in caplog.text
-    assert not refits.look()
+    assert not refits.run_due()
     assert noted(home) == ["tiny"]
     monkeypatch.setattr("klsa_search.service.refits.monotonic", lambda: 1e12)
-    assert refits.look()
+    assert refits.run_due()
     assert noted(home) == ["tiny", "tiny"]
 
 
@@ -133,14 +133,14 @@ def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, cap
 def test_ends_that_say_nothing(refits_of, home, ending, says):
     add(home, 5)
     refits = refits_of(home, noting(home, ending))
-    assert refits.look()
+    assert refits.run_due()
     assert says in refits.last()["tiny"].error
 
 
 def test_a_process_that_cannot_be_started(refits_of, home):
     add(home, 5)
     refits = refits_of(home, [str(home / "nothing")])
-    assert refits.look()
+    assert refits.run_due()
     assert "cannot be started" in refits.last()["tiny"].error
 
 
@@ -150,7 +150,7 @@ def test_the_furthest_comes_first(refits_of, home):
     add(home, 3)
     add(home, 4, "other")
     refits = refits_of(home, noting(home, ""))
-    assert [refits.look() for _ in range(3)] == [True, True, False]
+    assert [refits.run_due() for _ in range(3)] == [True, True, False]
     assert noted(home) == ["other", "tiny"]
 
 
@@ -166,7 +166,7 @@ def test_its_end_ends_what_runs(refits_of, home):
     assert "signal 15" in refits.last()["tiny"].error
     refits = refits_of(home, noting(home, ""))
     refits.close()
-    assert refits.look()
+    assert refits.run_due()
     assert noted(home) == ["tiny"]
 
 
@@ -190,12 +190,12 @@ def both(refits_of, home, ending):
 
 def test_of_several_processes_one_refits_and_all_tell_the_same(refits_of, home):
     one, other = both(refits_of, home, "")
-    begun = one.begin("tiny", "000001", {"z": 3})
-    assert other.begin("tiny", "000001", {"z": 3}) == begun == other.last()["tiny"]
+    begun = one.request("tiny", "000001", {"z": 3})
+    assert other.request("tiny", "000001", {"z": 3}) == begun == other.last()["tiny"]
     with pytest.raises(IndexBusy):
-        other.begin("tiny", "000001", {"z": 4})
-    assert other.look()
-    assert not one.look()
+        other.request("tiny", "000001", {"z": 4})
+    assert other.run_due()
+    assert not one.run_due()
     assert noted(home) == ["--z=3"]  # before the name
     assert one.last() == other.last()
     assert one.last()["tiny"].settings == {"z": 3}
@@ -204,30 +204,30 @@ def test_of_several_processes_one_refits_and_all_tell_the_same(refits_of, home):
 
 def test_while_one_refits_no_other_does(refits_of, home):
     one, other = both(refits_of, home, "print('documents 1 2', flush=True); sys.stdin.read()")
-    one.begin("tiny", "000001", {})
+    one.request("tiny", "000001", {})
     with one:
         wait_until(lambda: other.last()["tiny"].done == 1)
-        assert not other.last()["tiny"].waits
-        other.begin("same", "000001", {})
-        assert not other.look()
+        assert not other.last()["tiny"].queued
+        other.request("same", "000001", {})
+        assert not other.run_due()
         assert other.last()["tiny"].error is None
     assert one.watch.join(300)
     assert "signal 15" in other.last()["tiny"].error
     assert list(other.last()) == ["same", "tiny"]
-    assert other.last()["same"].waits
+    assert other.last()["same"].queued
 
 
 def test_what_a_dead_process_left_is_told_as_failed_and_begun_again(refits_of, home, caplog):
     one, other = both(refits_of, home, "")
-    begun = one.begin("tiny", "000001", {})
+    begun = one.request("tiny", "000001", {})
     with one._ledger.change() as known:
-        known.last["tiny"] = replace(begun, waits=False)
-    assert not other.look()
+        known.last["tiny"] = replace(begun, queued=False)
+    assert not other.run_due()
     assert "ended" in one.last()["tiny"].error
     assert "refit of tiny failed" in caplog.text
     assert one.ended() == {("tiny", "failed"): 1}
-    one.begin("tiny", "000001", {})
-    assert other.look()
+    one.request("tiny", "000001", {})
+    assert other.run_due()
     assert one.last()["tiny"].error is None
 
 
@@ -235,8 +235,8 @@ def test_a_folder_that_cannot_be_written_is_named(refits_of, home):
     one, _ = both(refits_of, home, "")
     (home / ".shared" / "refits.new").mkdir()
     with pytest.raises(StoreError, match=r"refits\.new.*free space"):
-        one.begin("tiny", "000001", {})
-    assert not one.look()
+        one.request("tiny", "000001", {})
+    assert not one.run_due()
 
 
 def test_one_that_is_asked_for_meanwhile_is_not_passed_over(refits_of, home, monkeypatch):
@@ -245,13 +245,13 @@ def test_one_that_is_asked_for_meanwhile_is_not_passed_over(refits_of, home, mon
     statuses = refits._catalog.statuses
 
     def asked_for():
-        refits.begin("tiny", "000001", {"z": 3})
+        refits.request("tiny", "000001", {"z": 3})
         return statuses()
 
     monkeypatch.setattr(refits._catalog, "statuses", asked_for)
-    refits.look()
-    assert refits.last()["tiny"].waits
-    assert refits.look()
+    refits.run_due()
+    assert refits.last()["tiny"].queued
+    assert refits.run_due()
     assert noted(home) == ["--z=3"]
 
 
@@ -268,11 +268,11 @@ def test_a_failure_that_nobody_foresaw_ends_no_watch_and_is_reported(
         return run(*given)
 
     monkeypatch.setattr(refits, "_run", slipping)
-    refits.begin("tiny", "000001", {})
+    refits.request("tiny", "000001", {})
     with refits:
         wait_until(lambda: refits.watch.failures == 1)
         assert "internal error (`KeyError`)" in refits.last()["tiny"].error
         assert refits.ended() == {("tiny", "failed"): 1}
-        refits.begin("tiny", "000001", {})
+        refits.request("tiny", "000001", {})
         wait_until(lambda: refits.ended() == {("tiny", "failed"): 1, ("tiny", "done"): 1})
     assert "KeyError: 'slip'" in caplog.text

@@ -49,7 +49,7 @@ def home(two_home, tmp_path_factory):
     with Catalog(two_home, interval=0) as catalog:
         # No request gets further than its pool: only who may ask is of interest.
         admission, heavy, writes = NoPlaces(running=1), NoPlaces(running=1), NoWrites()
-        writes.place = nullcontext
+        writes.slot = nullcontext
         refits = SimpleNamespace(last=dict, watch=PeriodicTask("refits", dict, 1))
         app = create_app(
             catalog,

@@ -1,4 +1,4 @@
-"""What is done in the turns of an event loop, and for how long."""
+"""What is done in the budget of an event loop, and for how long."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from klsa_search.service import admission as module
-from klsa_search.service.admission import Turns
+from klsa_search.service.admission import LoopBudget
 
 
 def late(seconds):
@@ -26,42 +26,42 @@ def taken(seconds):
 
 def test_a_turn_has_so_much_time():
     async def ask():
-        turns = Turns(0.004)
+        budget = LoopBudget(0.004)
         done = 0
-        while turns.has_time():
-            turns.spend(partial(taken, 0.001))
+        while budget.has_time():
+            budget.run(partial(taken, 0.001))
             done += 1
         assert 1 <= done <= 4
-        assert turns.is_over()
+        assert budget.is_spent()
         await asyncio.sleep(0)
-        assert turns.has_time()
+        assert budget.has_time()
 
     asyncio.run(ask())
-    assert not Turns(0.0).has_time()
-    assert not Turns(0.0).is_over()
+    assert not LoopBudget(0.0).has_time()
+    assert not LoopBudget(0.0).is_spent()
 
 
 def test_what_is_done_is_returned_with_its_seconds_or_raised():
     async def ask():
-        done, seconds = Turns(0.004).spend(lambda: "done")
+        done, seconds = LoopBudget(0.004).run(lambda: "done")
         assert done == "done"
         assert seconds >= 0
         with pytest.raises(KeyError, match="mine"):
-            Turns(0.004).spend(lambda: {}["mine"])
+            LoopBudget(0.004).run(lambda: {}["mine"])
 
     asyncio.run(ask())
 
 
 def test_what_took_far_too_long_is_followed_by_none_for_a_while():
     async def ask():
-        turns = Turns(10.0)
-        turns.spend(partial(late, 0.02))
-        assert turns.has_time()
-        turns.spend(partial(taken, 0.02))
+        budget = LoopBudget(10.0)
+        budget.run(partial(late, 0.02))
+        assert budget.has_time()
+        budget.run(partial(taken, 0.02))
         await asyncio.sleep(0)
-        assert not turns.has_time()
-        turns._again = 0.0
-        assert turns.has_time()
+        assert not budget.has_time()
+        budget._again = 0.0
+        assert budget.has_time()
 
     asyncio.run(ask())
 
@@ -72,9 +72,9 @@ def test_what_waits_for_a_disk_takes_long(monkeypatch):
     monkeypatch.setattr(module, "getrusage", lambda _: usage(next(read), 0.0, 0.0))
 
     async def ask():
-        turns = Turns(10.0)
-        turns.spend(partial(late, 0.02))
+        budget = LoopBudget(10.0)
+        budget.run(partial(late, 0.02))
         await asyncio.sleep(0)
-        assert not turns.has_time()
+        assert not budget.has_time()
 
     asyncio.run(ask())

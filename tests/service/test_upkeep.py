@@ -77,7 +77,7 @@ def test_an_index_is_built_anew_with_other_settings(service, home):
     client, refits = service(command_of(MODULE, "--home", str(home)))
     assert client.get(REFIT).json() == {"index": "tiny", "refit": None}
     client.put("/indexes/tiny/documents/new", json={"text": "A zeppelin."})
-    assert not refits.look()  # by itself it does nothing
+    assert not refits.run_due()  # by itself it does nothing
     wished = {"settings": {"alpha": 0.25, "z": 3, "exact": True, "ranker": "bm25"}}
     answer = client.post(REFIT, json=wished)
     assert answer.status_code == 202
@@ -86,7 +86,7 @@ def test_an_index_is_built_anew_with_other_settings(service, home):
         "total": None, "seconds": None, "error": None,
     }  # fmt: skip
     assert client.post(REFIT, json={}).json() == answer.json()  # it waits already
-    assert refits.look()
+    assert refits.run_due()
     status = client.get(REFIT).json()["refit"]
     assert (status["error"], status["phase"]) == (None, "files")
     assert status["seconds"] > 0
@@ -95,7 +95,7 @@ def test_an_index_is_built_anew_with_other_settings(service, home):
     assert details["drift"]["added"] == 0
     settings = details["settings"]
     assert [settings[name] for name in wished["settings"]] == [0.25, 3, True, "bm25"]
-    assert not refits.look()
+    assert not refits.run_due()
 
 
 def test_it_says_how_far_it_is(service):
@@ -115,7 +115,7 @@ def test_one_that_fails_can_be_asked_for_again(service):
     client, refits = service([sys.executable, "-c", FAILS])
     for _ in range(2):
         client.post(REFIT, json={})
-        assert refits.look()
+        assert refits.run_due()
         assert client.get(REFIT).json()["refit"]["error"] == "no room"
 
 
@@ -133,14 +133,14 @@ def test_one_that_fails_can_be_asked_for_again(service):
 def test_settings_that_do_not_hold_begin_nothing(service, body, status, said):
     client, refits = service([sys.executable, "-c", FAILS])
     assert said in failure_of(client.post(REFIT, json=body), status)["message"]
-    assert not refits.look()
+    assert not refits.run_due()
 
 
 def test_a_form_of_another_site_begins_nothing(service):
     client, refits = service([sys.executable, "-c", FAILS])
     for headers in ({}, {"Content-Type": "text/plain"}):
         assert client.post(REFIT, content=b"{}", headers=headers).status_code in (415, 422)
-    assert not refits.look()
+    assert not refits.run_due()
 
 
 def test_who_may_not_write_is_told_nothing(service, client_of, home, tmp_path):
@@ -153,6 +153,6 @@ def test_who_may_not_write_is_told_nothing(service, client_of, home, tmp_path):
         if status != 200:
             assert client.post(REFIT, json={}, headers=headers).status_code == status
     assert client.get("/indexes/tiny/spectrum").status_code == 401
-    assert not refits.look()
+    assert not refits.run_due()
     error = failure_of(client_of(home).get(REFIT), 403)  # it takes no writes
     assert "klsa-index refit" in error["message"]

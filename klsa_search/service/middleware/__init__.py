@@ -1,1 +1,1 @@
-"""What a request passes on its way in: names, hosts, keys, limits."""
+"""ASGI middleware: request IDs, hosts, API keys, limits."""

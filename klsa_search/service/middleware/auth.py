@@ -1,4 +1,4 @@
-"""Access: what the request at hand may ask for, by the key that it brings."""
+"""Authentication by API key, and the access of a request: its scopes and indexes."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from klsa_search.errors import (
     SettingsError,
     WritingRefused,
 )
-from klsa_search.service.keys import Key, found, read_keys
+from klsa_search.service.keys import Key, find_key, read_keys
 from klsa_search.service.middleware.limits import ALWAYS
-from klsa_search.service.schemas.errors import explained
+from klsa_search.service.schemas.errors import error_response
 
 _log = logging.getLogger(__name__)
 
-_OPEN = (ALWAYS - {"/metrics"}) | {"/docs", "/openapi.json"}
+_PUBLIC = (ALWAYS - {"/metrics"}) | {"/docs", "/openapi.json"}
 _SCRIPTS = "/static-offline-docs/"
-"""Paths that need no key: they tell nothing of what the indexes hold, nor of their names."""
+"""Paths that need no key: they reveal neither content nor names of indexes."""
 
 
 def needs_key(path: str) -> bool:
-    """Whether a path is for those with a key alone, where there are keys."""
-    return path not in _OPEN and not path.startswith(_SCRIPTS)
+    """Return whether a path needs an API key if the service has keys."""
+    return path not in _PUBLIC and not path.startswith(_SCRIPTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What may be asked for: these scopes, in these indexes or in all (None), by the key named."""
+    """Scopes of a request, its indexes (None: all), and the name of its key."""
 
     scopes: frozenset[str]
     indexes: frozenset[str] | None = None
     key: str | None = None
 
     @classmethod
-    def by(cls, key: Key) -> Access:
-        """What a key allows."""
+    def of_key(cls, key: Key) -> Access:
+        """Return the access of a key."""
         indexes = None if key.indexes is None else frozenset(key.indexes)
         return cls(frozenset(key.scopes), indexes, key.name)
 
     def sees(self, index: str) -> bool:
-        """Whether it may know of an index."""
+        """Return whether the request may know of an index."""
         return bool(self.scopes) and (self.indexes is None or index in self.indexes)
 
     def require(self, scope: str, index: str | None = None) -> None:
@@ -75,7 +75,7 @@ class Access:
             )
 
     def require_all(self, scope: str) -> None:
-        """InsufficientScope unless that may be done, and to every index. See `require`."""
+        """Raise InsufficientScope unless the key allows it for every index: see `require`."""
         self.require(scope)
         if self.indexes is not None:
             raise InsufficientScope(
@@ -84,27 +84,27 @@ class Access:
             )
 
 
-EVERYTHING = Access(frozenset({"search", "write", "metrics"}))
-NOTHING = Access(frozenset())
+FULL_ACCESS = Access(frozenset({"search", "write", "metrics"}))
+NO_ACCESS = Access(frozenset())
 
 
 class Keys:
-    """The keys of a file, as it is now: it is looked at with every request.
+    """The API keys of a file, which is checked for changes at each request.
 
-    path     of the file; without it, nobody needs a key
-    anybody  what may be done then
-    Once there was a file a key is needed, whatever becomes of the file. SettingsError or OSError
-    where there is one that cannot be read.
+    path     path of the file; no key is needed while it does not exist
+    keyless  scopes of all requests while no key is needed
+    Once the file existed a key is needed, even if the file is removed. SettingsError or OSError
+    if it cannot be read.
     """
 
-    def __init__(self, path: Path, anybody: Collection[str]) -> None:
+    def __init__(self, path: Path, keyless: Collection[str]) -> None:
         self._path = path
-        self._file = os.fspath(path)  # half the time of a Path
-        self._anybody = Access(frozenset(anybody))
-        self._mark: tuple[int, ...] | None = None
+        self._file = os.fspath(path)  # twice as fast as a Path
+        self._keyless = Access(frozenset(keyless))
+        self._stamp: tuple[int, ...] | None = None
         self._keys: dict[str, Key] | None = None
-        self._told: str | None = None
-        self._look()
+        self._logged: str | None = None
+        self._reload()
 
     @property
     def needed(self) -> bool:
@@ -112,48 +112,48 @@ class Keys:
         return self._keys is not None
 
     def access(self, authorization: str | None) -> Access:
-        """What a request with such a header may do.
+        """Return the access of a request with this Authorization header.
 
         InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read.
         """
         try:
-            self._look()
+            self._reload()
         except (SettingsError, OSError) as failure:
-            self._mark = None  # whatever it becomes is looked at
-            if str(failure) != self._told:
-                self._told = str(failure)
+            self._stamp = None  # read it again, changed or not
+            if str(failure) != self._logged:
+                self._logged = str(failure)
                 _log.error("%s", failure)
             raise SettingsError("the key file of the service cannot be read; see its log") from None
         if self._keys is None:
-            return self._anybody
+            return self._keyless
         if authorization is None:
             raise InvalidApiKey("API key required; send `Authorization: Bearer KEY`", sent=False)
         scheme, _, token = authorization.strip().partition(" ")
-        key = found(self._keys, token.strip()) if scheme.lower() == "bearer" else None
+        key = find_key(self._keys, token.strip()) if scheme.lower() == "bearer" else None
         if key is None:
             raise InvalidApiKey("invalid or revoked API key; create one with `klsa-keys add NAME`")
-        if key.is_over():
+        if key.is_expired():
             raise InvalidApiKey(
                 f"API key {key.name!r} has expired; create one with `klsa-keys add NAME`"
             )
-        return Access.by(key)
+        return Access.of_key(key)
 
-    def _look(self) -> None:
+    def _reload(self) -> None:
         try:
             status = os.stat(self._file)
         except FileNotFoundError:
-            self._mark = None
+            self._stamp = None
             self._keys = None if self._keys is None else {}
             return
-        mark = status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
-        if mark != self._mark:
-            self._keys = self._keys or {}  # from now on one is needed, even if this fails
+        stamp = status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
+        if stamp != self._stamp:
+            self._keys = self._keys or {}  # from now on a key is needed, even if reading fails
             self._keys = {key.id: key for key in read_keys(self._path)}
-            self._mark, self._told = mark, None
+            self._stamp, self._logged = stamp, None
 
 
-class Gate:
-    """ASGI middleware that lets nobody in without a key that counts, and notes what it allows."""
+class ApiKeyAuth:
+    """ASGI middleware that refuses requests without a valid key, and stores their access."""
 
     def __init__(self, app: ASGIApp, keys: Keys) -> None:
         self._app = app
@@ -166,8 +166,8 @@ class Gate:
                 access = self._keys.access(Headers(scope=scope).get("authorization"))
             except KlsaError as refused:
                 if needs_key(scope["path"]):
-                    await explained(refused)(scope, receive, send)
+                    await error_response(refused)(scope, receive, send)
                     return
-                access = NOTHING
+                access = NO_ACCESS
             scope.setdefault("state", {})["access"] = access
         await self._app(scope, receive, send)

@@ -1,7 +1,7 @@
-"""Hosts: only requests to a name of this machine are answered.
+"""Check of the Host header against DNS rebinding.
 
-A page of another site may give its own name the address of this machine, after it was loaded (DNS
-rebinding); its scripts could then read all answers. Their requests carry the name of that site.
+A site can resolve its name to the address of this machine after its page was loaded; its scripts
+could then read all answers. Their requests have the name of that site as host.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _HOST = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(:\d*)?")
 class AllowedHosts:
     """ASGI middleware that answers 421 to a request for a host that is not one of `names`.
 
-    IP addresses, localhost and the names below it are always allowed, as no other site can own
-    them; Starlette's TrustedHostMiddleware has no such rule. A request without a host is passed
-    on: it is HTTP/1.0, which no browser sends.
+    IP addresses, localhost and its subdomains are always allowed, as no other site can own them;
+    Starlette's TrustedHostMiddleware has no such rule. A request without a host is passed on: it
+    is HTTP/1.0, which browsers do not send.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
@@ -52,13 +52,13 @@ class AllowedHosts:
 
 
 def name_in(host: str) -> str | None:
-    """Return the name in a Host header, plain: without port, brackets, upper case; None if none."""
+    """Return the name of a Host header in lower case, without port and brackets, or None."""
     found = _HOST.fullmatch(host)
     return None if found is None or not found["name"] else _plain(found["name"])
 
 
 def names_of_this_machine() -> set[str]:
-    """Return what this machine calls itself. The full name may take a question to a name server."""
+    """Return the host names of this machine; the full one may need a DNS query."""
     return {socket.gethostname(), socket.getfqdn()}
 
 
@@ -67,11 +67,11 @@ def _plain(name: str) -> str:
 
 
 def _is_local(name: str) -> bool:
-    """Return whether no other site can have that name: an address, or localhost."""
+    """Return whether a name is an IP address or localhost, which no other site can own."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
-        ipaddress.ip_address(name)  # which knows zones, and those of version 6 alone
+        ipaddress.ip_address(name)  # accepts a zone in IPv6 addresses
     except ValueError:
         return False
     return True

@@ -1,9 +1,7 @@
 """Limits of requests: body size, body rate, requests per second, load.
 
-A stream of lines may be as long as it likes: who reads it bounds what is in memory.
-
-Where no key is needed it is the address that asks; behind a proxy, which has one
-address, keys tell clients apart.
+A stream of lines has no maximum size, as its reader limits what is in memory. A client is an API
+key or, without keys, an address; clients behind one proxy need keys to have limits of their own.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from klsa_search.errors import BodyTooSlow, RateExceeded, ServiceBusy
 from klsa_search.service.admission import Admission
-from klsa_search.service.schemas.errors import explained
+from klsa_search.service.schemas.errors import error_response
 
 LINES = "application/x-ndjson"
 """Content type of a stream of lines, each of them JSON."""
@@ -30,15 +28,15 @@ _WRITES = re.compile(r"/indexes/[^/]*/documents(/[\s\S]*)?")
 
 
 def content_type(headers: Headers) -> str:
-    """Content type of a request, without its parameters, in lower case."""
+    """Return the content type of a request in lower case, without its parameters."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 class BodyLimit:
-    """ASGI middleware that ends the reading of a body that is too long with 413.
+    """ASGI middleware that answers 413 to a body that is too large.
 
-    limit   bytes of it
-    writes  bytes of one that has documents
+    limit   maximum bytes of a body
+    writes  maximum bytes of a body with documents
     """
 
     def __init__(self, app: ASGIApp, limit: int, writes: int) -> None:
@@ -47,7 +45,7 @@ class BodyLimit:
         self._writes = writes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, counting what is read of it."""
+        """Pass the request on and count the bytes of its body."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -65,7 +63,7 @@ class BodyLimit:
             message = await receive()
             left -= len(message.get("body", b""))
             if left < 0:
-                # Raised where the route reads, so that it is answered like any other failure.
+                # Raised where the route reads the body, so error handlers answer it.
                 raise HTTPException(413, f"the body is larger than {limit:,} bytes; {advice}")
             return message
 
@@ -73,19 +71,18 @@ class BodyLimit:
 
 
 RATE = 4096
-"""Bytes a second that a client sends at least while the service waits for them."""
+"""Minimum bytes per second of a body while the service waits for it."""
 
 WINDOW = 15.0
-"""Seconds of waiting over which the rate is measured, and within which a small body has to come."""
+"""Seconds of waiting over which the rate is measured; a small body has to arrive within them."""
 
 
 class BodyRate:
-    """ASGI middleware that ends the reading of a body that comes too slowly with BodyTooSlow.
+    """ASGI middleware that answers BodyTooSlow to a body that arrives too slowly.
 
-    Only the time in which the service waits for the client counts: not that in which it writes what
-    it has read.
+    Only the time in which the service waits for the client counts, not that of its own writes.
 
-    rate    bytes a second, on average over each window
+    rate    minimum bytes per second, averaged over each window
     window  seconds
     clock   returns seconds
     """
@@ -99,42 +96,42 @@ class BodyRate:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._app = app
-        self._least = rate * window
+        self._min_bytes = rate * window
         self._rate, self._window, self._clock = rate, window, clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, measuring how fast its body comes."""
+        """Pass the request on and measure the rate of its body."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        waited, came, is_whole = 0.0, 0, False
+        waited, received, complete = 0.0, 0, False
 
         async def measured() -> Message:
-            nonlocal waited, came, is_whole
-            if is_whole:  # what is waited for now is the end of the connection
+            nonlocal waited, received, complete
+            if complete:  # the next message is the end of the connection
                 return await receive()
             while True:
-                begun = self._clock()
+                begin = self._clock()
                 try:
                     async with asyncio.timeout(self._window - waited):
                         message = await receive()
                 except TimeoutError:
-                    waited, came = 0.0, self._next_window(came)
+                    waited, received = 0.0, self._next_window(received)
                 else:
                     break
-            waited += self._clock() - begun
-            came += len(message.get("body", b""))
-            is_whole = not message.get("more_body", False)
-            if waited >= self._window and not is_whole:
-                waited, came = 0.0, self._next_window(came)
+            waited += self._clock() - begin
+            received += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
+            if waited >= self._window and not complete:
+                waited, received = 0.0, self._next_window(received)
             return message
 
         await self._app(scope, measured, send)
 
-    def _next_window(self, came: int) -> int:
-        """Return 0, the bytes of a new window; BodyTooSlow where too few came in the last."""
-        if came < self._least:
-            # Raised where the route reads, so that it is answered like any other failure.
+    def _next_window(self, received: int) -> int:
+        """Return 0, the bytes of a new window; BodyTooSlow if the last one had too few."""
+        if received < self._min_bytes:
+            # Raised where the route reads the body, so error handlers answer it.
             raise BodyTooSlow(
                 f"the body arrived too slowly: less than {self._rate:g} bytes a "
                 f"second over {self._window:g} s; send it faster, or in smaller "
@@ -160,20 +157,20 @@ class LoadShedder:
             try:
                 self._admission.check()
             except ServiceBusy as busy:
-                await explained(busy)(scope, receive, send)
+                await error_response(busy)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
-MOST = 10_000
-"""Clients that are remembered; of more, the one that asked least lately is taken for a new one."""
+MAX_CLIENTS = 10_000
+"""Maximum number of token buckets; the least recently used one is dropped."""
 
 
 class Rates:
-    """A bucket of tokens for each client; to be used by one event loop.
+    """A token bucket for each client; for use by one event loop.
 
-    rate   requests a second; as many, one at least, may come at once
-    clock  seconds
+    rate   requests per second, and size of the bucket, at least 1
+    clock  returns seconds
     """
 
     def __init__(self, rate: float, clock: Callable[[], float] = monotonic) -> None:
@@ -184,13 +181,13 @@ class Rates:
         self.refused = 0
 
     def take(self, client: str) -> None:
-        """Take a token for a request; RateExceeded where none is left."""
+        """Take a token for a request; RateExceeded if none is left."""
         now = self._clock()
         tokens, since = self._buckets.pop(client, (self._size, now))
         tokens = min(self._size, tokens + self._rate * (now - since))
         enough = tokens >= 1
         self._buckets[client] = (tokens - enough, now)
-        if len(self._buckets) > MOST:
+        if len(self._buckets) > MAX_CLIENTS:
             self._buckets.popitem(last=False)
         if not enough:
             self.refused += 1
@@ -201,7 +198,7 @@ class Rates:
 
 
 class RateLimit:
-    """ASGI middleware that refuses what comes too often; inside of `Gate`, which knows the key."""
+    """ASGI middleware for rate limits; inside of `ApiKeyAuth`, which sets the key."""
 
     def __init__(self, app: ASGIApp, rates: Rates) -> None:
         self._app = app
@@ -213,7 +210,7 @@ class RateLimit:
             try:
                 self._rates.take(_client(scope))
             except RateExceeded as refused:
-                await explained(refused)(scope, receive, send)
+                await error_response(refused)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

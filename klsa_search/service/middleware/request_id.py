@@ -27,27 +27,27 @@ class Head:
                 message = {**message, "body": b""}
             await send(message)
 
-        # A copy: the server has to know that it was HEAD.
-        asked = {**scope, "method": "GET"}
+        # A copy, as the server has to see the method HEAD.
+        as_get = {**scope, "method": "GET"}
         try:
-            await self._app(asked, receive, without_body)
+            await self._app(as_get, receive, without_body)
         finally:
-            scope["route"] = asked.get("route")
+            scope["route"] = as_get.get("route")
 
 
-Tell = Callable[[Scope, int, float], None]
-"""Takes the scope of a request, the status it was answered with, and the seconds it took."""
+RequestObserver = Callable[[Scope, int, float], None]
+"""Called after each response with the scope of the request, the status and the seconds it took."""
 
 
 class Timed:
-    """Times each request and tells of it; an exception that leaves it counts as a 500."""
+    """ASGI middleware that times requests for observers; an exception counts as status 500."""
 
-    def __init__(self, app: ASGIApp, tells: Sequence[Tell]) -> None:
+    def __init__(self, app: ASGIApp, observers: Sequence[RequestObserver]) -> None:
         self._app = app
-        self._tells = tells
+        self._observers = observers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and tell of it."""
+        """Pass the request on, then call the observers."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -63,43 +63,43 @@ class Timed:
             await self._app(scope, receive, noting)
         finally:
             seconds = perf_counter() - begin
-            for tell in self._tells:
-                tell(scope, status, seconds)
+            for observe in self._observers:
+                observe(scope, status, seconds)
 
 
 HEADER = "X-Request-ID"
 RAW_HEADER = HEADER.lower().encode()
 
-# What may be echoed: short and printable, so that it can forge neither a header nor a log line.
+# Short and printable, so that an echoed ID can forge neither a header nor a log line.
 _PLAIN = re.compile(r"[\x21-\x7e]{1,128}")
 
 
 class RequestId:
-    """ASGI middleware that names requests."""
+    """ASGI middleware that gives each request an ID."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and put its name into the head of the answer."""
+        """Pass the request on, and add its ID to the headers of the response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        name = request_id(scope)
+        identity = request_id(scope)
 
-        async def named(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [
                     *message.get("headers", ()),
-                    (RAW_HEADER, name.encode("ascii")),
+                    (RAW_HEADER, identity.encode("ascii")),
                 ]
             await send(message)
 
-        await self._app(scope, receive, named)
+        await self._app(scope, receive, send_with_id)
 
 
 def request_id(scope: Scope) -> str:
-    """Name of the request: the one it came with if that is plain, else a new one; then the same."""
+    """Return the ID of a request: that of its header if printable and short, else a new one."""
     state: dict[str, str] = scope.setdefault("state", {})
     if "request_id" not in state:
         given = next((value for name, value in scope["headers"] if name == RAW_HEADER), b"").decode(
@@ -110,5 +110,5 @@ def request_id(scope: Scope) -> str:
 
 
 def _new() -> str:
-    """A name that no other request has; not by `uuid`, which asks the system and waits for it."""
+    """Return a random ID; `uuid` makes a system call and is slower."""
     return f"{getrandbits(128):032x}"

@@ -1,1 +1,1 @@
-"""What can be asked for: a router a module."""
+"""The endpoints of the HTTP API: one router in each module."""

@@ -1,7 +1,6 @@
 """The REST API of Anserini, version v1, so that its clients work here unchanged.
 
-Its paths, parameters, answers and errors are those of its own description (openapi.yaml, v1); what
-it leaves open is answered as by any other route.
+Paths, parameters, responses and errors follow its openapi.yaml (v1).
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from klsa_search.collection.model import Document
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
-from klsa_search.service.requests import desk_of, requires
+from klsa_search.service.requests import requires, service_of
 from klsa_search.service.schemas.requests import (
     MAX_HITS,
     QueryText,
     RequestModel,
-    asked_of,
-    described,
+    documented_parameters,
+    read_parameters,
 )
 from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
 
 PREFIX = "/v1/"
-"""What the paths of this API begin with; their errors are its own."""
+"""Prefix of the paths of this API, whose errors have their own format."""
 
 router = APIRouter(dependencies=requires("search"))
 
@@ -102,24 +101,24 @@ class V1DocumentAnswer(Answer):
     summary="Search (Anserini API)",
     response_model=V1SearchAnswer,
     responses=_FAILURES,
-    openapi_extra=described(V1Search),
+    openapi_extra=documented_parameters(V1Search),
 )
 async def v1_search(name: str, request: Request) -> Response:
     """Rank the documents of an index by relevance to a query without operators."""
-    asked = asked_of(request, V1Search)
+    params = read_parameters(request, V1Search)
 
-    def question(index: Index) -> bytes:
+    def compute(index: Index) -> bytes:
         index = index.snapshot()
-        positions, scores = index.rank(asked.query, asked.hits, operators=False)
-        answer = {"api": "v1", "index": name, "query": {"text": asked.query}}
+        doc_ids, scores = index.rank(params.query, params.hits, operators=False)
+        answer = {"api": "v1", "index": name, "query": {"text": params.query}}
         head, candidates = to_json(answer), []
         left = MAX_ANSWER - len(head)
-        for rank, (position, score) in enumerate(
-            zip(positions.tolist(), scores.tolist(), strict=True), start=1
+        for rank, (doc_id, score) in enumerate(
+            zip(doc_ids.tolist(), scores.tolist(), strict=True), start=1
         ):
             check_deadline()
-            (document,) = index.documents([position])
-            doc = _contents(document, asked.parse)
+            (document,) = index.documents([doc_id])
+            doc = _contents(document, params.parse)
             candidate = {"docid": document.id, "score": score, "rank": rank, "doc": doc}
             candidates.append(to_json(candidate, inf_nan_mode="null"))
             left -= len(candidates[-1]) + 1
@@ -127,11 +126,11 @@ async def v1_search(name: str, request: Request) -> Response:
                 raise too_large()
         return head[:-1] + b',"candidates":[' + b",".join(candidates) + b"]}"
 
-    return await desk_of(request).ask(
+    return await service_of(request).read(
         name,
-        question,
+        compute,
         cost=lambda index: estimated_cost(
-            index.query_counts(asked.query, operators=False), asked.hits
+            index.query_counts(params.query, operators=False), params.hits
         ),
     )
 
@@ -141,21 +140,21 @@ async def v1_search(name: str, request: Request) -> Response:
     summary="Get a document (Anserini API)",
     response_model=V1DocumentAnswer,
     responses=_FAILURES,
-    openapi_extra=described(V1Document),
+    openapi_extra=documented_parameters(V1Document),
 )
 async def v1_document(name: str, docid: str, request: Request) -> Response:
     """Return one document."""
-    asked = asked_of(request, V1Document)
+    params = read_parameters(request, V1Document)
 
-    def question(index: Index) -> bytes:
-        doc = _contents(index.document(docid), asked.parse)
-        return _written(api="v1", index=name, docid=docid, doc=doc)
+    def compute(index: Index) -> bytes:
+        doc = _contents(index.document(docid), params.parse)
+        return _encode(api="v1", index=name, docid=docid, doc=doc)
 
-    return await desk_of(request).ask(name, question)
+    return await service_of(request).read(name, compute)
 
 
-def in_its_shape(failure: JSONResponse) -> JSONResponse:
-    """Tell a failure as that API does."""
+def as_v1_error(failure: JSONResponse) -> JSONResponse:
+    """Convert an error response to the format of this API."""
     message = from_json(bytes(failure.body))["error"]["message"]
     status = 400 if failure.status_code == 422 else failure.status_code
     kept = {
@@ -167,7 +166,7 @@ def in_its_shape(failure: JSONResponse) -> JSONResponse:
 
 
 def _contents(document: Document, parse: bool) -> dict[str, Any] | str:
-    """Tell a document as its source in JSON lines would have it."""
+    """Return a document as in a source of JSON lines: an object, or its text."""
     contents = {
         "id": document.id,
         "title": document.title,
@@ -177,8 +176,8 @@ def _contents(document: Document, parse: bool) -> dict[str, Any] | str:
     return contents if parse else to_json(contents, inf_nan_mode="null").decode()
 
 
-def _written(**answer: Any) -> bytes:
-    written = to_json(answer, inf_nan_mode="null")
-    if len(written) > MAX_ANSWER:
+def _encode(**answer: Any) -> bytes:
+    encoded = to_json(answer, inf_nan_mode="null")
+    if len(encoded) > MAX_ANSWER:
         raise too_large()
-    return written
+    return encoded

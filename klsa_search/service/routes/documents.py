@@ -1,7 +1,7 @@
-"""The routes that write: documents are added, replaced and deleted, and found at once.
+"""Endpoints that add, replace and delete documents.
 
-A page of another site can have a browser send what forms can, without asking: no JSON, no PUT and
-no DELETE. So nothing is written unless it says that it is JSON.
+Writes need a JSON content type, PUT or DELETE: browsers send none of these for a page of another
+site without a CORS preflight.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from klsa_search.errors import BadDocument, KlsaError, QueryError
 from klsa_search.search.index import Index
 from klsa_search.search.writing import DOCUMENTS, WriteResult, declared_of
 from klsa_search.service.middleware.limits import LINES, content_type
-from klsa_search.service.requests import IndexService, Served, requires
+from klsa_search.service.requests import IndexService, Service, requires
 from klsa_search.service.schemas.errors import Failure, documented
 from klsa_search.service.schemas.responses import LineAnswer, WarningAnswer, WriteAnswer, elapsed
 from klsa_search.service.schemas.writes import (
@@ -37,10 +37,10 @@ from klsa_search.storage.columns.declared import FieldWarning
 router = APIRouter(dependencies=requires("write"))
 
 MAX_LINES = 100_000
-"""Lines of one stream, so that it is answered in minutes: a status of each is in memory."""
+"""Maximum lines of a stream; the status of each is in memory until the response."""
 
-_BYTES = 2**23
-"""Of lines, after which those there are are written."""
+_BATCH_BYTES = 2**23
+"""Bytes of lines after which a batch is written."""
 
 _JSON = "application/json"
 _DOCUMENT = {
@@ -72,19 +72,19 @@ def _body(*schemas: tuple[str, dict[str, Any]]) -> dict[str, Any]:
         (_JSON, {"type": "array", "items": _DOCUMENT, "maxItems": DOCUMENTS}), (LINES, _DOCUMENT)
     ),
 )
-async def add_documents(name: str, request: Request, desk: Served) -> Response:
+async def add_documents(name: str, request: Request, service: Service) -> Response:
     """Add documents; each replaces the document with the same ID. Durable and searchable on return.
 
     A JSON array (or one object) is stored completely or not at all. A stream of lines is stored in
     batches of 1,000; the response has one status per line, and an invalid line is skipped. If
     writing stops early, as on a full disk, the last status is that of the first line not stored.
     """
-    with desk.writes.place(size_of(request)):
+    with service.writes.slot(size_of(request)):
         if content_type(request.headers) == LINES:
-            return await _add_lines(name, request, desk)
+            return await _add_lines(name, request, service)
         refuse_other_types(request, _JSON, LINES)
         body = await request.body()
-        return await _change(desk, name, lambda index: index.write(documents_of_array(body)))
+        return await _change(service, name, lambda index: index.write(documents_of_array(body)))
 
 
 @router.post(
@@ -94,12 +94,12 @@ async def add_documents(name: str, request: Request, desk: Served) -> Response:
     responses=documented(415),
     openapi_extra=_body((_JSON, {"type": "array", "items": {"type": "string"}})),
 )
-async def delete_documents(name: str, request: Request, desk: Served) -> Response:
+async def delete_documents(name: str, request: Request, service: Service) -> Response:
     """Delete documents by ID in one step; unknown IDs are ignored."""
-    with desk.writes.place(size_of(request)):
+    with service.writes.slot(size_of(request)):
         refuse_other_types(request, _JSON)
         body = await request.body()
-        return await _change(desk, name, lambda index: index.write((), ids_of_array(body)))
+        return await _change(service, name, lambda index: index.write((), ids_of_array(body)))
 
 
 @router.put(
@@ -113,13 +113,15 @@ async def put_document(
     name: str,
     id: str,  # noqa: A002 - the name callers see
     request: Request,
-    desk: Served,
+    service: Service,
 ) -> Response:
     """Add or replace one document. The body may leave the ID out."""
-    with desk.writes.place(size_of(request)):
+    with service.writes.slot(size_of(request)):
         refuse_other_types(request, _JSON)
         body = await request.body()
-        return await _change(desk, name, lambda index: index.write([document_of_object(body, id)]))
+        return await _change(
+            service, name, lambda index: index.write([document_of_object(body, id)])
+        )
 
 
 @router.delete(
@@ -130,17 +132,15 @@ async def put_document(
 async def delete_document(
     name: str,
     id: str,  # noqa: A002 - the name callers see
-    desk: Served,
+    service: Service,
 ) -> Response:
     """Delete one document; an unknown ID is not an error."""
-    with desk.writes.place():
-        return await _change(desk, name, lambda index: index.write((), [id]))
+    with service.writes.slot():
+        return await _change(service, name, lambda index: index.write((), [id]))
 
 
 def size_of(request: Request) -> int | None:
-    """Return the declared bytes of the body; None of lines, which may come for as long as they do,
-    and of a body in chunks.
-    """
+    """Return the declared bytes of the body; None for a stream of lines or a chunked body."""
     length = request.headers.get("content-length")
     if length is None or content_type(request.headers) == LINES:
         return None
@@ -148,7 +148,7 @@ def size_of(request: Request) -> int | None:
 
 
 def refuse_other_types(request: Request, *kinds: str) -> None:
-    """HTTPException where a body is not said to be of one of these content types."""
+    """Raise HTTPException unless the content type of the body is one of these."""
     if content_type(request.headers) not in kinds:
         given = request.headers.get("content-type", "none")[:60]
         wanted = " or ".join(kinds)
@@ -158,7 +158,7 @@ def refuse_other_types(request: Request, *kinds: str) -> None:
 
 
 async def _change(
-    desk: IndexService, name: str, change: Callable[[Index], WriteResult]
+    service: IndexService, name: str, change: Callable[[Index], WriteResult]
 ) -> Response:
     def work(index: Index) -> str:
         begin = time.perf_counter()
@@ -173,50 +173,50 @@ async def _change(
             time_ms=elapsed(begin),
         ).model_dump_json()
 
-    return Response(await desk.write(name, work), media_type=_JSON)
+    return Response(await service.write(name, work), media_type=_JSON)
 
 
-async def _add_lines(name: str, request: Request, desk: IndexService) -> Response:
-    """Write a stream; it is answered once it has been read, as most clients read nothing before.
+async def _add_lines(name: str, request: Request, service: IndexService) -> Response:
+    """Write a stream in batches; the response starts when all was read, as most clients expect.
 
-    Where something keeps lines from being written, the last status is that of the first of them.
+    If a batch cannot be written, the last status is that of its first line.
     """
     written: list[bytes] = []
-    held: list[Line] = []
+    batch: list[Line] = []
     size, count, last = 0, 0, 0
 
     async def write() -> None:
-        written.append(await desk.write(name, lambda index: b"".join(_statuses(index, held))))
-        held.clear()
+        written.append(await service.write(name, lambda index: b"".join(_statuses(index, batch))))
+        batch.clear()
 
     try:
         async for line in lines_of(request.stream()):
             count, last = count + 1, line.number
             if count > MAX_LINES:
-                if held:
+                if batch:
                     await write()
-                held.append(line)
+                batch.append(line)
                 raise QueryError(f"more than {MAX_LINES:,} lines; send the rest in another request")
-            held.append(line)
+            batch.append(line)
             size += len(line.content or b"")
-            if len(held) == DOCUMENTS or size > _BYTES:
+            if len(batch) == DOCUMENTS or size > _BATCH_BYTES:
                 await write()
                 size = 0
-        if held or not written:
+        if batch or not written:
             await write()
     except ClientDisconnect:
-        return Response(status_code=499)  # the client has left
+        return Response(status_code=499)
     except KlsaError as error:
         if not written:
             raise
-        written.append(_status(held[0].number if held else last + 1, None, error))
+        written.append(_status(batch[0].number if batch else last + 1, None, error))
     return Response(b"".join(written), media_type=LINES)
 
 
 def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
-    """Write what can be kept of some lines, and tell of each what became of it."""
+    """Write the valid documents of some lines, and yield the status of each line."""
     declared = declared_of(index.settings, index.fields)
-    kept: list[tuple[Line, Document]] = []
+    valid: list[tuple[Line, Document]] = []
     refused: dict[int, BadDocument] = {}
     for line in lines:
         try:
@@ -228,25 +228,25 @@ def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
         except BadDocument as error:
             refused[line.number] = error
         else:
-            kept.append((line, document))
-    written = index.write([document for _, document in kept])
-    position = written.last_write - len(kept)
-    found = {line.number: document for line, document in kept}
+            valid.append((line, document))
+    written = index.write([document for _, document in valid])
+    position = written.last_write - len(valid)
+    documents = {line.number: document for line, document in valid}
     warnings: dict[str, list[FieldWarning]] = {}
     for warning in written.warnings:
         warnings.setdefault(warning.id, []).append(warning)
     for line in lines:
         if line.number in refused:
             yield _status(line.number, None, refused[line.number])
-        elif line.number in found:
+        elif line.number in documents:
             position += 1
             yield _status(
                 line.number,
-                found[line.number].id,
+                documents[line.number].id,
                 None,
                 written.generation,
                 position,
-                warnings.get(found[line.number].id),
+                warnings.get(documents[line.number].id),
             )
 
 

@@ -1,4 +1,4 @@
-"""The endpoint that evaluates rankers by given queries and judgements."""
+"""Endpoint that evaluates rankers with queries and judgements."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from klsa_search.errors import QueryError
 from klsa_search.evaluation.comparison import Contrast
 from klsa_search.evaluation.systems import compare_rankers, own_judgements
 from klsa_search.search.index import Index
-from klsa_search.service.requests import Served, requires
+from klsa_search.service.requests import Service, requires
 from klsa_search.service.schemas.errors import documented
-from klsa_search.service.schemas.requests import QueryText, RequestModel, Text, misfit
+from klsa_search.service.schemas.requests import QueryText, RequestModel, Text, field_error
 from klsa_search.service.schemas.responses import Answer, elapsed
 
 MAX_JUDGED = 500
-"""Queries of a request: every document is ranked for each, by each ranker."""
+"""Maximum queries of a request: each ranker scores all documents for each query."""
 MAX_JUDGEMENTS = 20_000
 
 _Queries = dict[Text, QueryText]
@@ -53,21 +53,23 @@ class EvaluateBody(RequestModel):
     @model_validator(mode="after")
     def _fitting(self) -> Self:
         if (self.judgements == "own") != (self.queries is None):
-            raise misfit(
+            raise field_error(
                 "queries",
                 "queries: required with judgements of their own, and not allowed with `own`",
             )
         if isinstance(self.judgements, dict):
             if sum(map(len, self.judgements.values())) > MAX_JUDGEMENTS:
-                raise misfit("judgements", f"judgements: more than {MAX_JUDGEMENTS:,}; give fewer")
+                raise field_error(
+                    "judgements", f"judgements: more than {MAX_JUDGEMENTS:,}; give fewer"
+                )
             for id_ in self.judgements:
                 if id_ not in (self.queries or ()):
-                    raise misfit(
+                    raise field_error(
                         "judgements",
                         f"judgements: unknown query {id_!r}; add it to queries, or leave it out",
                     )
         if len(set(self.rankers)) < len(self.rankers):
-            raise misfit("rankers", "rankers: a ranker is given twice; give each once")
+            raise field_error("rankers", "rankers: a ranker is given twice; give each once")
         return self
 
 
@@ -123,18 +125,18 @@ class EvaluateAnswer(Answer):
     response_model=EvaluateAnswer,
     responses=documented(501),
 )
-async def evaluate(name: str, asked: Annotated[EvaluateBody, Body()], desk: Served) -> Response:
+async def evaluate(name: str, body: Annotated[EvaluateBody, Body()], service: Service) -> Response:
     """Compare rankers by given queries and judgements: MAP, nDCG@10, P@10 and recall@1000."""
 
-    def question(index: Index) -> EvaluateAnswer:
+    def compute(index: Index) -> EvaluateAnswer:
         begin = time.perf_counter()
         index = index.snapshot()
-        queries, judgements, unknown = _judged(index, asked)
-        measured, compared = compare_rankers(index, queries, judgements, asked.rankers)
+        queries, judgements, unknown = _judged(index, body)
+        measured, compared = compare_rankers(index, queries, judgements, body.rankers)
         return EvaluateAnswer(
             index=index.name,
             generation=index.generation,
-            judged=len(compared.systems[asked.rankers[0]].values),
+            judged=len(compared.systems[body.rankers[0]].values),
             unknown=unknown,
             rankers=[
                 EvaluatedRanker(
@@ -150,12 +152,12 @@ async def evaluate(name: str, asked: Annotated[EvaluateBody, Body()], desk: Serv
             time_ms=elapsed(begin),
         )
 
-    return await desk.ask(name, question, heavy=True)
+    return await service.read(name, compute, heavy=True)
 
 
-def _judged(index: Index, asked: EvaluateBody) -> tuple[list[Query], list[Judgement], int]:
-    """Queries, judgements, and how many documents they name that the index does not hold."""
-    if asked.queries is None or not isinstance(asked.judgements, dict):
+def _judged(index: Index, body: EvaluateBody) -> tuple[list[Query], list[Judgement], int]:
+    """Return queries, judgements, and the number of judged documents not in the index."""
+    if body.queries is None or not isinstance(body.judgements, dict):
         queries, judgements, gone = own_judgements(index)
         if len(queries) > MAX_JUDGED:
             raise QueryError(
@@ -165,10 +167,10 @@ def _judged(index: Index, asked: EvaluateBody) -> tuple[list[Query], list[Judgem
                 field="judgements",
             )
         return queries, judgements, gone
-    queries = [Query(id=id_, text=text) for id_, text in asked.queries.items()]
+    queries = [Query(id=id_, text=text) for id_, text in body.queries.items()]
     judgements = [
         Judgement(query_id=query, document_id=document, grade=grade, gain=max(grade, 0))
-        for query, grades in asked.judgements.items()
+        for query, grades in body.judgements.items()
         for document, grade in grades.items()
     ]
     return queries, judgements, len({one.document_id for one in judgements} - set(index.ids()))

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.index import Index
-from klsa_search.service.requests import IndexService, Served, requires
+from klsa_search.service.requests import IndexService, Service, requires
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import Name, RequestModel, Text
@@ -43,9 +43,9 @@ class AliasList(Answer):
     dependencies=requires("search", "write"),
     summary="List aliases",
 )
-async def aliases(desk: Served) -> AliasList:
+async def aliases(service: Service) -> AliasList:
     """List aliases and their indexes."""
-    found = desk.aliases().items()
+    found = service.aliases().items()
     return AliasList(aliases=[AliasAnswer(name=name, index=index) for name, index in found])
 
 
@@ -54,11 +54,11 @@ async def aliases(desk: Served) -> AliasList:
     dependencies=requires("write"),
     summary="Set an alias",
 )
-async def put_alias(name: str, asked: Annotated[AliasBody, Body()], desk: Served) -> AliasAnswer:
+async def put_alias(name: str, body: Annotated[AliasBody, Body()], service: Service) -> AliasAnswer:
     """Point an alias at an index. The change is atomic: requests use the old index or the new."""
-    with desk.writes.place():
-        await desk.change_aliases(lambda catalog: catalog.set_alias(name, asked.index))
-    return AliasAnswer(name=name, index=asked.index)
+    with service.writes.slot():
+        await service.change_aliases(lambda catalog: catalog.set_alias(name, body.index))
+    return AliasAnswer(name=name, index=body.index)
 
 
 @router.delete(
@@ -66,11 +66,11 @@ async def put_alias(name: str, asked: Annotated[AliasBody, Body()], desk: Served
     dependencies=requires("write"),
     summary="Remove an alias",
 )
-async def delete_alias(name: str, desk: Served) -> AliasList:
+async def delete_alias(name: str, service: Service) -> AliasList:
     """Remove an alias and list those left; its index is kept."""
-    with desk.writes.place():
-        await desk.change_aliases(lambda catalog: catalog.remove_alias(name))
-    return await aliases(desk)
+    with service.writes.slot():
+        await service.change_aliases(lambda catalog: catalog.remove_alias(name))
+    return await aliases(service)
 
 
 class SynonymsBody(RequestModel):
@@ -103,14 +103,14 @@ class SynonymsSet(Answer):
     summary="List synonyms",
     response_model=SynonymsAnswer,
 )
-async def synonyms(name: str, desk: Served) -> Response:
+async def synonyms(name: str, service: Service) -> Response:
     """List the synonyms of an index by word."""
 
     def answer(index: Index) -> SynonymsAnswer:
         given = {word: list(others) for word, others in index.synonyms.items()}
         return SynonymsAnswer(index=index.name, synonyms=given)
 
-    return await desk.ask(name, answer)
+    return await service.read(name, answer)
 
 
 @router.put(
@@ -119,12 +119,14 @@ async def synonyms(name: str, desk: Served) -> Response:
     summary="Set synonyms",
     response_model=SynonymsSet,
 )
-async def put_synonyms(name: str, asked: Annotated[SynonymsBody, Body()], desk: Served) -> Response:
+async def put_synonyms(
+    name: str, body: Annotated[SynonymsBody, Body()], service: Service
+) -> Response:
     """Replace the synonyms of an index. They take effect on return and survive rebuilds.
 
     Pass an object with the synonyms of each word, or a list of rules as in Solr and Elasticsearch.
     """
-    return await _set(name, asked.synonyms, desk)
+    return await _set(name, body.synonyms, service)
 
 
 @router.delete(
@@ -133,21 +135,23 @@ async def put_synonyms(name: str, asked: Annotated[SynonymsBody, Body()], desk: 
     summary="Remove all synonyms",
     response_model=SynonymsSet,
 )
-async def delete_synonyms(name: str, desk: Served) -> Response:
+async def delete_synonyms(name: str, service: Service) -> Response:
     """Remove all synonyms of an index, if there are any."""
-    return await _set(name, {}, desk)
+    return await _set(name, {}, service)
 
 
-async def _set(name: str, given: dict[str, list[str]] | list[str], desk: IndexService) -> Response:
+async def _set(
+    name: str, given: dict[str, list[str]] | list[str], service: IndexService
+) -> Response:
     def work(index: Index) -> str:
         try:
             index.set_synonyms(given)
-        except SettingsError as error:  # a slip of who asks, not of who serves
+        except SettingsError as error:  # here the client is at fault, not the service
             raise QueryError(error.message, field=error.field) from None
         return SynonymsSet(index=index.name, words=len(index.synonyms)).model_dump_json()
 
-    with desk.writes.place():
-        return Response(await desk.write(name, work), media_type="application/json")
+    with service.writes.slot():
+        return Response(await service.write(name, work), media_type="application/json")
 
 
 class SpectrumAnswer(Answer):
@@ -198,9 +202,9 @@ class RefitStatus(Answer):
     summary="Get the spectrum",
     response_model=SpectrumAnswer,
 )
-async def spectrum(name: str, desk: Served) -> Response:
+async def spectrum(name: str, service: Service) -> Response:
     """Return the eigenvalues of an index and the share of the trace they explain."""
-    return await desk.ask(name, SpectrumAnswer.of)
+    return await service.read(name, SpectrumAnswer.of)
 
 
 @router.get(
@@ -208,9 +212,9 @@ async def spectrum(name: str, desk: Served) -> Response:
     dependencies=requires("write"),
     summary="Get the state of the last refit",
 )
-async def refit(name: str, desk: Served) -> RefitStatus:
+async def refit(name: str, service: Service) -> RefitStatus:
     """Return the last refit of an index, automatic or requested. Needs scope write."""
-    last = await desk.refit(name)
+    last = await service.refit(name)
     return RefitStatus(index=name, refit=RefitAnswer.model_validate(last) if last else None)
 
 
@@ -222,12 +226,12 @@ async def refit(name: str, desk: Served) -> RefitStatus:
     responses=documented(415),
 )
 async def begin_refit(
-    name: str, request: Request, asked: Annotated[RefitBody, Body()], desk: Served
+    name: str, request: Request, body: Annotated[RefitBody, Body()], service: Service
 ) -> RefitStatus:
     """Rebuild an index from its documents in the background, after other refits. Searches continue.
 
     GET returns the progress. If a refit of the index is running or waiting, no other is started.
     """
     refuse_other_types(request, "application/json")
-    begun = await desk.refit(name, asked.settings)
+    begun = await service.refit(name, body.settings)
     return RefitStatus(index=name, refit=RefitAnswer.model_validate(begun))

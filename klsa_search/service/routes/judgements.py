@@ -11,8 +11,14 @@ from pydantic import AfterValidator, Field
 from klsa_search.collection.qrels import qrels_text
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search.index import Index
-from klsa_search.service.requests import IndexService, Served, requires
-from klsa_search.service.schemas.requests import QueryText, RequestModel, Text, asked_of, described
+from klsa_search.service.requests import IndexService, Service, requires
+from klsa_search.service.schemas.requests import (
+    QueryText,
+    RequestModel,
+    Text,
+    documented_parameters,
+    read_parameters,
+)
 from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
 from klsa_search.storage.judgements import MAX_GRADE, plain
 
@@ -107,12 +113,12 @@ def _holds(index: Index, id_: str) -> bool:
     dependencies=requires("search"),
     summary="List judgements",
     response_model=JudgementsAnswer,
-    openapi_extra=described(JudgementsRequest),
+    openapi_extra=documented_parameters(JudgementsRequest),
 )
-async def judgements(name: str, request: Request, desk: Served) -> Response:
+async def judgements(name: str, request: Request, service: Service) -> Response:
     """List the judgements of an index by query, in the order queries were first judged."""
-    asked = asked_of(request, JudgementsRequest)
-    return await desk.ask(name, lambda index: JudgementsAnswer.of(index, asked.q))
+    params = read_parameters(request, JudgementsRequest)
+    return await service.read(name, lambda index: JudgementsAnswer.of(index, params.q))
 
 
 @router.get(
@@ -122,7 +128,7 @@ async def judgements(name: str, request: Request, desk: Served) -> Response:
     response_class=Response,
     responses={200: {"content": {"text/plain": {}}}},
 )
-async def qrels(name: str, desk: Served) -> Response:
+async def qrels(name: str, service: Service) -> Response:
     """Return lines of query, 0, document, grade; judgements.tsv has the texts of the query numbers.
 
     An ID with white space does not fit this format and is left out; the header X-Left-Out counts
@@ -137,7 +143,7 @@ async def qrels(name: str, desk: Served) -> Response:
         left_out = len(without)
         return text
 
-    answer = await _as_text(desk, name, write)
+    answer = await _as_text(service, name, write)
     if left_out:
         answer.headers[LEFT_OUT] = str(left_out)
     return answer
@@ -150,10 +156,10 @@ async def qrels(name: str, desk: Served) -> Response:
     response_class=Response,
     responses={200: {"content": {"text/plain": {}}}},
 )
-async def judged_queries(name: str, desk: Served) -> Response:
+async def judged_queries(name: str, service: Service) -> Response:
     """Return lines of number, tab, query: the queries of judgements.qrels."""
     return await _as_text(
-        desk,
+        service,
         name,
         lambda index: "".join(each.as_line() for each in index.judgements.queries()),
     )
@@ -166,7 +172,7 @@ async def judged_queries(name: str, desk: Served) -> Response:
     response_model=JudgementsAnswer,
 )
 async def judge(
-    name: str, asked: Annotated[JudgementBody, Body()], desk: Served
+    name: str, body: Annotated[JudgementBody, Body()], service: Service
 ) -> JudgementsAnswer:
     """Judge how relevant a document is to a query; replaces an earlier judgement.
 
@@ -175,11 +181,11 @@ async def judge(
     """
 
     def change(index: Index) -> JudgementsAnswer:
-        index.judge(asked.q, asked.id, asked.grade)
-        return JudgementsAnswer.of(index, asked.q)
+        index.judge(body.q, body.id, body.grade)
+        return JudgementsAnswer.of(index, body.q)
 
-    with desk.writes.place():
-        return await desk.write(name, change)
+    with service.writes.slot():
+        return await service.write(name, change)
 
 
 @router.delete(
@@ -187,26 +193,26 @@ async def judge(
     dependencies=requires("write"),
     summary="Delete judgements",
     response_model=JudgementsAnswer,
-    openapi_extra=described(WithdrawalRequest),
+    openapi_extra=documented_parameters(WithdrawalRequest),
 )
-async def withdraw(name: str, request: Request, desk: Served) -> JudgementsAnswer:
+async def withdraw(name: str, request: Request, service: Service) -> JudgementsAnswer:
     """Delete the judgement of a document, or all of a query; missing ones are ignored."""
-    asked = asked_of(request, WithdrawalRequest)
+    params = read_parameters(request, WithdrawalRequest)
 
     def change(index: Index) -> JudgementsAnswer:
-        index.judgements.remove(asked.q, asked.id)
-        return JudgementsAnswer.of(index, asked.q)
+        index.judgements.remove(params.q, params.id)
+        return JudgementsAnswer.of(index, params.q)
 
-    with desk.writes.place():
-        return await desk.write(name, change)
+    with service.writes.slot():
+        return await service.write(name, change)
 
 
-async def _as_text(desk: IndexService, name: str, write: Callable[[Index], str]) -> Response:
-    def question(index: Index) -> bytes:
+async def _as_text(service: IndexService, name: str, write: Callable[[Index], str]) -> Response:
+    def compute(index: Index) -> bytes:
         text = write(index).encode()
         if len(text) > MAX_ANSWER:
             raise too_large()
         return text
 
-    answer = await desk.ask(name, question)
+    answer = await service.read(name, compute)
     return Response(answer.body, media_type="text/plain")

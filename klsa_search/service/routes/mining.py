@@ -1,4 +1,4 @@
-"""Endpoints of similar documents, related terms, maps and classification. No arithmetic."""
+"""Endpoints of similar documents, related terms, maps and classification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from klsa_search.mining.map import document_map
 from klsa_search.mining.related_terms import related, strongest_terms
 from klsa_search.mining.similar import similar
 from klsa_search.search.index import Index
-from klsa_search.service.requests import Served, requires
+from klsa_search.service.requests import Service, requires
 from klsa_search.service.schemas.mining import (
     ClassifiedAnswer,
     ClassifyAnswer,
@@ -31,63 +31,63 @@ from klsa_search.service.schemas.mining import (
     StrongTermsAnswer,
     StrongTermsRequest,
 )
-from klsa_search.service.schemas.requests import asked_of, described
+from klsa_search.service.schemas.requests import documented_parameters, read_parameters
 from klsa_search.service.schemas.responses import elapsed
 
 router = APIRouter(dependencies=requires("search"))
 
 _SPAN = 65_535
-"""Steps of a map's sides: two bytes."""
+"""Largest coordinate of a map: two bytes."""
 
 
 @router.get(
     "/indexes/{name}/documents/{id:whole}/similar",
     summary="Find similar documents",
     response_model=SimilarAnswer,
-    openapi_extra=described(SimilarRequest),
+    openapi_extra=documented_parameters(SimilarRequest),
 )
 async def similar_documents(
     name: str,
     id: str,  # noqa: A002 - the name callers see
     request: Request,
-    desk: Served,
+    service: Service,
 ) -> Response:
     """Return the documents most similar to one; scores are relative to its own."""
-    asked = asked_of(request, SimilarRequest)
+    params = read_parameters(request, SimilarRequest)
 
-    def question(index: Index) -> SimilarAnswer:
+    def compute(index: Index) -> SimilarAnswer:
         begin = time.perf_counter()
-        hits = similar(index, id, asked.k, kernel=asked.kernel, gamma=asked.gamma)
+        hits = similar(index, id, params.k, kernel=params.kernel, gamma=params.gamma)
         return SimilarAnswer(
             id=id,
             index=index.name,
             generation=index.generation,
-            kernel=asked.kernel,
+            kernel=params.kernel,
             time_ms=elapsed(begin),
             hits=[HitAnswer.model_validate(hit) for hit in hits],
         )
 
-    return await desk.ask(name, question, heavy=True)
+    return await service.read(name, compute, heavy=True)
 
 
 @router.get(
     "/indexes/{name}/documents/{id:whole}/terms",
     summary="Get the strongest terms of a document",
     response_model=StrongTermsAnswer,
-    openapi_extra=described(StrongTermsRequest),
+    openapi_extra=documented_parameters(StrongTermsRequest),
 )
 async def terms_of_document(
     name: str,
     id: str,  # noqa: A002 - the name callers see
     request: Request,
-    desk: Served,
+    service: Service,
 ) -> Response:
     """Return the terms of a document that weigh most in BM25, strongest first."""
-    asked = asked_of(request, StrongTermsRequest)
+    params = read_parameters(request, StrongTermsRequest)
 
-    def question(index: Index) -> StrongTermsAnswer:
+    def compute(index: Index) -> StrongTermsAnswer:
         begin = time.perf_counter()
-        terms = strongest_terms(index, id, asked.k)
+        terms = strongest_terms(index, id, params.k)
         return StrongTermsAnswer(
             id=id,
             index=index.name,
@@ -96,27 +96,27 @@ async def terms_of_document(
             terms=[StrongTermAnswer.model_validate(one) for one in terms],
         )
 
-    return await desk.ask(name, question, heavy=True)
+    return await service.read(name, compute, heavy=True)
 
 
 @router.get(
     "/indexes/{name}/terms/{term:whole}/related",
     summary="Find related terms",
     response_model=RelatedAnswer,
-    openapi_extra=described(RelatedRequest),
+    openapi_extra=documented_parameters(RelatedRequest),
 )
 async def related_terms(
     name: str,
     term: str,
     request: Request,
-    desk: Served,
+    service: Service,
 ) -> Response:
     """Return the terms most related to one or several words, as learned from the documents."""
-    asked = asked_of(request, RelatedRequest)
+    params = read_parameters(request, RelatedRequest)
 
-    def question(index: Index) -> RelatedAnswer:
+    def compute(index: Index) -> RelatedAnswer:
         begin = time.perf_counter()
-        found = related(index, term, asked.k)
+        found = related(index, term, params.k)
         return RelatedAnswer(
             term=term,
             index=index.name,
@@ -125,7 +125,7 @@ async def related_terms(
             related=[RelatedTermAnswer.model_validate(one) for one in found],
         )
 
-    return await desk.ask(name, question, heavy=True)
+    return await service.read(name, compute, heavy=True)
 
 
 @router.get(
@@ -133,11 +133,11 @@ async def related_terms(
     summary="Get the map of documents",
     response_model=MapAnswer,
 )
-async def map_of_documents(name: str, desk: Served) -> Response:
+async def map_of_documents(name: str, service: Service) -> Response:
     """Return a map of the documents in two dimensions, similar ones near each other, and their
     clusters. The first request computes it, which takes seconds for 20,000 documents.
     """
-    return await desk.ask(name, _mapped, heavy=True)
+    return await service.read(name, _mapped, heavy=True)
 
 
 @router.post(
@@ -145,11 +145,11 @@ async def map_of_documents(name: str, desk: Served) -> Response:
     summary="Get positions on the map",
     response_model=MapAnswer,
 )
-async def map_of_some(name: str, asked: Annotated[MapBody, Body()], desk: Served) -> Response:
+async def map_of_some(name: str, body: Annotated[MapBody, Body()], service: Service) -> Response:
     """Return the positions of given documents, also of those that the map of a large index leaves
     out. `clusters` is empty; `cluster` refers to the clusters of the map.
     """
-    return await desk.ask(name, partial(_mapped, ids=asked.ids), heavy=True)
+    return await service.read(name, partial(_mapped, ids=body.ids), heavy=True)
 
 
 def _mapped(index: Index, ids: list[str] | None = None) -> MapAnswer:
@@ -186,17 +186,17 @@ def _mapped(index: Index, ids: list[str] | None = None) -> MapAnswer:
     response_model=ClassifyAnswer,
 )
 async def classify_documents(
-    name: str, asked: Annotated[ClassifyBody, Body()], desk: Served
+    name: str, body: Annotated[ClassifyBody, Body()], service: Service
 ) -> Response:
     """Label documents, texts or all other documents, given a few labelled documents."""
 
-    def question(index: Index) -> ClassifyAnswer:
+    def compute(index: Index) -> ClassifyAnswer:
         begin = time.perf_counter()
-        if asked.texts is not None:
-            found = classify_texts(index, asked.labels, asked.texts)
+        if body.texts is not None:
+            found = classify_texts(index, body.labels, body.texts)
         else:
-            most = asked.k if asked.ids is None else None
-            found = classify(index, asked.labels, asked.ids, k=most)
+            most = body.k if body.ids is None else None
+            found = classify(index, body.labels, body.ids, k=most)
         return ClassifyAnswer(
             index=index.name,
             generation=index.generation,
@@ -204,4 +204,4 @@ async def classify_documents(
             classified=[ClassifiedAnswer.model_validate(one) for one in found],
         )
 
-    return await desk.ask(name, question, heavy=True)
+    return await service.read(name, compute, heavy=True)

@@ -1,7 +1,7 @@
-"""The routes: read what is asked, hand it to an index, tell what it found. No arithmetic.
+"""Endpoints of search, explanations, documents, indexes, health and metrics.
 
-They are coroutines: what an index is asked goes through the desk to a thread, and all else is known
-at once, however busy the threads are.
+They are coroutines: calls of an index run in threads, and the other endpoints answer at once,
+however busy the threads are.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from klsa_search.core.compiling import missing_functions
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
-from klsa_search.service.requests import IndexService, Served, desk_of, requires
-from klsa_search.service.schemas.requests import DocumentRequest, asked_of, described
+from klsa_search.service.requests import IndexService, Service, requires, service_of
+from klsa_search.service.schemas.requests import (
+    DocumentRequest,
+    documented_parameters,
+    read_parameters,
+)
 from klsa_search.service.schemas.responses import (
     MAX_ANSWER,
     Alive,
@@ -60,15 +64,15 @@ async def welcome(request: Request) -> Welcome:
     dependencies=requires("search"),
     summary="Search",
     response_model=SearchAnswer,
-    openapi_extra=described(SearchRequest),
+    openapi_extra=documented_parameters(SearchRequest),
 )
 async def search(request: Request) -> Response:
     """Rank the documents of an index by relevance to a query.
 
     An empty query and unknown words find nothing.
     """
-    asked = asked_of(request, SearchRequest)
-    return await _search(asked, asked.index, desk_of(request))
+    params = read_parameters(request, SearchRequest)
+    return await _search(params, params.index, service_of(request))
 
 
 @router.post(
@@ -77,9 +81,9 @@ async def search(request: Request) -> Response:
     summary="Search",
     response_model=SearchAnswer,
 )
-async def search_body(asked: Annotated[SearchRequest, Body()], desk: Served) -> Response:
+async def search_body(body: Annotated[SearchRequest, Body()], service: Service) -> Response:
     """Search as with GET /search, with the parameters as a JSON object."""
-    return await _search(asked, asked.index, desk)
+    return await _search(body, body.index, service)
 
 
 @router.post(
@@ -89,37 +93,37 @@ async def search_body(asked: Annotated[SearchRequest, Body()], desk: Served) -> 
     response_model=SearchAnswer,
 )
 async def search_index(
-    name: str, asked: Annotated[SearchRequest, Body()], desk: Served
+    name: str, body: Annotated[SearchRequest, Body()], service: Service
 ) -> Response:
     """Search as with POST /search, with the index in the path."""
-    if asked.index is not None and asked.index != name:
+    if body.index is not None and body.index != name:
         raise QueryError(
-            f"index = {asked.index!r} differs from {name!r} in the path; leave it out of the body",
+            f"index = {body.index!r} differs from {name!r} in the path; leave it out of the body",
             field="index",
         )
-    return await _search(asked, name, desk)
+    return await _search(body, name, service)
 
 
-async def _search(asked: SearchRequest, name: str | None, desk: IndexService) -> Response:
-    came = time.perf_counter()
+async def _search(params: SearchRequest, name: str | None, service: IndexService) -> Response:
+    received = time.perf_counter()
 
-    def question(index: Index) -> bytes:
+    def compute(index: Index) -> bytes:
         begin = time.perf_counter()
-        with tallied(partial=asked.partial) as tally:
-            results = index.search(asked.q or "", asked.count, **asked.parameters())
+        with tallied(partial=params.partial) as tally:
+            results = index.search(params.q or "", params.count, **params.search_options())
         found = time.perf_counter()
-        answer = search_answer(results, index, asked, 1000 * (found - begin), tally)
-        desk.metrics.searched(results.ranker, came, begin, found, time.perf_counter())
+        answer = search_answer(results, index, params, 1000 * (found - begin), tally)
+        service.metrics.observe_search(results.ranker, received, begin, found, time.perf_counter())
         return answer
 
     def quick(index: Index) -> bool:
-        return index.is_quick(asked.q or "", asked.count)
+        return index.is_quick(params.q or "", params.count)
 
-    return await desk.ask(
+    return await service.read(
         name,
-        question,
-        cost=asked.cost,
-        quick=quick if asked.is_plain else None,
+        compute,
+        cost=params.cost,
+        quick=quick if params.is_plain else None,
     )
 
 
@@ -129,19 +133,19 @@ async def _search(asked: SearchRequest, name: str | None, desk: IndexService) ->
     summary="Search in batch",
     response_model=BatchAnswer,
 )
-async def search_batch(asked: Annotated[BatchBody, Body()], desk: Served) -> Response:
+async def search_batch(body: Annotated[BatchBody, Body()], service: Service) -> Response:
     """Run several searches, each as with POST /search, and answer all in order or none.
 
     The timeouts of a single search apply to all together.
     """
-    return await desk.all_of(_answers(asked, desk))
+    return await service.run_all(_answers(body, service))
 
 
-async def _answers(asked: BatchBody, desk: IndexService) -> Response:
+async def _answers(body: BatchBody, service: IndexService) -> Response:
     answers, left = [], MAX_ANSWER
-    for number, search in enumerate(asked.searches):
+    for number, search in enumerate(body.searches):
         try:
-            answer = await _search(search, search.index, desk)
+            answer = await _search(search, search.index, service)
         except KlsaError as error:
             error.message = f"searches[{number}]: {error.message}"
             raise
@@ -157,33 +161,33 @@ async def _answers(asked: BatchBody, desk: IndexService) -> Response:
     dependencies=requires("search"),
     summary="Explain the score of a document",
     response_model=ExplainAnswer,
-    openapi_extra=described(ExplainRequest),
+    openapi_extra=documented_parameters(ExplainRequest),
 )
 async def explain(
     name: str,
     id: str,  # noqa: A002 - the name callers see
     request: Request,
-    desk: Served,
+    service: Service,
 ) -> Response:
     """Explain the score of a document, found by a search or not. Its parts sum to the score."""
-    asked = asked_of(request, ExplainRequest)
+    params = read_parameters(request, ExplainRequest)
 
-    def question(index: Index) -> ExplainAnswer:
+    def compute(index: Index) -> ExplainAnswer:
         begin = time.perf_counter()
         index = index.snapshot()
-        found = index.explain(asked.q, id, **asked.parameters())
+        found = index.explain(params.q, id, **params.search_options())
         return ExplainAnswer(
-            query=asked.q,
+            query=params.q,
             index=index.name,
             generation=index.generation,
             time_ms=elapsed(begin),
             explanation=found,
         )
 
-    return await desk.ask(
+    return await service.read(
         name,
-        question,
-        cost=lambda index: estimated_cost(index.query_counts(asked.q), 1, explain=True),
+        compute,
+        cost=lambda index: estimated_cost(index.query_counts(params.q), 1, explain=True),
     )
 
 
@@ -192,17 +196,17 @@ async def explain(
     dependencies=requires("search"),
     summary="Get a document",
     response_model=DocumentAnswer,
-    openapi_extra=described(DocumentRequest),
+    openapi_extra=documented_parameters(DocumentRequest),
 )
 async def document(
     id: str,  # noqa: A002 - the name callers see
     request: Request,
-    desk: Served,
+    service: Service,
 ) -> Response:
     """Return a document. Percent-encode reserved characters of its ID (? # %) in the path."""
-    asked = asked_of(request, DocumentRequest)
+    params = read_parameters(request, DocumentRequest)
 
-    def question(index: Index) -> DocumentAnswer:
+    def compute(index: Index) -> DocumentAnswer:
         found = index.document(id)
         return DocumentAnswer(
             id=found.id,
@@ -213,7 +217,7 @@ async def document(
             metadata=dict(found.metadata),
         )
 
-    return await desk.ask(asked.index, question)
+    return await service.read(params.index, compute)
 
 
 @router.get(
@@ -221,10 +225,10 @@ async def document(
     dependencies=requires("search", "write"),
     summary="List indexes",
 )
-async def indexes(desk: Served) -> IndexList:
+async def indexes(service: Service) -> IndexList:
     """List all indexes by name, including those that cannot be opened."""
-    summaries = [IndexSummary.of(status) for status in desk.statuses()]
-    return IndexList(indexes=summaries, writable=desk.may_write)
+    summaries = [IndexSummary.of(status) for status in service.statuses()]
+    return IndexList(indexes=summaries, writable=service.may_write)
 
 
 @router.get(
@@ -232,10 +236,10 @@ async def indexes(desk: Served) -> IndexList:
     dependencies=requires("search", "write"),
     summary="Get an index",
 )
-async def index_details(name: str, desk: Served) -> IndexDetails:
+async def index_details(name: str, service: Service) -> IndexDetails:
     """Return the sizes, settings and spectrum of an index."""
-    target = desk.aliases().get(name, name)
-    for status in desk.statuses(besides=target if target != name else None):
+    target = service.aliases().get(name, name)
+    for status in service.statuses(also=target if target != name else None):
         if status.name == target:
             return IndexDetails.of(status)
     raise IndexNotFound(f"no index {name!r}; list indexes with GET /indexes", field="name")
@@ -247,15 +251,15 @@ async def index_details(name: str, desk: Served) -> IndexDetails:
     summary="Get the health of the service",
     responses={503: {"model": Health, "description": "no index can be searched"}},
 )
-async def health(request: Request, response: Response, desk: Served) -> Health:
+async def health(request: Request, response: Response, service: Service) -> Health:
     """Answer 200 if at least one index can be searched, else 503 with the same body."""
-    ok = any(status.index is not None for status in desk.catalog.statuses())
-    statuses = desk.statuses()
+    ok = any(status.index is not None for status in service.catalog.statuses())
+    statuses = service.statuses()
     summaries = [IndexSummary.of(status) for status in statuses]
     response.status_code = 200 if ok else 503
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
     compiling, not_compiling = await asyncio.to_thread(missing_functions)
-    refits = await asyncio.to_thread(desk.refits.last) if desk.refits else {}
+    refits = await asyncio.to_thread(service.refits.last) if service.refits else {}
     return Health(
         ok=ok,
         version=request.app.version,
@@ -277,9 +281,9 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
     summary="Get metrics for Prometheus",
     response_class=PlainTextResponse,
 )
-async def metrics(request: Request, desk: Served) -> Response:
+async def metrics(request: Request, service: Service) -> Response:
     """Return metrics since the start, in the text format of Prometheus or in OpenMetrics."""
-    return await desk.measured(request.headers.get("accept", ""))
+    return await service.exposition(request.headers.get("accept", ""))
 
 
 @router.get("/health/live", dependencies=requires(), summary="Check liveness")
@@ -299,14 +303,14 @@ async def live() -> Alive:
         }
     },
 )
-async def ready(response: Response, desk: Served) -> Readiness:
+async def ready(response: Response, service: Service) -> Readiness:
     """Answer 200 if all indexes can be searched, none is damaged and the engine is compiled, else
     503.
 
     If the newest generation of an index cannot be opened, the previous one is served, and the index
     counts as ready; /health reports it. During compilation searches work, more slowly.
     """
-    statuses = desk.catalog.statuses()
+    statuses = service.catalog.statuses()
     failing = sum(each.index is None or each.damaged for each in statuses)
     compiling, _ = await asyncio.to_thread(missing_functions)
     ok = bool(statuses) and not failing and not compiling

@@ -9,19 +9,19 @@ from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
 from klsa_search.search.index import Index
-from klsa_search.service.requests import IndexService, Served, desk_of, requires
+from klsa_search.service.requests import IndexService, Service, requires, service_of
 from klsa_search.service.schemas.requests import (
     IndexName,
     QueryText,
     RequestModel,
-    asked_of,
-    described,
+    documented_parameters,
+    read_parameters,
 )
 from klsa_search.service.schemas.responses import Answer, elapsed
 
 router = APIRouter(dependencies=requires("search"))
 
-MAX_SUGGESTIONS = 20  # to show how a term is written, five documents are read
+MAX_SUGGESTIONS = 20  # each reads five documents for the spelling of the term
 
 
 class SuggestRequest(RequestModel):
@@ -63,38 +63,38 @@ class SuggestAnswer(Answer):
     "/suggest",
     summary="Suggest as you type",
     response_model=SuggestAnswer,
-    openapi_extra=described(SuggestAnyRequest),
+    openapi_extra=documented_parameters(SuggestAnyRequest),
 )
 async def suggest(request: Request) -> Response:
     """Suggest words, phrases and titles that complete the typed text."""
-    asked = asked_of(request, SuggestAnyRequest)
-    return await _suggest(asked, asked.index, desk_of(request))
+    params = read_parameters(request, SuggestAnyRequest)
+    return await _suggest(params, params.index, service_of(request))
 
 
 @router.get(
     "/indexes/{name}/suggest",
     summary="Suggest from one index",
     response_model=SuggestAnswer,
-    openapi_extra=described(SuggestRequest),
+    openapi_extra=documented_parameters(SuggestRequest),
 )
-async def suggest_of_index(name: str, request: Request, desk: Served) -> Response:
+async def suggest_of_index(name: str, request: Request, service: Service) -> Response:
     """Suggest as with GET /suggest, with the index in the path."""
-    return await _suggest(asked_of(request, SuggestRequest), name, desk)
+    return await _suggest(read_parameters(request, SuggestRequest), name, service)
 
 
-async def _suggest(asked: SuggestRequest, name: str | None, desk: IndexService) -> Response:
-    def question(index: Index) -> SuggestAnswer:
+async def _suggest(params: SuggestRequest, name: str | None, service: IndexService) -> Response:
+    def compute(index: Index) -> SuggestAnswer:
         begin = time.perf_counter()
-        found = index.suggest(asked.q, asked.k)
+        found = index.suggest(params.q, params.k)
         return SuggestAnswer(
-            q=asked.q,
+            q=params.q,
             index=index.name,
             generation=index.generation,
             time_ms=elapsed(begin),
             suggestions=[SuggestionAnswer.model_validate(each) for each in found],
         )
 
-    return await desk.ask(name, question)
+    return await service.read(name, compute)
 
 
 class AnalyzeBody(RequestModel):
@@ -125,14 +125,14 @@ class AnalyzeAnswer(Answer):
     summary="Analyse a text",
     response_model=AnalyzeAnswer,
 )
-async def analyze(name: str, asked: Annotated[AnalyzeBody, Body()], desk: Served) -> Response:
+async def analyze(name: str, body: Annotated[AnalyzeBody, Body()], service: Service) -> Response:
     """Return the terms that a text is indexed under, with their positions."""
 
-    def question(index: Index) -> AnalyzeAnswer:
+    def compute(index: Index) -> AnalyzeAnswer:
         return AnalyzeAnswer(
             index=index.name,
             generation=index.generation,
-            tokens=[TokenAnswer.model_validate(each) for each in index.analyzer.tokens(asked.text)],
+            tokens=[TokenAnswer.model_validate(each) for each in index.analyzer.tokens(body.text)],
         )
 
-    return await desk.ask(name, question, heavy=True)
+    return await service.read(name, compute, heavy=True)

@@ -1,1 +1,1 @@
-"""What is asked and answered, as HTTP has it: models, sizes, failures."""
+"""Request and response models, size limits and errors of the HTTP API."""

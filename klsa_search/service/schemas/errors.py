@@ -31,7 +31,7 @@ from klsa_search.service.middleware.request_id import HEADER, request_id
 
 
 class ErrorCode(NamedTuple):
-    """What an error code means.
+    """Description of an error code.
 
     status  HTTP status
     cause   why a request gets it
@@ -181,7 +181,8 @@ ERROR_CODES: Final = MappingProxyType(
 """Error codes in the order of their statuses."""
 
 
-Shape = Callable[[JSONResponse], JSONResponse]
+ErrorFormat = Callable[[JSONResponse], JSONResponse]
+"""Converts an error response to the format of another API."""
 _Handler = Callable[[Request, Exception], Awaitable[JSONResponse]]
 
 _log = logging.getLogger(__name__)
@@ -237,32 +238,32 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def install(
-    app: FastAPI, routes: Sequence[BaseRoute], shapes: Mapping[str, Shape] | None = None
+    app: FastAPI, routes: Sequence[BaseRoute], formats: Mapping[str, ErrorFormat] | None = None
 ) -> None:
-    """Make the application answer every failure in the one shape.
+    """Install the error handlers of an application.
 
-    routes  those of the routers it includes, which it may not list among its own
-    shapes  formats of errors of other APIs, by prefix of their paths
+    routes   routes of its routers, which `app.routes` may not list
+    formats  error formats of other APIs, by prefix of their paths
     """
     app.state.routes = routes
     kinds = {
-        KlsaError: _explained,
+        KlsaError: _known_error,
         RequestValidationError: _invalid,
         HTTPException: _refused,
-        Exception: _slipped,
+        Exception: _internal_error,
     }
     for kind, handler in kinds.items():
-        app.add_exception_handler(kind, _shaped(handler, shapes or {}))
+        app.add_exception_handler(kind, _formatted(handler, formats or {}))
 
 
-def _shaped(handler: _Handler, shapes: Mapping[str, Shape]) -> _Handler:
-    """Make a handler answer in the format of the API of the request."""
+def _formatted(handler: _Handler, formats: Mapping[str, ErrorFormat]) -> _Handler:
+    """Return a handler that answers in the format of the API of the request."""
 
     async def formatted(request: Request, error: Exception) -> JSONResponse:
         failure = await handler(request, error)
-        for prefix, shape in shapes.items():
+        for prefix, convert in formats.items():
             if request.url.path.startswith(prefix):
-                return shape(failure)
+                return convert(failure)
         return failure
 
     return formatted
@@ -274,18 +275,18 @@ def failure_answer(
     field: str | None = None,
     headers: dict[str, str] | None = None,
 ) -> JSONResponse:
-    """Return the answer to a request that cannot be served."""
+    """Return an error response."""
     answer = FailureAnswer(error=Failure(code=code, message=message, field=field))
     return JSONResponse(answer.model_dump(), ERROR_CODES[code].status, headers)
 
 
-def explained(error: KlsaError) -> JSONResponse:
-    """Answer one of our own errors, which explain themselves."""
+def error_response(error: KlsaError) -> JSONResponse:
+    """Return the response for an error of the package."""
     code = error.code if error.code in ERROR_CODES else _INTERNAL
     headers = {}
     if isinstance(error, ServiceBusy | IndexBusy):
         headers["Retry-After"] = str(error.after if isinstance(error, ServiceBusy) else 1)
-    if isinstance(error, InvalidApiKey):  # as RFC 6750 has it
+    if isinstance(error, InvalidApiKey):  # RFC 6750
         headers["WWW-Authenticate"] = _CHALLENGE + (', error="invalid_token"' if error.sent else "")
     if isinstance(error, InsufficientScope):
         wanted = f', error="insufficient_scope", scope="{error.scope}"'
@@ -295,13 +296,14 @@ def explained(error: KlsaError) -> JSONResponse:
     return failure_answer(code, error.message, error.field, headers)
 
 
-async def _explained(_: Request, error: Exception) -> JSONResponse:
+async def _known_error(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, KlsaError)
-    return explained(error)
+    return error_response(error)
 
 
-def invalid(error: RequestValidationError) -> JSONResponse:
-    """Answer a request that does not fit the types: the first offence, by name."""
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    """Return the response for a request that fails validation: its first error."""
+    assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     kind, place, context = first["type"], first["loc"], first.get("ctx", {})
     if kind == "json_invalid":
@@ -320,16 +322,11 @@ def invalid(error: RequestValidationError) -> JSONResponse:
     return failure_answer(QueryError.code, message, field)
 
 
-async def _invalid(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)
-    return invalid(error)
-
-
 async def _refused(request: Request, error: Exception) -> JSONResponse:
-    """Answer what the framework refuses: no such path, no such method, a body too long."""
+    """Return the response for an error of the framework: unknown path, method, large body."""
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, KlsaError):  # raised while FastAPI read the body
-        return explained(error.__cause__)
+        return error_response(error.__cause__)
     headers = dict(error.headers or {})
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods(request))
@@ -344,20 +341,20 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
 
 
 def _methods(request: Request) -> list[str]:
-    """Methods that a path knows; a refusal itself names those of one route only."""
-    known = {
+    """Return all methods of a path; the error has only those of one route."""
+    methods = {
         method
         for route in (*request.app.routes, *request.app.state.routes)
         if route.matches(request.scope)[0] is not Match.NONE
         for method in getattr(route, "methods", None) or ()
     }
-    return sorted(known | {"HEAD"} if "GET" in known else known)
+    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
 
-async def _slipped(request: Request, error: Exception) -> JSONResponse:
-    """Answer a slip of our own; the server logs its traceback, the user gets the request's name."""
-    name = request_id(request.scope)
-    _log.error("request %s failed: %s: %s", name, type(error).__name__, error)
-    message = f"internal error (a bug); see the log of the service for request {name}"
-    # This answer is made outside of all middleware, which cannot add the header any more.
-    return failure_answer(_INTERNAL, message, headers={HEADER: name})
+async def _internal_error(request: Request, error: Exception) -> JSONResponse:
+    """Log a bug, and return a response with the request ID; the server logs the traceback."""
+    identity = request_id(request.scope)
+    _log.error("request %s failed: %s: %s", identity, type(error).__name__, error)
+    message = f"internal error (a bug); see the log of the service for request {identity}"
+    # The header is set here: this response does not pass through the middleware.
+    return failure_answer(_INTERNAL, message, headers={HEADER: identity})

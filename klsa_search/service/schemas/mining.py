@@ -11,14 +11,14 @@ from klsa_search.core.config import SpectralName
 from klsa_search.service.schemas.requests import MAX_HITS, QueryText, RequestModel, Text, encodable
 from klsa_search.service.schemas.responses import Answer
 
-MAX_RELATED = 100  # to show how a term is written, five documents are read
+MAX_RELATED = 100  # each reads five documents for the spelling of the term
 MAX_STRONG = 1_000  # terms of a document
 MAX_LABELLED = 10_000
 MAX_LABELS = 100
-MAX_LABEL = 100  # characters, which each score has with it
+MAX_LABEL = 100  # characters; each score repeats its label
 MAX_CLASSIFIED = 10_000
 MAX_TEXTS = 1_000
-MAX_SCORES = 100_000  # one of each label for each document or text
+MAX_SCORES = 100_000  # labels times documents or texts
 
 KernelName = Literal["latent", "document"] | SpectralName
 Label = Annotated[str, Field(max_length=MAX_LABEL), AfterValidator(encodable)]
@@ -191,19 +191,19 @@ class ClassifyBody(RequestModel):
                 "texts: `ids` are given too; give one of them",
                 {"field": "texts"},
             )
-        field, asked = "k", self.k
+        field, count = "k", self.k
         if self.ids is not None:
-            field, asked = "ids", len(self.ids)
+            field, count = "ids", len(self.ids)
         elif self.texts is not None:
-            field, asked = "texts", len(self.texts)
+            field, count = "texts", len(self.texts)
         kinds = len(set(self.labels.values()))
-        if asked * kinds > MAX_SCORES:
+        if count * kinds > MAX_SCORES:
             raise PydanticCustomError(
                 "too_many_scores",
-                "{field}: {asked} times {kinds} different labels is more than "
+                "{field}: {count} times {kinds} different labels is more than "
                 "{most} scores; give at most {fewer}",
                 {
-                    "asked": asked,
+                    "count": count,
                     "kinds": kinds,
                     "most": MAX_SCORES,
                     "fewer": MAX_SCORES // kinds,

@@ -1,8 +1,7 @@
-"""Response models, and the limit of the size of a response.
+"""Response models of documents, writes and indexes, and the maximum size of a response.
 
-Documents, writes and the state of indexes; what is found is in `found`, what is mined in `mining`.
-
-To tell it is one call that lets nothing else run: neither a deadline nor /health nor a signal.
+A response is encoded in one call that holds the GIL: neither deadlines nor /health nor signals are
+handled meanwhile, so its size is checked first.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Answer(BaseModel):
 
 
 def elapsed(begin: float) -> float:
-    """Milliseconds since then, as answers tell them; see `perf_counter`."""
+    """Return the milliseconds since `begin`, in seconds of `perf_counter`."""
     return round(1000 * (perf_counter() - begin), 3)
 
 
@@ -176,7 +175,7 @@ class IndexDetails(IndexSummary):
 
 
 def _columns(index: Index) -> dict[str, ColumnEntry]:
-    """Return the columns as built, with the misfits that there are now."""
+    """Return the columns as built, with their current number of misfits."""
     fields = index.fields
     return {
         name: column.model_copy(update={"misfits": fields[name].misfits})
@@ -262,29 +261,29 @@ class Welcome(Answer):
 
 
 MAX_ANSWER: Final = 2**25
-"""Maximum bytes of the JSON of an answer: 0.1 s of writing, enough for a document of 30 MB."""
+"""Maximum bytes of the JSON of an answer: 0.1 s to encode, enough for a document of 30 MB."""
 
 _NUMBER: Final = 25
-"""Bytes of a number, true, false or null at most, with what stands between it and the next."""
+"""Maximum bytes of a number, true, false or null, with a separator."""
 
-_MARKS: Final = 6
-"""Bytes of a text's quotes, of what stands before and after it, and of a pair of brackets."""
+_DELIMITERS: Final = 6
+"""Maximum bytes of quotes or brackets, with separators."""
 
-_PLAIN: Final = (float, int, type(None))
-_HOLDERS: Final = (dict, list, tuple)
+_SCALARS: Final = (float, int, type(None))
+_CONTAINERS: Final = (dict, list, tuple)
 
 
 def refuse_too_large(answer: BaseModel) -> None:
-    """QueryError where an answer would take more than `MAX_ANSWER` bytes.
+    """Raise QueryError if an answer would take more than `MAX_ANSWER` bytes.
 
-    Cost: that of the bound, however large the answer is; some microseconds a hit.
+    Cost: some microseconds a hit, at most that of `MAX_ANSWER` bytes.
     """
     if _exceeds(answer):
         raise too_large()
 
 
 def too_large() -> QueryError:
-    """Say that an answer would be."""
+    """Return the error for an answer that is too large."""
     return QueryError(
         f"the answer is larger than {MAX_ANSWER:,} bytes; request less at a time, "
         "or read the index in Python (klsa_search.open_index)"
@@ -297,12 +296,12 @@ def _exceeds(answer: BaseModel) -> bool:
     while waiting and left >= 0:
         value = waiting.pop()
         if isinstance(value, str):
-            left -= _MARKS + _width(value)
-        elif isinstance(value, _PLAIN):
+            left -= _DELIMITERS + _width(value)
+        elif isinstance(value, _SCALARS):
             left -= _NUMBER
         else:
-            left -= _MARKS
-            if not isinstance(value, _HOLDERS):
+            left -= _DELIMITERS
+            if not isinstance(value, _CONTAINERS):
                 value = vars(value)  # of a model
             waiting += value
             if isinstance(value, dict):
@@ -311,5 +310,5 @@ def _exceeds(answer: BaseModel) -> bool:
 
 
 def _width(text: str) -> int:
-    # One that is longer than all may be is not written out, so that no text costs more than that.
+    # A longer text is not encoded, as its length alone exceeds the limit.
     return len(text) if len(text) > MAX_ANSWER else len(encode_basestring(text).encode())

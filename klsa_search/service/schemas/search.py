@@ -27,15 +27,15 @@ from klsa_search.service.schemas.requests import (
     RequestModel,
     Text,
     encodable,
-    misfit,
+    field_error,
 )
 from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
 
-MAX_WINDOW = 10_000  # of an answer's last hit: pages beyond are a ranking of everything
+MAX_WINDOW = 10_000  # rank of the last hit
 MAX_VALUES = 1_000
 MAX_SEARCHES = 100
 MAX_SNIPPET = 1_000  # characters
-MAX_EXPLAINED = 100  # hits, each of which takes some ms
+MAX_EXPLAINED = 100  # hits; each takes some ms
 MAX_DIMENSIONS = 100_000
 
 FilterText = Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(encodable)]
@@ -47,7 +47,7 @@ DIMENSIONS: Final[Any] = Field(
     description="number of eigenvectors to use, at most those built",
 )
 
-_ALONE: Final = frozenset(("filter", "sort", "positive"))
+_WITHOUT_QUERY: Final = frozenset(("filter", "sort", "positive"))
 """Parameters that need no query."""
 _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 
@@ -117,13 +117,15 @@ class _SearchRequest(RequestModel):
     @model_validator(mode="after")
     def _one_question(self) -> Self:
         given = self.model_fields_set
-        if self.q is None and given.isdisjoint(_ALONE):
-            raise misfit("q", "q is missing: add it, or a filter or sort to go through everything")
+        if self.q is None and given.isdisjoint(_WITHOUT_QUERY):
+            raise field_error(
+                "q", "q is missing: add it, or a filter or sort to go through everything"
+            )
         if self.explain and self.count > MAX_EXPLAINED:
-            raise misfit(
+            raise field_error(
                 "explain",
                 f"explain: {self.count} hits are requested, and at most "
-                f"{MAX_EXPLAINED} can be explained; request fewer",
+                f"{MAX_EXPLAINED} can be error_response; request fewer",
             )
         if given.isdisjoint(_PAGING):
             return self
@@ -131,11 +133,13 @@ class _SearchRequest(RequestModel):
         others = [name for name in ("k", "limit", "offset") if getattr(self, name) is not None]
         twice = ["k", "limit"] if {"k", "limit"} <= set(others) else [*by_page[:1], *others[:1]]
         if len(twice) > 1 and (by_page or "limit" in twice):
-            raise misfit(twice[0], f"{twice[0]}: {twice[1]} is given as well; give one of them")
+            raise field_error(
+                twice[0], f"{twice[0]}: {twice[1]} is given as well; give one of them"
+            )
         if self.first + self.count > MAX_WINDOW:
             field = "page" if by_page else "offset"
             last = self.first + self.count
-            raise misfit(
+            raise field_error(
                 field,
                 f"{field}: hit {last:,} is beyond the last, {MAX_WINDOW:,}; request an earlier one",
             )
@@ -151,11 +155,11 @@ class _SearchRequest(RequestModel):
         """Return the number of hits to skip."""
         return (self.page - 1) * self.count if self.page is not None else self.offset or 0
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the ranking parameters."""
-        given = {name: getattr(self, name) for name in self.model_fields_set - _NOT_PARAMETERS}
-        parameters = {name: value for name, value in given.items() if value is not None}
-        return {**parameters, "offset": self.first} if self.first else parameters
+    def search_options(self) -> dict[str, Any]:
+        """Return the options of `Index.search`."""
+        given = {name: getattr(self, name) for name in self.model_fields_set - _NOT_OPTIONS}
+        options = {name: value for name, value in given.items() if value is not None}
+        return {**options, "offset": self.first} if self.first else options
 
     @property
     def is_plain(self) -> bool:
@@ -164,24 +168,24 @@ class _SearchRequest(RequestModel):
 
     def cost(self, index: Index) -> float:
         """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
-        ranked = self.parameters()
+        options = self.search_options()
         return estimated_cost(
             index.query_counts(
-                self.q or "", operators=ranked.get("operators"), spelling=ranked.get("spelling")
+                self.q or "", operators=options.get("operators"), spelling=options.get("spelling")
             ),
             self.first + self.count,
             highlight=self.highlight,
             quality=self.quality,
             explain=self.explain,
-            everything=ranked.get("exact", False)
-            or not _EVERYTHING.isdisjoint(ranked)
-            or ranked.get("ranker") in _DENSE,
+            everything=options.get("exact", False)
+            or not _SCORE_ALL.isdisjoint(options)
+            or options.get("ranker") in _DENSE,
         )
 
 
 _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page"))
 
-_EVERYTHING: Final = frozenset(
+_SCORE_ALL: Final = frozenset(
     ("min_score", "spectral", "title_boost", "text_boost", "positive", "negative")
 )
 """Parameters that make a search score every document."""
@@ -189,7 +193,7 @@ _EVERYTHING: Final = frozenset(
 _DENSE: Final = frozenset(("lsi", "lsi-cosine"))
 """Rankers that score every document."""
 
-_NOT_PARAMETERS: Final = frozenset(
+_NOT_OPTIONS: Final = frozenset(
     ("q", "index", "k", "limit", "offset", "page", "hits_per_page", "fields", "partial")
 )
 
@@ -203,7 +207,7 @@ else:
         "SearchRequest",
         __base__=_SearchRequest,
         __doc__="The parameters of a search; what is left out is as the index was built.",
-        # Each is declared once, with its limits and description, in `config`.
+        # Declared with limits and descriptions in `core.config`.
         **optional_fields(LanguageSettings) | optional_fields(SearchSettings),
     )
 
@@ -222,8 +226,8 @@ class _ExplainRequest(RequestModel):
     q: QueryText = Field(description="query text")
     dimensions: int | None = DIMENSIONS
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the ranking parameters."""
+    def search_options(self) -> dict[str, Any]:
+        """Return the options of `Index.explain`."""
         return self.model_dump(exclude={"q"}, exclude_none=True)
 
 
@@ -240,8 +244,8 @@ else:
 _FIELDS: Final = ("title", "snippet", "metadata")
 """Fields of a hit by default, in the order they are written."""
 
-_AT_ONCE: Final = 10
-"""Hits written as JSON in one call; a too large answer stops after one call."""
+_BATCH: Final = 10
+"""Hits encoded in one call; the size of the answer is checked after each call."""
 
 
 class FoundAnswer(Answer):
@@ -362,12 +366,11 @@ class BatchAnswer(Answer):
 
 
 def search_answer(
-    results: SearchResults, index: Index, asked: SearchRequest, time_ms: float, tally: Tally
+    results: SearchResults, index: Index, request: SearchRequest, time_ms: float, tally: Tally
 ) -> bytes:
-    """Tell the results of one search in one index: the JSON of a `SearchAnswer`.
+    """Return the results of a search as the JSON of a `SearchAnswer`.
 
-    Written straight from what the search gave, which needs no check: to make the model first, and
-    then its JSON, takes four times as long. QueryError where it would be too large.
+    Encoded without the model, which would take four times as long. QueryError if it is too large.
     """
     answer = {
         "query": results.query,
@@ -378,7 +381,7 @@ def search_answer(
         "parameters": results.parameters,
         "total": results.total,
         "offset": results.offset,
-        **_paging(results, asked),
+        **_paging(results, request),
         "time_ms": round(time_ms, 3),
     }
     if results.facets:
@@ -388,27 +391,27 @@ def search_answer(
     if tally.total:
         failed = len(tally.failed)
         answer["shards"] = {"total": tally.total, "ok": tally.total - failed, "failed": failed}
-    as_json = _hit_writer(frozenset(_FIELDS if asked.fields is None else asked.fields), index)
-    at_once = _AT_ONCE if asked.fields is None else 1  # with which come whole texts
+    as_dict = _hit_writer(frozenset(_FIELDS if request.fields is None else request.fields), index)
+    size = _BATCH if request.fields is None else 1  # with `fields`, hits may have whole texts
     head = to_json(answer, inf_nan_mode="null")
     left, hits = MAX_ANSWER - len(head), []
-    for first in range(0, len(results), at_once):
+    for first in range(0, len(results), size):
         check_deadline()
-        some = [as_json(hit) for hit in results.hits[first : first + at_once]]
-        hits.append(to_json(some, inf_nan_mode="null")[1:-1])
+        batch = [as_dict(hit) for hit in results.hits[first : first + size]]
+        hits.append(to_json(batch, inf_nan_mode="null")[1:-1])
         left -= len(hits[-1]) + 1
         if left < 0:
             raise too_large()
     return head[:-1] + b',"hits":[' + b",".join(hits) + b"]}"
 
 
-def _paging(results: SearchResults, asked: SearchRequest) -> dict[str, int]:
-    if asked.page is None and asked.hits_per_page is None:
+def _paging(results: SearchResults, request: SearchRequest) -> dict[str, int]:
+    if request.page is None and request.hits_per_page is None:
         return {}
     return {
-        "page": asked.page or 1,
-        "hits_per_page": asked.count,
-        "total_pages": -(-results.total // asked.count),
+        "page": request.page or 1,
+        "hits_per_page": request.count,
+        "total_pages": -(-results.total // request.count),
     }
 
 
@@ -433,11 +436,12 @@ def _hit_writer(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[st
         if "text" in fields:
             answer["text"] = index.document(hit.id).text
         if of_metadata and "metadata" not in fields:
-            own = {name: held for name, held in hit.metadata.items() if name in of_metadata}
-            answer["metadata"] = own
+            answer["metadata"] = {
+                name: value for name, value in hit.metadata.items() if name in of_metadata
+            }
         for name in ("quality", "explanation", "highlight"):  # if requested
-            if (held := getattr(hit, name)) is not None:
-                answer[name] = held
+            if (value := getattr(hit, name)) is not None:
+                answer[name] = value
         return answer
 
     return chosen

@@ -1,6 +1,6 @@
-"""What is written comes as JSON, an array or one object, or as lines of it; here it is read.
+"""Parse the bodies of writes: a JSON array, one object, or lines of JSON.
 
-A document is what `collection.mappings` makes of it; NaN and infinite numbers are refused.
+Objects become documents as in `collection.mappings`; NaN and infinite numbers are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from klsa_search.search.writing import DOCUMENTS
 from klsa_search.storage.log import document_as_json
 
 MAX_BODY = 2**25
-"""Bytes of JSON, or of one line: a document of 10 MiB however its characters are escaped."""
+"""Maximum bytes of a body, or of one line: a document of 10 MiB with any escapes."""
 
 MAX_IDS = 10_000
 
@@ -37,35 +37,35 @@ class BadJson(QueryError):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a stream by its number, from 1; None where it is longer than it may be."""
+    """One line of a stream, numbered from 1; `content` is None if it is too long."""
 
     number: int
     content: bytes | None
 
 
 async def lines_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[Line]:
-    """Divide a stream into lines, without the blank ones, one of them in memory at a time."""
-    number, held, too_long = 1, bytearray(), False
+    """Yield the lines of a stream, without empty ones; one line is in memory at a time."""
+    number, pending, too_long = 1, bytearray(), False
     async for chunk in chunks:
         *whole, rest = chunk.split(b"\n")
         for part in whole:
-            if too_long or len(held) + len(part) > MAX_BODY:
+            if too_long or len(pending) + len(part) > MAX_BODY:
                 yield Line(number, None)
-            elif held or part:
-                yield Line(number, bytes(held) + part)
+            elif pending or part:
+                yield Line(number, bytes(pending) + part)
             number, too_long = number + 1, False
-            held.clear()
-        too_long = too_long or len(held) + len(rest) > MAX_BODY
+            pending.clear()
+        too_long = too_long or len(pending) + len(rest) > MAX_BODY
         if too_long:
-            held.clear()
+            pending.clear()
         else:
-            held += rest
-    if held or too_long:
-        yield Line(number, None if too_long else bytes(held))
+            pending += rest
+    if pending or too_long:
+        yield Line(number, None if too_long else bytes(pending))
 
 
 def document_of_line(line: Line) -> Document | None:
-    """Make a document of a line, None of one that is blank; BadDocument where it cannot be kept."""
+    """Return the document of a line, None for a blank line; BadDocument if it is invalid."""
     origin = f"line {line.number}"
     if line.content is None:
         raise BadDocument(f"{origin}: more than {MAX_BODY:,} bytes; split it")
@@ -73,7 +73,7 @@ def document_of_line(line: Line) -> Document | None:
     if content.isspace() or not content:
         return None
     try:
-        return _kept(document_of(content.decode("utf-8", "surrogateescape"), origin))
+        return _checked(document_of(content.decode("utf-8", "surrogateescape"), origin))
     except BadDocument:
         raise
     except CollectionError as error:
@@ -81,10 +81,10 @@ def document_of_line(line: Line) -> Document | None:
 
 
 def documents_of_array(body: bytes) -> list[Document]:
-    """Make documents of an array of objects, or of one; at most `DOCUMENTS`.
+    """Return the documents of an array of objects, or of one object; at most `DOCUMENTS`.
 
-    BadJson; BadDocument for the first that cannot be kept, by its place. Other threads run between
-    two of them.
+    BadJson; BadDocument with the place of the first invalid one. The array is decoded one element
+    at a time, so that other threads can run.
     """
     documents: list[Document] = []
     for number, record in enumerate(_elements(_text_of(body))):
@@ -99,7 +99,7 @@ def documents_of_array(body: bytes) -> list[Document]:
 
 
 def document_of_object(body: bytes, id_: str) -> Document:
-    """Make a document of an object, for that id, which it may hold itself. Errors: see above."""
+    """Return the document of an object, which may contain its ID. Errors as above."""
     record = _whole(_text_of(body))
     if isinstance(record, dict):
         given = [str(record.pop(name)) for name in ID_NAMES if name in record]
@@ -114,7 +114,7 @@ def document_of_object(body: bytes, id_: str) -> Document:
 
 
 def ids_of_array(body: bytes) -> list[str]:
-    """Read an array of ids, at most `MAX_IDS`; numbers among them as those of documents."""
+    """Return an array of IDs, at most `MAX_IDS`; numbers become text, as IDs of documents do."""
     ids = _whole(_text_of(body))
     if not isinstance(ids, list) or not all(
         isinstance(id_, str) or (_is_number(id_) and isfinite(id_)) for id_ in ids
@@ -133,15 +133,15 @@ def _document(record: Any, origin: str) -> Document:
     if not isinstance(record, dict):
         raise BadDocument(f"{origin} is a {type(record).__name__}; send a JSON object")
     try:
-        return _kept(as_document(record, origin))
+        return _checked(as_document(record, origin))
     except BadDocument:
         raise
     except CollectionError as error:
         raise BadDocument(f"{error.message}; correct it and send it again") from None
 
 
-def _kept(document: Document) -> Document:
-    """Return a document that can be kept; BadDocument."""
+def _checked(document: Document) -> Document:
+    """Return a document; BadDocument if it cannot be stored."""
     document_as_json(document)
     return document
 
@@ -161,7 +161,7 @@ def _whole(text: str) -> Any:
 
 
 def _elements(text: str) -> Iterator[Any]:
-    """Yield the elements of an array, each read when it is asked for, or the only value."""
+    """Yield the elements of an array, decoded one at a time, or the single value."""
     at = _skipped(text, 0)
     if text[at : at + 1] != "[":
         yield _whole(text)
@@ -189,7 +189,7 @@ def _decoded(text: str, at: int) -> tuple[Any, int]:
     except json.JSONDecodeError as error:
         raise _bad(error.msg, error.pos) from None
     except ValueError as error:
-        raise _bad(str(error)) from None  # the place is not reported
+        raise _bad(str(error)) from None  # without a position
     except RecursionError:
         raise _bad("it is nested too deeply") from None
 
