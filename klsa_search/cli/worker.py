@@ -24,7 +24,7 @@ def main() -> None:
     """Serve."""
     number, descriptor, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     line = b""
-    while not line.endswith(b"\n"):  # single bytes, as `end_with_starter` reads the rest
+    while not line.endswith(b"\n"):  # single bytes, as `exit_with_parent` reads the rest
         byte = os.read(0, 1)
         if not byte:
             return

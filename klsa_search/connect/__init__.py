@@ -1,3 +1,3 @@
-"""Connectors to other tools: one module each, with an extra of its own."""
+"""Connectors to other tools: one module, with its own extra, for each."""
 
-__all__: list[str] = []  # each module is imported by itself: it needs an extra
+__all__: list[str] = []  # import modules directly: each needs its extra

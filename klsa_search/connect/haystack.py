@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from klsa_search.collection.model import Document as Kept
+from klsa_search.collection.model import Document as StoredDocument
 from klsa_search.core.extras import require
 from klsa_search.indexing.build import build
 from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
@@ -32,25 +32,25 @@ _NONE: Final = Or(())
 
 
 def filter_of(given: Mapping[str, Any], fields: Fields, reserved: Collection[str]) -> Filter:
-    """Read a filter of Haystack: `{"field": "meta.year", "operator": ">=", "value": 2020}`.
+    """Convert a Haystack filter: `{"field": "meta.year", "operator": ">=", "value": 2020}`.
 
-    reserved  names of meta that are no columns
-    A document without a value passes `!=` and `not in`, and `==` None. A value of another type than
-    the field's equals none. FilterError for what is malformed, for bounds that are no numbers or
-    dates, and for meta that is no column, with the reason.
+    reserved  names of meta that are not filterable
+    A document without a value passes `!=`, `not in` and `==` None. A value of another type than
+    the field equals no value. FilterError for a malformed filter, a bound that is not a number or
+    date, and a field that is not filterable.
     """
     if not isinstance(given, Mapping):
         raise FilterError(f"{given!r} is not a filter; give a dictionary")
     if "field" in given:
         return _comparison(given, fields, reserved)
-    joined = _part(given, "operator")
+    operator = _part(given, "operator")
     conditions = _part(given, "conditions")
-    if joined not in ("AND", "OR", "NOT") or not isinstance(conditions, list):
+    if operator not in ("AND", "OR", "NOT") or not isinstance(conditions, list):
         raise FilterError(f"{given!r}: give AND, OR or NOT, and a list of conditions")
     parts = tuple(filter_of(each, fields, reserved) for each in conditions)
-    if joined == "OR":
+    if operator == "OR":
         return Or(parts)
-    return Not(And(parts)) if joined == "NOT" else And(parts)
+    return Not(And(parts)) if operator == "NOT" else And(parts)
 
 
 def _comparison(given: Mapping[str, Any], fields: Fields, reserved: Collection[str]) -> Filter:
@@ -59,15 +59,17 @@ def _comparison(given: Mapping[str, Any], fields: Fields, reserved: Collection[s
         raise FilterError(
             f"unknown operator {operator!r}; the operators are: {', '.join(_OPERATORS)}"
         )
-    written = str(given["field"])
-    name = written.removeprefix("meta.")
-    if name in reserved or (name == written and name in ("content", "embedding", "blob", "score")):
-        raise FilterError(f"field {written!r} is not filterable; use other fields of meta")
+    full_name = str(given["field"])
+    name = full_name.removeprefix("meta.")
+    if name in reserved or (
+        name == full_name and name in ("content", "embedding", "blob", "score")
+    ):
+        raise FilterError(f"field {full_name!r} is not filterable; use other fields of meta")
     if name not in fields:
         for part in (name, name.partition(".")[0]):
             if part in fields.others:
                 raise FilterError(
-                    f"field {written!r} is not filterable ({fields.others[part]}); "
+                    f"field {full_name!r} is not filterable ({fields.others[part]}); "
                     "declare it with `fields` when the store is created"
                 )
     return _OPERATORS[operator](name, fields.get(name), value)
@@ -84,11 +86,11 @@ def _equal(name: str, field: Field | None, value: Any) -> Filter:
         return _ALL if value is None else _NONE
     if value is None:
         return Not(Condition(name, "EXISTS"))
-    taken = _taken(field, value)
-    return _NONE if taken is None else Condition(name, "=", (taken,))
+    converted = _converted(field, value)
+    return _NONE if converted is None else Condition(name, "=", (converted,))
 
 
-def _among(name: str, field: Field | None, values: Any) -> Filter:
+def _in(name: str, field: Field | None, values: Any) -> Filter:
     if not isinstance(values, list):
         raise FilterError(f"field {name!r}: {values!r} is not a list of values")
     return Or(tuple(_equal(name, field, value) for value in values))
@@ -102,22 +104,22 @@ def _bound(comparison: Any) -> Callable[[str, Field | None, Any], Filter]:
             raise FilterError(f"field {name!r}: {value!r} is neither a number nor a date")
         if field is None:
             return _NONE
-        taken = _taken(field, value)
-        if taken is None or field.type == "keyword":
+        converted = _converted(field, value)
+        if converted is None or field.type == "keyword":
             raise FilterError(
                 f"field {name!r} is a {field.type} field, and {value!r} is not a bound for it"
             )
-        return Condition(name, comparison, (taken,))
+        return Condition(name, comparison, (converted,))
 
     return bounded
 
 
-def _taken(field: Field, value: Any) -> Any:
-    """A value as the filters of an index take it; None for one that the field cannot have."""
+def _converted(field: Field, value: Any) -> Any:
+    """Return a value for the filters of an index; None if its type is not that of the field."""
     if isinstance(value, datetime):
         value = value.isoformat()
     if field.type == "number" and (isinstance(value, str | bool)):
-        return None  # where a text of digits would be read as a number
+        return None  # filters would read text of digits as a number
     try:
         COERCIONS[field.type](value)
     except TypeMismatch:
@@ -139,8 +141,8 @@ _OPERATORS: Final[Mapping[str, Callable[[str, Field | None, Any], Filter]]] = {
     ">=": _bound(">="),
     "<": _bound("<"),
     "<=": _bound("<="),
-    "in": _among,
-    "not in": lambda name, field, values: Not(_among(name, field, values)),
+    "in": _in,
+    "not in": lambda name, field, values: Not(_in(name, field, values)),
 }
 
 
@@ -154,7 +156,7 @@ except ModuleNotFoundError:
 
 _REST: Final = "_haystack"
 """Metadata field for the other parts of a Haystack document: embedding, blob, ..."""
-_OURS: Final = frozenset({"id", "_id", "title", "text", "contents", "metadata", _REST})
+_RESERVED: Final = frozenset({"id", "_id", "title", "text", "contents", "metadata", _REST})
 """Metadata names with another meaning in exported documents."""
 
 
@@ -180,7 +182,7 @@ class KlsaDocumentStore:
         self.path = path
         self.fields = list(fields)
         self.settings = dict(settings or {})
-        self._opened: Index | None = None
+        self._index: Index | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the arguments, for pipelines in YAML."""
@@ -192,17 +194,17 @@ class KlsaDocumentStore:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> KlsaDocumentStore:
         """Return an instance with these arguments."""
-        made: KlsaDocumentStore = default_from_dict(cls, data)
-        return made
+        store: KlsaDocumentStore = default_from_dict(cls, data)
+        return store
 
     def index(self) -> Index | None:
         """Return a snapshot of the index, or None if nothing has been written yet."""
-        if self._opened is None and is_index(Path(self.path)):
-            self._opened = open_index(self.path)
-        if self._opened is None:
+        if self._index is None and is_index(Path(self.path)):
+            self._index = open_index(self.path)
+        if self._index is None:
             return None
-        self._opened.refresh()
-        return self._opened.snapshot()
+        self._index.refresh()
+        return self._index.snapshot()
 
     def count_documents(self) -> int:
         """Return the number of documents."""
@@ -215,7 +217,8 @@ class KlsaDocumentStore:
         if index is None:
             return []
         allowed = passing(index, filters) & index.arrays.counting()
-        return [_given(document) for document in index.documents(np.flatnonzero(allowed).tolist())]
+        doc_ids = np.flatnonzero(allowed).tolist()
+        return [_haystack_document(document) for document in index.documents(doc_ids)]
 
     def write_documents(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
@@ -230,29 +233,29 @@ class KlsaDocumentStore:
         ):
             raise ValueError("documents is not a list of Haystack Documents")
         index = self.index()
-        there = set() if index is None else set(index.ids())
-        written: dict[str, Kept] = {}
+        existing = set() if index is None else set(index.ids())
+        written: dict[str, StoredDocument] = {}
         for document in documents:
-            known = document.id in there or document.id in written
-            if known and policy != DuplicatePolicy.OVERWRITE:
+            exists = document.id in existing or document.id in written
+            if exists and policy != DuplicatePolicy.OVERWRITE:
                 if policy != DuplicatePolicy.SKIP:
                     raise DuplicateDocumentError(
                         f"document {document.id!r} already exists; write it with another policy"
                     )
                 continue
-            written[document.id] = _kept(document)
-        if self._opened is not None:
-            self._opened.add(written.values())
+            written[document.id] = _stored_document(document)
+        if self._index is not None:
+            self._index.add(written.values())
         elif written:
-            at = Path(self.path).absolute()
+            path = Path(self.path).absolute()
             settings = {"fields": tuple(self.fields), **self.settings}
-            self._opened = build(written.values(), name=at.name, home=at.parent, **settings)
+            self._index = build(written.values(), name=path.name, home=path.parent, **settings)
         return len(written)
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete documents; unknown IDs are ignored."""
-        if self.index() is not None and self._opened is not None:
-            self._opened.delete(document_ids)
+        if self.index() is not None and self._index is not None:
+            self._index.delete(document_ids)
 
 
 @component
@@ -293,8 +296,8 @@ class KlsaRetriever:
         given = data["init_parameters"]
         store = KlsaDocumentStore.from_dict(given["document_store"])
         data = {**data, "init_parameters": {**given, "document_store": store}}
-        made: KlsaRetriever = default_from_dict(cls, data)
-        return made
+        retriever: KlsaRetriever = default_from_dict(cls, data)
+        return retriever
 
     @component.output_types(documents=list[Document])
     def run(
@@ -306,12 +309,12 @@ class KlsaRetriever:
             return {"documents": []}
         mask = passing(index, self.filters if filters is None else filters)
         k = self.top_k if top_k is None else top_k
-        positions, scores = index.rank(query, k, mask=mask, **self.parameters)
-        found = index.documents(positions.tolist())
+        doc_ids, scores = index.rank(query, k, mask=mask, **self.parameters)
+        documents = index.documents(doc_ids.tolist())
         return {
             "documents": [
-                replace(_given(document), score=float(score))
-                for document, score in zip(found, scores, strict=True)
+                replace(_haystack_document(document), score=float(score))
+                for document, score in zip(documents, scores, strict=True)
             ]
         }
 
@@ -320,10 +323,10 @@ def passing(index: Index, filters: dict[str, Any] | None) -> Allowed:
     """Return a mask of documents that pass a Haystack filter: (max_doc,) bool. FilterError."""
     if not filters:
         return np.ones(index.max_doc, np.bool_)
-    return mask_of(filter_of(filters, index.fields, _OURS), index.fields, index.max_doc).allowed
+    return mask_of(filter_of(filters, index.fields, _RESERVED), index.fields, index.max_doc).allowed
 
 
-def _kept(document: Document) -> Kept:
+def _stored_document(document: Document) -> StoredDocument:
     parts = document.to_dict(flatten=False)
     meta, id_, content = (parts.pop(name) for name in ("meta", "id", "content"))
     title = meta.get("title")
@@ -334,14 +337,14 @@ def _kept(document: Document) -> Kept:
     rest = {name: value for name, value in parts.items() if value is not None}
     if content is None:
         rest["content"] = None
-    if hidden := {name: value for name, value in meta.items() if name in _OURS}:
+    if hidden := {name: value for name, value in meta.items() if name in _RESERVED}:
         rest["meta"] = hidden
-    plain = {name: value for name, value in meta.items() if name not in _OURS}
+    plain = {name: value for name, value in meta.items() if name not in _RESERVED}
     metadata = {**plain, _REST: rest} if rest else plain
-    return Kept(id=id_, title=title, text=content or "", metadata=metadata)
+    return StoredDocument(id=id_, title=title, text=content or "", metadata=metadata)
 
 
-def _given(document: Kept) -> Document:
+def _haystack_document(document: StoredDocument) -> Document:
     meta = dict(document.metadata)
     rest = dict(meta.pop(_REST, {}))
     meta |= rest.pop("meta", {})

@@ -47,16 +47,16 @@ class KlsaRetriever(BaseRetriever):
         *,
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
-        filter: str | Mapping[str, Any] | None = None,  # noqa: A002 - as of the index
+        filter: str | Mapping[str, Any] | None = None,  # noqa: A002 - the name in `Index.search`
     ) -> list[Document]:
-        now = self.index.snapshot()
-        hits = now.search(
+        snapshot = self.index.snapshot()
+        hits = snapshot.search(
             query,
             self.k if k is None else k,
             filter=self.filter if filter is None else filter,
             **self.parameters,
         ).hits
-        texts = now.documents(now.doc_ids(hit.id for hit in hits))
+        texts = snapshot.documents(snapshot.doc_ids(hit.id for hit in hits))
         return [
             Document(
                 id=hit.id,
@@ -72,7 +72,7 @@ class KlsaRetriever(BaseRetriever):
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
-        filter: str | Mapping[str, Any] | None = None,  # noqa: A002 - as of the index
+        filter: str | Mapping[str, Any] | None = None,  # noqa: A002 - the name in `Index.search`
     ) -> list[Document]:
         given = {"run_manager": run_manager.get_sync(), "k": k, "filter": filter}
         found: list[Document] = await run_in_executor(

@@ -42,15 +42,15 @@ def server(home: str | Path, name: str | None = None) -> MCPServer[Any]:
     IndexNotFound if there is no index.
     """
     tools = _Tools(Path(home), name)
-    made: MCPServer[Any] = MCPServer("klsa-search", version=__version__, log_level="WARNING")
+    mcp: MCPServer[Any] = MCPServer("klsa-search", version=__version__, log_level="WARNING")
     for tool in (tools.search, tools.fetch, tools.explain, tools.related):
-        made.add_tool(
+        mcp.add_tool(
             _as_text(tool),
             description=f"{cleandoc(tool.__doc__ or '')}\n\nIndexes: {', '.join(tools.names())}.",
             annotations=_READS,
             structured_output=False,
         )
-    return made
+    return mcp
 
 
 class _Tools:
@@ -58,8 +58,8 @@ class _Tools:
 
     def __init__(self, home: Path, name: str | None) -> None:
         self._home, self._name = home, name
-        self._opened: dict[str, Index] = {}
-        self._opening: dict[str, threading.Lock] = {}
+        self._indexes: dict[str, Index] = {}
+        self._locks: dict[str, threading.Lock] = {}
         if name is not None:
             self._index(name)
         elif not self.names():
@@ -77,7 +77,7 @@ class _Tools:
         query: str,
         k: int = 10,
         index: str | None = None,
-        filter: str | None = None,  # noqa: A002 - as everywhere
+        filter: str | None = None,  # noqa: A002 - the name in the whole API
     ) -> Mapping[str, Any]:
         """Search documents by the words of a query and by related words.
 
@@ -85,21 +85,21 @@ class _Tools:
         passage. `index` selects an index if there are several. `filter` is a condition on metadata,
         such as: year >= 2020 AND kind != draft
         """
-        asked = self._index(index)
-        hits = asked.search(query, k, filter=filter).hits
+        searched = self._index(index)
+        hits = searched.search(query, k, filter=filter).hits
         return {
             "results": [
-                _facts(asked.name, hit.id, hit.title, hit.metadata) | {"text": hit.snippet}
+                _header(searched.name, hit.id, hit.title, hit.metadata) | {"text": hit.snippet}
                 for hit in hits
             ]
         }
 
-    def fetch(self, id: str) -> Mapping[str, Any]:  # noqa: A002 - of the convention
+    def fetch(self, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name in the convention
         """Return one complete document, by the id that search returned."""
-        index, inner = self._place(id)
-        document = index.document(inner)
-        facts = _facts(index.name, inner, document.title, document.metadata)
-        return facts | {"text": document.text, "metadata": document.metadata}
+        index, id_ = self._split(id)
+        document = index.document(id_)
+        header = _header(index.name, id_, document.title, document.metadata)
+        return header | {"text": document.text, "metadata": document.metadata}
 
     def explain(self, query: str, id: str) -> Mapping[str, Any]:  # noqa: A002 - likewise
         """Explain the score of a document for a query, as a sum of parts.
@@ -107,8 +107,8 @@ class _Tools:
         lexical: query words in the document; coverage: query words in similar documents; latent:
         similarity in meaning; expansion: similar documents that contain the query words.
         """
-        index, inner = self._place(id)
-        return asdict(index.explain(query, inner))
+        index, id_ = self._split(id)
+        return asdict(index.explain(query, id_))
 
     def related(self, term: str, k: int = 10, index: str | None = None) -> Mapping[str, Any]:
         """Return words that are related to a word in these documents, or nearly synonymous."""
@@ -117,45 +117,45 @@ class _Tools:
 
     def _index(self, name: str | None) -> Index:
         """Return the current state of an index, by name, or of the only one."""
-        known = self.names()
-        if name is None and len(known) == 1:
-            (name,) = known
+        names = self.names()
+        if name is None and len(names) == 1:
+            (name,) = names
         if name is None or (self._name is not None and name != self._name):
             raise QueryError(
-                f"index = {name!r} is unknown; choose one of {', '.join(known)}", field="index"
+                f"index = {name!r} is unknown; choose one of {', '.join(names)}", field="index"
             )
         path = index_path(self._home, name)
-        with self._opening.setdefault(name, threading.Lock()):
-            if name not in self._opened:
-                self._opened[name] = open_index(path)
-        self._opened[name].refresh()
-        return self._opened[name]
+        with self._locks.setdefault(name, threading.Lock()):
+            if name not in self._indexes:
+                self._indexes[name] = open_index(path)
+        self._indexes[name].refresh()
+        return self._indexes[name]
 
-    def _place(self, called: str) -> tuple[Index, str]:
-        """Return the index of a document, and its ID there."""
-        name, parted, inner = called.partition("/")
-        if not parted:
+    def _split(self, full_id: str) -> tuple[Index, str]:
+        """Return the index of a document and its ID there, from INDEX/ID."""
+        name, slash, id_ = full_id.partition("/")
+        if not slash:
             raise QueryError(
-                f"id = {called!r} is not of the form INDEX/ID, as search returns it", field="id"
+                f"id = {full_id!r} is not of the form INDEX/ID, as search returns it", field="id"
             )
-        return self._index(name), inner
+        return self._index(name), id_
 
 
-def _facts(name: str, id_: str, title: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a document in every answer; without a url of its own it gets one."""
-    called, url = f"{name}/{id_}", metadata.get("url")
+def _header(name: str, id_: str, title: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ID, title and url of a document; the url is generated if its metadata has none."""
+    full_id, url = f"{name}/{id_}", metadata.get("url")
     if not isinstance(url, str) or not url.strip():
-        url = f"klsa://{quote(called)}"
-    return {"id": called, "title": title or id_, "url": url}
+        url = f"klsa://{quote(full_id)}"
+    return {"id": full_id, "title": title or id_, "url": url}
 
 
 def _as_text(tool: Callable[..., Mapping[str, Any]]) -> Callable[..., str]:
-    """Make a tool return JSON, and report errors to the assistant, which can try again."""
+    """Return a tool that returns JSON, and reports errors to the assistant, which can retry."""
 
     @wraps(tool)
     def answer(**given: Any) -> str:
         try:
-            # NaN, which metadata may have, is no JSON.
+            # Metadata may have NaN, which is not valid JSON.
             return to_json(tool(**given), inf_nan_mode="null").decode()
         except KlsaError as error:
             raise ToolError(error.message) from error

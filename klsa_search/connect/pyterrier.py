@@ -65,17 +65,17 @@ class KlsaRetriever(pt.Transformer):
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Add docno, score and rank (from 0); other columns of the query are kept."""
         pt.validate.query_frame(inp, extra_columns=["query"], context=self)
-        now = self.index.snapshot()
-        answers = now.rank_many(
+        snapshot = self.index.snapshot()
+        rankings = snapshot.rank_many(
             inp["query"], self.num_results, threads=self.threads, **self.parameters
         )
-        counts = [len(positions) for positions, _ in answers]
+        counts = [len(doc_ids) for doc_ids, _ in rankings]
         found = inp.iloc[np.repeat(np.arange(len(inp)), counts)].reset_index(drop=True)
-        # The first of each is for a frame without a query.
-        positions = np.concatenate([np.empty(0, np.int64), *(each for each, _ in answers)])
-        scores = np.concatenate([np.empty(0), *(each for _, each in answers)])
+        # The empty arrays are for a frame without queries.
+        doc_ids = np.concatenate([np.empty(0, np.int64), *(each for each, _ in rankings)])
+        scores = np.concatenate([np.empty(0), *(each for _, each in rankings)])
         ranks = np.concatenate([np.empty(0, np.int64), *map(np.arange, counts)])
-        return found.assign(docno=ids_by_position(now)[positions], score=scores, rank=ranks)
+        return found.assign(docno=ids_by_position(snapshot)[doc_ids], score=scores, rank=ranks)
 
     def fuse_rank_cutoff(self, k: int) -> KlsaRetriever:
         """Return a retriever with at most k results, for `retriever % k`."""
@@ -84,7 +84,7 @@ class KlsaRetriever(pt.Transformer):
         return KlsaRetriever(self.index, num_results=k, threads=self.threads, **self.parameters)
 
     def schematic(self, *, input_columns: Sequence[str] | None = None) -> Mapping[str, Any]:
-        """Return the label in pictures of pipelines; without it, PyTerrier asks the network."""
+        """Return the label in diagrams of pipelines; without it, PyTerrier uses the network."""
         return {"label": self._ranker, "help_url": None}
 
     def __repr__(self) -> str:
@@ -109,8 +109,8 @@ class KlsaTexts(pt.Transformer):
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Add one column per field; None if a document does not have it."""
         pt.validate.columns(inp, includes=["docno"])
-        now = self.index.snapshot()
-        documents = now.documents(now.doc_ids(inp["docno"]))
+        snapshot = self.index.snapshot()
+        documents = snapshot.documents(snapshot.doc_ids(inp["docno"]))
         columns = {
             field: [
                 getattr(document, field)
@@ -121,7 +121,7 @@ class KlsaTexts(pt.Transformer):
             for field in self.fields
         }
         return inp.assign(
-            **{name: pd.Series(held, inp.index, object) for name, held in columns.items()}
+            **{name: pd.Series(values, inp.index, object) for name, values in columns.items()}
         )
 
     def schematic(self, *, input_columns: Sequence[str] | None = None) -> Mapping[str, Any]:
@@ -160,8 +160,8 @@ class KlsaIndexer(pt.Indexer):
         return [["docno", *self.text_attrs]]
 
     def _records(self, corpus: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        for number, held in enumerate(corpus, start=1):
-            rest = dict(held)
+        for number, record in enumerate(corpus, start=1):
+            rest = dict(record)
             try:
                 id_, texts = rest.pop("docno"), [rest.pop(name) for name in self.text_attrs]
             except KeyError as missing:
@@ -182,13 +182,13 @@ class KlsaIndex(pt.Artifact, pt.Indexer):
 
     def __init__(self, path: str | Path) -> None:
         super().__init__(Path(path).absolute())
-        self._opened: Index | None = None
+        self._index: Index | None = None
 
     def opened(self) -> Index:
         """Return the opened index; IndexNotFound if nothing has been built yet."""
-        if self._opened is None:
-            self._opened = open_index(self.path)
-        return self._opened
+        if self._index is None:
+            self._index = open_index(self.path)
+        return self._index
 
     def built(self) -> bool:
         """Return whether there is an index."""
@@ -220,7 +220,7 @@ class KlsaIndex(pt.Artifact, pt.Indexer):
     ) -> KlsaIndex:
         """Build the index from a corpus."""
         self.indexer(text_attrs=text_attrs, **settings).index(iter)
-        self._opened = None
+        self._index = None
         return self
 
 

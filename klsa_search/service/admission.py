@@ -179,7 +179,7 @@ class Admission:
     waiting          maximum number of waiting requests
     queue_timeout    seconds a request may wait
     request_timeout  seconds a request may run; its thread continues, and counts as running, up to
-                     the next step at which it can be cancelled (`in_time` of
+                     the next step at which it can be cancelled (`check_deadline` of
                      `klsa_search.core.deadlines`)
     max_queue_delay  expected seconds in the queue above which fewer may wait; by default no limit
     inline_seconds   budget for work in the event loop, see `LoopBudget`; by default none

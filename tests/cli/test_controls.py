@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import klsa_search
-from klsa_search.cli.main import _Invocation, _hook, _Sentences
+from klsa_search.cli.main import _hook, _Invocation, _Sentences
 from klsa_search.indexing.build import build
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}

@@ -60,7 +60,7 @@ def test_what_took_far_too_long_is_followed_by_none_for_a_while():
         budget.run(partial(taken, 0.02))
         await asyncio.sleep(0)
         assert not budget.has_time()
-        budget._again = 0.0
+        budget._paused_until = 0.0
         assert budget.has_time()
 
     asyncio.run(ask())
