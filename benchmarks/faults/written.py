@@ -221,7 +221,7 @@ def fresh(documents: Documents, average: float | None = None) -> Ranked:
     for query in QUERIES:
         terms = [counts.vocabulary.numbers.get(term, -1) for term in query.split()]
         [top] = engine.top([terms], _MOST, totals=True)
-        names = [ids[position] for position in top.positions]
+        names = [ids[position] for position in top.doc_ids]
         found[query] = list(zip(names, map(float.hex, top.scores.tolist()), strict=True)), top.total
     return found
 

@@ -97,7 +97,7 @@ def _compile_all() -> None:
             )
             with closing(index):
                 _query_all(index)
-                if index.arrays.cut is not None:
+                if index.arrays.sparse_expansion is not None:
                     write(index)
                     _query_all(index)
     random = np.random.default_rng(0)

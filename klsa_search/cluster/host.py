@@ -47,15 +47,15 @@ class Host:
         self._postings = own_postings(self._built.snapshot, self._share)
         self._shards: dict[LogPosition, Shard] = {}
         self._taking_up = threading.Lock()
-        self._shard(self._built.facts.last)
+        self._shard(self._built.info.last)
 
     def ready(self) -> str | None:
         """Answer once it is open and compiled: with the network file system it reads through."""
-        shard = self._shard(self._built.facts.last)
+        shard = self._shard(self._built.info.last)
         none = Query(np.zeros(0, np.int64), np.zeros(0, np.int64))
         first = range(len(self._built.snapshot.vocabulary))[:1]  # an empty index has no term
         shard.best(ShardRequest(list(first), none, 1, 1, 1, 1, totals=True), None)
-        return network_file_system(self._built.facts.path)
+        return network_file_system(self._built.info.path)
 
     def process(self) -> int:
         """Its number."""
@@ -92,7 +92,7 @@ class Host:
 
     def _state_of(self, last: LogPosition) -> State:
         following = self._following
-        if last.seq < self._state.facts.last.seq:
+        if last.seq < self._state.info.last.seq:
             following = LogTailer(self._built)  # what was there before, for one who lags behind
             return following.state(self._built, moment=PointInTime(last, {}))
         self._state = following.state(self._state, moment=PointInTime(last, {}))

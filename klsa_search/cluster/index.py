@@ -94,14 +94,14 @@ class SpreadExpandingEngine:
     """The default ranking by shards; see `KlsaEngine`."""
 
     def __init__(self, snapshot: Snapshot, shards: Shards) -> None:
-        own, cut = snapshot.expanding, snapshot.cut
+        own, cut = snapshot.klsa_engine, snapshot.sparse_expansion
         if own is None or cut is None:
             raise ValueError("shards need a sparse expansion")
         self._own, self._shards = own, shards
         self._read = Read(
             snapshot.bm25,
             IndexArrays.of(snapshot.bm25, cut, snapshot.reverse or ReverseNeighbours.none()),
-            snapshot.living,
+            snapshot.live,
             snapshot.latent_dimensions,
             min(snapshot.neighbour_count, cut.rows.shape[1]),
         )
@@ -193,9 +193,9 @@ class SpreadIndex(Index):
             )
         return self._of_generation[1]
 
-    def _searched(self, state: State) -> State:
-        facts, snapshot = state.facts, state.snapshot
-        if snapshot.cut is None:
+    def _wrap(self, state: State) -> State:
+        facts, snapshot = state.info, state.snapshot
+        if snapshot.sparse_expansion is None:
             return state
         if self._of_generation is None or self._of_generation[0] != facts.path:
             replicas = self._fleet.replicas(facts.path, facts.settings.tokenizer)
@@ -203,7 +203,7 @@ class SpreadIndex(Index):
         built = snapshot.bm25.postings.parts[0].postings.size
         shards = LiveShards(self._of_generation[1], built, facts.last)
         ranking = Searcher(snapshot, facts.defaults, spread(snapshot, shards))
-        return replace(state, ranking=ranking)
+        return replace(state, searcher=ranking)
 
     def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:
         """Write one batch, as `Index` does.

@@ -164,12 +164,12 @@ class Shard:
     """
 
     def __init__(self, snapshot: Snapshot, share: Share, postings: Postings) -> None:
-        cut = snapshot.cut
+        cut = snapshot.sparse_expansion
         if cut is None:
             raise ValueError("shards need a sparse expansion")
         self._share = share
         own = share.held(len(snapshot))
-        self._own = Mask(own if snapshot.living is None else own & snapshot.living.allowed)
+        self._own = Mask(own if snapshot.live is None else own & snapshot.live.allowed)
         whole = snapshot.bm25
         parts = Segment(share.first, postings), *whole.postings.parts[1:]
         segments = Segments(parts, whole.postings.terms)

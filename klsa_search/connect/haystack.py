@@ -216,7 +216,7 @@ class KlsaDocumentStore:
         index = self.index()
         if index is None:
             return []
-        allowed = passing(index, filters) & index.arrays.counting()
+        allowed = passing(index, filters) & index.arrays.live_docs()
         doc_ids = np.flatnonzero(allowed).tolist()
         return [_haystack_document(document) for document in index.documents(doc_ids)]
 

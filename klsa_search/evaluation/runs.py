@@ -22,7 +22,7 @@ from klsa_search.core.array_types import Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import CollectionError
 from klsa_search.search.index import Index
-from klsa_search.search.searcher import ids_by_position
+from klsa_search.search.searcher import ids_by_doc_id
 
 AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
 """Parameters that read queries as plain words."""
@@ -48,7 +48,7 @@ def rank_best(
 
     Takes the parameters of `Index.rank_many`. Memory: some thousand queries at a time.
     """
-    ids = ids_by_position(index)
+    ids = ids_by_doc_id(index)
     for begin in range(0, len(queries), _AT_ONCE):
         some = queries[begin : begin + _AT_ONCE]
         texts = [query.text for query in some]

@@ -62,7 +62,7 @@ class _Comparison:
 
     def run(self, report: Progress) -> None:
         """Raise IndexDamaged if anything differs."""
-        doc_ids = np.flatnonzero(self._snapshot.counting())
+        doc_ids = np.flatnonzero(self._snapshot.live_docs())
         for first in range(0, len(doc_ids), _BATCH):
             self._compare(doc_ids[first : first + _BATCH])
             report(DOCUMENTS, min(first + _BATCH, len(doc_ids)), len(doc_ids))

@@ -74,7 +74,7 @@ def classify(
         wanted = list(ids)
         places = np.asarray(coordinates)[index.doc_ids(wanted)]
         return _answers(wanted, learnt.names, learnt.scores(places))
-    rest = np.setdiff1d(np.flatnonzero(index.arrays.counting()), learnt.positions)
+    rest = np.setdiff1d(np.flatnonzero(index.arrays.live_docs()), learnt.positions)
     scores = np.concatenate(
         [np.zeros((0, len(learnt.names)))]
         + [

@@ -94,7 +94,7 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
     k, words = whole_number("k", k), whole_number("words", words)
     titles = whole_number("titles", titles)
     coordinates = latent_space(index).documents
-    counting = index.arrays.counting()
+    counting = index.arrays.live_docs()
     placed = np.flatnonzero(np.asarray(coordinates).any(axis=1) & counting)
     if k > len(placed):
         instead = "ask for fewer" if len(placed) else "there is nothing to divide"
@@ -174,7 +174,7 @@ def terms_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list
     bm25 = index.arrays.bm25
     terms = len(bm25.term_weights)
     sums = np.zeros(terms * (k + 1))
-    counting = index.arrays.counting()
+    counting = index.arrays.live_docs()
     for held, documents, saturations in bm25.postings.batches(_BLOCK):
         places = held * (k + 1) + labels[documents]
         np.add.at(sums, places, saturations * counting[documents])

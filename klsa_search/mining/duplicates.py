@@ -85,7 +85,7 @@ def _normalised(kernel: DocumentKernel) -> DocumentKernel:
 
 def _counting(index: Index, pairs: sparse.csr_array) -> npt.NDArray[np.bool_]:
     """Whether both documents of each pair count."""
-    counting = index.arrays.counting()
+    counting = index.arrays.live_docs()
     rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
     return np.asarray(counting[rows] & counting[pairs.indices])
 
@@ -93,7 +93,7 @@ def _counting(index: Index, pairs: sparse.csr_array) -> npt.NDArray[np.bool_]:
 def _mean_documents(index: Index) -> list[int]:
     """Documents of content terms that yet have no K: what distinguishes them is centred away."""
     snapshot = index.arrays
-    alike = (snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0) & snapshot.counting()
+    alike = (snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0) & snapshot.live_docs()
     means = np.flatnonzero(alike)
     held = np.diff(snapshot.content_counts_of(means).indptr) > 0
     return [int(document) for document in means[held]]

@@ -102,7 +102,7 @@ def document_map(index: Index, *, words: int = 4, ids: Iterable[str] | None = No
     """
     words = whole_number("words", words)
     coordinates = np.asarray(latent_space(index).documents)
-    counting = index.arrays.counting()
+    counting = index.arrays.live_docs()
     placed = np.asarray(coordinates.any(axis=1))
     built = min(index.manifest.counts.documents, len(coordinates))
     basis = _evenly(np.flatnonzero(placed[:built]))

@@ -54,8 +54,8 @@ Numbers = npt.NDArray[np.float64]
 
 def kernel_diagonal(snapshot: Snapshot) -> Numbers:
     """K(d, d): (N,). Where D is cut it is stored; else O(nnz) the first time."""
-    if snapshot.cut is not None:
-        return np.asarray(snapshot.cut.scales[:, 1], np.float64)
+    if snapshot.sparse_expansion is not None:
+        return np.asarray(snapshot.sparse_expansion.scales[:, 1], np.float64)
     return snapshot.kernel.diagonal
 
 
@@ -77,9 +77,9 @@ def _documents(
     snapshot: Snapshot, documents: npt.NDArray[Any]
 ) -> tuple[sparse.csr_array, Numbers, Numbers, float]:
     """SΦ, S and SΦμ of some documents, and ‖μ‖²."""
-    if snapshot.cut is not None:
-        facts = snapshot.cut.document_scalars[documents].astype(np.float64)
-        features = _cut_features(snapshot.cut, documents)
+    if snapshot.sparse_expansion is not None:
+        facts = snapshot.sparse_expansion.document_scalars[documents].astype(np.float64)
+        features = _cut_features(snapshot.sparse_expansion, documents)
         return features, facts[:, 1], facts[:, 2], snapshot.mean_square
     kernel = snapshot.kernel
     features = sparse.csr_array(kernel.features[documents], dtype=np.float64)
@@ -161,13 +161,13 @@ def similar(
     _refuse_beyond_cut(index, k, kernel)
     row, own = _row(index, position, kernel, gamma)
     row[position] = 0
-    positions, values = top_z(row * index.arrays.counting(), k)
+    positions, values = top_z(row * index.arrays.live_docs(), k)
     return _hits(index, position, positions, values / own if own else values)
 
 
 def _refuse_beyond_cut(index: Index, k: int, kernel: str) -> None:
     """Refuse what a cut D cannot answer."""
-    cut = index.arrays.cut
+    cut = index.arrays.sparse_expansion
     if cut is None or kernel == LATENT or index.arrays.has_spectrum:
         return
     instead = "or rebuild it with --expansion factored"
@@ -204,7 +204,7 @@ def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple
             row = snapshot.expansion_of(parameters, dimensions).expand(one, itself)
             return row, float(row[position])
     row = np.zeros(len(snapshot))
-    if snapshot.cut is not None and not snapshot.has_spectrum:
+    if snapshot.sparse_expansion is not None and not snapshot.has_spectrum:
         others = snapshot.nearest(position)
         row[others] = kernel_entries(snapshot, np.repeat(one, len(others)), others)
         return row, float(kernel_diagonal(snapshot)[position])

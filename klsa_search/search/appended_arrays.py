@@ -17,10 +17,10 @@ from klsa_search.storage.appendable_arrays import AppendableArray
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.records import record_of
 
-_OF_ROWS: Final = ("cut_rows", "cut_scales", "cut_cards", "lengths")
+_ROW_ARRAYS: Final = ("cut_rows", "cut_scales", "cut_cards", "lengths")
 """Arrays of one row a document."""
 
-_OF_ENTRIES: Final = {
+_ENTRY_ARRAYS: Final = {
     "cut_starts": "cut_features",
     "forward_starts": "forward_codes",
     "documents_starts": "documents",
@@ -38,24 +38,24 @@ class AppendedArrays:
     """
 
     def __init__(self, generation: Path, first: int) -> None:
-        names = (*_OF_ROWS, *_OF_ENTRIES, *_OF_ENTRIES.values())
-        self._regions = {name: AppendableArray.open(generation, name) for name in names}
+        names = (*_ROW_ARRAYS, *_ENTRY_ARRAYS, *_ENTRY_ARRAYS.values())
+        self._arrays = {name: AppendableArray.open(generation, name) for name in names}
         self._ranks: list[npt.NDArray[np.int32]] = []
-        self._built = {name: len(region) for name, region in self._regions.items()}
+        self._built = {name: len(array) for name, array in self._arrays.items()}
         self._first = first
 
     def __len__(self) -> int:
         """Return the number of positions."""
-        return len(self._regions["lengths"])
+        return len(self._arrays["lengths"])
 
-    def later_bytes(self) -> int:
+    def delta_bytes(self) -> int:
         """Bytes of what came after the build."""
         return sum(self.view(name)[built:].nbytes for name, built in self._built.items())
 
     def append(self, segment: DeltaSegment, documents: Sequence[Document]) -> None:
         """Append documents: as they were folded in, and as they came."""
         if len(self) < self._first:
-            self._pass_over(self._first - len(self))
+            self._pad(self._first - len(self))
         records = [b"".join(record_of(document)) for document in documents]
         sizes = np.array([0, *map(len, records)], np.int64)
         self._append_entries(
@@ -66,18 +66,18 @@ class AppendedArrays:
         rows: tuple[npt.NDArray[Any], ...] = (
             segment.rows, segment.scales, segment.cards, segment.lengths
         )  # fmt: skip
-        for name, array in zip(_OF_ROWS, rows, strict=True):
-            self._regions[name].append(array)
+        for name, array in zip(_ROW_ARRAYS, rows, strict=True):
+            self._arrays[name].append(array)
 
     def view(self, name: str) -> npt.NDArray[Any]:
         """Return an array as it is now: it stays so."""
-        region = self._regions[name]
-        return region.view(len(region))
+        array = self._arrays[name]
+        return array.view(len(array))
 
-    def cut(self, before: SparseExpansion) -> SparseExpansion:
+    def sparse_expansion(self, base: SparseExpansion) -> SparseExpansion:
         """Return the cut D of all documents; the epoch's statistics are those of before."""
         return replace(
-            before,
+            base,
             rows=self.view("cut_rows"),
             scales=self.view("cut_scales"),
             starts=self.view("cut_starts"),
@@ -85,24 +85,24 @@ class AppendedArrays:
             document_vectors=self.view("cut_cards"),
         )
 
-    def forward(self, before: Forward, terms: int) -> Forward:
+    def forward(self, base: Forward, terms: int) -> Forward:
         """Return the forward index of all documents; a later term's rank is its number."""
-        later = np.arange(len(before.ranks), terms, dtype=np.int32)
-        ranks = np.concatenate((before.ranks, later))
+        later = np.arange(len(base.ranks), terms, dtype=np.int32)
+        ranks = np.concatenate((base.ranks, later))
         codes, starts = self.view("forward_codes"), self.view("forward_starts")
-        return Forward(codes, starts, ranks, before.title_weight)
+        return Forward(codes, starts, ranks, base.title_weight)
 
-    def _pass_over(self, gap: int) -> None:
-        for name in _OF_ROWS:
-            rows = self._regions[name].view(0)
-            self._regions[name].append(np.zeros((gap, *rows.shape[1:]), rows.dtype))
-        for name in _OF_ENTRIES:
-            starts = self._regions[name]
+    def _pad(self, gap: int) -> None:
+        for name in _ROW_ARRAYS:
+            rows = self._arrays[name].view(0)
+            self._arrays[name].append(np.zeros((gap, *rows.shape[1:]), rows.dtype))
+        for name in _ENTRY_ARRAYS:
+            starts = self._arrays[name]
             starts.append(np.full(gap, starts.view(len(starts))[-1]))
 
     def _append_entries(
         self, name: str, starts: npt.NDArray[np.int64], entries: npt.NDArray[Any]
     ) -> None:
-        held = self._regions[_OF_ENTRIES[name]]
-        self._regions[name].append(len(held) + starts[1:])
-        held.append(entries)
+        entries_ = self._arrays[_ENTRY_ARRAYS[name]]
+        self._arrays[name].append(len(entries_) + starts[1:])
+        entries_.append(entries)

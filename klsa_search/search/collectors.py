@@ -31,45 +31,45 @@ class SortKey(NamedTuple):
 def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
     """Read `field:asc` and `field:desc`, or `field` for ascending; QueryError."""
     keys = []
-    for wish in sort:
-        name, colon, way = wish.rpartition(":")
-        if way not in ("asc", "desc") or not colon:
-            if name in fields and wish not in fields:
+    for spec in sort:
+        name, colon, direction = spec.rpartition(":")
+        if direction not in ("asc", "desc") or not colon:
+            if name in fields and spec not in fields:
                 raise QueryError(
-                    f"sort: {wish!r} has no direction; use {name}:asc or {name}:desc",
+                    f"sort: {spec!r} has no direction; use {name}:asc or {name}:desc",
                     field="sort",
                 )
-            name, way = wish, "asc"
-        keys.append(SortKey(fields.filterable(name, "sort"), way == "desc"))
+            name, direction = spec, "asc"
+        keys.append(SortKey(fields.filterable(name, "sort"), direction == "desc"))
     return keys
 
 
-def ranks_by(keys: Sequence[SortKey], positions: Positions) -> npt.NDArray[np.int64]:
+def ranks_by(keys: Sequence[SortKey], doc_ids: Positions) -> npt.NDArray[np.int64]:
     """Rank some documents by the keys, the first before the others: (n,), equal where all are.
 
     Of several values the least counts, or the largest where it is descending; documents without
     one come last in both. Cost: O(n log n).
     """
-    ranks = np.zeros(len(positions), np.int64)
+    ranks = np.zeros(len(doc_ids), np.int64)
     for field, descending in keys:
-        values, present = _values(field, positions, descending)
+        values, present = _values(field, doc_ids, descending)
         order = np.unique(values[present], return_inverse=True)[1].astype(np.int64)
-        own = np.full(len(positions), len(order), np.int64)
+        own = np.full(len(doc_ids), len(order), np.int64)
         own[present] = -order if descending else order
         ranks = np.unique(ranks * (2 * len(order) + 2) + own, return_inverse=True)[1]
     return np.asarray(ranks, np.int64)
 
 
 def _values(
-    field: Field, positions: Positions, descending: bool
+    field: Field, doc_ids: Positions, descending: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    present = field.present()[positions]
+    present = field.present()[doc_ids]
     if field.starts is None:
-        return field.values[positions], present
+        return field.values[doc_ids], present
     # Ascending in each document.
-    places = field.starts[positions + 1] - 1 if descending else field.starts[positions]
+    places = field.starts[doc_ids + 1] - 1 if descending else field.starts[doc_ids]
     places[~present] = 0
-    values = field.values[places] if len(field.values) else np.zeros(len(positions))
+    values = field.values[places] if len(field.values) else np.zeros(len(doc_ids))
     return values, present
 
 
@@ -99,14 +99,14 @@ class ScoreCollector:
         """Cost: a ranking each time the page, doubled, is still too few."""
         size = self._page
         top = self._rank(size, self._mask)
-        positions, scores = top.positions, top.scores
-        while size < count and len(top.positions) == size:
+        doc_ids, scores = top.doc_ids, top.scores
+        while size < count and len(top.doc_ids) == size:
             size *= 2
             top = self._rank(size, self._mask)
-            new = ~np.isin(top.positions, positions)
-            positions = np.concatenate((positions, top.positions[new]))[:size]
+            new = ~np.isin(top.doc_ids, doc_ids)
+            doc_ids = np.concatenate((doc_ids, top.doc_ids[new]))[:size]
             scores = np.concatenate((scores, top.scores[new]))[:size]
-        return TopDocs(positions[:count], scores[:count], top.total)
+        return TopDocs(doc_ids[:count], scores[:count], top.total)
 
 
 class FieldCollector:
@@ -114,44 +114,44 @@ class FieldCollector:
 
     def __init__(self, rank: Rank, found: npt.NDArray[np.bool_], keys: Sequence[SortKey]) -> None:
         self._rank, self._size = rank, len(found)
-        positions = np.flatnonzero(found)
-        ranks = ranks_by(keys, positions)
+        doc_ids = np.flatnonzero(found)
+        ranks = ranks_by(keys, doc_ids)
         order = np.argsort(ranks, kind="stable")
-        self._positions, self._ranks = positions[order], ranks[order]
+        self._doc_ids, self._ranks = doc_ids[order], ranks[order]
 
     def first(self, count: int) -> TopDocs:
         """Cost: a ranking of the first, and of those that equal the last of them."""
-        if count < len(self._positions):
+        if count < len(self._doc_ids):
             count_all = int(np.searchsorted(self._ranks, self._ranks[count - 1], "right"))
         else:
-            count_all = len(self._positions)
-        positions, ranks = self._positions[:count_all], self._ranks[:count_all]
-        scores = scores_of(self._rank, positions, self._size)
-        order = np.lexsort((positions, -scores, ranks))[:count]
-        return TopDocs(positions[order], scores[order], len(self._positions))
+            count_all = len(self._doc_ids)
+        doc_ids, ranks = self._doc_ids[:count_all], self._ranks[:count_all]
+        scores = scores_of(self._rank, doc_ids, self._size)
+        order = np.lexsort((doc_ids, -scores, ranks))[:count]
+        return TopDocs(doc_ids[order], scores[order], len(self._doc_ids))
 
 
 class DocIdCollector:
     """In document order, without a score: where no query is asked."""
 
     def __init__(self, found: npt.NDArray[np.bool_]) -> None:
-        self._positions = np.flatnonzero(found)
+        self._doc_ids = np.flatnonzero(found)
 
     def first(self, count: int) -> TopDocs:
         """Cost: none."""
-        positions = self._positions[:count]
-        return TopDocs(positions, np.zeros(len(positions), np.float32), len(self._positions))
+        doc_ids = self._doc_ids[:count]
+        return TopDocs(doc_ids, np.zeros(len(doc_ids), np.float32), len(self._doc_ids))
 
 
-def scores_of(rank: Rank, positions: Positions, size: int) -> Scores:
+def scores_of(rank: Rank, doc_ids: Positions, size: int) -> Scores:
     """Scores of some documents: (n,) float32, 0 where the ranking answers one not."""
     scores = np.zeros(size, np.float32)
-    if len(positions):
-        among = np.zeros(size, np.bool_)
-        among[positions] = True
-        top = rank(len(positions), Mask(among))
-        scores[top.positions] = top.scores
-    return scores[positions]
+    if len(doc_ids):
+        allowed = np.zeros(size, np.bool_)
+        allowed[doc_ids] = True
+        top = rank(len(doc_ids), Mask(allowed))
+        scores[top.doc_ids] = top.scores
+    return scores[doc_ids]
 
 
 def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]]:
@@ -161,26 +161,26 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
     Cost: that of a ranking of `offset` and k; facets, `distinct`, sorting and `min_score` rank all
     that is found, and O(N) besides.
     """
-    rank, mask = partial(_ranked, state, plan), plan.mask
+    rank, mask = partial(_rank, state, plan), plan.mask
     if plan.filter is not None:
-        filtered = state.masks.of(plan.filter)
+        filtered = state.filters.of(plan.filter)
         mask = filtered if mask is None else mask & filtered
     # Without a query, every document of the mask is found.
     blank = not plan.query.strip() and (plan.filter is not None or bool(plan.sort))
     if plan.positive or plan.negative:
-        rank, blank = partial(_by_scores, _moved(state, plan)), False
+        rank, blank = partial(_rank_by, _feedback_scores(state, plan)), False
     elif blank:
-        mask = intersection(mask, state.snapshot.counting())
+        mask = intersection(mask, state.snapshot.live_docs())
     fields = state.fields
-    counted = {name: fields.filterable(name, "facets") for name in plan.facets}
+    facet_fields = {name: fields.filterable(name, "facets") for name in plan.facets}
     keys = sort_keys(plan.sort, fields)
-    alone = _alone(plan.distinct, fields)
-    if not (counted or keys or alone or blank or plan.min_score is not None):
+    distinct = _distinct_field(plan.distinct, fields)
+    if not (facet_fields or keys or distinct or blank or plan.min_score is not None):
         return _page(ScoreCollector(rank, mask, plan.k).first(plan.offset + plan.k), plan), {}
     if blank:
-        found = _every(len(state.snapshot), mask, plan.min_score)
+        found = _match_all(len(state.snapshot), mask, plan.min_score)
     else:
-        found = _found(len(state.snapshot), rank, mask, plan.min_score)
+        found = _matches(len(state.snapshot), rank, mask, plan.min_score)
     order: Collector
     if keys:
         order = FieldCollector(rank, found, keys)
@@ -188,62 +188,66 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
         order = DocIdCollector(found)
     else:
         order = ScoreCollector(rank, mask if plan.min_score is None else Mask(found), plan.k)
-    if alone is None:
+    if distinct is None:
         top = order.first(plan.offset + plan.k)._replace(total=int(np.count_nonzero(found)))
     else:
-        top = _first_of_each(order, plan.offset + plan.k, alone, found)
+        top = _collect_distinct(order, plan.offset + plan.k, distinct, found)
     facets = {
-        name: facet_of(field, found, plan.max_facet_values) for name, field in counted.items()
+        name: facet_of(field, found, plan.max_facet_values) for name, field in facet_fields.items()
     }
     return _page(top, plan), facets
 
 
 def _page(top: TopDocs, plan: QueryPlan) -> TopDocs:
-    return TopDocs(top.positions[plan.offset :], top.scores[plan.offset :], top.total)
+    return TopDocs(top.doc_ids[plan.offset :], top.scores[plan.offset :], top.total)
 
 
-def _ranked(state: State, plan: QueryPlan, k: int, mask: Mask | None) -> TopDocs:
-    (top,) = state.ranking.top(
+def _rank(state: State, plan: QueryPlan, k: int, mask: Mask | None) -> TopDocs:
+    (top,) = state.searcher.top(
         [plan.parsed], k, plan.parameters, plan.dimensions, mask, totals=True
     )
     return top
 
 
-def _moved(state: State, plan: QueryPlan) -> Scores:
+def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
     """Return the scores of all documents, moved by the examples of relevance feedback."""
     positive, negative = (
         np.array(state.documents.doc_ids(ids), np.int64) for ids in (plan.positive, plan.negative)
     )
-    return state.ranking.moved(plan.parsed, plan.parameters, plan.dimensions, positive, negative)
+    return state.searcher.scores_with_feedback(
+        plan.parsed, plan.parameters, plan.dimensions, positive, negative
+    )
 
 
-def _by_scores(scores: Scores, k: int, mask: Mask | None) -> TopDocs:
+def _rank_by(scores: Scores, k: int, mask: Mask | None) -> TopDocs:
     """Return the k best by scores of all documents."""
     return top_docs(scores if mask is None else scores * mask.allowed, k)
 
 
-def _every(size: int, mask: Mask | None, least: float | None) -> npt.NDArray[np.bool_]:
+def _match_all(size: int, mask: Mask | None, least: float | None) -> npt.NDArray[np.bool_]:
     """Return which documents a blank query finds, all with score 0: (N,)."""
     every = np.ones(size, np.bool_) if mask is None else mask.allowed
     return every & (least is None or least <= 0)
 
 
-def _found(size: int, rank: Rank, mask: Mask | None, least: float | None) -> npt.NDArray[np.bool_]:
+def _matches(
+    size: int, rank: Rank, mask: Mask | None, least: float | None
+) -> npt.NDArray[np.bool_]:
     """Return which documents are found and score at least so much: (N,)."""
     # Room for all documents would cost more than to count those found first.
     total = rank(1, mask).total
     # Scores that are compared are those of a deep ranking, however few are found.
     top = rank(max(total, 1 if least is None else ALL_CANDIDATES), mask)
-    positions = top.positions
+    doc_ids = top.doc_ids
     if least is not None:
         with np.errstate(over="ignore"):  # beyond all scores is infinite
-            positions = positions[top.scores >= np.float32(least)]
+            doc_ids = doc_ids[top.scores >= np.float32(least)]
     found = np.zeros(size, np.bool_)
-    found[positions] = True
+    found[doc_ids] = True
     return found
 
 
-def _alone(name: str | None, fields: Fields) -> Field | None:
+def _distinct_field(name: str | None, fields: Fields) -> Field | None:
     """Return the field of which each value is answered once."""
     if name is None:
         return None
@@ -257,7 +261,7 @@ def _alone(name: str | None, fields: Fields) -> Field | None:
     return field
 
 
-def _first_of_each(
+def _collect_distinct(
     order: Collector, count: int, field: Field, found: npt.NDArray[np.bool_]
 ) -> TopDocs:
     """Return the first documents of different values; one without a value stands for itself."""
@@ -265,11 +269,11 @@ def _first_of_each(
     total = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
     size = 4 * count
     while True:
-        positions, scores, _ = order.first(size)
-        groups = groups_of(field, positions)
-        first = np.zeros(len(positions), np.bool_)
+        doc_ids, scores, _ = order.first(size)
+        groups = groups_of(field, doc_ids)
+        first = np.zeros(len(doc_ids), np.bool_)
         first[np.unique(groups, return_index=True)[1]] = True
         kept = first | (groups < 0)
-        if np.count_nonzero(kept) >= count or len(positions) < size:
-            return TopDocs(positions[kept][:count], scores[kept][:count], total)
+        if np.count_nonzero(kept) >= count or len(doc_ids) < size:
+            return TopDocs(doc_ids[kept][:count], scores[kept][:count], total)
         size *= 4

@@ -41,7 +41,7 @@ class QueryWeights(NamedTuple):
     weights: Values
     steps: Numbers
     step: float
-    holders: tuple[tuple[Positions, npt.NDArray[np.uint16]], ...]
+    postings: tuple[tuple[Positions, npt.NDArray[np.uint16]], ...]
 
     @classmethod
     def of(
@@ -49,10 +49,10 @@ class QueryWeights(NamedTuple):
     ) -> QueryWeights:
         """Weigh terms as the query kernel does. Cost: their postings."""
         times, kernel = counts.astype(np.float64), snapshot.bm25
-        holders = tuple(kernel.postings.of_term(term) for term in numbers.tolist())
+        postings = tuple(kernel.postings.of_term(term) for term in numbers.tolist())
         steps = kernel.quantised_weights(numbers, times)
         step = float(kernel.postings.step)
-        return cls(numbers, times, times * kernel.term_weights[numbers], steps, step, holders)
+        return cls(numbers, times, times * kernel.term_weights[numbers], steps, step, postings)
 
     @classmethod
     def boosted(
@@ -62,15 +62,15 @@ class QueryWeights(NamedTuple):
         plain = cls.of(snapshot, query.numbers, query.counts)
         if not parameters.boosts:
             return plain
-        holders = (held(snapshot, term, parameters) for term in query.numbers.tolist())
-        return plain._replace(holders=tuple(holders))
+        postings = (held(snapshot, term, parameters) for term in query.numbers.tolist())
+        return plain._replace(postings=tuple(postings))
 
-    def added(self, documents: Positions) -> Values:
+    def addends(self, documents: Positions) -> Values:
         """Addends of k_q: (d, n). To the last bit those that scores are added up of."""
         found = np.zeros((len(documents), len(self.numbers)))
-        for at, (holders, saturations) in enumerate(self.holders):
+        for at, (postings, saturations) in enumerate(self.postings):
             if self.counts[at] > 0:
-                held = values_at(documents, holders, saturations).astype(np.int64)
+                held = values_at(documents, postings, saturations).astype(np.int64)
                 addends = self.step * (1 + ((self.steps[at] * held) >> 16))
                 found[:, at] = np.where(held > 0, addends, 0.0)
         return found
@@ -90,36 +90,38 @@ class Covered(NamedTuple):
     value: Values
     own: Values
     near: Values
-    lent: Values
+    neighbour_addends: Values
     lenders: Positions
 
 
 def covered_by(
-    asked: QueryWeights, best: Positions, near: tuple[Positions, Values], document: int
+    query: QueryWeights, best: Positions, near: tuple[Positions, Values], document: int
 ) -> Covered:
     """T of a document: see `lowrank.coverage`; `best` are the documents whose terms count."""
-    own = asked.added(np.array([document]))[0] * np.isin([document], best)
+    own = query.addends(np.array([document]))[0] * np.isin([document], best)
     lenders, shares = near
-    counting = np.isin(lenders, best) & (shares > 0)
-    lenders, shares = lenders[counting], shares[counting]
-    lent = NEIGHBOURHOOD * shares[:, None] * asked.added(lenders)
-    total = lent.sum(axis=0)
-    return Covered(asked.numbers, _saturated(asked, own + total), own, total, lent, lenders)
+    live_docs = np.isin(lenders, best) & (shares > 0)
+    lenders, shares = lenders[live_docs], shares[live_docs]
+    neighbour_addends = NEIGHBOURHOOD * shares[:, None] * query.addends(lenders)
+    total = neighbour_addends.sum(axis=0)
+    return Covered(
+        query.numbers, _saturated(query, own + total), own, total, neighbour_addends, lenders
+    )
 
 
-def alone(asked: QueryWeights, covered: Covered) -> Covered:
+def own_coverage(query: QueryWeights, covered: Covered) -> Covered:
     """T of a document by what it holds itself."""
     return covered._replace(
-        value=_saturated(asked, covered.own),
+        value=_saturated(query, covered.own),
         near=np.zeros_like(covered.near),
-        lent=covered.lent[:0],
+        neighbour_addends=covered.neighbour_addends[:0],
         lenders=covered.lenders[:0],
     )
 
 
-def _saturated(asked: QueryWeights, together: Values) -> Values:
-    half = HALF * asked.steps / UNIT
-    return np.asarray(asked.weights * (together / np.where(half > 0, together + half, 1)))
+def _saturated(query: QueryWeights, together: Values) -> Values:
+    half = HALF * query.steps / UNIT
+    return np.asarray(query.weights * (together / np.where(half > 0, together + half, 1)))
 
 
 def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: Positions) -> Values:
@@ -128,46 +130,46 @@ def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: Po
     unknown  distinct terms of the query that no document holds
     Cost: the postings of the query's terms, and a search in them for each near document.
     """
-    worth = snapshot.bm25.term_weights[query.numbers].astype(np.float64)
-    whole = worth.sum() + unknown * snapshot.bm25.unseen
-    if not len(documents) or not whole:
+    weights = snapshot.bm25.term_weights[query.numbers].astype(np.float64)
+    total = weights.sum() + unknown * snapshot.bm25.unseen
+    if not len(documents) or not total:
         return np.zeros(len(documents))
     covered = np.zeros(len(documents))
-    shares = _held(snapshot, query.numbers.tolist(), documents)
-    for weight, share in zip(worth, shares, strict=True):
+    shares = _term_coverage(snapshot, query.numbers.tolist(), documents)
+    for weight, share in zip(weights, shares, strict=True):
         covered += weight * share
-    return np.asarray(covered / whole)
+    return np.asarray(covered / total)
 
 
 def shares_with(
     snapshot: Snapshot,
     analyzed: Collection[str],
-    stand_ins: Mapping[str, Collection[tuple[str, ...]]],
+    synonyms: Mapping[str, Collection[tuple[str, ...]]],
     documents: Positions,
 ) -> Values:
     """T of some documents where a term is held as far as what stands for it, if that is more: (d,).
 
     stand_ins  by term, the known terms of each that stands for it, of which the mean counts
     """
-    numbers, worth = snapshot.vocabulary.numbers, snapshot.bm25.term_weights
-    others = (term for some in stand_ins.values() for terms in some for term in terms)
+    numbers, weights = snapshot.vocabulary.numbers, snapshot.bm25.term_weights
+    others = (term for some in synonyms.values() for terms in some for term in terms)
     known = sorted({numbers[term] for term in (*analyzed, *others) if term in numbers})
-    held = dict(zip(known, _held(snapshot, known, documents), strict=True))
-    covered, whole, nothing = np.zeros(len(documents)), 0.0, np.zeros(len(documents))
+    held = dict(zip(known, _term_coverage(snapshot, known, documents), strict=True))
+    covered, total, nothing = np.zeros(len(documents)), 0.0, np.zeros(len(documents))
     for term in sorted(analyzed):
         number = numbers.get(term)
         best = nothing if number is None else held[number]
-        for terms in stand_ins.get(term, ()):
+        for terms in synonyms.get(term, ()):
             best = np.maximum(best, np.mean([held[numbers[each]] for each in terms], axis=0))
-        weight = snapshot.bm25.unseen if number is None else float(worth[number])
-        covered, whole = covered + weight * best, whole + weight
-    return np.asarray(covered / whole)
+        weight = snapshot.bm25.unseen if number is None else float(weights[number])
+        covered, total = covered + weight * best, total + weight
+    return np.asarray(covered / total)
 
 
 def contain_all(
     snapshot: Snapshot,
     analyzed: Collection[str],
-    stand_ins: Mapping[str, Collection[tuple[str, ...]]],
+    synonyms: Mapping[str, Collection[tuple[str, ...]]],
     documents: Positions,
 ) -> npt.NDArray[np.bool_]:
     """Return whether each of some documents contains every term, or what stands for it: (d,)."""
@@ -183,29 +185,31 @@ def contain_all(
     for term in analyzed:
         if not every.any():  # as after some words of any long query
             break
-        every &= np.any([contain(each) for each in ((term,), *stand_ins.get(term, ()))], axis=0)
+        every &= np.any([contain(each) for each in ((term,), *synonyms.get(term, ()))], axis=0)
     return every
 
 
-def _held(snapshot: Snapshot, terms: Sequence[int], documents: Positions) -> Iterator[Values]:
+def _term_coverage(
+    snapshot: Snapshot, terms: Sequence[int], documents: Positions
+) -> Iterator[Values]:
     """G of each term in some documents: (d,), from 0 to 1."""
     near, shares = neighbours_of(snapshot, documents)
-    looked_at, places = np.unique(
+    candidates, places = np.unique(
         np.concatenate((documents[:, None], near), 1), return_inverse=True
     )
     places = places.reshape(len(documents), -1)
-    steps = snapshot.bm25.postings.step * snapshot.counting()[looked_at].astype(np.float64)
+    steps = snapshot.bm25.postings.step * snapshot.live_docs()[candidates].astype(np.float64)
     for term in terms:
-        held = values_at(looked_at, *snapshot.bm25.postings.of_term(term)) * steps
-        lent = np.einsum("dn,dn->d", shares, held[places[:, 1:]])
-        together = held[places[:, 0]] + NEIGHBOURHOOD * lent
+        held = values_at(candidates, *snapshot.bm25.postings.of_term(term)) * steps
+        neighbour_addends = np.einsum("dn,dn->d", shares, held[places[:, 1:]])
+        together = held[places[:, 0]] + NEIGHBOURHOOD * neighbour_addends
         yield together / (together + HALF)
 
 
 def neighbours_of(snapshot: Snapshot, documents: Positions) -> tuple[Positions, Values]:
     """Return the neighbours of some documents and their shares, of sum 1 or 0: (d, neighbours)."""
-    if snapshot.cut is not None:
-        rows = snapshot.cut.rows[documents, : snapshot.neighbour_count]
+    if snapshot.sparse_expansion is not None:
+        rows = snapshot.sparse_expansion.rows[documents, : snapshot.neighbour_count]
         levels = (rows & np.uint32(LEVELS)).astype(np.float64)
         shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1.0)
         return (rows >> np.uint32(8)).astype(np.int64), shares

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from klsa_search.search.state import State
 
 
-_STAYS: Final = 1024
+_MERGE_SIZE: Final = 1024
 """Documents from which a segment is not made again with every write."""
 
 
-class _Part(NamedTuple):
+class _Segment(NamedTuple):
     begin: int
     end: int
     segment: Segment
@@ -62,7 +62,7 @@ class DeltaSegments:
         self._ends = GrowableArray(np.int64)  # where the counts of each document end
         self._terms, self._counts = GrowableArray(np.int32), GrowableArray(np.int32)
         self._lengths = GrowableArray(np.int32)
-        self._kept: list[_Part] = []
+        self._segments: list[_Segment] = []
         self._average = 0.0
 
     def append(self, segment: DeltaSegment) -> None:
@@ -79,18 +79,21 @@ class DeltaSegments:
         the length is another than before.
         """
         if average != self._average:
-            self._kept, self._average = [], average
-        begin, end = self._kept[-1].end if self._kept else 0, len(self._lengths)
-        if end - begin >= _STAYS + ALIGNED:
+            self._segments, self._average = [], average
+        begin, end = self._segments[-1].end if self._segments else 0, len(self._lengths)
+        if end - begin >= _MERGE_SIZE + ALIGNED:
             until = end // ALIGNED * ALIGNED
-            while self._kept and until - begin >= self._kept[-1].end - self._kept[-1].begin:
-                begin = self._kept.pop().begin
-            self._kept.append(self._part(begin, until))
+            while (
+                self._segments
+                and until - begin >= self._segments[-1].end - self._segments[-1].begin
+            ):
+                begin = self._segments.pop().begin
+            self._segments.append(self._segment_of(begin, until))
             begin = until
-        found = [part.segment for part in self._kept]
-        return found if begin == end else [*found, self._part(begin, end).segment]
+        found = [part.segment for part in self._segments]
+        return found if begin == end else [*found, self._segment_of(begin, end).segment]
 
-    def _part(self, begin: int, end: int) -> _Part:
+    def _segment_of(self, begin: int, end: int) -> _Segment:
         ends = self._ends.rows
         first, after = int(ends[begin - 1]) if begin else 0, int(ends[end - 1])
         numbers, own = distinct(self._terms.rows[first:after])
@@ -100,7 +103,7 @@ class DeltaSegments:
         )
         norms = bm25.norms(self._lengths.rows[begin:end], self._average, k1=self._k1, b=self._b)
         postings = Postings.of(counts, norms, self._k1, block_bits=self._block_bits)
-        return _Part(begin, end, Segment.of(self._first + begin, postings, numbers))
+        return _Segment(begin, end, Segment.of(self._first + begin, postings, numbers))
 
 
 class DeltaIndex:
@@ -114,42 +117,42 @@ class DeltaIndex:
     titles  of all documents, read when they are asked for
     """
 
-    def __init__(self, built: State) -> None:
-        base, facts = built.snapshot, built.facts
-        if base.cut is None:
+    def __init__(self, state: State) -> None:
+        base, info = state.snapshot, state.info
+        if base.sparse_expansion is None:
             raise ValueError("documents are folded in where D is cut")
-        self._base, self._documents = base, built.documents
-        self._settings = settings = facts.settings
-        self._cut = base.cut
-        epoch = open_statistics(facts.path, settings, base.vocabulary)
-        self._folding = DeltaBuilder(epoch)
-        self.kept = SegmentCache(facts.path, facts.manifest)
-        self.titles = built.suggesting.titles.going_on()
-        self._joined = AppendedArrays(facts.path, epoch.first)
+        self._base, self._documents = base, state.documents
+        self._settings = settings = info.settings
+        self._sparse_expansion = base.sparse_expansion
+        statistics = open_statistics(info.path, settings, base.vocabulary)
+        self._folding = DeltaBuilder(statistics)
+        self.kept = SegmentCache(info.path, info.manifest)
+        self.titles = state.suggester.titles.extended()
+        self._arrays = AppendedArrays(info.path, statistics.first)
         (self._built,) = base.bm25.postings.parts
         self._saturated = SaturatedPostings(
-            facts.path, facts.manifest, self._built.postings, base.forward, base.lengths
+            info.path, info.manifest, self._built.postings, base.forward, base.lengths
         )
         # Quantised mean lengths: of the build, of all that counts, and that of `_built`.
-        self._first_length = self._length = self._built_length = epoch.quantised_length
+        self._first_length = self._length = self._base_length = statistics.quantised_length
         bits = self._built.postings.block_bits
         self._fields = DeltaColumns(
-            built.fields, facts.manifest.fields, settings.declared(), epoch.first
+            state.fields, info.manifest.fields, settings.declared(), statistics.first
         )
-        self._parts = DeltaSegments(epoch.first, bits, k1=settings.k1, b=settings.b)
+        self._delta_segments = DeltaSegments(statistics.first, bits, k1=settings.k1, b=settings.b)
         self._words: list[str] = []  # terms that came later
-        self._moved: dict[str, int | None] = {}
-        self._reversing = ReverseNeighboursBuilder()
-        self._living = GrowableArray(np.bool_)
-        self._living.extend(np.ones(len(base), np.bool_))
+        self._doc_ids: dict[str, int | None] = {}
+        self._reverse = ReverseNeighboursBuilder()
+        self._live = GrowableArray(np.bool_)
+        self._live.extend(np.ones(len(base), np.bool_))
         self._lengths = int(base.lengths.sum(dtype=np.int64))  # of all that count
-        self._common = epoch.common
+        self._common = statistics.common
         nothing = np.zeros(len(base.vocabulary), np.int64)
-        self._gone = DeletedCounts(0, nothing, nothing)
-        self._gone_of_build = 0
+        self._deleted = DeletedCounts(0, nothing, nothing)
+        self._deleted_of_build = 0
         self._later_words = self._unseen = 0  # of later documents that count
 
-    def take(self, writes: Sequence[Write]) -> None:
+    def apply(self, writes: Sequence[Write]) -> None:
         """Take writes, in their order. Cost: see `delta.folding`, and 10 µs a deletion."""
         documents = [write.document for write in writes if write.document is not None]
         position = self._folding.after
@@ -157,36 +160,38 @@ class DeltaIndex:
         changes = np.zeros((2, len(writes)), np.int64)  # of documents and words, by each write
         if documents:
             segment = self._segment(documents)
-            self._joined.append(segment, documents)
-            self._parts.append(segment)
+            self._arrays.append(segment, documents)
+            self._delta_segments.append(segment)
             self._fields.extend(documents)
             self._words += segment.new_terms
-            self._reversing.append(len(self._joined), segment.reverse, segment.reverse_values)
-            passed = len(self._joined) - len(self._living.rows) - len(documents)
-            self._living.extend(np.arange(passed + len(documents)) >= passed)
-            puts = [n for n, write in enumerate(writes) if write.document is not None]
-            changes[0, puts], changes[1, puts] = 1, segment.lengths
+            self._reverse.append(len(self._arrays), segment.reverse, segment.reverse_values)
+            passed = len(self._arrays) - len(self._live.rows) - len(documents)
+            self._live.extend(np.arange(passed + len(documents)) >= passed)
+            put_rows = [n for n, write in enumerate(writes) if write.document is not None]
+            changes[0, put_rows], changes[1, put_rows] = 1, segment.lengths
             words = int(segment.lengths.sum(dtype=np.int64))
             self._lengths += words
             self._later_words += words
             new = segment.terms >= len(self._base.vocabulary)
             self._unseen += int(segment.counts[new[segment.count_terms]].sum(dtype=np.int64))
-        dead: list[int] = []
-        drops: list[int] = []
+        deleted_ids: list[int] = []
+        delete_rows: list[int] = []
         for n, write in enumerate(writes):
-            former = (
-                self._moved[write.id] if write.id in self._moved else self._documents.find(write.id)
+            previous = (
+                self._doc_ids[write.id]
+                if write.id in self._doc_ids
+                else self._documents.find(write.id)
             )
-            if former is not None:
-                dead.append(former)
-                drops.append(n)
-            self._moved[write.id] = None
+            if previous is not None:
+                deleted_ids.append(previous)
+                delete_rows.append(n)
+            self._doc_ids[write.id] = None
             if write.document is not None:
-                self._moved[write.id] = position
+                self._doc_ids[write.id] = position
                 position += 1
-        changes[0, drops] -= 1
-        changes[1, drops] -= self._joined.view("lengths")[dead]
-        self._drop(np.array(dead, np.int64))
+        changes[0, delete_rows] -= 1
+        changes[1, delete_rows] -= self._arrays.view("lengths")[deleted_ids]
+        self._delete(np.array(deleted_ids, np.int64))
         counts, words_after = count + np.cumsum(changes[0]), words_before + np.cumsum(changes[1])
         averages = np.where(words_after > 0, words_after / np.maximum(counts, 1), np.nan)
         self._length = bm25.next_quantised_length(self._length, averages)
@@ -204,53 +209,53 @@ class DeltaIndex:
 
     def drift(self) -> Drift:
         """Tell how far this is from the build. Cost: nothing."""
-        gone = self._gone_of_build
+        deleted = self._deleted_of_build
         return Drift(
-            added=self._folding.after - self._folding.first - (self._gone.documents - gone),
-            deleted=gone,
-            passed=self._gone.documents - gone,
+            added=self._folding.after - self._folding.first - (self._deleted.documents - deleted),
+            deleted=deleted,
+            passed=self._deleted.documents - deleted,
             words=self._later_words,
             unseen=self._unseen,
-            bytes=self._joined.later_bytes(),
+            bytes=self._arrays.delta_bytes(),
         )
 
     def snapshot(self) -> tuple[Snapshot, DocumentReader, Fields]:
         """Return what is searched now. Cost O(positions + V), some ms for 300,000."""
-        base, n = self._base, len(self._joined)
-        living = self._living.rows.copy()
-        mask = None if living.all() else Mask(living)
+        base, n = self._base, len(self._arrays)
+        live = self._live.rows.copy()
+        mask = None if live.all() else Mask(live)
         terms = len(base.vocabulary) + len(self._words)
-        forward = self._joined.forward(base.forward, terms)
+        forward = self._arrays.forward(base.forward, terms)
         segments = Segments(self._segments(), terms)
         _ = segments.best  # made here, so that no query waits for it
         new = [word in self._common for word in self._words]
         common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(new)))
         settings = self._settings
         weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
-        bm25_ = QueryKernel.of(segments, self._gone_among(terms), weighting)
-        dead = np.flatnonzero(bm25_.frequencies == 0).tolist()
-        joined = replace(
+        bm25_ = QueryKernel.of(segments, self._deleted_counts(terms), weighting)
+        deleted_ids = np.flatnonzero(bm25_.frequencies == 0).tolist()
+        snapshot_ = replace(
             base,
-            vocabulary=base.vocabulary.extended(self._words, dead),
+            vocabulary=base.vocabulary.extended(self._words, deleted_ids),
             bm25=bm25_,
             common=common,
-            lengths=self._joined.view("lengths"),
+            lengths=self._arrays.view("lengths"),
             engine=Engine(bm25_, mask),
             eigenvectors=np.zeros((n, 0), np.float32),
             has_spectrum=False,
-            cut=self._joined.cut(self._cut),
+            sparse_expansion=self._arrays.sparse_expansion(self._sparse_expansion),
             forward=forward,
-            living=mask,
-            reverse=self._reversing.build(n),
+            live=mask,
+            reverse=self._reverse.build(n),
             average_length=self._length,
         )
         reader = self._documents.extended(
-            self._joined.view("documents"),
-            self._joined.view("documents_starts"),
-            MappingProxyType(dict(self._moved)),
-            living,
+            self._arrays.view("documents"),
+            self._arrays.view("documents_starts"),
+            MappingProxyType(dict(self._doc_ids)),
+            live,
         )
-        return joined, reader, self._fields.fields(living)
+        return snapshot_, reader, self._fields.fields(live)
 
     def _segment(self, documents: Sequence[Document]) -> DeltaSegment:
         """Of the next documents, as it was kept, or folded."""
@@ -264,43 +269,43 @@ class DeltaIndex:
 
     def _count(self) -> int:
         """How many documents count."""
-        return len(self._base) + self._folding.after - self._folding.first - self._gone.documents
+        return len(self._base) + self._folding.after - self._folding.first - self._deleted.documents
 
     def _segments(self) -> list[Segment]:
         """Segments of all postings, saturated by the mean length of what counts now."""
-        if self._length != self._built_length:
+        if self._length != self._base_length:
             (self._built,) = self._base.bm25.postings.parts
             if self._length != self._first_length:
                 self._built = Segment(0, self._saturated.at(self._length))
-            self._built_length = self._length
-        return [self._built, *self._parts.segments(self._length)]
+            self._base_length = self._length
+        return [self._built, *self._delta_segments.segments(self._length)]
 
-    def _drop(self, positions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    def _delete(self, positions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         """Let the documents at these positions count no more."""
         if not len(positions):
             return
         terms = len(self._base.vocabulary) + len(self._words)
-        counts = self._joined.forward(self._base.forward, terms).counts(positions)
-        gone = self._gone_among(terms)
-        self._gone = DeletedCounts(
-            gone.documents + len(positions),
-            gone.frequencies + np.bincount(counts.indices, minlength=terms),
-            gone.occurrences + np.bincount(counts.indices, counts.data, terms).astype(np.int64),
+        counts = self._arrays.forward(self._base.forward, terms).counts(positions)
+        deleted = self._deleted_counts(terms)
+        self._deleted = DeletedCounts(
+            deleted.documents + len(positions),
+            deleted.frequencies + np.bincount(counts.indices, minlength=terms),
+            deleted.occurrences + np.bincount(counts.indices, counts.data, terms).astype(np.int64),
         )
-        lengths = self._joined.view("lengths")[positions].astype(np.int64)
+        lengths = self._arrays.view("lengths")[positions].astype(np.int64)
         later = positions >= self._folding.first
-        self._gone_of_build += int((~later).sum())
+        self._deleted_of_build += int((~later).sum())
         self._lengths -= int(lengths.sum())
         self._later_words -= int(lengths[later].sum())
         new = counts.indices >= len(self._base.vocabulary)
         self._unseen -= int(counts.data[new].sum(dtype=np.int64))
-        self._living.rows[positions] = False
+        self._live.rows[positions] = False
 
-    def _gone_among(self, terms: int) -> DeletedCounts:
+    def _deleted_counts(self, terms: int) -> DeletedCounts:
         """What is in documents that count no more, of V terms."""
-        later = np.zeros(terms - len(self._gone.frequencies), np.int64)
+        later = np.zeros(terms - len(self._deleted.frequencies), np.int64)
         return DeletedCounts(
-            self._gone.documents,
-            np.concatenate((self._gone.frequencies, later)),
-            np.concatenate((self._gone.occurrences, later)),
+            self._deleted.documents,
+            np.concatenate((self._deleted.frequencies, later)),
+            np.concatenate((self._deleted.occurrences, later)),
         )

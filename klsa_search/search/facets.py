@@ -39,40 +39,40 @@ class Facet:
     high: float | str | None
 
 
-def facet_of(field: Field, found: npt.NDArray[np.bool_], most: int) -> Facet:
+def facet_of(field: Field, found: npt.NDArray[np.bool_], limit: int) -> Facet:
     """Count the values of a field in some documents, (N,) bool. Cost: O(N + values)."""
     if field.starts is None:
-        held = field.values[found & field.present()]
-        with_value = len(held)
+        held_values = field.values[found & field.present()]
+        with_value = len(held_values)
     else:
         lengths = np.diff(field.starts)
-        held = field.values[np.repeat(found, lengths)]
+        held_values = field.values[np.repeat(found, lengths)]
         with_value = int(np.count_nonzero(lengths[found]))
-    values, counts = np.unique(held, return_counts=True)
-    first = np.argsort(-counts, kind="stable")[:most]
+    values, counts = np.unique(held_values, return_counts=True)
+    first = np.argsort(-counts, kind="stable")[:limit]
     spanned = field.type != "keyword" and len(values) > 0
     return Facet(
         type=field.type,
         values=tuple(
-            (_told(field, value), count)
+            (_to_json(field, value), count)
             for value, count in zip(values[first].tolist(), counts[first].tolist(), strict=True)
         ),
         others=len(values) - len(first),
         missing=int(np.count_nonzero(found)) - with_value,
-        low=_told(field, values[0].item()) if spanned else None,
-        high=_told(field, values[-1].item()) if spanned else None,
+        low=_to_json(field, values[0].item()) if spanned else None,
+        high=_to_json(field, values[-1].item()) if spanned else None,
     )
 
 
-def groups_of(field: Field, positions: Positions) -> npt.NDArray[np.int64]:
+def groups_of(field: Field, doc_ids: Positions) -> npt.NDArray[np.int64]:
     """Number the values that some documents have of a field without lists: (n,), -1 for none."""
-    values = field.values[positions]
+    values = field.values[doc_ids]
     groups = np.unique(values, return_inverse=True)[1].astype(np.int64)
-    groups[~field.present()[positions]] = -1
+    groups[~field.present()[doc_ids]] = -1
     return groups
 
 
-def _told(field: Field, value: Any) -> Any:
+def _to_json(field: Field, value: Any) -> Any:
     if field.type == "keyword":
         return field.texts[value]
     if field.type == "number":

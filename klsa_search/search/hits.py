@@ -24,67 +24,65 @@ from klsa_search.storage.columns.values import as_number
 def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, ...], float | None]:
     """Return hits of the documents found, and the quality of the best one if requested."""
     check_deadline()
-    terms = state.language.known_terms(plan.parsed)
+    terms = state.query_parser.known_terms(plan.parsed)
     weights = _weights(state, terms) if plan.highlight else None
-    hits = hits_of(
-        state, top.positions, top.scores, terms, weights, plan.offset, plan.snippet_length
-    )
+    hits = hits_of(state, top.doc_ids, top.scores, terms, weights, plan.offset, plan.snippet_length)
     best = None
     if plan.highlight:
-        hits = tuple(_highlighted(hit, terms, state.facts.analyzer) for hit in hits)
+        hits = tuple(_add_highlights(hit, terms, state.info.analyzer) for hit in hits)
     if plan.quality:
-        hits, best = _rated(state, plan, hits, top)
+        hits, best = _add_quality(state, plan, hits, top)
     if plan.explain and hits:
-        explaining = explaining_of(state, plan.parsed, plan.parameters, plan.dimensions)
-        hits = tuple(map(partial(_explained, explaining), hits, top.positions.tolist()))
+        explainer = explainer_of(state, plan.parsed, plan.parameters, plan.dimensions)
+        hits = tuple(map(partial(_add_explanation, explainer), hits, top.doc_ids.tolist()))
     return hits, best
 
 
-def explaining_of(
+def explainer_of(
     state: State, parsed: ParsedQuery, parameters: SearchSettings, dimensions: int
 ) -> Explainer:
     """Return what explains the scores of a query."""
     numbers = list(parsed.terms)
-    by_engine = state.ranking.by_engine(numbers, parameters)
+    use_klsa_engine = state.searcher.uses_klsa_engine(numbers, parameters)
     return Explainer(
-        state.snapshot, state.documents, numbers, parameters, dimensions, engine=by_engine
+        state.snapshot, state.documents, numbers, parameters, dimensions, engine=use_klsa_engine
     )
 
 
-def _highlighted(hit: Hit, terms: Collection[str], analyzer: Analyzer) -> Hit:
+def _add_highlights(hit: Hit, terms: Collection[str], analyzer: Analyzer) -> Hit:
     check_deadline()
     title, snippet = (highlighted(text, terms, analyzer) for text in (hit.title, hit.snippet))
     return replace(hit, highlight={"title": title, "snippet": snippet})
 
 
-def _explained(explaining: Explainer, hit: Hit, position: int) -> Hit:
+def _add_explanation(explainer: Explainer, hit: Hit, doc_id: int) -> Hit:
     check_deadline()
-    return replace(hit, explanation=explaining.of(position, hit.score))
+    return replace(hit, explanation=explainer.of(doc_id, hit.score))
 
 
-def _rated(
+def _add_quality(
     state: State, plan: QueryPlan, hits: tuple[Hit, ...], top: TopDocs
 ) -> tuple[tuple[Hit, ...], float | None]:
     """Return hits with their qualities, and the best; None for a query without words."""
-    stand_ins = plan.parsed.stand_ins
-    own = state.language.known_terms(plan.parsed) - stand_ins.added
+    synonyms = plan.parsed.synonyms
+    own = state.query_parser.known_terms(plan.parsed) - synonyms.added
     terms = own.union(plan.interpretation.unknown)
     if not terms:
         return hits, None
-    qualities = state.quality.of(state.snapshot, terms, top.positions, stand_ins.of)
+    qualities = state.quality.of(state.snapshot, terms, top.doc_ids, synonyms.of)
     rated = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
     return tuple(rated), max(qualities, default=0.0)
 
 
 def _weights(state: State, terms: Collection[str]) -> dict[str, float]:
     """Return the weights of terms in the ranking."""
-    numbers, worth = state.snapshot.vocabulary.numbers, state.snapshot.bm25.term_weights
-    return {term: float(worth[numbers[term]]) for term in terms if term in numbers}
+    numbers, weights = state.snapshot.vocabulary.numbers, state.snapshot.bm25.term_weights
+    return {term: float(weights[numbers[term]]) for term in terms if term in numbers}
 
 
 def hits_of(
     state: State,
-    positions: Positions,
+    doc_ids: Positions,
     scores: Scores,
     terms: Collection[str],
     weights: Mapping[str, float] | None,
@@ -92,8 +90,8 @@ def hits_of(
     length: int = LENGTH,
 ) -> tuple[Hit, ...]:
     """Hits of ranked documents, in their order. See `Index.hits`."""
-    records = state.documents.records(positions.tolist())
-    passages = state.passages.of(positions, terms, weights=weights, length=length)
+    records = state.documents.records(doc_ids.tolist())
+    passages = state.passages.of(doc_ids, terms, weights=weights, length=length)
     numbers = [name for name, field in state.fields.items() if field.type == "number"]
     return tuple(
         Hit(
@@ -102,7 +100,7 @@ def hits_of(
             score=score,
             title=record.title,
             snippet=passage,
-            metadata=_with_numbers(record.metadata, numbers),
+            metadata=_parse_numbers(record.metadata, numbers),
         )
         for rank, (record, passage, score) in enumerate(
             zip(records, passages, scores.tolist(), strict=True), start=offset + 1
@@ -110,7 +108,7 @@ def hits_of(
     )
 
 
-def _with_numbers(metadata: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
+def _parse_numbers(metadata: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
     """Return metadata with numbers where a number field has texts that stand for them."""
     found = {name: as_number(metadata[name]) for name in fields if name in metadata}
     return {**metadata, **found} if found else metadata

@@ -16,7 +16,7 @@ from klsa_search.search.costs import QueryCounts
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
-from klsa_search.search.hits import explaining_of, fetch_hits, hits_of
+from klsa_search.search.hits import explainer_of, fetch_hits, hits_of
 from klsa_search.search.live_index import LiveIndex
 from klsa_search.search.options import (
     DocumentMask,
@@ -64,8 +64,8 @@ class Index(LiveIndex):
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
         state = self._opened()
-        asked, chosen, used = _read(state, query, dimensions, parameters)
-        return state.ranking.scores(asked, chosen, used)
+        parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
+        return state.searcher.scores(parsed, chosen, used)
 
     def rank(
         self,
@@ -83,9 +83,9 @@ class Index(LiveIndex):
         """
         state = self._opened()
         k = whole_number("k", k)
-        asked, chosen, used = _read(state, query, dimensions, parameters)
-        (top,) = state.ranking.top([asked], k, chosen, used, self._checked(mask))
-        return top.positions, top.scores
+        parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
+        (top,) = state.searcher.top([parsed], k, chosen, used, self._checked_mask(mask))
+        return top.doc_ids, top.scores
 
     def rank_many(
         self,
@@ -107,12 +107,12 @@ class Index(LiveIndex):
         reading, chosen = state.parameters.read(parameters)
         used = state.parameters.dimensions(dimensions, chosen)
 
-        allowed = self._checked(mask)
+        allowed = self._checked_mask(mask)
 
-        def work(some: Sequence[str]) -> list[tuple[Positions, Scores]]:
-            asked = [state.language.read(query, reading) for query in some]
-            found = state.ranking.top(asked, k, chosen, used, allowed)
-            return [(top.positions, top.scores) for top in found]
+        def work(batch: Sequence[str]) -> list[tuple[Positions, Scores]]:
+            parsed = [state.query_parser.parse(query, reading) for query in batch]
+            found = state.searcher.top(parsed, k, chosen, used, allowed)
+            return [(top.doc_ids, top.scores) for top in found]
 
         return in_parallel(work, queries, whole_number("threads", threads))
 
@@ -167,14 +167,14 @@ class Index(LiveIndex):
         """
         state = self._opened()
         k = whole_number("k", k)
-        asked, chosen, used = _read(state, query, dimensions, parameters)
+        parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
         plan = QueryPlan(
             query=query,
-            parsed=asked._replace(allowed=None),  # which is in the mask
-            interpretation=state.language.interpretation(query, asked),
+            parsed=parsed._replace(allowed=None),  # which is in the mask
+            interpretation=state.query_parser.interpretation(query, parsed),
             parameters=chosen,
             dimensions=used,
-            mask=intersection(self._checked(mask), asked.allowed),
+            mask=intersection(self._checked_mask(mask), parsed.allowed),
             k=k,
             offset=whole_number("offset", offset, 0),
             filter=filter,
@@ -190,7 +190,7 @@ class Index(LiveIndex):
             snippet_length=checked_length(snippet_length),
             quality=quality,
         )
-        top, counted = collect(state, plan)
+        top, facets_ = collect(state, plan)
         hits, best = fetch_hits(state, plan, top)
         return SearchResults(
             query=query,
@@ -203,7 +203,7 @@ class Index(LiveIndex):
                 for name in USES[chosen.ranker]
             },
             offset=plan.offset,
-            facets=counted,
+            facets=facets_,
             quality=best,
         )
 
@@ -225,14 +225,14 @@ class Index(LiveIndex):
         ['leak', 'coolant']
         """
         state = self._opened()
-        asked, chosen, used = _read(state, query, dimensions, parameters)
-        asked = asked._replace(allowed=None)  # it is explained whether it may be answered or not
-        (position,) = state.documents.doc_ids([id])
-        alone = np.zeros(len(state.snapshot), np.bool_)
-        alone[position] = True
-        (top,) = state.ranking.top([asked], 1, chosen, used, Mask(alone))
+        parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
+        parsed = parsed._replace(allowed=None)  # it is explained whether it may be answered or not
+        (doc_id,) = state.documents.doc_ids([id])
+        only = np.zeros(len(state.snapshot), np.bool_)
+        only[doc_id] = True
+        (top,) = state.searcher.top([parsed], 1, chosen, used, Mask(only))
         score = float(top.scores[0]) if len(top.scores) else None
-        return explaining_of(state, asked, chosen, used).of(position, score)
+        return explainer_of(state, parsed, chosen, used).of(doc_id, score)
 
     def hits(
         self,
@@ -264,8 +264,8 @@ class Index(LiveIndex):
         options  other arguments of `search`, the same for all queries: `SearchOptions`
         """
 
-        def work(some: Sequence[str]) -> list[SearchResults]:
-            return [self.search(query, k, **options) for query in some]
+        def work(batch: Sequence[str]) -> list[SearchResults]:
+            return [self.search(query, k, **options) for query in batch]
 
         return in_parallel(work, queries, whole_number("threads", threads))
 
@@ -283,7 +283,7 @@ class Index(LiveIndex):
         state = self._opened()
         if not isinstance(typed, str):
             raise QueryError(f"typed = {typed!r} is not a text; give a string", field="q")
-        return tuple(state.suggesting.suggestions(typed, whole_number("k", k)))
+        return tuple(state.suggester.suggestions(typed, whole_number("k", k)))
 
     def parameters(self, /, **given: Unpack[SearchParameters]) -> SearchSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""
@@ -299,12 +299,12 @@ class Index(LiveIndex):
         (True, False)
         """
         state = self._opened()
-        if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.facts.analyzer.tokenizes:
+        if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.info.analyzer.tokenizes:
             return False
-        terms = state.language.plain(query)
+        terms = state.query_parser.known_terms_of(query)
         return (
             terms is not None
-            and state.ranking.is_quick(terms)
+            and state.searcher.is_quick(terms)
             and state.documents.size_of_longest(k) <= _QUICK_BYTES
         )
 
@@ -324,19 +324,19 @@ class Index(LiveIndex):
         """
         state = self._opened()
         reading, _ = state.parameters.read({"operators": operators, "spelling": spelling})
-        counts = state.language.counts(query, reading)
+        counts = state.query_parser.counts(query, reading)
         return counts._replace(hit_bytes=state.documents.mean_size)
 
     def warm_up(self) -> None:
         """Compile what the first queries need: about 30 s, or 0.3 s from the cache."""
-        for ranker in ("bm25", self._facts.defaults.ranker):
+        for ranker in ("bm25", self._info.defaults.ranker):
             self.rank("", ranker=ranker)
             self.rank_many([""], ranker=ranker)
-        living = self._opened().snapshot.living
-        first = np.arange(self.max_doc)[slice(None) if living is None else living.allowed][:1]
+        live = self._opened().snapshot.live
+        first = np.arange(self.max_doc)[slice(None) if live is None else live.allowed][:1]
         self.hits(first, np.zeros(len(first), np.float32), ())
 
-    def _checked(self, mask: DocumentMask | None) -> Mask | None:
+    def _checked_mask(self, mask: DocumentMask | None) -> Mask | None:
         if mask is None:
             return None
         if not isinstance(mask, np.ndarray):
@@ -351,10 +351,10 @@ class Index(LiveIndex):
         )
 
 
-def _read(
+def _parse_query(
     state: State, query: str, dimensions: int | None, parameters: SearchParameters
 ) -> tuple[ParsedQuery, SearchSettings, int]:
     """What a query asks for, by which parameters, with how many eigenvectors."""
     reading, chosen = state.parameters.read(parameters)
-    asked = state.language.read(query, reading)
-    return asked, chosen, state.parameters.dimensions(dimensions, chosen)
+    parsed = state.query_parser.parse(query, reading)
+    return parsed, chosen, state.parameters.dimensions(dimensions, chosen)

@@ -51,9 +51,9 @@ class _Current(NamedTuple):
     following  None once the index is closed, and if it is pinned
     """
 
-    facts: GenerationInfo
+    info: GenerationInfo
     state: State | None
-    following: LogTailer | None
+    tailer: LogTailer | None
 
 
 class LiveIndex:
@@ -63,31 +63,31 @@ class LiveIndex:
     """
 
     def __init__(self, generation: Path, moment: PointInTime | None = None) -> None:
-        built = open_state(generation)
-        following = LogTailer(built)
+        base = open_state(generation)
+        tailer = LogTailer(base)
         self._owns = True  # the open documents; a pinned index borrows them
-        self._taking_up = lock_free_in_children(compiles=True)  # held by the one that refreshes
-        self._swapping = lock_free_in_children()  # held for moments; guards writes of _current
+        self._refresh_lock = lock_free_in_children(compiles=True)  # held by the one that refreshes
+        self._swap_lock = lock_free_in_children()  # held for moments; guards writes of _current
         try:
             # No search has run here yet: compile at once what is not compiled.
-            state = self._searched(following.state(built, wait=False, moment=moment))
+            state = self._wrap(tailer.state(base, wait=False, moment=moment))
         except BaseException:
-            built.documents.close()
+            base.documents.close()
             raise
-        self._current = _Current(state.facts, state, following if moment is None else None)
+        self._current = _Current(state.info, state, tailer if moment is None else None)
 
-    def _searched(self, state: State) -> State:
+    def _wrap(self, state: State) -> State:
         """Return a state as this kind of index searches it."""
         return state
 
     @property
-    def _facts(self) -> GenerationInfo:
-        return self._current.facts
+    def _info(self) -> GenerationInfo:
+        return self._current.info
 
     @property
     def path(self) -> Path:
         """Return the folder of the generation."""
-        return self._facts.path
+        return self._info.path
 
     @property
     def name(self) -> str:
@@ -102,27 +102,27 @@ class LiveIndex:
     @property
     def manifest(self) -> Manifest:
         """Return the manifest of the generation."""
-        return self._facts.manifest
+        return self._info.manifest
 
     @property
     def settings(self) -> Settings:
         """Return the settings of the index."""
-        return self._facts.settings
+        return self._info.settings
 
     @property
     def analyzer(self) -> Analyzer:
         """Return the analyser, which turns texts into terms."""
-        return self._facts.analyzer
+        return self._info.analyzer
 
     @property
     def last_write(self) -> LogPosition:
         """Return the last write of the log that is visible to searches."""
-        return self._facts.last
+        return self._info.last
 
     @property
     def drift(self) -> Drift:
         """Return the drift of the index from its build."""
-        return self._facts.drift
+        return self._info.drift
 
     @property
     def max_doc(self) -> int:
@@ -134,7 +134,7 @@ class LiveIndex:
 
     def __len__(self) -> int:
         """Return the number of live documents."""
-        return self._facts.documents
+        return self._info.documents
 
     def __repr__(self) -> str:
         """Return name, generation and number of documents."""
@@ -152,9 +152,9 @@ class LiveIndex:
         """
         state, generation = self._opened(), self.path.absolute()
         trusted = self.settings.tokenizer
-        if self._current.following is not None:
+        if self._current.tailer is not None:
             return reopen, (type(self), generation.parent, trusted)
-        moment = PointInTime(state.facts.last, dict(state.language.synonyms))
+        moment = PointInTime(state.info.last, dict(state.query_parser.synonyms))
         return reopen_snapshot, (type(self), generation, moment, trusted)
 
     def refresh(self) -> bool:
@@ -169,32 +169,32 @@ class LiveIndex:
         >>> len(index), index.refresh(), len(index)
         (6, True, 4)
         """
-        with self._taking_up:
-            following, before = self._current.following, self._opened()
-            if following is None:
+        with self._refresh_lock:
+            tailer, before = self._current.tailer, self._opened()
+            if tailer is None:
                 return False
             generation = current_generation(self.path.parent)
             if generation == self.path:
-                state = following.state(before)
+                state = tailer.state(before)
                 if state is before:
                     return False
-                self._swap(self._searched(state), following)
+                self._swap(self._wrap(state), tailer)
                 return True
-            built = open_state(generation)
+            base = open_state(generation)
             try:
-                following = LogTailer(built)
+                tailer = LogTailer(base)
                 # Calls under way keep the former state, whose files close with the last of them.
-                self._swap(self._searched(following.state(built)), following)
+                self._swap(self._wrap(tailer.state(base)), tailer)
             except BaseException:
-                built.documents.close()
+                base.documents.close()
                 raise
             return True
 
-    def _swap(self, state: State, following: LogTailer) -> None:
+    def _swap(self, state: State, tailer: LogTailer) -> None:
         """Put a state in the place of the current one; StoreError if the index was closed."""
-        with self._swapping:
+        with self._swap_lock:
             self._opened()
-            self._current = _Current(state.facts, state, following)
+            self._current = _Current(state.info, state, tailer)
 
     def add(
         self, source: Source, *, progress: Progress | bool | None = None, **reading: Unpack[Reading]
@@ -249,7 +249,7 @@ class LiveIndex:
         Of several documents with one ID the last is kept. Durable and searchable on return. Errors:
         see `add`; memory is that of the batch as JSON.
         """
-        self._refuse_pinned()
+        self._check_writable()
         deletes = [checked_id(id_) for id_ in deletes]
         with writing(self.path.parent):
             self.refresh()
@@ -262,8 +262,8 @@ class LiveIndex:
             if self.analyzer.tokenizes:  # what it refuses would be in the way of all that follows
                 for text in (text for put in puts for text in (put.title, put.text)):
                     self.analyzer.terms(text)
-            there = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
-            with LogWriter(state.facts.path) as writer:
+            existing = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
+            with LogWriter(state.info.path) as writer:
                 last = writer.append(puts, deletes)
         try:
             self.refresh()
@@ -272,17 +272,17 @@ class LiveIndex:
             raise StoreError(
                 f"the batch was written to index `{self.name}`, but is not searchable yet: {reason}"
             ) from error
-        with self._taking_up:
-            following = self._current.following
-            if following is not None:
-                following.save()
+        with self._refresh_lock:
+            tailer = self._current.tailer
+            if tailer is not None:
+                tailer.save()
         warnings = tuple(field_warnings(puts, state.fields, declared.types))
-        return WriteResult(state.facts.path.name, last.seq, len(puts), len(there), warnings)
+        return WriteResult(state.info.path.name, last.seq, len(puts), len(existing), warnings)
 
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
         """Return the synonyms of words and sequences of words: see `set_synonyms`."""
-        return self._opened().language.synonyms
+        return self._opened().query_parser.synonyms
 
     def set_synonyms(self, synonyms: Given) -> None:
         """Replace the synonyms of the index.
@@ -301,7 +301,7 @@ class LiveIndex:
         ['leak', 'heat', 'pump']
         >>> index.set_synonyms({})
         """
-        self._refuse_pinned()
+        self._check_writable()
         write_synonyms(self.path.parent, checked_synonyms(synonyms))
         self.refresh()
 
@@ -335,10 +335,10 @@ class LiveIndex:
         (1, 6, 5)
         """
         state = self._opened()
-        pinned = object.__new__(type(self))  # a third of the time that `copy` takes
-        current = _Current(state.facts, state, None)
-        pinned.__dict__.update(self.__dict__, _current=current, _owns=False)
-        return pinned
+        snapshot_ = object.__new__(type(self))  # a third of the time that `copy` takes
+        current = _Current(state.info, state, None)
+        snapshot_.__dict__.update(self.__dict__, _current=current, _owns=False)
+        return snapshot_
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Return the document with this ID as it was indexed; DocumentNotFound."""
@@ -394,9 +394,9 @@ class LiveIndex:
         Running calls of other threads keep their arrays until they end, but raise StoreError if
         they look up an ID after this, as does a running `refresh`.
         """
-        with self._swapping:
+        with self._swap_lock:
             state = self._current.state
-            self._current = _Current(self._facts, None, None)
+            self._current = _Current(self._info, None, None)
         if state is not None and self._owns:
             state.documents.close()
 
@@ -408,11 +408,11 @@ class LiveIndex:
         """Close it."""
         self.close()
 
-    def _refuse_pinned(self) -> None:
+    def _check_writable(self) -> None:
         """StoreError if the index is pinned, or closed."""
-        following = self._current.following
+        tailer = self._current.tailer
         self._opened()
-        if following is None:
+        if tailer is None:
             raise StoreError("a snapshot is read-only; write to the index itself")
 
     def _opened(self) -> State:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from klsa_search.lowrank.eigensolver import Spectrum
 
-LEAST: Final = 100
+MIN_EIGENVECTORS: Final = 100
 """Eigenvectors, at least, where they are made."""
 
 
@@ -46,7 +46,7 @@ class LsiSpace:
     @lazy_property
     def weights(self) -> npt.NDArray[np.float32]:
         """What the inner product is made of, a posting each."""
-        if self._is_kept:
+        if self._is_stored:
             return open_array(self.generation, "postings_tfidf")
         return tfidf.posting_weights(self._counts)
 
@@ -62,16 +62,16 @@ class LsiSpace:
     @lazy_property
     def basis(self) -> Basis:
         """U of the features: (N, k) float32."""
-        if self._is_kept:
+        if self._is_stored:
             return open_array(self.generation, "lsi_eigenvectors")
-        return self._made.eigenvectors.astype(np.float32)
+        return self._computed.eigenvectors.astype(np.float32)
 
     @lazy_property
     def eigenvalues(self) -> Eigenvalues:
         """Their eigenvalues: (k,)."""
-        if self._is_kept:
+        if self._is_stored:
             return open_array(self.generation, "lsi_eigenvalues")
-        return self._made.eigenvalues
+        return self._computed.eigenvalues
 
     def lengths(self, dimensions: int) -> Scores:
         """Lengths of the documents on the first dimensions: (N,); of all, computed once."""
@@ -84,7 +84,7 @@ class LsiSpace:
         return _lengths(self.basis, self.eigenvalues)
 
     @lazy_property
-    def _is_kept(self) -> bool:
+    def _is_stored(self) -> bool:
         return has_array(self.generation, "lsi_eigenvectors")
 
     @lazy_property
@@ -92,7 +92,7 @@ class LsiSpace:
         return self.forward.counts(np.arange(self.postings.size))
 
     @lazy_property
-    def _made(self) -> Spectrum:
+    def _computed(self) -> Spectrum:
         """Made when first asked for, where it is not kept: seconds, in a small collection."""
         from klsa_search.lowrank.eigensolver import decompose
 

@@ -19,7 +19,7 @@ from klsa_search.search.filters.masks import Given
 from klsa_search.search.query.parser import ParsedQuery, QueryInterpretation
 from klsa_search.search.snapshot import Snapshot
 
-_REMEMBERED: Final = 1000
+_CACHE_SIZE: Final = 1000
 """Sets of parameters that were checked before."""
 
 
@@ -54,7 +54,7 @@ class Parameters:
             chosen = self._check(parameters)
             if chosen == self._defaults:
                 chosen = self._defaults  # for which everything is prepared
-        if len(self._checked) >= _REMEMBERED:
+        if len(self._checked) >= _CACHE_SIZE:
             self._checked.clear()
         self._checked[key] = reading, chosen
         return reading, chosen
@@ -80,10 +80,17 @@ class Parameters:
             chosen = SearchSettings.checked({**self._defaults.model_dump(), **changes})
         except SettingsError as error:
             raise QueryError(error.message, field=error.field) from None
-        self._refuse_beyond_cut(chosen)
+        self._check_sparse(chosen)
         for name, built in (
-            ("coverage", self._snapshot.cut is not None or self._snapshot.neighbours is not None),
-            ("latent", self._snapshot.cut is not None or self._snapshot.latent is not None),
+            (
+                "coverage",
+                self._snapshot.sparse_expansion is not None
+                or self._snapshot.neighbours is not None,
+            ),
+            (
+                "latent",
+                self._snapshot.sparse_expansion is not None or self._snapshot.latent is not None,
+            ),
         ):
             if getattr(chosen, name) and not built:
                 raise QueryError(
@@ -94,9 +101,9 @@ class Parameters:
                 )
         return chosen
 
-    def _refuse_beyond_cut(self, chosen: SearchSettings) -> None:
+    def _check_sparse(self, chosen: SearchSettings) -> None:
         """Refuse what a cut D cannot answer."""
-        if self._snapshot.cut is None:
+        if self._snapshot.sparse_expansion is None:
             return
         field = None
         if self._snapshot.has_spectrum:
@@ -113,13 +120,13 @@ class Parameters:
                 field=field,
             )
 
-    def dimensions(self, wanted: int | None, parameters: SearchSettings) -> int:
+    def dimensions(self, requested: int | None, parameters: SearchSettings) -> int:
         """Eigenvectors to use: all that were built, or fewer; QueryError beyond."""
         if not self._snapshot.has_spectrum:
-            if wanted is None:
+            if requested is None:
                 return len(self._snapshot.eigenvalues)
             raise QueryError(
-                f"dimensions = {wanted} is not available: index `{self._name}` has "
+                f"dimensions = {requested} is not available: index `{self._name}` has "
                 "a sparse expansion, with fixed dimensions; rebuild it with "
                 "--expansion factored to choose",
                 field="dimensions",
@@ -127,26 +134,26 @@ class Parameters:
         of_lsi = parameters.ranker.startswith("lsi")
         basis = self._snapshot.lsi.basis if of_lsi else self._snapshot.eigenvectors
         built = int(basis.shape[1])
-        if wanted is None:
+        if requested is None:
             return built
-        if not whole_number("dimensions", wanted) <= max(built, 1):
+        if not whole_number("dimensions", requested) <= max(built, 1):
             raise QueryError(
-                f"dimensions = {wanted} is more than the {built} that index "
+                f"dimensions = {requested} is more than the {built} that index "
                 f"`{self._name}` was built with; use fewer, or rebuild it with "
                 "more",
                 field="dimensions",
             )
-        return wanted
+        return requested
 
 
-def whole_number(name: str, value: object, least: int = 1) -> int:
+def whole_number(name: str, value: object, minimum: int = 1) -> int:
     """Take any kind of whole number that is large enough, Python's or NumPy's; QueryError."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= minimum:
         return int(value)
-    raise QueryError(f"{name} = {value!r} is not a whole number of at least {least}", field=name)
+    raise QueryError(f"{name} = {value!r} is not a whole number of at least {minimum}", field=name)
 
 
-MOST_NAMES: Final = 100
+MAX_NAMES: Final = 100
 """Fields to sort by, to count or to show, and documents that were judged."""
 
 DocumentMask = npt.NDArray[np.bool_]
@@ -230,9 +237,9 @@ def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
     for name in taken:
         if not isinstance(name, str):
             raise QueryError(f"{parameter}: {name!r} is not a text", field=parameter)
-    if len(taken) > MOST_NAMES:
+    if len(taken) > MAX_NAMES:
         raise QueryError(
-            f"{parameter}: {len(taken):,} names, more than the limit of {MOST_NAMES}; give fewer",
+            f"{parameter}: {len(taken):,} names, more than the limit of {MAX_NAMES}; give fewer",
             field=parameter,
         )
     return taken

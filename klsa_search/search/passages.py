@@ -23,7 +23,7 @@ from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.forward_index import GAPS, Forward, find_words, table_of
 from klsa_search.storage.records import text_at
 
-_AT_ONCE: Final = 100
+_BATCH: Final = 100
 """Passages that one call of the compiled code makes room for."""
 
 _LINE_END: Final = 10
@@ -48,7 +48,7 @@ class Passages:
 
     def of(
         self,
-        positions: Positions,
+        doc_ids: Positions,
         terms: Collection[str],
         *,
         weights: Mapping[str, float] | None = None,
@@ -61,38 +61,38 @@ class Passages:
         cannot be counted here, and where characters stand so oddly that `place_words` cannot tell.
         """
         if self._analyzer.tokenizes:
-            return self._by_snippet(positions, terms, weights, length)
+            return self._by_snippet(doc_ids, terms, weights, length)
         found: list[str] = []
-        for first in range(0, len(positions), _AT_ONCE):
-            some = np.asarray(positions[first : first + _AT_ONCE], np.int64)
-            found += self._of(some, terms, weights, length)
+        for first in range(0, len(doc_ids), _BATCH):
+            batch = np.asarray(doc_ids[first : first + _BATCH], np.int64)
+            found += self._of(batch, terms, weights, length)
         return found
 
     def _of(
         self,
-        positions: npt.NDArray[np.int64],
+        doc_ids: npt.NDArray[np.int64],
         terms: Collection[str],
         weights: Mapping[str, float] | None,
         length: int,
     ) -> list[str]:
         known = [term for term in terms if term in self._numbers]
         codes = self._forward.ranks[[self._numbers[term] for term in known]] + np.int64(GAPS)
-        worth = (
+        weights_ = (
             np.array([weights.get(term, 1.0) for term in known], np.float64)
             if weights
             else np.ones(len(known))
         )
-        passages = np.empty(len(positions) * (4 * length + 8), np.uint8)
-        doubts = np.empty(len(positions), np.int32)
+        passages = np.empty(len(doc_ids) * (4 * length + 8), np.uint8)
+        skipped = np.empty(len(doc_ids), np.int32)
         while True:
-            given = (
+            arguments = (
                 self._documents.content, self._documents.starts,
                 self._forward.codes, self._forward.starts,
-                positions, codes, worth, length, self._characters, passages, doubts,
+                doc_ids, codes, weights_, length, self._characters, passages, skipped,
             )  # fmt: skip
-            if not_compiled(_find):
-                return self._by_snippet(positions, terms, weights, length)
-            end, doubtful = _find(*given)
+            if not_compiled(_find_passages):
+                return self._by_snippet(doc_ids, terms, weights, length)
+            end, skipped_count = _find_passages(*arguments)
             if end != FOREIGN:
                 break
             self._characters = all_characters()
@@ -100,19 +100,19 @@ class Passages:
             found = _lines(passages, end)
         except UnicodeDecodeError as error:
             raise self._documents.damaged(error) from error
-        for place in doubts[:doubtful].tolist():
-            text = self._documents.text(int(positions[place]))
+        for place in skipped[:skipped_count].tolist():
+            text = self._documents.text(int(doc_ids[place]))
             found[place] = snippet(text, terms, self._analyzer, weights=weights, length=length)
         return found
 
     def _by_snippet(
         self,
-        positions: Positions,
+        doc_ids: Positions,
         terms: Collection[str],
         weights: Mapping[str, float] | None,
         length: int,
     ) -> list[str]:
-        texts = map(self._documents.text, positions.tolist())
+        texts = map(self._documents.text, doc_ids.tolist())
         return [
             snippet(text, terms, self._analyzer, weights=weights, length=length) for text in texts
         ]
@@ -124,18 +124,18 @@ def _lines(content: npt.NDArray[np.uint8], end: int) -> list[str]:
 
 
 @compiled
-def _find(
+def _find_passages(
     content: npt.NDArray[np.uint8],
     begins: npt.NDArray[np.int64],
     forward: npt.NDArray[np.uint8],
     codes_begin: npt.NDArray[np.int64],
-    positions: npt.NDArray[np.int64],
+    doc_ids: npt.NDArray[np.int64],
     codes: npt.NDArray[np.int64],
     weights: npt.NDArray[np.float64],
     length: int,
     characters: Characters,
     passages: npt.NDArray[np.uint8],
-    doubts: Offsets,
+    skipped: Offsets,
 ) -> tuple[int, int]:
     """Write a passage of each text, a line each, and how far; FOREIGN where characters are missing.
 
@@ -145,10 +145,10 @@ def _find(
     """
     table, numbers = table_of(codes)
     counts = np.empty(len(codes), np.int32)
-    written, doubtful = 0, 0
+    written, skipped_count = 0, 0
     passage = np.empty(length + 2, np.uint32)
-    for i in range(len(positions)):
-        begin, end = text_at(content, begins, positions[i])
+    for i in range(len(doc_ids)):
+        begin, end = text_at(content, begins, doc_ids[i])
         line = np.empty(end - begin + 1, np.uint32)
         size = fold(content, begin, end, characters.classes, line)
         if size == FOREIGN:
@@ -156,20 +156,20 @@ def _find(
         if size <= length:
             written = encode(line, size, passages, written)
         else:
-            first_code = max(codes_begin[positions[i]], 0)
-            after_code = min(codes_begin[positions[i] + 1], len(forward))
+            first_code = max(codes_begin[doc_ids[i]], 0)
+            after_code = min(codes_begin[doc_ids[i] + 1], len(forward))
             places = np.empty(max(after_code - first_code, 0), np.int32)
             which = np.empty_like(places)
             found = find_words(forward, first_code, after_code, table, numbers, places, which)
             starts, ends = np.empty(found, np.int32), np.empty(found, np.int32)
             found = locate_words(line, size, characters, places[:found], starts, ends)
             if found < 0:
-                doubts[doubtful] = i
-                doubtful += 1
+                skipped[skipped_count] = i
+                skipped_count += 1
             else:
                 first, after = best_window(found, which, starts, ends, weights, counts, length)
                 cut = cut_out(line, size, first, after, length, passage)
                 written = encode(passage, cut, passages, written)
         passages[written] = _LINE_END
         written += 1
-    return written, doubtful
+    return written, skipped_count

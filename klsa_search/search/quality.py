@@ -90,23 +90,23 @@ class Quality:
     """
 
     def __init__(self, built: Snapshot, seed: int) -> None:
-        self._built, self._seed = built, seed
+        self._base, self._seed = built, seed
 
     @lazy_property
     def calibration(self) -> Calibration:
         """Ask the index queries of its own, and learn from what they find."""
-        snapshot, rng = self._built, np.random.default_rng(self._seed)
+        snapshot, rng = self._base, np.random.default_rng(self._seed)
         if len(snapshot) < _FEW:  # where one is left out too little is left to find
             return Calibration(*_PRIOR)
         sizes = np.exp(rng.uniform(np.log(_FEWEST), np.log(_TERMS + 1), _QUERIES)).astype(np.int64)
-        belonging = [_of_one(snapshot, rng, int(size)) for size in sizes]
-        random = [_of_many(snapshot, rng, int(size)) for size in sizes]
-        asked = [terms for _, terms in belonging] + random
-        left_out = [document for document, _ in belonging] + [-1] * len(random)
+        belonging = [_terms_of_one(snapshot, rng, int(size)) for size in sizes]
+        random = [_terms_of_many(snapshot, rng, int(size)) for size in sizes]
+        queries = [terms for _, terms in belonging] + random
+        excluded = [document for document, _ in belonging] + [-1] * len(random)
         rows = []
-        found = snapshot.engine.top(asked, min(_HITS + 1, len(snapshot)), None)
-        for at, (terms, top, document) in enumerate(zip(asked, found, left_out, strict=True)):
-            hits = top.positions[top.positions != document][:_HITS]
+        found = snapshot.engine.top(queries, min(_HITS + 1, len(snapshot)), None)
+        for at, (terms, top, document) in enumerate(zip(queries, found, excluded, strict=True)):
+            hits = top.doc_ids[top.doc_ids != document][:_HITS]
             if len(set(terms)) >= _FEWEST:
                 best = shares_of(snapshot, QueryTerms.of(terms), 0, hits).max(initial=0.0)
                 rows.append((_logit(np.array([best]))[0], len(set(terms)), at < len(belonging)))
@@ -115,41 +115,43 @@ class Quality:
         x, terms_, one = np.array(rows).T
         features = np.stack((x, np.log(terms_), np.ones(len(x))), axis=1)
         # Of few documents many queries say little more than few.
-        worth = min(1.0, len(snapshot) / _QUERIES)
-        return Calibration(*_learned(features, one, worth))
+        weight = min(1.0, len(snapshot) / _QUERIES)
+        return Calibration(*_fit(features, one, weight))
 
     def of(
         self,
         snapshot: Snapshot,
-        analyzed: Collection[str],
+        query_terms: Collection[str],
         documents: Positions,
-        stand_ins: Mapping[str, Collection[tuple[str, ...]]] | None = None,
+        synonyms: Mapping[str, Collection[tuple[str, ...]]] | None = None,
     ) -> list[float]:
         """Qualities of some documents of a snapshot, for the different terms of a query.
 
         stand_ins  by term, what stands for it: see `shares_with`
         """
-        if stand_ins:
-            shares = shares_with(snapshot, analyzed, stand_ins, documents)
+        if synonyms:
+            shares = shares_with(snapshot, query_terms, synonyms, documents)
         else:
             numbers = snapshot.vocabulary.numbers
-            query = QueryTerms.of(numbers[term] for term in analyzed if term in numbers)
-            shares = shares_of(snapshot, query, len(analyzed) - len(query.numbers), documents)
-        exact = contain_all(snapshot, analyzed, stand_ins or {}, documents)
-        qualities: list[float] = self.calibration.qualities(shares, len(analyzed), exact).tolist()
+            query = QueryTerms.of(numbers[term] for term in query_terms if term in numbers)
+            shares = shares_of(snapshot, query, len(query_terms) - len(query.numbers), documents)
+        exact = contain_all(snapshot, query_terms, synonyms or {}, documents)
+        qualities: list[float] = self.calibration.qualities(
+            shares, len(query_terms), exact
+        ).tolist()
         return qualities
 
 
-def _of_one(snapshot: Snapshot, rng: np.random.Generator, size: int) -> tuple[int, list[int]]:
+def _terms_of_one(snapshot: Snapshot, rng: np.random.Generator, size: int) -> tuple[int, list[int]]:
     """Different content terms of a document, so many or all it has, and that document."""
     document = int(rng.integers(len(snapshot)))
     held = snapshot.content_counts_of(np.array([document])).indices
     return document, rng.choice(held, min(size, len(held)), replace=False).tolist()
 
 
-def _of_many(snapshot: Snapshot, rng: np.random.Generator, size: int) -> list[int]:
+def _terms_of_many(snapshot: Snapshot, rng: np.random.Generator, size: int) -> list[int]:
     """A content term each of as many documents."""
-    return [term for _ in range(size) for term in _of_one(snapshot, rng, 1)[1]]
+    return [term for _ in range(size) for term in _terms_of_one(snapshot, rng, 1)[1]]
 
 
 def _logit(shares: Values) -> Values:
@@ -157,7 +159,7 @@ def _logit(shares: Values) -> Values:
     return np.asarray(np.log(inner / (1 - inner)))
 
 
-def _learned(features: Values, labels: Values, worth: float) -> Values:
+def _fit(features: Values, labels: Values, weight: float) -> Values:
     """Logistic regression by Newton's method, from `_PRIOR` on: the weights of the features.
 
     worth  of one example, relative to the prior
@@ -165,8 +167,8 @@ def _learned(features: Values, labels: Values, worth: float) -> Values:
     weights = _PRIOR.copy()
     for _ in range(_STEPS):
         chances = 1 / (1 + np.exp(-features @ weights))
-        gradient = worth * features.T @ (labels - chances) - (weights - _PRIOR)
-        spread = worth * features.T @ (features * (chances * (1 - chances))[:, None])
+        gradient = weight * features.T @ (labels - chances) - (weights - _PRIOR)
+        spread = weight * features.T @ (features * (chances * (1 - chances))[:, None])
         step = np.linalg.solve(spread + np.eye(len(weights)), gradient)
         weights += step
         if np.abs(step).max() < _NEAR:

@@ -22,7 +22,7 @@ from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers import RANKERS
-from klsa_search.search.rankers.feedback import moved_by_examples
+from klsa_search.search.rankers.feedback import add_feedback
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.snapshot import Snapshot
 
@@ -43,28 +43,28 @@ def in_parallel(
 
     The first failure of a chunk is raised when all before it are done.
     """
-    asked = list(queries)
-    chunks = [asked[begin : begin + CHUNK] for begin in range(0, len(asked), CHUNK)]
+    queries_ = list(queries)
+    chunks = [queries_[begin : begin + CHUNK] for begin in range(0, len(queries_), CHUNK)]
     if threads == 1 or len(chunks) <= 1:
         return list(chain.from_iterable(map(work, chunks)))
     with ThreadPoolExecutor(min(threads, len(chunks))) as pool:
         return list(chain.from_iterable(pool.map(work, chunks)))
 
 
-def ids_by_position(index: Index) -> npt.NDArray[Any]:
+def ids_by_doc_id(index: Index) -> npt.NDArray[Any]:
     """Name every position: (size,) of str, None where no document counts any more.
 
     `Index.ids` names the documents that count, without a gap; a batch looks up by position.
     """
     ids = np.full(index.max_doc, None, dtype=object)
-    ids[index.arrays.counting()] = index.ids()
+    ids[index.arrays.live_docs()] = index.ids()
     return ids
 
 
 _QUICK_POSTINGS: Final = 2**17
 """Of all terms of a query that is quick: 250 µs of the engine's time at most."""
 
-EVERY: Final = 100
+EXHAUSTIVE_LIMIT: Final = 100
 """Documents up to which each is scored: the rows of the seeds do not reach all that are related."""
 
 
@@ -89,7 +89,7 @@ class DefaultEngine(Protocol):
         self,
         queries: Sequence[Sequence[int]],
         k: int,
-        mix: KlsaParams,
+        params: KlsaParams,
         mask: Mask | None = None,
         *,
         totals: bool = False,
@@ -101,7 +101,7 @@ class Engines(NamedTuple):
     """What answers queries over one snapshot, with the same answers as its own engines."""
 
     bm25: Bm25Engine
-    expanding: DefaultEngine
+    klsa_engine: DefaultEngine
 
 
 class Searcher:
@@ -117,37 +117,41 @@ class Searcher:
     ) -> None:
         self._snapshot, self._defaults, self._engines = snapshot, defaults, engines
 
-    def scores(self, asked: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
+    def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
         """Score every document: (N,) float32."""
-        scores = self._scores(asked.terms, parameters, dimensions)
-        return scores if asked.allowed is None else scores * asked.allowed
+        scores = self._scores(queries.terms, parameters, dimensions)
+        return scores if queries.allowed is None else scores * queries.allowed
 
     def _scores(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
         snapshot = self._snapshot
-        if snapshot.cut is not None and snapshot.small and self._expands(parameters):
+        if (
+            snapshot.sparse_expansion is not None
+            and snapshot.small
+            and self._uses_klsa_engine(parameters)
+        ):
             # In a small collection it looks closely at all that it finds.
-            (top,) = self._expanded([terms], len(snapshot), parameters, None, totals=False)
+            (top,) = self._klsa_top([terms], len(snapshot), parameters, None, totals=False)
             if top is not None:
                 scores = np.zeros(len(snapshot), np.float32)
-                scores[top.positions] = top.scores
+                scores[top.doc_ids] = top.scores
                 return scores
-        return self._row(terms, parameters, dimensions)
+        return self._score_all(terms, parameters, dimensions)
 
-    def moved(
+    def scores_with_feedback(
         self,
-        asked: ParsedQuery,
+        queries: ParsedQuery,
         parameters: SearchSettings,
         dimensions: int,
         positive: Positions,
         negative: Positions,
     ) -> Scores:
         """Score every document, moved by some that were judged: see `rankers.feedback`."""
-        scores = self.scores(asked, parameters, dimensions)
-        return moved_by_examples(self._snapshot, scores, positive, negative, parameters, dimensions)
+        scores = self.scores(queries, parameters, dimensions)
+        return add_feedback(self._snapshot, scores, positive, negative, parameters, dimensions)
 
     def top(
         self,
-        asked: Sequence[ParsedQuery],
+        queries: Sequence[ParsedQuery],
         k: int,
         parameters: SearchSettings,
         dimensions: int,
@@ -161,8 +165,8 @@ class Searcher:
         Whatever a document scores, it scores the same with any mask. Many queries that allow all
         documents go through the compiled engines in one call that needs no GIL.
         """
-        terms = [each.terms for each in asked if each.allowed is None]
-        if len(terms) == len(asked):
+        terms = [each.terms for each in queries if each.allowed is None]
+        if len(terms) == len(queries):
             return self._top(terms, k, parameters, dimensions, mask, totals=totals)
         return [
             self._top(
@@ -173,12 +177,12 @@ class Searcher:
                 intersection(mask, each.allowed),
                 totals=totals,
             )[0]
-            for each in asked
+            for each in queries
         ]
 
     def _top(
         self,
-        asked: list[Sequence[int]],
+        queries: list[Sequence[int]],
         k: int,
         parameters: SearchSettings,
         dimensions: int,
@@ -187,62 +191,65 @@ class Searcher:
         totals: bool,
     ) -> list[TopDocs]:
         mask = self._snapshot.allowed(mask)
-        found: Sequence[TopDocs | None]
+        results: Sequence[TopDocs | None]
         if parameters.ranker == "bm25" and not parameters.boosts:
-            return self._bm25.top(asked, k, mask, totals=totals)
-        if self._expands(parameters):
-            found = self._expanded(asked, k, parameters, mask, totals=totals)
+            return self._bm25.top(queries, k, mask, totals=totals)
+        if self._uses_klsa_engine(parameters):
+            results = self._klsa_top(queries, k, parameters, mask, totals=totals)
         else:
-            found = [None] * len(asked)
+            results = [None] * len(queries)
         return [
-            top or self._by_row(terms, k, parameters, dimensions, mask)
-            for terms, top in zip(asked, found, strict=True)
+            top or self._rank_all(terms, k, parameters, dimensions, mask)
+            for terms, top in zip(queries, results, strict=True)
         ]
 
     def is_quick(self, terms: Sequence[int]) -> bool:
         """Whether this is answered by the index's own parameters in about a millisecond at most."""
         if self._engines is not None:  # which may be far away
             return False
-        held = self._held
-        return self._by_engine and sum(held[term] for term in terms if term >= 0) <= _QUICK_POSTINGS
+        frequencies = self._frequencies
+        return (
+            self._is_fast_by_default
+            and sum(frequencies[term] for term in terms if term >= 0) <= _QUICK_POSTINGS
+        )
 
     @lazy_property
-    def _by_engine(self) -> bool:
+    def _is_fast_by_default(self) -> bool:
         if self._defaults.ranker == "bm25":
             return not self._defaults.boosts
         # Few documents are scored one by one, in a millisecond.
-        return self._snapshot.expanding is not None and self._expands_itself
+        return self._snapshot.klsa_engine is not None and self._defaults_use_klsa_engine
 
     @lazy_property
-    def _held(self) -> memoryview:
+    def _frequencies(self) -> memoryview:
         """Documents that hold each term, those among them that count no more: (V,)."""
         return self._snapshot.bm25.postings.frequencies.data
 
-    def by_engine(self, terms: list[int], parameters: SearchSettings) -> bool:
+    def uses_klsa_engine(self, terms: list[int], parameters: SearchSettings) -> bool:
         """Whether the engine of a cut D answers this query. Cost: a search."""
-        if not self._expands(parameters):
+        if not self._uses_klsa_engine(parameters):
             return False
-        (top,) = self._expanded([terms], 1, parameters, None, totals=False)
+        (top,) = self._klsa_top([terms], 1, parameters, None, totals=False)
         return top is not None
 
-    def _expanded(
+    def _klsa_top(
         self,
-        asked: list[Sequence[int]],
+        queries: list[Sequence[int]],
         k: int,
         parameters: SearchSettings,
         mask: Mask | None,
         *,
         totals: bool,
     ) -> list[TopDocs | None]:
-        engine = self._snapshot.expanding if self._engines is None else self._engines.expanding
+        engine = self._snapshot.klsa_engine if self._engines is None else self._engines.klsa_engine
         if engine is None:
-            return [None] * len(asked)
+            return [None] * len(queries)
         check_deadline()
         own = parameters is self._defaults
-        mix = self._own_mix if own else klsa_params(self._snapshot, parameters)
-        return engine.top(asked, k, mix, mask, totals=totals)
+        params = self._default_params if own else klsa_params(self._snapshot, parameters)
+        return engine.top(queries, k, params, mask, totals=totals)
 
-    def _by_row(
+    def _rank_all(
         self,
         terms: Sequence[int],
         k: int,
@@ -251,37 +258,39 @@ class Searcher:
         mask: Mask | None,
     ) -> TopDocs:
         """Answer by the score of every document."""
-        row = self._row(terms, parameters, dimensions)
-        return top_docs(row if mask is None else row * mask.allowed, k)
+        scores = self._score_all(terms, parameters, dimensions)
+        return top_docs(scores if mask is None else scores * mask.allowed, k)
 
-    def _row(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
+    def _score_all(
+        self, terms: Sequence[int], parameters: SearchSettings, dimensions: int
+    ) -> Scores:
         check_deadline()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
-        row = RANKERS[parameters.ranker](snapshot, query, parameters, dimensions)
-        return row if snapshot.living is None else row * snapshot.living.allowed
+        scores = RANKERS[parameters.ranker](snapshot, query, parameters, dimensions)
+        return scores if snapshot.live is None else scores * snapshot.live.allowed
 
-    def _expands(self, parameters: SearchSettings) -> bool:
+    def _uses_klsa_engine(self, parameters: SearchSettings) -> bool:
         """Whether this is the ranking that the engine of a cut D gives."""
-        if self._snapshot.bm25.documents <= EVERY:
+        if self._snapshot.bm25.documents <= EXHAUSTIVE_LIMIT:
             return False
         if parameters is self._defaults:
-            return self._expands_itself
-        return _is_expanded(parameters)
+            return self._defaults_use_klsa_engine
+        return _ranks_with_klsa_engine(parameters)
 
     @lazy_property
-    def _expands_itself(self) -> bool:
-        return _is_expanded(self._defaults)
+    def _defaults_use_klsa_engine(self) -> bool:
+        return _ranks_with_klsa_engine(self._defaults)
 
     @property
     def _bm25(self) -> Bm25Engine:
         return self._snapshot.engine if self._engines is None else self._engines.bm25
 
     @lazy_property
-    def _own_mix(self) -> KlsaParams:
+    def _default_params(self) -> KlsaParams:
         return klsa_params(self._snapshot, self._defaults)
 
 
-def _is_expanded(parameters: SearchSettings) -> bool:
+def _ranks_with_klsa_engine(parameters: SearchSettings) -> bool:
     full = parameters.exact or parameters.boosts
     asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not full
     return asked and is_multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
@@ -289,8 +298,8 @@ def _is_expanded(parameters: SearchSettings) -> bool:
 
 def top_docs(scores: Scores, k: int) -> TopDocs:
     """Return the k best by the scores of all documents."""
-    positions, best = top_z(scores, k)
-    return TopDocs(positions, best, int(np.count_nonzero(scores > 0)))
+    doc_ids, best = top_z(scores, k)
+    return TopDocs(doc_ids, best, int(np.count_nonzero(scores > 0)))
 
 
 def intersection(mask: Mask | None, allowed: npt.NDArray[np.bool_] | None) -> Mask | None:

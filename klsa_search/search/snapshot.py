@@ -27,7 +27,7 @@ from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
 from klsa_search.search.engine.engine import Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
-from klsa_search.search.lsi import LEAST, LsiSpace
+from klsa_search.search.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.storage.arrays import has_array, open_array, open_sparse, read_vocabulary
 from klsa_search.storage.forward_index import Forward
@@ -77,12 +77,12 @@ class Snapshot:
     lsi_dimensions: int
     expansion: Matrix | None
     expansion_key: tuple[str, float, int]
-    cut: SparseExpansion | None
+    sparse_expansion: SparseExpansion | None
     neighbour_count: int
     seed: int
     forward: Forward
     small: bool
-    living: Mask | None = None
+    live: Mask | None = None
     reverse: ReverseNeighbours | None = None
     average_length: float | None = None
 
@@ -93,17 +93,17 @@ class Snapshot:
     def lexical(self, query: QueryTerms) -> Scores:
         """k_q of the documents that count: (N,) float32. Cost: the postings of the query."""
         row = self.bm25.query_row(query.numbers, query.counts)
-        return row if self.living is None else row * self.living.allowed
+        return row if self.live is None else row * self.live.allowed
 
-    def counting(self) -> npt.NDArray[np.bool_]:
+    def live_docs(self) -> npt.NDArray[np.bool_]:
         """Whether each position holds a document that counts: (N,)."""
-        return np.ones(len(self), np.bool_) if self.living is None else self.living.allowed
+        return np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
 
     def nearest(self, document: int) -> Positions:
         """Documents in the row of one in a sparse D, strongest first, and those outside it."""
-        if self.cut is None:
+        if self.sparse_expansion is None:
             raise ValueError("rows are kept where D is cut")
-        rows = [self.cut.rows[document]]
+        rows = [self.sparse_expansion.rows[document]]
         if self.reverse is not None and self.reverse.row_of[document : document + 1].any():
             rows.append(self.reverse.rows[self.reverse.row_of[document] - 1])
         row = np.concatenate(rows)
@@ -111,15 +111,15 @@ class Snapshot:
 
     def allowed(self, mask: Mask | None) -> Mask | None:
         """Of a mask, the documents that count."""
-        if mask is None or self.living is None:
+        if mask is None or self.live is None:
             return mask
-        return mask & self.living
+        return mask & self.live
 
     @lazy_property
     def kernel(self) -> DocumentKernel:
         """The document kernel, opened when a spectral function first asks for its tail."""
-        if self.cut is not None:
-            return self.cut.kernel()
+        if self.sparse_expansion is not None:
+            return self.sparse_expansion.kernel()
         mean = open_array(self.generation, "features_mean")
         return DocumentKernel(
             open_sparse(self.generation, "features", len(mean)),
@@ -128,25 +128,25 @@ class Snapshot:
         )
 
     @lazy_property
-    def expanding(self) -> KlsaEngine | None:
+    def klsa_engine(self) -> KlsaEngine | None:
         """The engine of the default ranking where D is cut."""
-        if self.cut is None:
+        if self.sparse_expansion is None:
             return None
         return KlsaEngine(
             self.bm25,
-            self.cut,
+            self.sparse_expansion,
             self.latent_dimensions,
             self.neighbour_count,
             small=self.small,
-            live=self.living,
+            live=self.live,
             reverse=self.reverse,
         )
 
     @lazy_property
     def neighbours(self) -> sparse.csr_array | None:
         """W, what is near each document, with shares of sum 1: (N, N); None if it was not built."""
-        if self.cut is not None:
-            return self.cut.neighbours(self.neighbour_count)
+        if self.sparse_expansion is not None:
+            return self.sparse_expansion.neighbours(self.neighbour_count)
         if has_array(self.generation, "neighbours_starts"):
             return open_sparse(self.generation, "neighbours", len(self))
         return None
@@ -154,8 +154,8 @@ class Snapshot:
     @lazy_property
     def latent(self) -> LatentSpace | None:
         """The latent space, if it was built."""
-        if self.cut is not None:
-            space = self.cut.latent(self.latent_dimensions)
+        if self.sparse_expansion is not None:
+            space = self.sparse_expansion.latent(self.latent_dimensions)
             # Terms of documents that came later lie nowhere.
             later = len(self.vocabulary) - len(space.terms)
             if later:
@@ -207,7 +207,7 @@ class Snapshot:
     @lazy_property
     def mean_square(self) -> float:
         """‖μ‖² of a cut D's features."""
-        return self.cut.mean_square if self.cut is not None else 0.0
+        return self.sparse_expansion.mean_square if self.sparse_expansion is not None else 0.0
 
     def _factors(
         self, spectral: str, gamma: float, head: int, dimensions: int
@@ -237,10 +237,10 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
     Cost O(V) for the vocabulary; the rest is read on use.
     """
     vocabulary = Vocabulary(read_vocabulary(generation))
-    cut = None
+    sparse_expansion = None
     if has_array(generation, "cut_rows"):
-        cut = open_sparse_expansion(partial(open_array, generation))
-    kept = _optional(generation, "eigenvectors")
+        sparse_expansion = open_sparse_expansion(partial(open_array, generation))
+    eigenvectors = _optional(generation, "eigenvectors")
     eigenvalues = open_array(generation, "eigenvalues")
     common = np.zeros(0, np.int64)
     if settings.common_weight < 1:
@@ -258,19 +258,19 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
         lengths=open_array(generation, "lengths"),
         engine=Engine(bm25),
         eigenvalues=eigenvalues,
-        eigenvectors=np.zeros((bm25.size, 0), np.float32) if kept is None else kept,
-        has_spectrum=kept is not None,
-        small=kept is not None,
+        eigenvectors=np.zeros((bm25.size, 0), np.float32) if eigenvectors is None else eigenvectors,
+        has_spectrum=eigenvectors is not None,
+        small=eigenvectors is not None,
         latent_dimensions=min(settings.dimensions, settings.latent_dimensions, len(eigenvalues)),
-        lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), LEAST)),
+        lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), MIN_EIGENVECTORS)),
         expansion=_optional(generation, "expansion"),
         expansion_key=(settings.spectral, settings.gamma, settings.head),
-        cut=cut,
+        sparse_expansion=sparse_expansion,
         neighbour_count=settings.neighbours,
         seed=settings.seed,
         forward=Forward.open(generation, settings.title_weight),
     )
-    if cut is None:
+    if sparse_expansion is None:
         # Mapped now, so that who holds an index that is deleted goes on getting answers.
         for name in ("neighbours", "latent"):
             getattr(snapshot, name)

@@ -88,7 +88,7 @@ _ELLIPSIS_POINT: Final = np.uint32(ord("…"))
 
 @compiled
 def best_window(
-    found: int,
+    tokens: int,
     which: Offsets,
     starts: Offsets,
     ends: Offsets,
@@ -103,19 +103,19 @@ def best_window(
     counts   scratch memory of as many
     """
     counts[:] = 0
-    best, worth = 0.0, 0.0
+    best, score = 0.0, 0.0
     first, after, left = 0, 0, 0
-    for token in range(found):
+    for token in range(tokens):
         term = which[token]
-        worth += weights[term] * (REPEATED if counts[term] > 0 else 1.0)
+        score += weights[term] * (REPEATED if counts[term] > 0 else 1.0)
         counts[term] += 1
         while ends[token] - starts[left] > length and left < token:
             leaving = which[left]
             counts[leaving] -= 1
-            worth -= weights[leaving] * (REPEATED if counts[leaving] > 0 else 1.0)
+            score -= weights[leaving] * (REPEATED if counts[leaving] > 0 else 1.0)
             left += 1
-        if worth > best + TOLERANCE:
-            best = worth
+        if score > best + TOLERANCE:
+            best = score
             first, after = starts[left], ends[token]
     return first, after
 
@@ -205,13 +205,13 @@ def snippet(
     line = " ".join(text.split())
     if len(line) <= length:
         return line
-    wanted = frozenset(terms)
-    found = _found(line, wanted, analyzer) if wanted else []
-    first, after = _best_window(found, weights or {}, length)
-    start, end = _widened(line, first, after, length)
+    terms_ = frozenset(terms)
+    tokens = _matching_tokens(line, terms_, analyzer) if terms_ else []
+    first, after = _best_window(tokens, weights or {}, length)
+    start, end = _widen(line, first, after, length)
     before = _ELLIPSIS if start > 0 else ""
-    behind = _ELLIPSIS if end < len(line) else ""
-    return f"{before}{line[start:end].strip()}{behind}"
+    after_ = _ELLIPSIS if end < len(line) else ""
+    return f"{before}{line[start:end].strip()}{after_}"
 
 
 def checked_length(length: object) -> int:
@@ -224,58 +224,58 @@ def checked_length(length: object) -> int:
     )
 
 
-def _found(line: str, wanted: Collection[str], analyzer: Analyzer) -> list[Token]:
+def _matching_tokens(line: str, terms_: Collection[str], analyzer: Analyzer) -> list[Token]:
     """Return the tokens of a line that are wanted terms.
 
     No token depends on anything behind a space, so each different word is analysed once; what a
     tokenizer of the user's finds may depend on all of the line.
     """
     if analyzer.tokenizes:
-        return [token for token in analyzer.tokens(line) if token.term in wanted]
+        return [token for token in analyzer.tokens(line) if token.term in terms_]
     words = line.split(" ")
     distinct = list(dict.fromkeys(words))
     starts = [0, *accumulate(len(word) + 1 for word in distinct)]
     of: dict[str, list[Token]] = {}
     for token in analyzer.tokens(" ".join(distinct)):
-        if token.term in wanted:
+        if token.term in terms_:
             place = bisect_right(starts, token.start) - 1
             begin = starts[place]
             moved = token._replace(start=token.start - begin, end=token.end - begin)
             of.setdefault(distinct[place], []).append(moved)
-    found, at = [], 0
+    tokens, at = [], 0
     for word in words:
         if word in of:
-            found += [
+            tokens += [
                 token._replace(start=at + token.start, end=at + token.end) for token in of[word]
             ]
         at += len(word) + 1
-    return found
+    return tokens
 
 
-def _best_window(found: list[Token], weights: Mapping[str, float], length: int) -> tuple[int, int]:
+def _best_window(tokens: list[Token], weights: Mapping[str, float], length: int) -> tuple[int, int]:
     """Start and end of the worthiest run of tokens that fits into the length; (0, 0) for none."""
     best, window = 0.0, (0, 0)
     counts: dict[str, int] = {}
-    worth, left = 0.0, 0
-    for token in found:
-        worth += _worth(token, weights, again=counts.get(token.term, 0) > 0)
+    score, left = 0.0, 0
+    for token in tokens:
+        score += _token_weight(token, weights, repeated=counts.get(token.term, 0) > 0)
         counts[token.term] = counts.get(token.term, 0) + 1
-        while token.end - found[left].start > length and found[left] is not token:
-            leaving = found[left]
+        while token.end - tokens[left].start > length and tokens[left] is not token:
+            leaving = tokens[left]
             counts[leaving.term] -= 1
-            worth -= _worth(leaving, weights, again=counts[leaving.term] > 0)
+            score -= _token_weight(leaving, weights, repeated=counts[leaving.term] > 0)
             left += 1
-        if worth > best + TOLERANCE:
-            best, window = worth, (found[left].start, token.end)
+        if score > best + TOLERANCE:
+            best, window = score, (tokens[left].start, token.end)
     return window
 
 
-def _worth(token: Token, weights: Mapping[str, float], *, again: bool) -> float:
-    """Worth of a token; `again` if its term is in the window besides."""
-    return weights.get(token.term, 1.0) * (REPEATED if again else 1.0)
+def _token_weight(token: Token, weights: Mapping[str, float], *, repeated: bool) -> float:
+    """Worth of a token; `repeated` if its term is in the window besides."""
+    return weights.get(token.term, 1.0) * (REPEATED if repeated else 1.0)
 
 
-def _widened(line: str, first: int, after: int, length: int) -> tuple[int, int]:
+def _widen(line: str, first: int, after: int, length: int) -> tuple[int, int]:
     """Ends of the passage around a window: `length` wide, most of the room behind the window."""
     spare = max(length - (after - first), 0)
     start = max(0, min(first - spare // 3, len(line) - length))

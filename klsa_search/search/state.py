@@ -11,7 +11,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
 from klsa_search.errors import IndexNotFound
-from klsa_search.search.filters.masks import Masks
+from klsa_search.search.filters.masks import FilterCache
 from klsa_search.search.options import Parameters
 from klsa_search.search.passages import Passages
 from klsa_search.search.quality import Quality
@@ -46,7 +46,7 @@ class PointInTime(NamedTuple):
     synonyms: Mapping[str, Sequence[str]]
 
 
-def reopen(kind: Callable[[Path], Opened], folder: Path, tokenizer: str | None) -> Opened:
+def reopen(cls: Callable[[Path], Opened], folder: Path, tokenizer: str | None) -> Opened:
     """Open the generation in use of the index in a folder, with all that was written to it.
 
     tokenizer  what the process that pickled it trusted; unpickling trusts that process
@@ -58,11 +58,11 @@ def reopen(kind: Callable[[Path], Opened], folder: Path, tokenizer: str | None) 
             f"no index at `{folder}`, the path of the pickled index; restore the "
             "folder, or open the index with open_index"
         )
-    return kind(current_generation(folder))
+    return cls(current_generation(folder))
 
 
 def reopen_snapshot(
-    kind: Callable[[Path, PointInTime], Opened],
+    cls: Callable[[Path, PointInTime], Opened],
     generation: Path,
     moment: PointInTime,
     tokenizer: str | None,
@@ -75,10 +75,10 @@ def reopen_snapshot(
             f"generation `{generation}` of the pickled snapshot no longer exists; "
             "open the index and take a new snapshot"
         )
-    return kind(generation, moment)
+    return cls(generation, moment)
 
 
-_TOGETHER = 2_000
+_BATCH = 2_000
 """Writes that are taken up at a time."""
 
 
@@ -107,17 +107,17 @@ class GenerationInfo:
 class State:
     """State that a call uses to its end, even if the index is refreshed or closed meanwhile."""
 
-    facts: GenerationInfo
+    info: GenerationInfo
     snapshot: Snapshot
-    ranking: Searcher
-    language: QueryParser
+    searcher: Searcher
+    query_parser: QueryParser
     parameters: Parameters
     documents: DocumentReader
     passages: Passages
     fields: Fields
-    masks: Masks
+    filters: FilterCache
     quality: Quality
-    suggesting: Suggester
+    suggester: Suggester
 
 
 def open_state(generation: Path) -> State:
@@ -130,7 +130,7 @@ def open_state(generation: Path) -> State:
     defaults, reading = SearchSettings.of(settings), LanguageSettings.of(settings)
     documents = DocumentReader(generation)
     snapshot = open_snapshot(generation, settings)
-    facts = GenerationInfo(
+    info = GenerationInfo(
         path=generation,
         manifest=manifest,
         settings=settings,
@@ -143,11 +143,11 @@ def open_state(generation: Path) -> State:
     )
     fields = open_fields(generation, manifest.fields, len(snapshot))
     quality = Quality(snapshot, settings.seed)
-    return _state(facts, snapshot, documents, fields, quality, Titles(analyzer))
+    return _state(info, snapshot, documents, fields, quality, Titles(analyzer))
 
 
 def _state(
-    facts: GenerationInfo,
+    info: GenerationInfo,
     snapshot: Snapshot,
     documents: DocumentReader,
     fields: Fields,
@@ -155,20 +155,20 @@ def _state(
     titles: Titles,
 ) -> State:
     """Return what searches a snapshot."""
-    analyzer, vocabulary = facts.analyzer, snapshot.vocabulary
-    language = _language(snapshot, analyzer, fields, documents, facts.settings)
+    analyzer, vocabulary = info.analyzer, snapshot.vocabulary
+    query_parser = _language(snapshot, analyzer, fields, documents, info.settings)
     return State(
-        facts=facts,
+        info=info,
         snapshot=snapshot,
-        ranking=Searcher(snapshot, facts.defaults),
-        language=language,
-        parameters=Parameters(facts.path.parent.name, facts.defaults, facts.reading, snapshot),
+        searcher=Searcher(snapshot, info.defaults),
+        query_parser=query_parser,
+        parameters=Parameters(info.path.parent.name, info.defaults, info.reading, snapshot),
         documents=documents,
         passages=Passages(documents, snapshot.forward, analyzer, vocabulary),
         fields=fields,
-        masks=Masks(fields, len(snapshot)),
+        filters=FilterCache(fields, len(snapshot)),
         quality=quality,
-        suggesting=Suggester(snapshot, analyzer, language, documents, titles),
+        suggester=Suggester(snapshot, analyzer, query_parser, documents, titles),
     )
 
 
@@ -191,48 +191,50 @@ class LogTailer:
 
     def __init__(self, built: State) -> None:
         self._built = built
-        self.log = WriteLog(built.facts.path)
-        self._grown: DeltaIndex | None = None
-        self._taken = LogPosition()
-        self._synonyms = Synonyms({}, built.facts.analyzer)
+        self.log = WriteLog(built.info.path)
+        self._delta: DeltaIndex | None = None
+        self._applied = LogPosition()
+        self._synonyms = Synonyms({}, built.info.analyzer)
         self._stamp: Stamp | None = None
 
     def state(
-        self, before: State, *, wait: bool = True, moment: PointInTime | None = None
+        self, current: State, *, wait: bool = True, moment: PointInTime | None = None
     ) -> State:
-        """Return the state of all that was written; `before` itself where that is the same.
+        """Return the state of all that was written; `current` itself where that is the same.
 
         moment  what was there then, and none of what came later
         See `_written`; a look at the synonyms costs 2 µs, and new ones their analysis.
         """
         if moment is not None:
-            state = self._written(before, moment.last, wait=wait)
-            synonyms = Synonyms(moment.synonyms, state.facts.analyzer)
-            return replace(state, language=state.language.with_synonyms(synonyms))
-        state = self._written(before, self.log.last(), wait=wait)
-        path = self._built.facts.path.parent
+            state = self._written(current, moment.last, wait=wait)
+            synonyms = Synonyms(moment.synonyms, state.info.analyzer)
+            return replace(state, query_parser=state.query_parser.with_synonyms(synonyms))
+        state = self._written(current, self.log.last(), wait=wait)
+        path = self._built.info.path.parent
         stamp = stamp_of(path)
         if stamp != self._stamp:
-            self._synonyms = Synonyms(read_synonyms(path), self._built.facts.analyzer)
+            self._synonyms = Synonyms(read_synonyms(path), self._built.info.analyzer)
             self._stamp = stamp
-        if state.language.synonyms is self._synonyms.given:
+        if state.query_parser.synonyms is self._synonyms.given:
             return state
-        return replace(state, language=state.language.with_synonyms(self._synonyms))
+        return replace(state, query_parser=state.query_parser.with_synonyms(self._synonyms))
 
-    def _written(self, before: State, last: LogPosition, *, wait: bool) -> State:
+    def _written(self, current: State, last: LogPosition, *, wait: bool) -> State:
         """Return the state of what the log says up to there.
 
         wait  for the code that is being compiled in the background: folding has no slower way
         Cost: a look at the log, and what `DeltaIndex` takes for each write since.
         """
-        if last == before.facts.last:
-            return before
+        if last == current.info.last:
+            return current
         if last.seq == 0:
-            return replace(self._built, facts=replace(self._built.facts, last=last))
-        grown, self._grown = self._grown, None  # after a failure, start again
-        taken = self._taken
-        undone = last.undos != taken.undos and self.log.valid_until(taken) < taken.seq
-        if grown is None or undone:
+            return replace(self._built, info=replace(self._built.info, last=last))
+        delta, self._delta = self._delta, None  # after a failure, start again
+        truncated = (
+            last.undos != self._applied.undos
+            and self.log.valid_until(self._applied) < self._applied.seq
+        )
+        if delta is None or truncated:
             from klsa_search.search.delta_index import (
                 DeltaIndex,  # which an index as built does without
             )
@@ -240,28 +242,28 @@ class LogTailer:
 
             if wait:
                 ReverseNeighboursBuilder.wait()  # what is compiled last of all that folding needs
-            grown = DeltaIndex(self._built)
-            self._taken = LogPosition()
-        some, documents, size = [], 0, grown.kept.next_size
-        for write in self.log.rows(self._taken.seq, last):
-            some.append(write)
+            delta = DeltaIndex(self._built)
+            self._applied = LogPosition()
+        batch, documents, size = [], 0, delta.kept.next_size
+        for write in self.log.rows(self._applied.seq, last):
+            batch.append(write)
             documents += write.document is not None
-            if documents == size or (size is None and len(some) == _TOGETHER):
-                grown.take(some)
-                some, documents, size = [], 0, grown.kept.next_size
-        grown.take(some)
-        grown.kept.end()
-        joined = self._joined(grown, last)
-        self._grown, self._taken = grown, last
+            if documents == size or (size is None and len(batch) == _BATCH):
+                delta.apply(batch)
+                batch, documents, size = [], 0, delta.kept.next_size
+        delta.apply(batch)
+        delta.kept.end()
+        joined = self._state_of(delta, last)
+        self._delta, self._applied = delta, last
         return joined
 
     def save(self) -> None:
         """Keep what was folded in files of the generation: see `DeltaIndex.save`."""
-        if self._grown is not None:
-            self._grown.save()
+        if self._delta is not None:
+            self._delta.save()
 
-    def _joined(self, grown: DeltaIndex, last: LogPosition) -> State:
-        snapshot, documents, fields = grown.snapshot()
+    def _state_of(self, delta: DeltaIndex, last: LogPosition) -> State:
+        snapshot, documents, fields = delta.snapshot()
         count = snapshot.bm25.documents
-        facts = replace(self._built.facts, documents=count, last=last, drift=grown.drift())
-        return _state(facts, snapshot, documents, fields, self._built.quality, grown.titles)
+        info = replace(self._built.info, documents=count, last=last, drift=delta.drift())
+        return _state(info, snapshot, documents, fields, self._built.quality, delta.titles)

@@ -149,7 +149,7 @@ def check_writable(name: str, snapshot: Snapshot, built: int, puts: int) -> None
     built  documents of its generation; the first later one comes at the next aligned position
     Checked before a batch is logged: a log that cannot be applied would keep the index closed.
     """
-    if snapshot.cut is None:
+    if snapshot.sparse_expansion is None:
         raise WritingRefused(
             f"index `{name}` is read-only, because it was built with a dense or "
             "factored expansion; rebuild it with --expansion sparse to allow "

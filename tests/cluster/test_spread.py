@@ -40,7 +40,7 @@ class Near:
 
 
 def assert_same(one, many):
-    assert many.positions.tolist() == one.positions.tolist()
+    assert many.doc_ids.tolist() == one.doc_ids.tolist()
     assert many.scores.tobytes() == one.scores.tobytes()
     assert many.scores.dtype == one.scores.dtype
     assert many.total == one.total
@@ -68,10 +68,10 @@ def test_the_same_bits(world, monkeypatch, shards, small):
             ]
             share = randomness.random(len(world))
             for mask in (None, Mask(share < 0.1), Mask(share < 0.7)):
-                expected = world.expanding.top(queries, k, params, mask, totals=True)
+                expected = world.klsa_engine.top(queries, k, params, mask, totals=True)
                 for one, many in zip(
                     expected,
-                    engines.expanding.top(queries, k, params, mask, totals=True),
+                    engines.klsa_engine.top(queries, k, params, mask, totals=True),
                     strict=True,
                 ):
                     assert_same(one, many)
@@ -87,13 +87,13 @@ def test_the_same_before_anything_is_compiled(world, monkeypatch):
     queries = np.random.default_rng(1).integers(0, len(world.vocabulary), (5, 3)).tolist()
     for mask in (None, Mask(np.arange(len(world)) % 2 == 0)):
         expected = [
-            *world.expanding.top(queries, 10, params, mask, totals=True),
+            *world.klsa_engine.top(queries, 10, params, mask, totals=True),
             *world.engine.top(queries, 10, mask, totals=True),
         ]
         with monkeypatch.context() as patch:
             patch.setattr(engine, "not_compiled", lambda *_: True)
             found = [
-                *engines.expanding.top(queries, 10, params, mask, totals=True),
+                *engines.klsa_engine.top(queries, 10, params, mask, totals=True),
                 *engines.bm25.top(queries, 10, mask, totals=True),
             ]
         for one, many in zip(expected, found, strict=True):
@@ -103,16 +103,15 @@ def test_the_same_before_anything_is_compiled(world, monkeypatch):
 def test_what_nobody_holds_is_found_nowhere(world):
     engines = spread(world, Near(world, 3))
     params = klsa_params(world, SearchSettings())
-    for found in (engines.expanding.top([[-1], []], 3, params), engines.bm25.top([[-1], []], 3)):
-        assert [len(each.positions) for each in found] == [0, 0]
+    for found in (engines.klsa_engine.top([[-1], []], 3, params), engines.bm25.top([[-1], []], 3)):
+        assert [len(each.doc_ids) for each in found] == [0, 0]
 
 
 def test_more_terms_than_shards_take_are_answered_here(world):
     engines, params = spread(world, Near(world, 2)), klsa_params(world, SearchSettings())
     many = list(range(50)) * 6
-    assert (
-        engines.expanding.top([many], 3, params) == world.expanding.top([many], 3, params) == [None]
-    )
+    for each in (engines.klsa_engine, world.klsa_engine):
+        assert each.top([many], 3, params) == [None]
 
 
 @pytest.mark.parametrize("shards", [1, 3, 8])

@@ -252,7 +252,7 @@ def test_what_was_built_has_the_same_features_when_it_comes_again(tmp_path):
     """With titles, common words and pairs, by the default settings."""
     texts = list(islice(open_collection("python-docs").documents(), 300))
     with closing(build(texts, name="docs", home=tmp_path)) as index:
-        epoch, cut = epoch_of(index), index.arrays.cut
+        epoch, cut = epoch_of(index), index.arrays.sparse_expansion
         segment = DeltaBuilder(epoch).fold(texts[:60])
         for document in range(60):
             built = cut.features[cut.starts[document] : cut.starts[document + 1]]

@@ -130,7 +130,8 @@ def written_out(
     """The formula of `search/rankers/klsa.py` in float64, from the arrays on disk."""
     load = {path.stem: np.load(path) for path in index.path.glob("*.npy")}
     N, V = len(index), len(load["postings_starts"]) - 1
-    terms = sorted(Counter(index._opened().language.read(query, LanguageSettings()).terms).items())
+    parsed = index._opened().query_parser.parse(query, LanguageSettings())
+    terms = sorted(Counter(parsed.terms).items())
     numbers = [number for number, _ in terms]
     asked = np.array([count for _, count in terms], dtype=float)
     saturations = np.zeros((N, V), np.int64)
@@ -252,8 +253,8 @@ def test_topics_are_found_through_their_own_words(tmp_path):
     index = build(records(documents), name="topics", home=tmp_path, **PLAIN)
     for topic in range(4):
         word = f"{chr(ord('a') + topic)}0"
-        holding = sum(word in text.split() for text in documents)
-        assert holding < 12
+        containing_any = sum(word in text.split() for text in documents)
+        assert containing_any < 12
         positions, _ = index.rank(word, k=12)
         assert {position // 12 for position in positions.tolist()} == {topic}
     index.close()

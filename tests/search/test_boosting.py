@@ -51,7 +51,7 @@ def bm25f(index, query, title_boost=1.0, text_boost=1.0):
     scores = np.zeros(index.max_doc)
     analyzer, kernel = index.analyzer, index.arrays.bm25
     settings = index.settings
-    living = index.arrays.counting()
+    living = index.arrays.live_docs()
     counted = [
         [Counter(analyzer.terms(part)) for part in (document.title, document.text)]
         for document in index.documents(np.flatnonzero(living).tolist())
@@ -108,7 +108,7 @@ def test_more_weight_never_lowers_and_leaves_other_documents_alone(index, query,
     low, high = (index.scores(query, ranker="bm25", title_boost=each) for each in (less, more))
     assert (low <= high).all()
     terms = set(index.analyzer.terms(query))
-    living = np.flatnonzero(index.arrays.counting())
+    living = np.flatnonzero(index.arrays.live_docs())
     for position, document in zip(living, index.documents(living.tolist()), strict=True):
         if not terms & set(index.analyzer.terms(document.title)):
             assert low[position] == high[position]

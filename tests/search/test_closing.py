@@ -45,7 +45,7 @@ def use(index):
     for ranker in RANKERS:
         index.search("wing dough", ranker=ranker)
         index.rank_many(["wing dough"] * 200, ranker=ranker, threads=2)
-    index.scores("wing", spectral="squashing" if not index.arrays.cut else "gvsm")
+    index.scores("wing", spectral="squashing" if not index.arrays.sparse_expansion else "gvsm")
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")

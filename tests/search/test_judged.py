@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from klsa_search.core.config import SearchSettings
-from klsa_search.search.rankers.feedback import moved_by_examples
+from klsa_search.search.rankers.feedback import add_feedback
 
 D = np.array([[6, 8, -1, 10], [0, 0, 0, 0], [-2, 2, 4, 0], [0, 0, 0, 0]], np.float32)
 SCORES = np.array([3, 4, -1, 0], np.float32)
@@ -20,7 +20,7 @@ def found(scores, positive, negative, living=None):
     snapshot = SimpleNamespace(
         expansion_of=lambda *_: SimpleNamespace(expand=expand), living=living
     )
-    return moved_by_examples(
+    return add_feedback(
         snapshot,
         np.array(scores, np.float32),
         np.array(positive, np.int64),

@@ -84,7 +84,7 @@ def fresh_bm25(documents, query, average):
     kernel = query_kernel(counts, weighting=weighting, average=average)
     (top,) = Engine(kernel).top([known], 1000, totals=True)
     ids = [*documents]
-    found = [ids[position] for position in top.positions]
+    found = [ids[position] for position in top.doc_ids]
     return list(zip(found, top.scores.tolist(), strict=True)), top.total
 
 

@@ -152,7 +152,7 @@ def test_every_script(tmp_path, length):
 
 
 def test_more_documents_than_one_call_takes(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_AT_ONCE", 3)
+    monkeypatch.setattr(module, "_BATCH", 3)
     texts = [f"{'flow ' * number} wing {'drag ' * 60}" for number in range(10)]
     kept = Kept(tmp_path, texts)
     assert kept.differing("wing drag") is None

@@ -65,7 +65,7 @@ def test_a_text_without_signs_is_read_the_short_way(language, text):
 
 
 def test_what_is_remembered_is_bounded(monkeypatch):
-    monkeypatch.setattr(query, "_REMEMBERED", 10)
+    monkeypatch.setattr(query, "_CACHE_SIZE", 10)
     numbers = TermNumbers(Analyzer(), Vocabulary(["word3", "word7"]))
     for number in range(100):
         expected = {3: 0, 7: 1}.get(number, UNKNOWN)

@@ -73,7 +73,7 @@ options = st.fixed_dictionaries(
 
 def is_answered(index, ranker):
     """A sparse D keeps nothing that LSI could use."""
-    return index.arrays.cut is None or not ranker.get("ranker", "").startswith("lsi")
+    return index.arrays.sparse_expansion is None or not ranker.get("ranker", "").startswith("lsi")
 
 
 @given(st.sampled_from(QUERIES), st.sampled_from(RANKERS), st.integers(1, 40), options)

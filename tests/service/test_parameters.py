@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from klsa_search.search.filters.text import MOST_CHARACTERS
+from klsa_search.search.filters.text import MAX_CHARACTERS
 
 from .conftest import failure_of
 
@@ -39,7 +39,7 @@ def test_parameter_outside_its_limits_is_named(client, field, value):
 
 
 @pytest.mark.parametrize(
-    ("field", "most"), [("q", 10_000), ("index", 100), ("filter", MOST_CHARACTERS)]
+    ("field", "most"), [("q", 10_000), ("index", 100), ("filter", MAX_CHARACTERS)]
 )
 def test_text_that_is_too_long_is_told_how_many_characters_it_may_have(client, field, most):
     error = failure_of(client.get("/search", params={"q": "wing", field: "x" * (most + 1)}), 422)

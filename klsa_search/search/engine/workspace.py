@@ -221,7 +221,7 @@ class TopDocs(NamedTuple):
     total              how many documents match, whatever k; 0 if not requested
     """
 
-    positions: Positions
+    doc_ids: Positions
     scores: Scores
     total: int
 

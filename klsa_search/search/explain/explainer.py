@@ -27,13 +27,13 @@ from klsa_search.search.explain.explanation import (
 from klsa_search.search.explain.parts import EngineSplitter, RowSplitter, ScoreParts, ScoreSplitter
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.bm25 import lexical
-from klsa_search.search.rankers.feedback import FEEDBACK, fed
+from klsa_search.search.rankers.feedback import FEEDBACK, expand_query
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.rankers.lsi import lsi_terms
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.documents import DocumentReader
 
-MOST: Final = 5
+MAX_SHARED: Final = 5
 """Maximum number of reported common features of two documents."""
 
 
@@ -68,11 +68,13 @@ class Features:
             named = [
                 (names[int(both[i])], float(shares[i])) for i in first if int(both[i]) in names
             ]
-            result.append(tuple(SharedTerm(term=name, share=share) for name, share in named[:MOST]))
+            result.append(
+                tuple(SharedTerm(term=name, share=share) for name, share in named[:MAX_SHARED])
+            )
         return result
 
     def _of(self, document: int) -> tuple[Numbers, Values]:
-        cut = self._snapshot.cut
+        cut = self._snapshot.sparse_expansion
         if cut is None:
             features = self._snapshot.kernel.features
             row = slice(features.indptr[document], features.indptr[document + 1])
@@ -86,10 +88,12 @@ class Features:
     def _names(self, found: list[tuple[Numbers, Values]]) -> dict[int, str]:
         """Names of the strongest of each, and of any number of others."""
         terms = self._snapshot.vocabulary.terms
-        if self._snapshot.cut is None:
+        if self._snapshot.sparse_expansion is None:
             every = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in found)])
             return {n: terms[n] for n in np.unique(every).tolist() if n < len(terms)}
-        strongest = [numbers[np.lexsort((numbers, -shares))[:MOST]] for numbers, shares in found]
+        strongest = [
+            numbers[np.lexsort((numbers, -shares))[:MAX_SHARED]] for numbers, shares in found
+        ]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *strongest]))
         pairs = self._snapshot.pairs
         size = len(pairs.terms)  # of the epoch, which later terms are no part of
@@ -107,7 +111,7 @@ class Features:
         return names
 
 
-SEEDS: Final = 5
+MAX_SEEDS: Final = 5
 """Maximum number of reported seeds, and of neighbours per term."""
 
 
@@ -132,16 +136,18 @@ class Explainer:
         self._ranker, self._dimensions = parameters.ranker, dimensions
         self._query = QueryTerms.of(numbers)
         self._row = lexical(snapshot, self._query, parameters)
-        self._asked = QueryWeights.boosted(snapshot, self._query, parameters)
-        self._fed_by: Positions = np.zeros(0, np.int64)
+        self._query_weights = QueryWeights.boosted(snapshot, self._query, parameters)
+        self._feedback_documents: Positions = np.zeros(0, np.int64)
         if parameters.ranker in FEEDBACK and self._row.any():
             feedback = FEEDBACK[parameters.ranker]
-            enlarged, self._fed_by = fed(snapshot, self._query, parameters, feedback)
-            self._asked = QueryWeights.boosted(snapshot, enlarged, parameters)
+            add_terms, self._feedback_documents = expand_query(
+                snapshot, self._query, parameters, feedback
+            )
+            self._query_weights = QueryWeights.boosted(snapshot, add_terms, parameters)
         self._features = Features(snapshot)
-        self._splitting: ScoreSplitter | None = None
+        self._splitter: ScoreSplitter | None = None
         if parameters.ranker == "klsa" and parameters.alpha > 0 and self._row.any():
-            self._splitting = (
+            self._splitter = (
                 EngineSplitter(snapshot, list(numbers), klsa_params(snapshot, parameters))
                 if engine
                 else RowSplitter(snapshot, self._query, self._row, parameters, dimensions)
@@ -154,10 +160,10 @@ class Explainer:
         """
         (id_,) = self._documents.ids([position])
         if self._ranker in ("lsi", "lsi-cosine"):
-            return self._by_lsi(id_, position, score)
-        addends = self._asked.added(np.array([position]))[0]
+            return self._explain_lsi(id_, position, score)
+        addends = self._query_weights.addends(np.array([position]))[0]
         bm25 = float(addends.sum())
-        if self._splitting is None:
+        if self._splitter is None:
             lexical = Lexical(value=bm25, terms=self._terms(addends, 1.0))
             return Explanation(
                 id=id_,
@@ -166,23 +172,23 @@ class Explainer:
                 bm25=bm25,
                 alpha=0.0 if self._ranker == "klsa" else None,
                 lexical=lexical,
-                feedback=tuple(self._documents.ids(self._fed_by.tolist())),
+                feedback=tuple(self._documents.ids(self._feedback_documents.tolist())),
             )
-        pieces = self._splitting.pieces(position, score)
-        covered = 0.0 if pieces.covered is None else float(pieces.covered.value.sum())
-        whole = pieces.lexical + covered + (pieces.latent or 0.0) + pieces.expansion
-        share = pieces.lexical / bm25 if bm25 else 0.0
+        split = self._splitter.split(position, score)
+        covered = 0.0 if split.covered is None else float(split.covered.value.sum())
+        whole = split.lexical + covered + (split.latent or 0.0) + split.expansion
+        share = split.lexical / bm25 if bm25 else 0.0
         return Explanation(
             id=id_,
             score=whole if score is None else score,
             ranker=self._ranker,
             bm25=bm25,
-            alpha=pieces.alpha,
-            lexical=Lexical(value=pieces.lexical, terms=self._terms(addends, share)),
-            coverage=None if pieces.covered is None else self._coverage(pieces.covered),
-            latent=None if pieces.latent is None else Latent(value=pieces.latent),
-            expansion=self._expanded(position, pieces),
-            estimated=pieces.estimated,
+            alpha=split.alpha,
+            lexical=Lexical(value=split.lexical, terms=self._terms(addends, share)),
+            coverage=None if split.covered is None else self._coverage(split.covered),
+            latent=None if split.latent is None else Latent(value=split.latent),
+            expansion=self._expanded(position, split),
+            estimated=split.estimated,
         )
 
     def _terms(self, addends: Values, share: float) -> tuple[TermShare, ...]:
@@ -197,7 +203,9 @@ class Explainer:
                 added=number not in asked,
             )
             for number, addend, weight in zip(
-                self._asked.numbers.tolist(), addends.tolist(), self._asked.weights.tolist(),
+                self._query_weights.numbers.tolist(),
+                addends.tolist(),
+                self._query_weights.weights.tolist(),
                 strict=True,
             )
             if addend or number in asked
@@ -209,8 +217,10 @@ class Explainer:
         terms, entries = self._snapshot.vocabulary.terms, []
         ids = self._documents.ids(covered.lenders.tolist())
         for at, number in enumerate(covered.terms.tolist()):
-            lent, near = covered.lent[:, at], float(covered.near[at])
-            first = [i for i in np.argsort(-lent, kind="stable")[:SEEDS].tolist() if lent[i] > 0]
+            lent, near = covered.neighbour_addends[:, at], float(covered.near[at])
+            first = [
+                i for i in np.argsort(-lent, kind="stable")[:MAX_SEEDS].tolist() if lent[i] > 0
+            ]
             entries.append(
                 CoveredTerm(
                     term=terms[number],
@@ -223,26 +233,26 @@ class Explainer:
         entries.sort(key=lambda one: (-one.value, one.term))
         return Coverage(value=float(covered.value.sum()), terms=tuple(entries))
 
-    def _expanded(self, position: int, pieces: ScoreParts) -> Expanded:
+    def _expanded(self, position: int, split: ScoreParts) -> Expanded:
         """What the strongest seeds add; nothing where all of them together are cut at 0."""
-        strengths = np.abs(pieces.by_seed) * (pieces.expansion != 0)
-        first = [i for i in np.argsort(-strengths, kind="stable")[:SEEDS] if strengths[i] > 0]
-        seeds = [int(pieces.seeds[i]) for i in first]
+        strengths = np.abs(split.by_seed) * (split.expansion != 0)
+        first = [i for i in np.argsort(-strengths, kind="stable")[:MAX_SEEDS] if strengths[i] > 0]
+        seeds = [int(split.seeds[i]) for i in first]
         shared = self._features.shared(position, seeds)
         entries = tuple(
             Seed(
                 id=record.id,
                 title=record.title,
-                weight=float(pieces.weights[i]),
-                value=float(pieces.by_seed[i]),
+                weight=float(split.weights[i]),
+                value=float(split.by_seed[i]),
                 shared=terms,
             )
             for i, record, terms in zip(first, self._documents.records(seeds), shared, strict=True)
         )
-        others = pieces.expansion - sum(seed.value for seed in entries)
-        return Expanded(value=pieces.expansion, seeds=entries, others=others)
+        others = split.expansion - sum(seed.value for seed in entries)
+        return Expanded(value=split.expansion, seeds=entries, others=others)
 
-    def _by_lsi(self, id_: str, position: int, score: float | None) -> Explanation:
+    def _explain_lsi(self, id_: str, position: int, score: float | None) -> Explanation:
         values = lsi_terms(self._snapshot, self._query, self._ranker, self._dimensions, position)
         terms = self._snapshot.vocabulary.terms
         entries = [
@@ -255,7 +265,7 @@ class Explainer:
             id=id_,
             score=whole,
             ranker=self._ranker,
-            bm25=float(self._asked.added(np.array([position])).sum()),
+            bm25=float(self._query_weights.addends(np.array([position])).sum()),
             alpha=None,
             lexical=None,
             latent=Latent(value=whole, terms=tuple(entries)),

@@ -20,9 +20,9 @@ from klsa_search.search.coverage import (
     Covered,
     QueryWeights,
     Values,
-    alone,
     covered_by,
     neighbours_of,
+    own_coverage,
 )
 from klsa_search.search.engine.formulas import (
     DocFeatures,
@@ -68,7 +68,7 @@ class ScoreParts(NamedTuple):
 class ScoreSplitter(Protocol):
     """Takes scores of one query apart."""
 
-    def pieces(self, document: int, score: float | None) -> ScoreParts:
+    def split(self, document: int, score: float | None) -> ScoreParts:
         """Take that of a document apart; the score it was answered with, if it was."""
 
 
@@ -82,21 +82,23 @@ class EngineSplitter(ReferenceEngine):
     """Takes the scores of one query apart."""
 
     def __init__(self, snapshot: Snapshot, numbers: list[int], params: KlsaParams) -> None:
-        expansion = snapshot.cut
+        expansion = snapshot.sparse_expansion
         assert expansion is not None
         super().__init__(
             snapshot.bm25,
             IndexArrays.of(snapshot.bm25, expansion, snapshot.reverse or ReverseNeighbours.none()),
             min(snapshot.neighbour_count, expansion.rows.shape[1]),
             snapshot.latent_dimensions,
-            snapshot.living,
+            snapshot.live,
         )
         self._snapshot, self._params = snapshot, params
         query = distinct_query(snapshot.bm25, numbers)
-        self._asked = QueryWeights.of(snapshot, query.terms, query.counts.astype(np.float64))
-        self._ask(query)
+        self._query_weights = QueryWeights.of(
+            snapshot, query.terms, query.counts.astype(np.float64)
+        )
+        self._prepare(query)
 
-    def _ask(self, query: Query) -> None:
+    def _prepare(self, query: Query) -> None:
         """Compute what is the same for all documents, as `Plain.top` does."""
         kernel, params = self._kernel, self._params
         row = kernel.steps(query.terms, query.counts.astype(np.float64))
@@ -126,7 +128,7 @@ class EngineSplitter(ReferenceEngine):
             self._cosines(seeds), power(lexical, params.lexical_sharpness),
         )  # fmt: skip
 
-    def pieces(self, document: int, score: float | None) -> ScoreParts:
+    def split(self, document: int, score: float | None) -> ScoreParts:
         """Take a score apart; without one, that of the document looked at in full."""
         e, t, a, x = (float(share) for share in self._shares)
         params, steps = self._params, float(self._row[document])
@@ -135,10 +137,10 @@ class EngineSplitter(ReferenceEngine):
         whole = e * float(self._whole(np.array([document]))[0])
         rows, by_rows = self._by_rows(document)
         (lenders,), (shares,) = neighbours_of(self._snapshot, np.array([document]))
-        near = covered_by(self._asked, self._best, (lenders, shares), document)
+        near = covered_by(self._query_weights, self._best, (lenders, shares), document)
         ways = product(
             ((whole, False), (e * rows, True)),
-            ((near, False), (alone(self._asked, near), True))
+            ((near, False), (own_coverage(self._query_weights, near), True))
             if params.coverage > 0
             else ((None, False),),
             ((lexical, False), (0.0, True)) if lexical else ((0.0, False),),
@@ -209,9 +211,9 @@ class _SeedFeatures(NamedTuple):
         weights: npt.NDArray[np.float32],
         params: KlsaParams,
     ) -> _SeedFeatures:
-        facts, largest = index.document_scalars[seeds], 0.0
+        info, largest = index.document_scalars[seeds], 0.0
         weighted = _F(params.slope) * weights
-        for weight, fact in zip(weighted, facts, strict=True):
+        for weight, fact in zip(weighted, info, strict=True):
             largest += float(weight * fact[-3]) * LEVELS
         steps = _F(SUMS / largest) if largest > 0 else _F(0)
         found = [index.features[:0]]
@@ -226,8 +228,8 @@ class _SeedFeatures(NamedTuple):
             np.repeat(np.arange(len(seeds)), sizes),
             (np.concatenate(found) >> np.uint32(8)).astype(np.int64),
             np.concatenate(values).astype(np.float64),
-            weighted.astype(np.float64) * facts[:, -2],
-            weighted.astype(np.float64) * facts[:, -1],
+            weighted.astype(np.float64) * info[:, -2],
+            weighted.astype(np.float64) * info[:, -1],
             1.0 / float(steps) if steps > 0 else 0.0,
         )
 
@@ -265,16 +267,16 @@ class RowSplitter:
         dimensions: int,
     ) -> None:
         self._snapshot = snapshot
-        self._asked = QueryWeights.of(snapshot, query.numbers, query.counts)
+        self._query_weights = QueryWeights.of(snapshot, query.numbers, query.counts)
         self._expansion = snapshot.expansion_of(parameters, dimensions)
-        self._parts = parts_of(snapshot, query, row, parameters, dimensions)
+        self._segments = parts_of(snapshot, query, row, parameters, dimensions)
 
-    def pieces(self, document: int, score: float | None) -> ScoreParts:
+    def split(self, document: int, score: float | None) -> ScoreParts:
         """Take the score of a document apart."""
-        alpha, best, seeds, weights, parts = self._parts
+        alpha, best, seeds, weights, parts = self._segments
         covered, latent = None, None
         if "coverage" in parts:
-            covered = covered_by(self._asked, best, self._near(document), document)
+            covered = covered_by(self._query_weights, best, self._near(document), document)
             whole = float(covered.value.sum())
             share = float(parts["coverage"].scored[document]) / whole if whole else 0.0
             covered = covered._replace(value=share * covered.value)

@@ -1,4 +1,4 @@
-"""What a filter says: conditions on metadata fields, joined by and, or and not."""
+"""The structure of a filter: conditions on metadata fields, joined by and, or and not."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from klsa_search.errors import QueryError
 Value = str | int | float | bool
 Comparison = Literal["=", "<", "<=", ">", ">=", "TO", "IN", "CONTAINS", "EXISTS"]
 
-MOST_CONDITIONS: Final = 1_000
-"""Conditions, and values of lists, that one filter may have."""
-MOST_NESTED: Final = 100
-"""How deep filters may stand in filters."""
+MAX_CONDITIONS: Final = 1_000
+"""Conditions, and values in lists, of one filter."""
+MAX_DEPTH: Final = 100
+"""Levels of nested filters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What one field is asked for.
+    """A condition on one field.
 
     values  one; low and high of TO; any number of IN; none of EXISTS
     """
@@ -30,21 +30,21 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of several filters; true where there is none."""
+    """All of several filters; true if there are none."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """At least one of several filters; false where there is none."""
+    """At least one of several filters; false if there are none."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite of a filter."""
+    """The negation of a filter."""
 
     part: Filter
 
@@ -53,35 +53,35 @@ Filter = Condition | And | Or | Not
 
 
 def parts_of(filter_: Filter) -> tuple[Filter, ...]:
-    """Filters that a filter is made of."""
+    """Return the direct parts of a filter."""
     if isinstance(filter_, Condition):
         return ()
     return (filter_.part,) if isinstance(filter_, Not) else filter_.parts
 
 
 def in_postorder(filter_: Filter) -> list[Filter]:
-    """List all that a filter is made of, the parts of each before itself; without recursion.
+    """Return all parts of a filter, each before what contains it; without recursion.
 
-    QueryError for one of more than 1,000 conditions and values, or nested more than 100 deep.
+    QueryError for more than 1,000 conditions and values, or more than 100 levels.
     """
     size, found = 0, []
-    ahead: list[tuple[Filter, int, bool]] = [(filter_, 1, False)]
-    while ahead:
-        one, depth, visited = ahead.pop()
+    stack: list[tuple[Filter, int, bool]] = [(filter_, 1, False)]
+    while stack:
+        node, depth, visited = stack.pop()
         if visited:
-            found.append(one)
+            found.append(node)
             continue
-        size += max(len(one.values), 1) if isinstance(one, Condition) else 1
-        if size > MOST_CONDITIONS:
+        size += max(len(node.values), 1) if isinstance(node, Condition) else 1
+        if size > MAX_CONDITIONS:
             raise QueryError(
-                f"filter: more than {MOST_CONDITIONS:,} conditions and values; simplify it",
+                f"filter: more than {MAX_CONDITIONS:,} conditions and values; simplify it",
                 field="filter",
             )
-        if depth > MOST_NESTED:
+        if depth > MAX_DEPTH:
             raise QueryError(
-                f"filter: nested more than {MOST_NESTED} levels deep; flatten it",
+                f"filter: nested more than {MAX_DEPTH} levels deep; flatten it",
                 field="filter",
             )
-        ahead.append((one, depth, True))
-        ahead += [(part, depth + 1, False) for part in reversed(parts_of(one))]
+        stack.append((node, depth, True))
+        stack += [(part, depth + 1, False) for part in reversed(parts_of(node))]
     return found

@@ -1,4 +1,4 @@
-"""From a filter to the documents it lets through."""
+"""From filters to masks of the documents that match them."""
 
 from __future__ import annotations
 
@@ -30,77 +30,74 @@ from klsa_search.storage.columns.values import NUMBER
 
 Allowed = npt.NDArray[np.bool_]
 Given = str | Mapping[str, Any] | Filter
-"""A filter as users give it."""
+"""A filter as users give it: text, JSON or parsed."""
 
-_REMEMBERED: Final = 2**25
-"""Bytes of masks that are remembered."""
+_CACHE_SIZE: Final = 2**25
+"""Bytes of cached masks, at most."""
 _OVERHEAD: Final = 2**11
 """Approximate bytes of a mask besides its bits: the filter and Python objects."""
 
 
 def mask_of(filter_: Filter, fields: Fields, size: int) -> Mask:
-    """Documents that a filter lets through, of `size`.
+    """Return which of `size` documents match a filter.
 
-    A condition lets through the documents of which some value is what is asked for; one without a
-    value is let through by no condition, and by the opposite of each. QueryError for a field that
-    is no column, and a value of another type. Cost: .2 ms a million values, each condition.
+    A condition matches documents of which any value satisfies it. A document without a value
+    matches no condition, but the negation of each. QueryError for a field that is not filterable,
+    or a value of another type. Cost: 0.2 ms per million values for each condition.
     """
     steps = [
-        (_finding(fields.filterable(one.field, "filter"), one), one)
-        if isinstance(one, Condition)
-        else (None, one)
-        for one in in_postorder(filter_)
+        (_finder(fields.filterable(node.field, "filter"), node), node)
+        if isinstance(node, Condition)
+        else (None, node)
+        for node in in_postorder(filter_)
     ]
 
     def found(first: int, after: int) -> Allowed:
-        held: list[Allowed] = []  # each made here, so that it may be written over
-        for find, one in steps:
-            if find is not None:
-                held.append(find(first, after))
-            elif isinstance(one, Not):
-                np.logical_not(held[-1], out=held[-1])
-            elif isinstance(one, And | Or):
-                begin = len(held) - len(one.parts)
-                every = isinstance(one, And)
-                joined = held[begin] if one.parts else np.full(after - first, every, np.bool_)
-                for part in held[begin + 1 :]:
+        stack: list[Allowed] = []  # new arrays, so they can be overwritten
+        for finder, node in steps:
+            if finder is not None:
+                stack.append(finder(first, after))
+            elif isinstance(node, Not):
+                np.logical_not(stack[-1], out=stack[-1])
+            elif isinstance(node, And | Or):
+                begin = len(stack) - len(node.parts)
+                every = isinstance(node, And)
+                joined = stack[begin] if node.parts else np.full(after - first, every, np.bool_)
+                for part in stack[begin + 1 :]:
                     if every:
                         joined &= part
                     else:
                         joined |= part
-                held[begin:] = [joined]
-        return held[0]
+                stack[begin:] = [joined]
+        return stack[0]
 
     return Mask.found(found, size)
 
 
-class Masks:
-    """Masks of the filters of one state of an index; remembers those of the last filters.
+class FilterCache:
+    """Caches the masks of recent filters for one state of an index.
 
-    Safe to share between threads: two that ask for a new one at once make the same.
+    Thread-safe: threads that compute a new mask at once get equal masks.
     """
 
     def __init__(self, fields: Fields, size: int) -> None:
         self._fields, self._size = fields, size
-        self._most = max(1, _REMEMBERED // (size // 8 + _OVERHEAD))
-        self._made: OrderedDict[tuple[str, str], Mask] = OrderedDict()
+        self._capacity = max(1, _CACHE_SIZE // (size // 8 + _OVERHEAD))
+        self._cache: OrderedDict[tuple[str, str], Mask] = OrderedDict()
         self._lock = lock_free_in_children()
 
     def of(self, given: Given) -> Mask:
-        """Mask of a filter, as text, as JSON or read. See `mask_of`.
-
-        Cost: 1 µs where it was asked for before.
-        """
+        """Return the mask of a filter: see `mask_of`. Cost: 1 µs if it is cached."""
         key = _key(given)
         with self._lock:
-            if key in self._made:
-                self._made.move_to_end(key)
-                return self._made[key]
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
         mask = mask_of(_read(given), self._fields, self._size)
         with self._lock:
-            self._made[key] = mask
-            while len(self._made) > self._most:
-                self._made.popitem(last=False)
+            self._cache[key] = mask
+            while len(self._cache) > self._capacity:
+                self._cache.popitem(last=False)
         return mask
 
 
@@ -113,7 +110,7 @@ def _read(given: Given) -> Filter:
 
 
 def _key(given: Given) -> tuple[str, str]:
-    """Find what is the same for the same filter only."""
+    """Return a cache key that identifies the filter."""
     if isinstance(given, str):
         return "text", given
     if isinstance(given, Mapping):
@@ -125,37 +122,37 @@ def _key(given: Given) -> tuple[str, str]:
         raise QueryError(
             f"filter = {given!r} is not a filter; give a text or a mapping", field="filter"
         )
-    in_postorder(given)  # within its limits it can be written
+    in_postorder(given)  # checks its limits, so that repr does not recurse too deep
     return "tree", repr(given)
 
 
-def _finding(field: Field, condition: Condition) -> RangeMask:
-    find = column_predicate(field)
+def _finder(field: Field, condition: Condition) -> RangeMask:
+    finder = column_predicate(field)
     values = [_typed(field, value) for value in condition.values]
     try:
         match condition.comparison:
             case "=" | "IN":
-                return find.any_of(values)
+                return finder.any_of(values)
             case "CONTAINS":
-                return find.containing(str(values[0]))
+                return finder.containing(str(values[0]))
             case "EXISTS":
-                return find.present()
+                return finder.present()
             case "TO":
-                return find.between(*values)
+                return finder.between(*values)
             case "<":
-                return find.between(None, values[0], inclusive="neither")
+                return finder.between(None, values[0], inclusive="neither")
             case "<=":
-                return find.between(None, values[0])
+                return finder.between(None, values[0])
             case ">":
-                return find.between(values[0], None, inclusive="neither")
+                return finder.between(values[0], None, inclusive="neither")
             case ">=":
-                return find.between(values[0], None)
+                return finder.between(values[0], None)
     except QueryError as error:
         raise QueryError(f"filter: {error.message}", field="filter") from None
 
 
 def _typed(field: Field, value: Value) -> Value:
-    """Read a text as a number where the field holds numbers: in a filter's text all is text."""
+    """Convert a text to a number for a number field: all values are texts in the text form."""
     if field.type == "number" and isinstance(value, str) and NUMBER.fullmatch(value):
         return float(value) if re.search("[.eE]", value) else int(value)
     return value

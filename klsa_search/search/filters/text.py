@@ -12,7 +12,7 @@ from klsa_search.search.filters.conditions import And, Condition, Filter, Not, O
 if TYPE_CHECKING:
     from lark import Lark
 
-MOST_CHARACTERS: Final = 10_000
+MAX_CHARACTERS: Final = 10_000
 
 _GRAMMAR: Final = r"""
     ?start: either
@@ -37,7 +37,7 @@ _GRAMMAR: Final = r"""
     QUOTED: /"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/s
     %ignore /\s+/
 """
-_NAMES: Final = {
+_TOKEN_NAMES: Final = {
     "AND": "AND", "OR": "OR", "NOT": "NOT", "IN": "IN", "TO": "TO", "IS": "IS", "NULL": "NULL",
     "CONTAINS": "CONTAINS", "EXISTS": "EXISTS", "LPAR": "(", "RPAR": ")", "LSQB": "[",
     "RSQB": "]", "COMMA": ",", "WORD": "a name or value", "QUOTED": "a quoted name or value",
@@ -47,59 +47,59 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 def filter_of_text(text: str) -> Filter:
-    r"""Read a filter.
+    r"""Read a filter from text.
 
     Conditions: `field = value`, `!=`, `<`, `<=`, `>`, `>=`, `field low TO high`, `field IN [a, b]`,
     `field CONTAINS text`, `field EXISTS`, `field IS NULL`, and `NOT` before the last four or before
-    any filter; they are joined by `AND`, which binds more, `OR` and parentheses. A name or value
-    with blanks or one of ( ) [ ] , = < > ! stands in " or ', where \ takes the next as it is.
-    QueryError says where it cannot be read. Cost: some µs a word; the first takes .1 s.
+    any filter; joined by `AND`, which binds tighter, `OR` and parentheses. Names and values with
+    blanks or any of ( ) [ ] , = < > ! are quoted with " or ', where \ escapes a character.
+    QueryError reports the position of a fault. Cost: some µs a word; the first call 0.1 s.
 
     >>> filter_of_text("year >= 2020 AND about != 'old roads'")
-    Every(parts=(Condition(field='year', ...), Not(part=Condition(field='about', ...))))
+    And(parts=(Condition(field='year', ...), Not(part=Condition(field='about', ...))))
     """
     from lark.exceptions import UnexpectedInput, UnexpectedToken
 
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         raise QueryError(
             f"filter: {len(text):,} characters, more than the limit of "
-            f"{MOST_CHARACTERS:,}; shorten it",
+            f"{MAX_CHARACTERS:,}; shorten it",
             field="filter",
         )
     try:
         found: Any = _parser().parse(text)
     except UnexpectedToken as error:
-        wanted = [name for key, name in _NAMES.items() if key in error.accepts]
+        expected = [name for key, name in _TOKEN_NAMES.items() if key in error.accepts]
         if error.token.type == "$END":
             fact = "it is incomplete"
         else:
-            fact = f"{_shown(str(error.token))} is not allowed at character {error.column}"
-        raise _unreadable(f"{fact}; expected one of {', '.join(wanted)}") from None
+            fact = f"{_shorten(str(error.token))} is not allowed at character {error.column}"
+        raise _invalid(f"{fact}; expected one of {', '.join(expected)}") from None
     except UnexpectedInput as error:
         rest = text[error.pos_in_stream :] if error.pos_in_stream is not None else text
-        fact = f"{_shown(rest)} at character {error.column} is not a name, value or operator"
-        raise _unreadable(
+        fact = f"{_shorten(rest)} at character {error.column} is not a name, value or operator"
+        raise _invalid(
             f"{fact}; quote names and values with spaces or special characters"
         ) from None
     tree: Filter = found
     return tree
 
 
-def _unreadable(reason: str) -> QueryError:
+def _invalid(reason: str) -> QueryError:
     return QueryError(f"filter: {reason}", field="filter")
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return repr(text if len(text) <= 20 else text[:20] + "...")
 
 
 @cache
 def _parser() -> Lark:
-    """An LALR parser makes the tree from below as it reads: no recursion, whatever the depth."""
+    """Return an LALR parser, which builds the tree bottom-up without recursion."""
     from lark import Lark, Transformer, v_args
 
     @v_args(inline=True)
-    class Making(Transformer[Any, Any]):
+    class _FilterTransformer(Transformer[Any, Any]):
         def text(self, token: str) -> str:
             written = str(token)
             return _ESCAPED.sub(r"\1", written[1:-1]) if written[0] in "\"'" else written
@@ -142,4 +142,6 @@ def _parser() -> Lark:
         def either(self, *parts: Filter) -> Filter:
             return Or(parts)
 
-    return Lark(_GRAMMAR, parser="lalr", transformer=Making(), propagate_positions=False)
+    return Lark(
+        _GRAMMAR, parser="lalr", transformer=_FilterTransformer(), propagate_positions=False
+    )

@@ -1,1 +1,1 @@
-"""The query language: from the text of a query to what is ranked by, and what may be answered."""
+"""The query language: from the text of a query to its terms, filters and interpretation."""

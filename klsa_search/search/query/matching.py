@@ -1,7 +1,7 @@
-"""Which documents hold what is asked for: words and prefixes by postings, phrases by their places.
+"""Boolean matching: which documents contain words, prefixes and phrases.
 
-A phrase is looked for in the forward index of the documents that hold all its words. Words that
-make no term, such as stop words, have their places there too.
+Words and prefixes are looked up in the postings. Phrases are searched in the forward index of the
+documents that contain all their words; it includes words without a term, such as stop words.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from klsa_search.storage.forward_index import GAPS, Codes, read_code
 Allowed = npt.NDArray[np.bool_]
 
 ANYWHERE: Final = 0
-PLACES: Final = {"": ANYWHERE, "title": 1, "text": 2}
-"""Parts of a document that a phrase can be looked for in."""
+PARTS: Final = {"": ANYWHERE, "title": 1, "text": 2}
+"""Parts of a document in which a phrase can be searched."""
 
 
-def holding(snapshot: Snapshot, terms: Iterable[int]) -> Allowed:
-    """Documents that hold one of some terms: (N,). Cost: their postings."""
-    found = np.zeros(len(snapshot), np.bool_)
+def containing_any(snapshot: Snapshot, terms: Iterable[int]) -> Allowed:
+    """Return which documents contain any of the terms: (N,). Cost: their postings."""
+    result = np.zeros(len(snapshot), np.bool_)
     for term in terms:
-        found[snapshot.bm25.postings.of_term(term)[0]] = True
-    return found
+        result[snapshot.bm25.postings.of_term(term)[0]] = True
+    return result
 
 
-def with_all(snapshot: Snapshot, terms: Iterable[int]) -> npt.NDArray[np.integer[Any]]:
-    """Positions of the documents that hold each of some terms, ascending. Cost: their postings."""
+def containing_all(snapshot: Snapshot, terms: Iterable[int]) -> npt.NDArray[np.integer[Any]]:
+    """Return the doc ids that contain all of the terms, ascending. Cost: their postings."""
     postings = snapshot.bm25.postings
     documents, *others = sorted((postings.of_term(term)[0] for term in terms), key=len)
     for other in others:
@@ -41,44 +41,44 @@ def with_all(snapshot: Snapshot, terms: Iterable[int]) -> npt.NDArray[np.integer
     return documents
 
 
-def with_phrase(snapshot: Snapshot, words: Sequence[int], place: str = "") -> Allowed:
-    """Documents in which some words follow one another, in one of their parts: (N,).
+def containing_phrase(snapshot: Snapshot, words: Sequence[int], part: str = "") -> Allowed:
+    """Return which documents contain words in sequence, in one of their parts: (N,).
 
-    words  numbers of terms, or NO_TERM, which is like any other word without a term; no document
-           has UNKNOWN, nor words of which none has a term
-    place  "title" or "text"; "" for either, but not across
-    Cost: the postings of the words, and 3 ns a word of the documents that hold them all.
+    words  term numbers, or NO_TERM, which matches any word without a term; no document contains
+           UNKNOWN, or a phrase without any term
+    part   "title" or "text"; "" for either, but not across them
+    Cost: the postings of the words, and 3 ns a word of the documents that contain all of them.
     """
-    found = np.zeros(len(snapshot), np.bool_)
+    result = np.zeros(len(snapshot), np.bool_)
     terms = {word for word in words if word >= 0}
     if UNKNOWN in words or not terms:
-        return found
-    documents = with_all(snapshot, terms)
-    if len(words) == 1 and place == "":
-        found[documents] = True
-        return found
+        return result
+    documents = containing_all(snapshot, terms)
+    if len(words) == 1 and part == "":
+        result[documents] = True
+        return result
     forward = snapshot.forward
     pattern = pattern_of(snapshot, words)
-    has = np.zeros(len(documents), np.bool_)
-    given = (
+    matches = np.zeros(len(documents), np.bool_)
+    arguments = (
         forward.codes, forward.starts, documents.astype(np.int64), pattern, borders_of(pattern),
-        PLACES[place], has,
+        PARTS[part], matches,
     )  # fmt: skip
     wait_until_compiled(find_phrase)
-    find_phrase(*given)
-    found[documents[has]] = True
-    return found
+    find_phrase(*arguments)
+    result[documents[matches]] = True
+    return result
 
 
 def pattern_of(snapshot: Snapshot, words: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Return words of a phrase as the forward index has them."""
+    """Return words of a phrase as codes of the forward index."""
     ranks = snapshot.forward.ranks
     codes = [int(ranks[word]) + GAPS if word >= 0 else NO_TERM for word in words]
     return np.array(codes, np.int64)
 
 
 def borders_of(pattern: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Of each beginning of a pattern, how much of its end is a beginning too [Knuth et al. 1977]"""
+    """Return the border of each prefix of a pattern, for Knuth-Morris-Pratt matching."""
     borders = np.zeros(len(pattern), np.int64)
     words, length = pattern.tolist(), 0
     for end in range(1, len(words)):
@@ -96,14 +96,14 @@ def find_phrase(
     documents: npt.NDArray[np.int64],
     pattern: npt.NDArray[np.int64],
     borders: npt.NDArray[np.int64],
-    place: int,
-    has: npt.NDArray[np.bool_],
+    part: int,
+    matches: npt.NDArray[np.bool_],
 ) -> None:
-    """Find out which documents have a phrase in the part that is asked for.
+    """Find which documents contain a phrase in the requested part.
 
-    pattern  its words as the forward index has them, NO_TERM for those that make no term
-    has      of each document, whether it does, is written here
-    Whatever the codes are, nothing outside of them is read. Cost: 3 ns a word.
+    pattern  its words as codes of the forward index, NO_TERM for words without a term
+    matches  (d,) the result is written here
+    Never reads outside the codes, even if they are invalid. Cost: 3 ns a word.
     """
     for i in range(len(documents)):
         at = max(starts[documents[i]], 0)
@@ -111,7 +111,7 @@ def find_phrase(
         title, at = read_code(codes, at, end)
         word: Any = 0
         matched = 0
-        while at < end and not has[i] and (place != 1 or word < title):
+        while at < end and not matches[i] and (part != 1 or word < title):
             code, at = read_code(codes, at, end)
             times = code + 1 if code < GAPS else 1
             if code < GAPS:
@@ -119,12 +119,12 @@ def find_phrase(
             for _ in range(times):
                 if word == title:
                     matched = 0
-                if place == 0 or (word < title) == (place == 1):
+                if part == 0 or (word < title) == (part == 1):
                     while matched > 0 and pattern[matched] != code:
                         matched = borders[matched - 1]
                     if pattern[matched] == code:
                         matched += 1
                     if matched == len(pattern):
-                        has[i] = True
+                        matches[i] = True
                         matched = borders[matched - 1]
                 word += 1

@@ -17,7 +17,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.config import LanguageSettings, SpellingName
 from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
-from klsa_search.search.query.matching import PLACES, holding, with_phrase
+from klsa_search.search.query.matching import PARTS, containing_any, containing_phrase
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, Terms
 from klsa_search.search.query.syntax import Clause, is_plain, parse
@@ -75,46 +75,45 @@ class QueryInterpretation:
 
 
 SHORT: Final = 3
-"""Words of a query in which an operator always counts. Judged queries, with operators added to
-them, lose where it is more: `python -m studies.effectiveness operators`.
+"""Largest number of words of a query in which operators always count. On judged queries with
+operators added, larger values lose: `python -m studies.effectiveness operators`.
 """
 
 EXPANSIONS: Final = 20
-"""Terms of a prefix that documents are ranked by, the most frequent."""
+"""Most frequent terms of a prefix that documents are ranked by, at most."""
 
-SIGNS: Final = 64
-"""Clauses with signs in one query; further ones are words, so that none takes minutes."""
+MAX_SIGNS: Final = 64
+"""Clauses with operators in one query; further ones are read as words, to limit the cost."""
 
-PUT_RIGHT: Final = 10
-"""Words of one query that are put right at most, the first."""
+MAX_CORRECTIONS: Final = 10
+"""Words of one query that are corrected, at most."""
 
 LONGEST_COUNTED: Final = 1_000
-"""Characters of a query whose words are looked up to estimate its cost."""
+"""Characters of a query up to which its words are looked up to estimate its cost."""
 
 _HYPHENED: Final = re.compile(r"[^\W_]++(?:-[^\W_]++)+")
 
 
 class ParsedQuery(NamedTuple):
-    """A query as an index understands it.
+    """A parsed query.
 
-    terms       numbers of the terms to rank by, repeated as they are asked for; below 0 for none
-    allowed     (N,) which documents have what must be there, and nothing of what must not; None
-                for all
-    interpretation  None if all of it is plain words, which `Language.interpretation` reports
-    stand_ins   what synonyms brought in
+    terms       numbers of the terms to rank by, repetitions included; negative if unknown
+    allowed     (N,) which documents satisfy required and excluded clauses; None for all
+    interpretation  None for a query of plain words: see `QueryParser.interpretation`
+    synonyms    what synonyms added
     """
 
     terms: Sequence[int]
     allowed: npt.NDArray[np.bool_] | None = None
     interpretation: QueryInterpretation | None = None
-    stand_ins: SynonymExpansion = NONE
+    synonyms: SynonymExpansion = NONE
 
 
 class QueryParser:
-    """Reads queries to one snapshot; safe to share between threads.
+    """Parses queries to one snapshot; thread-safe.
 
-    columns       keyword fields that can be asked for by name
-    documents_at  gives the documents at some positions
+    columns       keyword fields that can be searched by name
+    documents_at  returns documents by doc id
     """
 
     def __init__(
@@ -125,60 +124,60 @@ class QueryParser:
         documents_at: Callable[[Iterable[int]], list[Document]],
     ) -> None:
         self._snapshot, self._analyzer = snapshot, analyzer
-        self.lexicon = TermDictionary(snapshot, analyzer, documents_at)
-        self._columns = {name: columns[name] for name in columns.keys() - PLACES.keys()}
-        self._fields = {*PLACES, *columns} - {""}
-        self.spelling = SpellChecker(snapshot, analyzer, self.lexicon)
+        self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at)
+        self._columns = {name: columns[name] for name in columns.keys() - PARTS.keys()}
+        self._fields = {*PARTS, *columns} - {""}
+        self.spelling = SpellChecker(snapshot, analyzer, self.term_dictionary)
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self._synonyms = Synonyms({}, analyzer)
-        self._beginnings: frozenset[int] = frozenset()
+        self._first_terms: frozenset[int] = frozenset()
 
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
-        """What stands for other words."""
+        """Return the synonyms, by word."""
         return self._synonyms.given
 
     def with_synonyms(self, synonyms: Synonyms) -> QueryParser:
-        """The same, but with these synonyms; it shares what both remember."""
+        """Return a parser with these synonyms that shares the caches of this one."""
         other = copy(self)
         other._synonyms = synonyms
         numbers = self._snapshot.vocabulary.numbers
-        # Of all that have synonyms, so that a query without such a word is read as fast as ever.
-        other._beginnings = frozenset(numbers.get(term, UNKNOWN) for term in synonyms.beginnings)
+        # A query without any of these is parsed as fast as without synonyms.
+        other._first_terms = frozenset(numbers.get(term, UNKNOWN) for term in synonyms.beginnings)
         return other
 
-    def read(self, query: str, settings: LanguageSettings) -> ParsedQuery:
-        """Understand a query; QueryError for what is no text.
+    def parse(self, query: str, settings: LanguageSettings) -> ParsedQuery:
+        """Parse a query; QueryError if it is not a text.
 
-        Cost: 3 µs where all of it is plain words, else what `matching` and `spelling` take.
+        Cost: 3 µs for plain words, else that of `matching` and `spelling`.
         """
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
-        numbers, clauses, reason = self._parsed(query, settings.operators)
+        numbers, clauses, reason = self._tokenize(query, settings.operators)
         if numbers is not None:
-            right = settings.spelling == "off" or self._is_right(query, numbers)
-            if right and (synonyms is None or self._beginnings.isdisjoint(numbers)):
+            corrected = settings.spelling == "off" or self._is_spelled_right(query, numbers)
+            if corrected and (synonyms is None or self._first_terms.isdisjoint(numbers)):
                 return ParsedQuery(numbers)
-            clauses = [_words_of(query)]
+            clauses = [_as_words(query)]
         relaxed: dict[str, Relaxed] = {}
         if reason is not None:
             relaxed = {clause.written: reason for clause in clauses if clause.has_sign}
-            clauses = [_words_of(query)]
+            clauses = [_as_words(query)]
         clauses = _first_signs(clauses)
-        reading = self._taken(clauses, settings.spelling, synonyms)
+        reading = self._read_clauses(clauses, settings.spelling, synonyms)
         while settings.operators is None and (unmatched := self._unmatched(reading)):
             relaxed |= {clause.written: "no_match" for clause in unmatched}
-            clauses = [_words_of(each.text) if each in unmatched else each for each in clauses]
-            reading = self._taken(clauses, settings.spelling, synonyms)
-        stand_ins = NONE if synonyms is None else self._take_synonyms(synonyms, reading)
+            clauses = [_as_words(each.text) if each in unmatched else each for each in clauses]
+            reading = self._read_clauses(clauses, settings.spelling, synonyms)
+        expansion = NONE if synonyms is None else self._add_synonyms(synonyms, reading)
         interpretation = replace(reading.interpretation(query), relaxed=relaxed)
-        return ParsedQuery(reading.terms, reading.allowed, interpretation, stand_ins)
+        return ParsedQuery(reading.terms, reading.allowed, interpretation, expansion)
 
-    def _parsed(
+    def _tokenize(
         self, query: str, operators: bool | None
     ) -> tuple[Sequence[int] | None, list[Clause], Relaxed | None]:
-        """Parse a query: the term numbers of plain words, or clauses, and why these are words."""
+        """Return the term numbers of plain words; or None, clauses, and why they are words."""
         numbers = self._numbers.of_bare(query)
         if numbers is None and (operators is False or is_plain(query)):
             numbers = self._numbers.of(query)
@@ -188,72 +187,74 @@ class QueryParser:
         return None, clauses, self._reason(query, clauses) if operators is None else None
 
     def _reason(self, query: str, clauses: Sequence[Clause]) -> Relaxed | None:
-        """Say why a query is text, whose operators are plain words; None where they count.
+        """Return why the operators of a query are read as words, or None if they count.
 
-        They count in short queries, and in those that have more operators than plain words; not
-        in text of several lines, nor where there is nothing to exclude from.
+        They count in short queries, and in queries with more operators than plain words; not in
+        text of several lines, nor if there is nothing to exclude from.
         """
         signed = [clause for clause in clauses if clause.has_sign]
         if not signed:
             return None
         if all(clause.sign == "-" for clause in clauses):
             return "nothing_to_exclude_from"
-        plain = sum(map(self._size, (each for each in clauses if not each.has_sign)))
-        short = plain + sum(map(self._size, signed)) <= SHORT
+        known_terms_of = sum(map(self._size, (each for each in clauses if not each.has_sign)))
+        short = known_terms_of + sum(map(self._size, signed)) <= SHORT
         one_line = len(query.strip().splitlines()) == 1
-        return None if one_line and (short or len(signed) > plain) else "plain_text"
+        return None if one_line and (short or len(signed) > known_terms_of) else "plain_text"
 
     def _size(self, clause: Clause) -> int:
-        """Count the words of a clause, one with hyphens as one."""
+        """Return the number of words of a clause; a hyphenated word is one."""
         return len(self.words(clause.text.replace("-", "")))
 
-    def _taken(
+    def _read_clauses(
         self, clauses: Sequence[Clause], spelling: SpellingName, synonyms: Synonyms | None
     ) -> _Reading:
         """Read all clauses of a query."""
         reading = _Reading(synonyms)
         for clause in clauses:
-            self._take(clause, spelling, reading)
+            self._read_clause(clause, spelling, reading)
         return reading
 
     def _unmatched(self, reading: _Reading) -> set[Clause]:
-        """Phrases without a sign that no document contains, or all where no document is left."""
-        live = self._snapshot.counting()
-        missing = {clause for clause, found in reading.bare if not (found & live).any()}
+        """Return plain phrases that no live document contains, or all if no document is left."""
+        live = self._snapshot.live_docs()
+        missing = {
+            clause for clause, matching in reading.plain_phrases if not (matching & live).any()
+        }
         if missing or reading.allowed is None or (reading.allowed & live).any():
             return missing
-        return {clause for clause, _ in reading.bare}
+        return {clause for clause, _ in reading.plain_phrases}
 
-    def plain(self, query: str) -> Sequence[int] | None:
-        """Numbers of the terms of a query that is plain words that documents hold; None of others.
+    def known_terms_of(self, query: str) -> Sequence[int] | None:
+        """Return the term numbers of a query of known plain words, or None for other queries.
 
-        Such a query takes some 20 µs to read at most. Cost: 1 µs.
+        Parsing such a query takes at most 20 µs. Cost: 1 µs.
         """
-        numbers, _, _ = self._parsed(query, None)
+        numbers, _, _ = self._tokenize(query, None)
         return None if numbers is None or UNKNOWN in numbers else numbers
 
     def counts(self, query: str, settings: LanguageSettings) -> QueryCounts:
-        """Count what makes a query expensive. Cost: 3 µs where it has no operators, else 50.
+        """Return counts of what makes a query expensive. Cost: 3 µs without operators, else 50.
 
-        settings  how the query is read: operators that are plain words cost nothing, nor does
-                  spelling that is off
-        A long query, and one for a tokenizer of the user's, is counted by its length alone.
+        settings  how the query is parsed: operators read as words and disabled spelling cost
+                  nothing
+        Long queries, and those for a custom tokenizer, are counted by their length.
         """
         if len(query) > LONGEST_COUNTED or self._analyzer.tokenizes:
             return QueryCounts(len(query) / CHARACTERS_PER_WORD)
         operators = phrase_documents = 0
-        numbers, clauses, reason = self._parsed(query, settings.operators)
+        numbers, clauses, reason = self._tokenize(query, settings.operators)
         if numbers is None:
             if reason is None:
-                signed = [clause for clause in clauses if clause.has_sign][:SIGNS]
+                signed = [clause for clause in clauses if clause.has_sign][:MAX_SIGNS]
                 operators, phrase_documents = len(signed), self._documents_of_phrases(signed)
                 query = " ".join(clause.text for clause in clauses if clause.kind != "prefix")
             numbers = self._numbers.of(query)
-        misspelt = 0 if settings.spelling == "off" else min(PUT_RIGHT, numbers.count(UNKNOWN))
+        misspelt = 0 if settings.spelling == "off" else min(MAX_CORRECTIONS, numbers.count(UNKNOWN))
         return QueryCounts(len(numbers), operators, misspelt, phrase_documents=phrase_documents)
 
     def _documents_of_phrases(self, clauses: Iterable[Clause]) -> int:
-        """Count the documents that contain the rarest word of each phrase."""
+        """Return the number of documents that contain the rarest word of each phrase, in total."""
         frequencies, count = self._snapshot.bm25.frequencies, 0
         for clause in clauses:
             numbers = self._numbers.of(clause.text) if clause.kind == "phrase" else ()
@@ -262,119 +263,121 @@ class QueryParser:
                 count += int(frequencies[terms].min())
         return count
 
-    def _is_right(self, query: str, numbers: Sequence[int]) -> bool:
-        """Whether spelling adds nothing to a query of plain words."""
-        return UNKNOWN not in numbers and not ("-" in query and self._joined(query))
+    def _is_spelled_right(self, query: str, numbers: Sequence[int]) -> bool:
+        """Return whether spelling correction changes nothing in a query of plain words."""
+        return UNKNOWN not in numbers and not ("-" in query and self._joined_words(query))
 
-    def interpretation(self, query: str, asked: ParsedQuery) -> QueryInterpretation:
-        """Tell what was understood of a query."""
-        if asked.interpretation is not None:
-            return asked.interpretation
-        words = list(zip(self._numbers.words(query), asked.terms, strict=True))
+    def interpretation(self, query: str, parsed: ParsedQuery) -> QueryInterpretation:
+        """Return how a query was interpreted."""
+        if parsed.interpretation is not None:
+            return parsed.interpretation
+        words = list(zip(self._numbers.words(query), parsed.terms, strict=True))
         return QueryInterpretation(
             words=tuple(word for word, number in words if number >= 0),
             unknown=tuple(word for word, number in words if number == UNKNOWN),
         )
 
-    def known_terms(self, asked: ParsedQuery) -> set[str]:
-        """Return the terms of a query that the index knows, such as for its snippets."""
+    def known_terms(self, parsed: ParsedQuery) -> set[str]:
+        """Return the terms of a query that the index knows."""
         terms = self._snapshot.vocabulary.terms
-        return {terms[number] for number in asked.terms if number >= 0}
+        return {terms[number] for number in parsed.terms if number >= 0}
 
     def words(self, text: str) -> list[Word]:
         """Return the words of a text in order, with their term numbers."""
         words = self._analyzer.each(text, str, str)
         return [Word(word, self._numbers.of_word(word)) for word in words]
 
-    def _take(self, clause: Clause, spelling: SpellingName, reading: _Reading) -> None:
-        """Rank by a clause, and leave out what it does not allow."""
+    def _read_clause(self, clause: Clause, spelling: SpellingName, reading: _Reading) -> None:
+        """Add the terms of a clause to the query, and restrict the documents."""
         if clause.has_sign:
-            reading.row.append(_END)
+            reading.plain_words.append(_END)
         if clause.field in self._columns:
-            reading.limit(clause, self._columns[clause.field].equal(clause.text))
+            reading.restrict(clause, self._columns[clause.field].equal(clause.text))
             return
         words = self.words(clause.text)
         if clause.kind == "prefix" and len(words) == 1 and len(clause.text) >= SHORTEST:
-            self._take_prefix(clause, reading)
+            self._read_prefix(clause, reading)
             return
         if clause.sign != "-" and spelling != "off":
-            words = self._put_right(words, spelling, reading)
-        joined = [] if spelling == "off" else self._joined(clause.text)
+            words = self._correct(words, spelling, reading)
+        joined = [] if spelling == "off" else self._joined_words(clause.text)
         if clause.sign != "-":
             reading.rank(words)
             reading.terms += [word.number for _, word in joined]
             reading.joined.update((whole, word.text) for whole, word in joined)
         if not clause.has_sign:
-            reading.row += words
+            reading.plain_words += words
         if clause.sign or clause.field or clause.kind == "phrase":
-            numbers = _trimmed([word.number for word in words])
+            numbers = _trim([word.number for word in words])
             if numbers:
-                found = with_phrase(self._snapshot, numbers, clause.field)
+                matching = containing_phrase(self._snapshot, numbers, clause.field)
                 for whole, word in joined:
                     if whole == clause.text:
-                        found |= with_phrase(self._snapshot, [word.number], clause.field)
-                reading.limit(clause, found)
+                        matching |= containing_phrase(self._snapshot, [word.number], clause.field)
+                reading.restrict(clause, matching)
 
-    def _put_right(
+    def _correct(
         self, words: Sequence[Word], spelling: SpellingName, reading: _Reading
     ) -> list[Word]:
-        """Put words right that no document holds, or only note what would be right."""
-        right: list[Word] = []
+        """Replace words that no document contains by their corrections, or only record these."""
+        corrected: list[Word] = []
         for word in words:
-            found = None
+            matching = None
             meant = reading.synonyms is not None and self._term(word) in reading.synonyms
             if (
                 word.number == UNKNOWN
                 and not meant
-                and (word.text in reading.looked_up or len(reading.looked_up) < PUT_RIGHT)
+                and (word.text in reading.checked or len(reading.checked) < MAX_CORRECTIONS)
             ):
-                reading.looked_up.add(word.text)
-                found = self.spelling.correction(word.text)
-            if found is not None:
-                reading.corrections[word.text] = found.words
-            if found is None or spelling == "suggest" or not found.sure:
-                right.append(word)
+                reading.checked.add(word.text)
+                matching = self.spelling.correction(word.text)
+            if matching is not None:
+                reading.corrections[word.text] = matching.words
+            if matching is None or spelling == "suggest" or not matching.sure:
+                corrected.append(word)
             else:
-                right += map(Word, found.words.split(), found.terms)
-        return right
+                corrected += map(Word, matching.words.split(), matching.terms)
+        return corrected
 
     def _term(self, word: Word) -> str:
-        """The term of a word, "" for none, held by a document or not."""
+        """Return the term of a word, known or not; "" if it has none."""
         if word.number >= 0:
             return self._snapshot.vocabulary.terms[word.number]
         return "".join(self._analyzer.terms(word.text)[:1]) if word.number == UNKNOWN else ""
 
-    def _take_synonyms(self, synonyms: Synonyms, reading: _Reading) -> SynonymExpansion:
-        """Rank by synonyms of plain words, too: by each of their terms that is not asked for, once.
+    def _add_synonyms(self, synonyms: Synonyms, reading: _Reading) -> SynonymExpansion:
+        """Add the terms of synonyms of plain words that the query does not contain, once each.
 
-        One of several words counts only where documents hold all of them.
+        A synonym of several words counts only if documents contain all of them.
         """
         numbers = self._snapshot.vocabulary.numbers
-        asked, added = set(reading.terms), set()
+        parsed, added = set(reading.terms), set()
         of: dict[str, dict[Terms, None]] = {}
-        row = [(self._term(word), word.text) for word in reading.row if word.number != NO_TERM]
-        for first, after, others in synonyms.found([term for term, _ in row]):
-            words = " ".join(text for _, text in row[first:after])
-            if words in reading.stood_for:
+        plain_words = [
+            (self._term(word), word.text) for word in reading.plain_words if word.number != NO_TERM
+        ]
+        for first, after, others in synonyms.found([term for term, _ in plain_words]):
+            words = " ".join(text for _, text in plain_words[first:after])
+            if words in reading.synonyms_used:
                 continue
             known = [other for other in others if all(term in numbers for term in other.terms)]
             if not known:
                 continue
-            reading.stood_for[words] = tuple(other.text for other in known)
-            for term, text in row[first:after]:
+            reading.synonyms_used[words] = tuple(other.text for other in known)
+            for term, text in plain_words[first:after]:
                 key = term if term in numbers else text
                 of.setdefault(key, {}).update(dict.fromkeys(other.terms for other in known))
             for term in (term for other in known for term in other.terms):
-                if numbers[term] not in asked:
-                    asked.add(numbers[term])
+                if numbers[term] not in parsed:
+                    parsed.add(numbers[term])
                     reading.terms.append(numbers[term])
                     added.add(term)
         return SynonymExpansion(
             frozenset(added), {key: tuple(others) for key, others in of.items()}
         )
 
-    def _joined(self, text: str) -> list[tuple[str, Word]]:
-        """Words with hyphens inside that documents write without: wi-fi, wifi."""
+    def _joined_words(self, text: str) -> list[tuple[str, Word]]:
+        """Return hyphenated words that documents write without hyphen: wi-fi, wifi."""
         joined = []
         for whole in _HYPHENED.findall(text) if "-" in text else ():
             word = whole.replace("-", "")
@@ -383,8 +386,8 @@ class QueryParser:
                 joined.append((whole, Word(word, number)))
         return joined
 
-    def _take_prefix(self, clause: Clause, reading: _Reading) -> None:
-        terms = self.lexicon.beginning_with(clause.text)
+    def _read_prefix(self, clause: Clause, reading: _Reading) -> None:
+        terms = self.term_dictionary.beginning_with(clause.text)
         if clause.sign != "-":
             best = terms[:EXPANSIONS]
             reading.terms += best
@@ -393,34 +396,34 @@ class QueryParser:
         if clause.field:
             allowed = np.zeros(len(self._snapshot), np.bool_)
             for term in terms:
-                allowed |= with_phrase(self._snapshot, [term], clause.field)
-            reading.limit(clause, allowed)
+                allowed |= containing_phrase(self._snapshot, [term], clause.field)
+            reading.restrict(clause, allowed)
         elif clause.sign:
-            reading.limit(clause, holding(self._snapshot, terms))
+            reading.restrict(clause, containing_any(self._snapshot, terms))
 
 
 class Word(NamedTuple):
-    """A word as it is written, and its term number; UNKNOWN or NO_TERM without one."""
+    """A word as written, and its term number, UNKNOWN or NO_TERM."""
 
     text: str
     number: int
 
 
 _END: Final = Word("", UNKNOWN)
-"""Where a row of plain words ends."""
+"""Ends a sequence of plain words."""
 
 
 @dataclass
 class _Reading:
-    """What was read of a query so far.
+    """A query that is being parsed.
 
-    synonyms  that count in it
-    row       its plain words, with their neighbours
-    bare      phrases without a sign or field, and which documents contain them
+    synonyms       synonyms that apply
+    plain_words    plain words in sequence
+    plain_phrases  phrases without operator or field, and which documents contain them
     """
 
     synonyms: Synonyms | None
-    row: list[Word] = field(default_factory=list)
+    plain_words: list[Word] = field(default_factory=list)
     terms: list[int] = field(default_factory=list)
     allowed: npt.NDArray[np.bool_] | None = None
     words: list[str] = field(default_factory=list)
@@ -432,32 +435,32 @@ class _Reading:
     prefixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     joined: dict[str, str] = field(default_factory=dict)
     corrections: dict[str, str] = field(default_factory=dict)
-    stood_for: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    bare: list[tuple[Clause, npt.NDArray[np.bool_]]] = field(default_factory=list)
-    looked_up: set[str] = field(default_factory=set)
+    synonyms_used: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    plain_phrases: list[tuple[Clause, npt.NDArray[np.bool_]]] = field(default_factory=list)
+    checked: set[str] = field(default_factory=set)
 
     def rank(self, words: Sequence[Word]) -> None:
-        """Rank by words, as far as they are known."""
+        """Add the known ones of these words to the terms."""
         self.terms += [word.number for word in words if word.number >= 0]
         self.words += [word.text for word in words if word.number >= 0]
         self.unknown += [word.text for word in words if word.number == UNKNOWN]
 
-    def limit(self, clause: Clause, found: npt.NDArray[np.bool_]) -> None:
-        """Answer what was found, or anything else, as the clause says."""
+    def restrict(self, clause: Clause, matching: npt.NDArray[np.bool_]) -> None:
+        """Restrict the documents to those found, or to all others, as the clause requires."""
         if clause.sign == "-":
             self.excluded.append(clause.shown)
-            found = ~found
+            matching = ~matching
         elif clause.sign == "+":
             self.required.append(clause.shown)
         if clause.kind == "phrase" and not clause.field and not clause.sign:
             self.phrases.append(clause.shown)
-            self.bare.append((clause, found))
+            self.plain_phrases.append((clause, matching))
         if clause.field and not clause.sign:
             self.fields.append(clause.shown)
-        self.allowed = found if self.allowed is None else self.allowed & found
+        self.allowed = matching if self.allowed is None else self.allowed & matching
 
     def interpretation(self, query: str) -> QueryInterpretation:
-        """Tell it of a query."""
+        """Return the interpretation of the query."""
         return QueryInterpretation(
             words=tuple(self.words),
             unknown=tuple(self.unknown),
@@ -467,33 +470,33 @@ class _Reading:
             fields=tuple(self.fields),
             prefixes=self.prefixes,
             joined=self.joined,
-            synonyms=self.stood_for,
+            synonyms=self.synonyms_used,
             corrections=self.corrections,
-            did_you_mean=_with_words(query, self.corrections) if self.corrections else None,
+            did_you_mean=_replace_words(query, self.corrections) if self.corrections else None,
         )
 
 
-def _words_of(text: str) -> Clause:
-    """Take a text as plain words."""
+def _as_words(text: str) -> Clause:
+    """Return a clause of plain words."""
     return Clause("", "", "word", text, text)
 
 
 def _first_signs(clauses: Sequence[Clause]) -> list[Clause]:
-    """Take the first `SIGNS` clauses with signs as they are, and further ones as words."""
+    """Return the clauses, with operators beyond the first `MAX_SIGNS` read as words."""
     signs = accumulate(clause.has_sign for clause in clauses)
     return [
-        clause if count <= SIGNS else _words_of(clause.text)
+        clause if count <= MAX_SIGNS else _as_words(clause.text)
         for clause, count in zip(clauses, signs, strict=True)
     ]
 
 
-def _with_words(query: str, words: Mapping[str, str]) -> str:
-    """Put other words into a query in the places of some."""
+def _replace_words(query: str, words: Mapping[str, str]) -> str:
+    """Replace words of a query."""
     either = "|".join(map(re.escape, words))
-    return re.sub(rf"(?<!\w)(?:{either})(?!\w)", lambda found: words[found[0]], query)
+    return re.sub(rf"(?<!\w)(?:{either})(?!\w)", lambda matching: words[matching[0]], query)
 
 
-def _trimmed(numbers: list[int]) -> list[int]:
-    """Words of a phrase from its first term to its last."""
+def _trim(numbers: list[int]) -> list[int]:
+    """Return the words of a phrase from its first term to its last."""
     terms = [place for place, number in enumerate(numbers) if number != NO_TERM]
     return numbers[terms[0] : terms[-1] + 1] if terms else []

@@ -1,9 +1,8 @@
-"""What a word that no document holds may have been meant to be, by the words that documents hold.
+"""Spelling correction of words that no document contains.
 
-A word is put right where one of the documents' own is at most one or two edits away: a letter too
-many, too few, another, or two that changed places [Damerau 1964], each stretch of letters edited
-once. What the vocabulary holds are stems, so they are compared with as much of the word as they are
-long, and what comes near is compared once more as documents write it: that alone decides.
+A correction is a term at one or two edits: insertion, deletion, substitution or transposition
+(optimal string alignment [Damerau 1964]). Terms are stems, so they are compared with as much of the
+word as they are long; the candidates are then compared as documents write them, which decides.
 """
 
 from __future__ import annotations
@@ -19,42 +18,41 @@ from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
-from klsa_search.search.query.matching import with_phrase
+from klsa_search.search.query.matching import containing_phrase
 from klsa_search.search.query.term_dictionary import ENDING, TermDictionary
 from klsa_search.search.query.word_forms import written_as
 from klsa_search.search.snapshot import Snapshot
 
 SHORTEST: Final = 4
-"""Letters of a word that is put right, at least: shorter ones have too many neighbours."""
+"""Letters of a word that is corrected, at least: shorter words have too many neighbours."""
 
 SURE: Final = 6
-"""Letters from which on a word that is near another is most often that: of the short words of
-judged queries that no document holds, five of six are words of their own.
+"""Letters from which a similar word replaces an unknown one: of shorter unknown words in judged
+queries, five of six are correct.
 """
 
 MANY: Final = 1000
-"""Documents from which on an unknown word is more often misspelt than a word of its own: of the
-corrections of judged queries' words over fewer documents, most replace a word that is right
-(`python -m studies.effectiveness spelling`).
+"""Documents from which an unknown word is more often misspelt than correct: with fewer, most
+corrections in judged queries replace correct words (`python -m studies.effectiveness spelling`).
 """
 
 LONG: Final = 8
-"""Letters from which on two edits are allowed."""
+"""Letters from which two edits are allowed."""
 
 LONGEST: Final = 40
-"""Letters of a word that is put right, at most."""
+"""Letters of a word that is corrected, at most."""
 
-_LOOKED_AT: Final = 8
-"""Terms of which the written forms are read."""
+_MAX_CANDIDATES: Final = 8
+"""Terms whose written forms are read."""
 
-_REMEMBERED: Final = 4096
+_CACHE_SIZE: Final = 4096
 _BITS: Final = 32
 
 
 class Correction(NamedTuple):
-    """What a word is put right as.
+    """A correction of a word.
 
-    terms  numbers of the terms
+    terms  term numbers
     words  as documents write them
     sure   whether it replaces the word, or is only suggested
     """
@@ -65,38 +63,38 @@ class Correction(NamedTuple):
 
 
 class SpellChecker:
-    """Puts words right by what one snapshot holds; safe to share between threads.
+    """Corrects words by the terms of one snapshot; thread-safe.
 
-    The first one costs 0.1 s for each million of terms, each word some 10 ms, for the documents
-    that are read; up to 4,096 words are remembered. Memory: 60 bytes a term.
+    The first correction costs 0.1 s per million terms, each word some 10 ms for reading documents;
+    4,096 words are cached. Memory: 60 bytes a term.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
         analyzer: Analyzer,
-        lexicon: TermDictionary,
+        term_dictionary: TermDictionary,
     ) -> None:
-        self._snapshot, self._analyzer, self._lexicon = snapshot, analyzer, lexicon
-        self._found: dict[str, Correction | None] = {}
+        self._snapshot, self._analyzer, self._term_dictionary = snapshot, analyzer, term_dictionary
+        self._cache: dict[str, Correction | None] = {}
 
     def correction(self, word: str) -> Correction | None:
-        """Put a word right that no document holds; None where nothing is near."""
+        """Return the correction of a word that no document contains, or None."""
         folded = self._analyzer.folded(word)
         if not SHORTEST <= len(folded) <= LONGEST or not folded.isalpha():
             return None
         if self._analyzer.term(folded) in self._common:
             return None
-        with suppress(KeyError):  # one look, as another thread may clear them after it
-            return self._found[folded]
-        found = self._parted(folded) or self._nearest(folded)
-        if len(self._found) >= _REMEMBERED:
-            self._found.clear()
-        self._found[folded] = found
+        with suppress(KeyError):  # a single look-up, since another thread may clear the cache
+            return self._cache[folded]
+        found = self._split(folded) or self._nearest(folded)
+        if len(self._cache) >= _CACHE_SIZE:
+            self._cache.clear()
+        self._cache[folded] = found
         return found
 
-    def _parted(self, word: str) -> Correction | None:
-        """Two words that stand side by side in most documents, and the word written as one."""
+    def _split(self, word: str) -> Correction | None:
+        """Return the two words, adjacent in most documents, that the word joins."""
         numbers, best = self._snapshot.vocabulary.numbers, 0
         found: Correction | None = None
         for place in range(1, len(word)):
@@ -104,69 +102,73 @@ class SpellChecker:
             terms = [numbers.get(self._analyzer.term(part), -1) for part in parts]
             if min(terms) < 0:
                 continue
-            documents = int(np.count_nonzero(with_phrase(self._snapshot, terms) & self._counting))
+            documents = int(
+                np.count_nonzero(containing_phrase(self._snapshot, terms) & self._counting)
+            )
             if documents > best:
                 best, found = documents, Correction(tuple(terms), " ".join(parts))
         return found
 
     def _nearest(self, word: str) -> Correction | None:
-        """The nearest word that documents hold, the one in most of them among equals."""
+        """Return the nearest word that documents contain, the most frequent of equals."""
         edits = 2 if len(word) >= LONG else 1
-        terms = self._near(word, edits)
+        terms = self._candidates(word, edits)
         frequencies = self._snapshot.bm25.frequencies
         best: tuple[tuple[int, int, str], int, str, str] | None = None
-        for term, writings in zip(terms, self._lexicon.forms(terms), strict=True):
-            if not writings:
+        for term, forms in zip(terms, self._term_dictionary.forms(terms), strict=True):
+            if not forms:
                 continue
             stem = self._snapshot.vocabulary.terms[term]
-            known = {form.casefold() for form in writings}
-            apart = {form: _edits(word, self._analyzer.folded(form), edits) for form in known}
-            key = (min(apart.values()), -int(frequencies[term]), stem)
+            known = {form.casefold() for form in forms}
+            differing = {
+                form: _distance(word, self._analyzer.folded(form), edits) for form in known
+            }
+            key = (min(differing.values()), -int(frequencies[term]), stem)
             if key[0] <= edits and (best is None or key < best[0]):
-                form = min(known, key=lambda each: (apart[each], each))
-                best = key, term, written_as(writings, form), form
+                form = min(known, key=lambda each: (differing[each], each))
+                best = key, term, written_as(forms, form), form
         if best is None:
             return None
         _, term, written, form = best
-        swapped = sorted(self._analyzer.folded(form)) == sorted(word)
-        enough = self._snapshot.bm25.documents >= MANY
-        return Correction((term,), written, swapped or (enough and len(word) >= SURE))
+        transposed = sorted(self._analyzer.folded(form)) == sorted(word)
+        large = self._snapshot.bm25.documents >= MANY
+        return Correction((term,), written, transposed or (large and len(word) >= SURE))
 
-    def _near(self, word: str, edits: int) -> list[int]:
-        """Terms that are near the stem of a word, or as much of it as they are long."""
-        whole, stem = len(word), self._analyzer.term(word)
-        longest = whole + edits
+    def _candidates(self, word: str, edits: int) -> list[int]:
+        """Return terms near the stem of a word, or near as much of the word as they are long."""
+        length_, stem = len(word), self._analyzer.term(word)
+        longest = length_ + edits
         beginnings = {
-            length: word[:length] for length in range(max(whole - ENDING, 2), longest + 1)
+            length: word[:length] for length in range(max(length_ - ENDING, 2), longest + 1)
         }
         stems = dict.fromkeys(range(len(stem) - edits, len(stem) + edits + 1), stem)
         ranks: dict[int, float] = {}
-        for length, number, distance in self._within(word, beginnings, edits):
-            ranks[number] = distance + max(whole - length, 0) / 2
-        for _, number, distance in self._within(word, stems, edits):
+        for length, number, distance in self._near_terms(word, beginnings, edits):
+            ranks[number] = distance + max(length_ - length, 0) / 2
+        for _, number, distance in self._near_terms(word, stems, edits):
             ranks[number] = min(distance, ranks.get(number, distance))
         frequencies = self._snapshot.bm25.frequencies
         nearest = sorted(ranks, key=lambda each: (ranks[each], -int(frequencies[each]), each))
-        return nearest[:_LOOKED_AT]
+        return nearest[:_MAX_CANDIDATES]
 
-    def _within(
+    def _near_terms(
         self, word: str, texts: Mapping[int, str], edits: int
     ) -> Iterator[tuple[int, int, int]]:
-        """Terms that are some edits from the text for their length: length, number, distance."""
+        """Yield terms within some edits of the text of their length: length, number, distance."""
         lengths, letters = self._lengths, self._letters
         sets = np.zeros(max(texts) + 1, np.uint32)
         for length, text in texts.items():
-            sets[length] = _set_of(text)
-        begun = self._points[self._starts]  # see `_edits`
-        alike = np.isin(begun, [ord(letter) for letter in word[:2]])
-        fitting = np.flatnonzero(alike & (lengths >= min(texts)) & (lengths <= max(texts)))
-        # An edit changes at most two of the letters that a word has.
-        apart = np.bitwise_count(sets[lengths[fitting]] ^ letters[fitting])
-        fitting = fitting[apart <= 2 * edits]
-        fitting = fitting[self._snapshot.bm25.frequencies[fitting] > 0]
+            sets[length] = _letter_set(text)
+        first_letters = self._points[self._starts]  # see `_distance`
+        same_start = np.isin(first_letters, [ord(letter) for letter in word[:2]])
+        terms_ = np.flatnonzero(same_start & (lengths >= min(texts)) & (lengths <= max(texts)))
+        # An edit changes at most two letters of the set.
+        differing = np.bitwise_count(sets[lengths[terms_]] ^ letters[terms_])
+        terms_ = terms_[differing <= 2 * edits]
+        terms_ = terms_[self._snapshot.bm25.frequencies[terms_] > 0]
         terms = self._snapshot.vocabulary.terms
-        for length in np.unique(lengths[fitting]).tolist():
-            numbers = fitting[lengths[fitting] == length]
+        for length in np.unique(lengths[terms_]).tolist():
+            numbers = terms_[lengths[terms_] == length]
             (distances,) = process.cdist(
                 [texts[length]],
                 [terms[number] for number in numbers.tolist()],
@@ -179,12 +181,12 @@ class SpellChecker:
 
     @lazy_property
     def _common(self) -> frozenset[str]:
-        """Terms of the language's function words, which are right whatever documents hold."""
+        """Terms of the language's function words, which are never corrected."""
         return self._analyzer.common()
 
     @lazy_property
     def _counting(self) -> npt.NDArray[np.bool_]:
-        return self._snapshot.counting()
+        return self._snapshot.live_docs()
 
     @lazy_property
     def _lengths(self) -> npt.NDArray[np.int64]:
@@ -197,25 +199,25 @@ class SpellChecker:
 
     @lazy_property
     def _points(self) -> npt.NDArray[np.uint32]:
-        """Code points of all terms, one after the other."""
+        """Code points of all terms, concatenated."""
         text = "".join(self._snapshot.vocabulary.terms)
         return np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint32)
 
     @lazy_property
     def _letters(self) -> npt.NDArray[np.uint32]:
-        """Of each term the set of its letters, one bit of 32 for each."""
+        """Letters of each term as a set of 32 bits."""
         bits = np.left_shift(np.uint32(1), self._points % np.uint32(_BITS))
         return np.bitwise_or.reduceat(bits, self._starts) if len(self._starts) else bits
 
 
-def _edits(word: str, other: str, most: int) -> int:
-    """Edits between two words, more than `most` where they begin differently: who types looks."""
+def _distance(word: str, other: str, limit: int) -> int:
+    """Return the edit distance, above `limit` if the words begin differently: typos rarely do."""
     if word[0] != other[0] and word[:2] != other[1::-1]:
-        return most + 1
-    return OSA.distance(word, other, score_cutoff=most)
+        return limit + 1
+    return OSA.distance(word, other, score_cutoff=limit)
 
 
-def _set_of(word: str) -> int:
+def _letter_set(word: str) -> int:
     found = 0
     for letter in word:
         found |= 1 << ord(letter) % _BITS

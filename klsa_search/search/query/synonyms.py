@@ -1,4 +1,4 @@
-"""Synonyms in queries: what stands for a word, or for several in a row, is asked for as well."""
+"""Synonyms in queries, of words or of sequences of words."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Terms = tuple[str, ...]
 
 
 class Synonym(NamedTuple):
-    """One that stands for words of a query.
+    """A synonym.
 
-    text   as it was given
-    terms  what an analyser makes of it
+    text   as the user gave it
+    terms  its terms
     """
 
     text: str
@@ -22,9 +22,9 @@ class Synonym(NamedTuple):
 
 
 class Synonyms:
-    """The synonyms of an index, by the terms of what they stand for; immutable.
+    """The synonyms of an index, by terms, so that they apply to all forms of a word; immutable.
 
-    So all forms of a word are meant. Cost: the analysis of each.
+    Cost: the analysis of each.
     """
 
     def __init__(self, given: Mapping[str, Sequence[str]], analyzer: Analyzer) -> None:
@@ -46,23 +46,23 @@ class Synonyms:
         self._terms = frozenset(term for terms in self._of for term in terms)
 
     def __bool__(self) -> bool:
-        """Whether there is one."""
+        """Return whether there are any."""
         return bool(self._of)
 
     @property
     def beginnings(self) -> Iterable[str]:
-        """The first term of each that has synonyms."""
+        """The first term of each sequence that has synonyms."""
         return self._lengths.keys()
 
     def __contains__(self, term: str) -> bool:
-        """Whether something stands for a term, alone or with others: it is no slip then."""
+        """Return whether a term occurs in a sequence with synonyms, so that it is not misspelt."""
         return term in self._terms
 
     def found(self, terms: Sequence[str]) -> Iterator[tuple[int, int, tuple[Synonym, ...]]]:
-        """Where there is something that has synonyms, from where to where, and these.
+        """Yield sequences that have synonyms: start, end and synonyms.
 
-        terms  of a query, in their order; what is no term in it is passed over
-        From the left, the longest first, and nothing in two of them.
+        terms  of a query, in order; unknown ones are skipped
+        Sequences are found from the left, longest first, and do not overlap.
         """
         at = 0
         while at < len(terms):
@@ -77,10 +77,10 @@ class Synonyms:
 
 
 class SynonymExpansion(NamedTuple):
-    """What synonyms brought into a query.
+    """What synonyms add to a query.
 
-    added  terms that it is ranked by for that reason alone
-    of     by term, or word that no document holds: the terms of each that stands for it
+    added  terms that only synonyms add
+    of     by term, or by word that no document contains: the terms of each of its synonyms
     """
 
     added: frozenset[str]

@@ -1,14 +1,14 @@
-r"""The text of a query → its clauses. Any text parses, in time that is linear in its length.
+r"""The syntax of queries: from text to clauses. Any text parses, in linear time.
 
     word        ranks
-    "a phrase"  its words must stand together, in their order; “quotes” of this kind too
-    +, -        before a word or phrase: must be there, must not be there
-    name:       before a word or phrase: in that field, if there is one of that name
-    begin*      all words that begin so
-    \           before one of these signs: it is none
+    "a phrase"  words must be adjacent, in this order; “curly quotes” too
+    +, -        before a word or phrase: required, excluded
+    name:       before a word or phrase: in this field, if it exists
+    begin*      all words with this prefix
+    \           before an operator: a literal character
 
-Nothing else is a sign: not a hyphen inside a word, not a quote that does not begin one, is never
-closed or is closed inside a word, not a colon behind what is no field.
+Everything else is text: hyphens inside words, quotes that do not begin a word, are never closed or
+are closed inside a word, and colons after names that are not fields.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _BEHIND: Final = ")]}>'`,.;!?"
 
 
 class Clause(NamedTuple):
-    """One part of a query.
+    """A clause of a query.
 
-    sign   what is before it, "" for nothing
-    field  whose words are meant, "" for all
+    sign   "+", "-" or ""
+    field  field to search, "" for all
     kind   what it is
-    text   what is asked for, without signs
-    shown  as it stands in the query, without + or -
+    text   its words, without operators
+    shown  as written in the query, without + or -
     """
 
     sign: Literal["", "+", "-"]
@@ -48,24 +48,24 @@ class Clause(NamedTuple):
 
     @property
     def has_sign(self) -> bool:
-        """Whether it is anything but words."""
+        """Whether it has an operator."""
         return bool(self.sign or self.field or self.kind != "word")
 
     @property
     def written(self) -> str:
-        """The clause as it stands in the query."""
+        """The clause as written in the query."""
         return self.sign + self.shown
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text has nothing that could be a sign. Cost: 0.3 µs where it has no such letter."""
+    """Return whether a text has no operators. Cost: 0.3 µs if it has none of their characters."""
     return _ANY.search(text) is None or _OPERATOR.search(text) is None
 
 
 def parse(text: str, fields: Collection[str]) -> list[Clause]:
-    """Take a query apart; what stands between blanks is one clause, unless it is in quotes.
+    """Split a query into clauses, at blanks outside quotes.
 
-    fields  names of those that can be asked for
+    fields  names of searchable fields
 
     >>> parse('wing -"boundary layer"', ())[1]
     Clause(sign='-', field='', kind='phrase', text='boundary layer', shown='"boundary layer"')
@@ -87,7 +87,7 @@ def parse(text: str, fields: Collection[str]) -> list[Clause]:
         given = found[1] if found else ""
         if found is None:
             found = _WORD.match(text, at)
-            assert found is not None  # a blank follows neither a sign nor a name
+            assert found is not None  # neither a sign nor a name is followed by a blank
             given = found[0]
             if beginning := _beginning(given):
                 kind, given = "prefix", beginning
@@ -97,7 +97,7 @@ def parse(text: str, fields: Collection[str]) -> list[Clause]:
 
 
 def _beginning(word: str) -> str:
-    """What comes before the star of a prefix; "" where there is none."""
+    """Return what precedes the star of a prefix; "" if it is none."""
     bare = word.rstrip(_BEHIND).lstrip(_BEFORE)
     beginning = bare[:-1]
     return beginning if bare[-1:] == "*" and not {"*", "\\"} & set(beginning) else ""

@@ -1,4 +1,4 @@
-"""The words of one snapshot: the terms that begin so, and how documents write them."""
+"""Term dictionary of a snapshot: terms by prefix, and their written forms."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from klsa_search.search.query.word_forms import written_forms
 from klsa_search.search.snapshot import Snapshot
 
 SHORTEST: Final = 2
-"""Characters of a prefix at least."""
+"""Characters of a prefix, at least."""
 
 ENDING: Final = 5
-"""Letters that a stem may be shorter than its word."""
+"""Letters by which a stem may be shorter than its word, at most."""
 
 _LAST: Final = "\U0010ffff"
-_REMEMBERED: Final = 4096
+_CACHE_SIZE: Final = 4096
 
 
 class TermDictionary:
-    """Looks up words of a snapshot by how they begin; safe to share between threads.
+    """Finds terms of a snapshot by prefix; thread-safe.
 
-    The first look sorts the terms of documents that came later among the others. The written forms
-    of up to 4,096 terms are remembered.
+    The first look-up sorts all terms. The written forms of 4,096 terms are cached.
     """
 
     def __init__(
@@ -42,12 +41,12 @@ class TermDictionary:
         self._snapshot, self._analyzer, self._documents_at = snapshot, analyzer, documents_at
         self._forms: Mapping[int, Counter[str]] = {}
 
-    def beginning_with(self, text: str, most: int | None = None) -> list[int]:
-        """Terms that begin so, and that of the text as a word, the most frequent first.
+    def beginning_with(self, text: str, limit: int | None = None) -> list[int]:
+        """Return terms with a prefix, and the term of the text as a word, most frequent first.
 
-        most  how many at most
-        A stem may be shorter than what it is the stem of: `computer*` has to find `comput`. Where
-        there is none, the longest that documents write with that beginning: `universit*`.
+        limit  number of terms, at most
+        A stem may be shorter than the prefix of its words: `computer*` finds `comput`. Without such
+        a term, the longest stem with a word of that prefix is returned: `universit*`.
         """
         beginning = self._analyzer.folded(text)
         first, after = self._range(beginning)
@@ -57,29 +56,29 @@ class TermDictionary:
             stem = self._stem_beginning(beginning)
             places = np.array(self._places(stem) if stem else [], np.int64)
         terms = self._numbers[places]
-        held = self.frequencies[terms]
-        # Stable, so that terms of the same frequency stand as they do in the alphabet.
-        order = np.argsort(-held, kind="stable")[: np.count_nonzero(held)]
-        found: list[int] = terms[order[:most]].tolist()
+        frequencies = self.frequencies[terms]
+        # Stable, so that terms of equal frequency are in alphabetical order.
+        order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
+        found: list[int] = terms[order[:limit]].tolist()
         return found
 
     def names_beginning_with(self, beginning: str) -> Sequence[str]:
-        """Terms that begin so, by code points, those that no document holds any more among them."""
+        """Return terms with a prefix by code points, including those without live documents."""
         return self._names[slice(*self._range(beginning))]
 
     def forms(self, terms: Sequence[int]) -> list[Counter[str]]:
-        """How documents write each of some terms: see `written_forms`."""
-        known = self._forms  # never changed, only replaced: other threads do that meanwhile
+        """Return the written forms of terms with their counts: see `written_forms`."""
+        known = self._forms  # replaced, never changed, as other threads read it
         new = [term for term in terms if term not in known]
         if not new:
             return [known[term] for term in terms]
         found = written_forms(self._snapshot, self._analyzer, self._documents_at, new)
-        given = dict(zip(new, found, strict=True))
-        self._forms = given if len(known) + len(given) > _REMEMBERED else {**known, **given}
-        return [given[term] if term in given else known[term] for term in terms]
+        result = dict(zip(new, found, strict=True))
+        self._forms = result if len(known) + len(result) > _CACHE_SIZE else {**known, **result}
+        return [result[term] if term in result else known[term] for term in terms]
 
     def _stem_beginning(self, beginning: str) -> str:
-        """Term that is shorter than a beginning of words, and has words that begin so; or ""."""
+        """Return a term shorter than a prefix that has words with that prefix, or ""."""
         for length in range(len(beginning) - 1, max(SHORTEST, len(beginning) - ENDING) - 1, -1):
             term = self._snapshot.vocabulary.numbers.get(beginning[:length])
             if term is not None:
@@ -89,23 +88,23 @@ class TermDictionary:
         return ""
 
     def _range(self, beginning: str) -> tuple[int, int]:
-        """Where the terms that begin so are among all by code points."""
+        """Return the range of terms with a prefix, among all by code points."""
         names = self._names
         return bisect_left(names, beginning), bisect_left(names, beginning + _LAST)
 
     def _places(self, term: str) -> list[int]:
-        """Where a term is among all by code points, if it is there."""
+        """Return the index of a term among all by code points, if it exists."""
         place = bisect_left(self._names, term)
         return [place] if self._names[place : place + 1] == [term] else []
 
     @lazy_property
     def frequencies(self) -> npt.NDArray[np.int64]:
-        """How many documents that count hold each term: (V,)."""
+        """Number of live documents that contain each term: (V,)."""
         return self._snapshot.bm25.frequencies
 
     @lazy_property
     def _numbers(self) -> npt.NDArray[np.int64]:
-        """Numbers of the terms by code points: those of later documents are behind the others."""
+        """Term numbers in order of code points."""
         terms = self._snapshot.vocabulary.terms
         return np.array(sorted(range(len(terms)), key=terms.__getitem__), np.int64)
 

@@ -1,4 +1,4 @@
-"""A query as the kernels see it: numbers of its terms, and how often each was asked for."""
+"""The terms of a query: from text to term numbers and counts."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 UNKNOWN: Final = -1
-"""Number of a term that the collection does not hold."""
+"""Number of a term that the index does not contain."""
 
 NO_TERM: Final = -2
-"""Number of a word that makes no term, such as a stop word."""
+"""Number of a word without a term, such as a stop word."""
 
-_REMEMBERED: Final = 2**16
-_LONGEST: Final = 64  # bytes of a word that is remembered
+_CACHE_SIZE: Final = 2**16
+_LONGEST: Final = 64  # bytes of a cached word
 _SEPARATED: Final = bytes(c if chr(c).isalnum() and c < 128 else ord(" ") for c in range(256))
-"""Everything in ASCII but letters and digits made a blank, as the analyser has it."""
+"""Maps all of ASCII but letters and digits to blanks, as the analyser does."""
 _BARE: Final = bytes(set(range(128)) - set(b"\"*:\\+-'.#"))
-"""ASCII that is no sign, of whatever kind, and joins no words."""
+"""ASCII that is neither an operator nor joins words."""
 
 
 class TermNumbers(dict[bytes, int]):
-    """From text to term numbers; remembers up to 65,536 words of queries, 9 MB at most.
+    """Finds term numbers; caches 65,536 words of queries, at most 9 MB.
 
-    A word of ASCII is taken apart from its neighbours, cased as it is, and looked up as bytes: all
-    in C, 1 µs for a query of ten words. Words the analyser would join by an apostrophe and other
-    scripts go through the analyser. Safe to share between threads: two that meet a new word at
-    once find the same number.
+    ASCII words are split and looked up as bytes: all in C, 1 µs for a query of ten words. Words
+    with an apostrophe and other scripts are analysed. Thread-safe: threads that look up a new word
+    at once find the same number.
     """
 
     def __init__(self, analyzer: Analyzer, vocabulary: Vocabulary) -> None:
@@ -44,19 +43,18 @@ class TermNumbers(dict[bytes, int]):
         self._analyzer, self._numbers = analyzer, vocabulary.numbers
 
     def of(self, text: str) -> list[int]:
-        """Numbers of the terms of a text, in order, repetitions kept.
+        """Return the term numbers of a text, in order, repetitions included.
 
-        Those the collection does not hold are UNKNOWN; words without a term are left out, or
-        NO_TERM.
+        Unknown terms are UNKNOWN; words without a term are left out, or NO_TERM.
         """
         if self._is_simple(text):
             return [*map(self.__getitem__, text.encode().translate(_SEPARATED).split())]
         return [self._numbers.get(term, UNKNOWN) for term in self._analyzer.terms(text)]
 
     def of_bare(self, text: str) -> list[int] | None:
-        """What `of` gives for a text without any sign; None for one that may have some.
+        """Return what `of` does for a text that cannot have operators, or None for other texts.
 
-        Most queries are such texts, and this detects them in 0.2 µs.
+        Most queries are such texts; the test takes 0.2 µs.
         """
         written = text.encode(errors="surrogatepass")
         if written.translate(None, _BARE) or self._analyzer.tokenizes:
@@ -64,7 +62,7 @@ class TermNumbers(dict[bytes, int]):
         return [*map(self.__getitem__, written.translate(_SEPARATED).split())]
 
     def words(self, text: str) -> list[str]:
-        """Words of a text as they stand there, one for each number of `of`."""
+        """Return the words of a text as written, one for each number of `of`."""
         if self._is_simple(text):
             return text.encode().translate(_SEPARATED).decode().split()
         words = self._analyzer.each(text, str, str)
@@ -76,17 +74,17 @@ class TermNumbers(dict[bytes, int]):
         return text.isascii() and "'" not in text and not self._analyzer.has_names(text)
 
     def of_word(self, word: str) -> int:
-        """Find the number of one word, as the analyser finds it in a text."""
+        """Return the number of one word."""
         return self[word.encode()]
 
     def __missing__(self, word: bytes) -> int:
-        """Find the number of a word, and remember it unless it is longer than words are."""
+        """Find the number of a word, and cache it unless the word is very long."""
         text = word.decode()
-        whole = self._analyzer.tokenizes  # it is a word, whatever it would be as a text
+        whole = self._analyzer.tokenizes  # a single word for a custom tokenizer
         terms = [self._analyzer.term(text)] if whole else self._analyzer.terms(text)
         number = self._numbers.get(terms[0], UNKNOWN) if any(terms) else NO_TERM
         if len(word) <= _LONGEST:
-            if len(self) >= _REMEMBERED:
+            if len(self) >= _CACHE_SIZE:
                 self.clear()
             self[word] = number
         return number
@@ -105,7 +103,7 @@ class QueryTerms:
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> QueryTerms:
-        """Count term numbers; UNKNOWN and NO_TERM are left out."""
+        """Count term numbers, without UNKNOWN and NO_TERM."""
         counted = sorted(Counter(number for number in numbers if number >= 0).items())
         return cls(
             np.array([number for number, _ in counted], dtype=np.int64),
@@ -116,7 +114,7 @@ class QueryTerms:
 def counts_of_texts(
     texts: Iterable[Sequence[str]], analyzer: Analyzer, vocabulary: Vocabulary
 ) -> sparse.csr_array:
-    """f(t,d) of documents given as their parts, such as title and text: (n, V) sparse float32.
+    """Return f(t,d) of documents given as parts, such as title and text: (n, V) sparse float32.
 
     Cost: the analysis of the texts.
     """

@@ -1,4 +1,4 @@
-"""How documents write a term: from stems back to words."""
+"""Written forms of terms: from stems back to words."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from klsa_search.collection.model import Document
 from klsa_search.search.snapshot import Snapshot
 
 _SOURCES: Final = 5
-"""Documents that are read for one term."""
+"""Documents that are read for each term."""
 
 _CHARACTERS: Final = 10_000
-"""Characters that are read of each."""
+"""Characters of each that are read."""
 
 
 def written_forms(
@@ -25,11 +25,11 @@ def written_forms(
     documents_at: Callable[[Iterable[int]], list[Document]],
     terms: Sequence[int],
 ) -> list[Counter[str]]:
-    """Count the written forms of each term, by number; empty where none is found.
+    """Return the written forms of each term with their counts; empty if none is found.
 
-    documents_at  gives the documents at some positions
-    They are counted in the beginnings of the documents in which the term weighs most. Cost: five
-    documents a term, each read and analysed once.
+    documents_at  returns documents by doc id
+    Counts are of the beginnings of the five documents in which the term has the highest weight,
+    each read and analysed once.
     """
     vocabulary = snapshot.vocabulary.terms
     names = {vocabulary[term] for term in terms}
@@ -49,32 +49,32 @@ def written_forms(
 
 
 def commonest(writings: Counter[str]) -> str:
-    """Choose the commonest form, case folded, of at least one; of it the commonest writing."""
+    """Return the most frequent writing of the most frequent form, ignoring case."""
     folded: Counter[str] = Counter()
     for writing, count in writings.items():
         folded[writing.casefold()] += count
-    # The commonest; among equals the shortest, then in the order of the alphabet.
+    # Of equals the shortest, then the first in alphabetical order.
     word = min(folded, key=lambda form: (-folded[form], len(form), form))
     return written_as(writings, word)
 
 
 def written_as(writings: Counter[str], word: str) -> str:
-    """Choose the commonest writing of a form that was case folded."""
+    """Return the most frequent writing of a case-folded form."""
     same = [writing for writing in writings if writing.casefold() == word]
-    # Among equals small letters, which follow the capitals, as no sentence asked for them.
+    # Of equals lower case, which sorts last: capitals may be due to the start of a sentence.
     return max(same, key=lambda writing: (writings[writing], writing))
 
 
 def _sources(snapshot: Snapshot, term: int) -> list[int]:
     documents, saturations = snapshot.bm25.postings.of_term(term)
-    counting = snapshot.counting()[documents]
-    documents, saturations = documents[counting], saturations[counting]
+    live_docs = snapshot.live_docs()[documents]
+    documents, saturations = documents[live_docs], saturations[live_docs]
     heaviest = np.argsort(-saturations.astype(np.int64), kind="stable")[:_SOURCES]
     return [int(position) for position in documents[heaviest]]
 
 
 def _written(analyzer: Analyzer, text: str, terms: Set[str]) -> dict[str, Counter[str]]:
-    """How often each of some terms is written how."""
+    """Return how often each term is written in which way."""
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for term, word in analyzer.written(text):
         if term in terms:

@@ -1,7 +1,7 @@
-"""The rankers: each turns a query into one score a document.
+"""The rankers: functions that score every document for a query.
 
-A ranker is a function of a snapshot, the query's terms, the parameters of the search and the
-number of dimensions to use. A new one is a file and a row here.
+A ranker takes a snapshot, the query's terms, search parameters and the number of dimensions. To add
+one, write a module and add it to `RANKERS`.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from klsa_search.search.snapshot import Snapshot
 def rank_bm25(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
-    """Return the row of the query kernel, see `kernels.query_kernel`. Cost: its postings."""
+    """Return BM25 scores: see `kernels.query_kernel`. Cost: the postings of the query."""
     return lexical(snapshot, query, parameters)
 
 
@@ -45,6 +45,6 @@ USES: dict[str, tuple[str, ...]] = {
     "rm3": BOOSTS,
     "rocchio": BOOSTS,
 }
-"""The parameters each ranker uses: what its answers name."""
+"""Parameters that each ranker uses, as results report them."""
 
 __all__ = ["RANKERS", "USES", "Ranker"]

@@ -1,14 +1,14 @@
-"""Words of titles and of texts count more or less than they were indexed: weights at query time.
+"""BM25 with boosts: words of titles and texts weighted at query time.
 
     sat'(t,d) = f' / (K_d + f'),   f' = title_boost · f_title(t,d) + text_boost · f_text(t,d)
 
-as BM25F has it [Robertson, Zaragoza & Taylor 2004], with f_title counted by the index's own
-`title_weight`, and K_d and idf as they stand. With r = f' / f
+as in BM25F [Robertson, Zaragoza & Taylor 2004]; f_title includes the `title_weight` of the index,
+and K_d and idf do not change. With r = f' / f
 
     sat' = r · sat / (1 - sat + r · sat)
 
-so that K_d need not be known, and what has r = 1 keeps its bits. Counted are only the documents
-that have the word in their title: any other has r = text_boost.
+so K_d need not be known, and r = 1 changes no bit. Only documents with the word in their title are
+counted: all others have r = text_boost.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from klsa_search.storage.forward_index import GAPS, Codes, read_code
 
 
 def lexical(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -> Scores:
-    """k_q with the boosts of the parameters: (N,) float32.
+    """Return k_q with the boosts of the parameters: (N,) float32.
 
-    Cost: the postings of the query; with boosts also the titles of the documents that hold its
-    terms, and 3 ns a word of those that have one in the title.
+    Cost: the postings of the query; with boosts also the titles of the documents that contain its
+    terms, and the texts of those whose titles do, at 3 ns a word.
     """
     if not parameters.boosts:
         return snapshot.lexical(query)
@@ -45,13 +45,13 @@ def lexical(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -
             documents, saturations = held(snapshot, term, parameters)
             row[documents] += 1 + ((weight * saturations.astype(np.int64)) >> 16)
     scores = (row * kernel.postings.step).astype(np.float32)
-    return scores if snapshot.living is None else scores * snapshot.living.allowed
+    return scores if snapshot.live is None else scores * snapshot.live.allowed
 
 
 def held(
     snapshot: Snapshot, term: int, parameters: SearchSettings
 ) -> tuple[Positions, npt.NDArray[np.uint16]]:
-    """Documents that hold a term, and its saturations there in 65,536ths, with the boosts."""
+    """Return the doc ids that contain a term, and its boosted saturations in 65,536ths."""
     documents, saturations = snapshot.bm25.postings.of_term(term)
     if not parameters.boosts:
         return documents, saturations
@@ -81,10 +81,10 @@ def count_parts(
     wanted: int,
     counts: npt.NDArray[np.int64],
 ) -> None:
-    """Count a code in the titles of documents, and in the texts of those whose title has it.
+    """Count a code in the titles of documents, and in the texts of those whose title contains it.
 
     counts  (d, 2) of title and text, written here
-    Whatever the codes are, nothing outside of them is read.
+    Never reads outside the codes, even if they are invalid.
     """
     for i in range(len(documents)):
         at = max(starts[documents[i]], 0)

@@ -10,17 +10,16 @@ RM3      norm 1, so that f(d) / ‖f(d)‖ is the maximum likelihood P(t|d); wei
 Rocchio  norm 2 and weight(d) = 1, the mean of unit vectors; α = 1, β = 0.75, γ = 0 [Rocchio 1971;
          Manning, Raghavan & Schütze 2008, §9.1], no document being known as not relevant.
 
-As in Anserini: BM25 in both rounds, its score in place of the query's likelihood, ten documents,
-RM3's half, and Rocchio's unit vectors and weights. Unlike Anserini: 20 terms and not 10, and none
-is left out for standing in a tenth of all documents, as common terms are; on average
-both help on the four SMART collections.
+As in Anserini: BM25 in both rounds, its score as the query's likelihood, ten documents, RM3's half,
+and Rocchio's unit vectors and weights. Unlike Anserini: 20 terms instead of 10, and terms of more
+than a tenth of all documents are kept; on average both help on the four SMART collections.
 
     s' = s / |s| + .75 · E+ / |E+| - .15 · E- / |E-|,   E± = Σ_d D(d, ·) over positive and negative
 
-as Rocchio moves a query [1971; Manning, Raghavan & Schütze 2008, §9.1, whose weights these are],
-but in the space of the documents, by the expansion D: positive examples need not share a word with
-what they bring up. |·| is the length over the first documents of s, and of the positive ones where
-nothing is asked; every part is cut at 0 first.
+as Rocchio moves a query [1971; Manning, Raghavan & Schütze 2008, §9.1, with these weights], but in
+the space of documents, by the expansion D: results need not share a word with positive examples.
+|·| is the length over the first documents of s, or over the positive ones for an empty query; each
+part is clipped at 0 first.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ TERMS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Feedback:
-    """One way to join a query and its best documents, in the words of the formula above.
+    """Parameters of a feedback method, named as in the formula above.
 
     norm      1 or 2
-    by_score  weight(d) is the document's score, not 1
+    by_score  weight(d) is the document's score, else 1
     """
 
     norm: int
@@ -67,44 +66,44 @@ FEEDBACK: Final = {"rm3": RM3, "rocchio": ROCCHIO}
 def rank_rm3(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
-    """BM25 of the query mixed with a relevance model. Cost: the postings of up to 20 terms more."""
+    """Return BM25 scores with a relevance model. Cost: the postings of up to 20 more terms."""
     return _rank(snapshot, query, parameters, RM3)
 
 
 def rank_rocchio(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
-    """BM25 of the query moved towards its best documents. Cost: as for RM3."""
+    """Return BM25 scores of the query moved towards its best documents. Cost: as for RM3."""
     return _rank(snapshot, query, parameters, ROCCHIO)
 
 
 def _rank(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, feedback: Feedback
 ) -> Scores:
-    return lexical(snapshot, fed(snapshot, query, parameters, feedback)[0], parameters)
+    return lexical(snapshot, expand_query(snapshot, query, parameters, feedback)[0], parameters)
 
 
-def fed(
+def expand_query(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, feedback: Feedback
 ) -> tuple[QueryTerms, Positions]:
-    """The query as its best documents enlarge it, and these; itself where there are none."""
+    """Return the query expanded by its best documents, and these; unchanged if there are none."""
     best, scores = top_z(lexical(snapshot, query, parameters), DOCUMENTS)
     if not len(best):
         return query, best
-    return enlarged(query, snapshot.content_counts_of(best), scores, feedback), best
+    return add_terms(query, snapshot.content_counts_of(best), scores, feedback), best
 
 
-def enlarged(
+def add_terms(
     query: QueryTerms, counts: sparse.csr_array, scores: Scores, feedback: Feedback
 ) -> QueryTerms:
-    """The counts of a query and what the documents add to them: q' · ‖q‖ / original.
+    """Add the terms of documents to the counts of a query: q' · ‖q‖ / original.
 
-    Scaled so, scores stay in BM25 units, and a model of weight 0 gives BM25 to the bit.
+    Scaled so that scores remain in BM25 units, and a model of weight 0 gives BM25 to the bit.
 
     query   at least one term
     counts  f(d): (n, V) sparse, of the best documents
-    scores  (n,) what BM25 gave them
-    Cost: the entries of `counts`. Of terms with equal shares the first of the vocabulary stay.
+    scores  (n,) their BM25 scores
+    Cost: the entries of `counts`. Of terms with equal shares the first of the vocabulary are used.
     """
     norm = feedback.norm
     documents = np.repeat(np.arange(len(scores)), np.diff(counts.indptr))
@@ -126,7 +125,7 @@ POSITIVE: Final = 0.75
 NEGATIVE: Final = 0.15
 
 
-def moved_by_examples(
+def add_feedback(
     snapshot: Snapshot,
     scores: Scores,
     positive: Positions,
@@ -134,29 +133,29 @@ def moved_by_examples(
     parameters: SearchSettings,
     dimensions: int,
 ) -> Scores:
-    """Move the scores of all documents, (N,), by some that were judged; 0 where none is left.
+    """Move the scores of all documents, (N,), by positive and negative examples; at least 0.
 
-    Cost: that of an expansion by so many seeds, each of positive and negative.
+    Cost: an expansion of the positive and one of the negative examples.
     """
     first = top_z(scores, parameters.z)[0]
     first = first if len(first) else positive
-    found = unit_length(scores, first)
-    for judged, weight in ((positive, POSITIVE), (negative, -NEGATIVE)):
-        if len(judged):
+    result = unit_length(scores, first)
+    for examples, weight in ((positive, POSITIVE), (negative, -NEGATIVE)):
+        if len(examples):
             expansion = snapshot.expansion_of(parameters, dimensions)
-            part = expansion.expand(judged, np.ones(len(judged), np.float32))
-            found += np.float32(weight) * unit_length(part, first)
-    found = np.maximum(found, 0)
-    return found if snapshot.living is None else found * snapshot.living.allowed
+            part = expansion.expand(examples, np.ones(len(examples), np.float32))
+            result += np.float32(weight) * unit_length(part, first)
+    result = np.maximum(result, 0)
+    return result if snapshot.live is None else result * snapshot.live.allowed
 
 
 def unit_length(part: Scores, first: Positions) -> Scores:
-    """Cut scores at 0 and scale them to length 1 over some documents.
+    """Clip scores at 0 and scale them to length 1 over some documents.
 
-    Scores that are 0 at all of these say nothing that can be weighed, and keep their length.
+    Scores that are 0 at all of these are not scaled.
     """
     positive = np.maximum(part, 0)
     at_first = positive[first]
-    # Not by BLAS, whose bits change with its threads.
+    # Not by BLAS, whose rounding depends on its threads.
     length = np.sqrt(np.einsum("n,n->", at_first, at_first, dtype=np.float64))
     return positive / np.float32(length) if length else positive

@@ -1,25 +1,24 @@
-"""Kernel LSA: the query kernel, expanded through the documents it finds.
+"""Kernel LSA: the query kernel, expanded by the documents that it finds.
 
     score = α(q) · (s_E · E + s_T · T + s_L · L) + (1 - α(q)) · X
 
     E  expansion  top_z(k_q) · D_f, seeds weighted by (k_q / max)^p and the sixth power of T / max
-    T  coverage   of the query's terms by a document and its nearest, among the best of k_q
+    T  coverage   of the query's terms by a document and its neighbours, among the best of k_q
     L  latent     cosine of document and query on the first eigenvectors
     X  lexical    k_q, sharpened: (k_q / max)^p'
 
-Each part is cut at 0 and divided by its length over the seeds, so that α means the same for every
-query and every size of collection. The sharpened lexical part is what holds the expansion back:
-where one document stands out in k_q its whole length lies on that one; where none does, it is
-spread thin and the expansion decides. So does
+Each part is clipped at 0 and divided by its length over the seeds, so that α means the same for
+every query and every size of collection. The sharpened lexical part limits the expansion: if one
+document has by far the highest k_q, it has nearly all of the length; otherwise the length is spread
+and the expansion decides. So does
 
     α(q) = α · (1 - hold_back · c³)
 
-with c the share of the query, by what its terms count for in k_q, that the first document of k_q
-holds: where one document holds the whole query its words suffice.
+where c is the share of the query, by weight in k_q, that the first document of k_q contains: if it
+contains the whole query, its words suffice.
 
 With hold_back = s_T = s_L = 0, p = p' = 1 and no scaling this is
-α · top_z(k_q) · D + (1 - α) · k_q, the published formula [KLSA §3.3-3.4]; the preset `paper`
-is that.
+α · top_z(k_q) · D + (1 - α) · k_q, the published formula [KLSA §3.3-3.4] and the preset `paper`.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ from klsa_search.search.snapshot import Snapshot
 class Part(NamedTuple):
     """One part of the scores of all documents.
 
-    raw     (N,) as it was computed
-    scored  (N,) what of it is in the scores: scaled, times its share
+    raw     (N,) before scaling
+    scored  (N,) scaled, times its share
     """
 
     raw: Scores
@@ -53,12 +52,12 @@ class Part(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What scores are added up of.
+    """The parts of scores.
 
     alpha    α(q)
-    best     documents of the query kernel whose terms count, best first
-    seeds    the first of these; `weights` (z,) what each brings
-    parts    by name, in the order they are added up in
+    best     best documents of the query kernel, in order, whose impacts count for T
+    seeds    the first of these; `weights` (z,) of each
+    parts    by name, in the order of summation
     """
 
     alpha: float
@@ -73,8 +72,8 @@ def rank_klsa(
 ) -> Scores:
     """Score every document by Kernel LSA, exactly; α = 0 is BM25, to the bit.
 
-    Cost O(z · N) for an expansion stored whole, else O(nnz + N · k); O(N · m) for the latent part
-    and the edges of the nearest documents for coverage.
+    Cost O(z · N) for a dense expansion, else O(nnz + N · k); O(N · m) for the latent part and the
+    edges of the neighbours for coverage.
     """
     row = lexical(snapshot, query, parameters)
     if parameters.alpha == 0 or not row.any():
@@ -93,7 +92,7 @@ def parts_of(
     parameters: SearchSettings,
     dimensions: int,
 ) -> Parts:
-    """Compute the parts of all scores; `row` is k_q, not 0 throughout. Cost: see `rank_klsa`."""
+    """Return the parts of all scores; `row` is k_q, not all 0. Cost: see `rank_klsa`."""
     best, values = top_z(row, max(BEST, parameters.z))
     seeds, weights = best[: parameters.z], values[: parameters.z]
     weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
@@ -121,12 +120,12 @@ def parts_of(
 
 
 def _scaled(part: Scores, seeds: Positions, parameters: SearchSettings) -> Scores:
-    """Cut and scale scores over the seeds, if the parameters say so."""
+    """Clip and scale scores over the seeds, if the parameters require it."""
     return unit_length(part, seeds) if parameters.unit_length else part
 
 
 def klsa_params(snapshot: Snapshot, parameters: SearchSettings) -> KlsaParams:
-    """The parameters as the engine of a cut D takes them."""
+    """Return the parameters as the engine takes them."""
     size = len(snapshot)
     return KlsaParams(
         seeds=min(parameters.z, size),

@@ -14,23 +14,25 @@ from klsa_search.search.snapshot import Snapshot
 def rank_lsi(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
-    """Inner products of log-tf·idf vectors in the truncated space.
+    """Return inner products of log-tf·idf vectors in the truncated space.
 
     With U the left singular vectors of the features X, q · V Σ Uᵀ = (q Xᵀ) · U Uᵀ: the expansion
-    of the raw row, as for every kernel. Cost O(N · k).
+    of the raw scores, as for every kernel. Cost O(N · k).
     """
     row = snapshot.lsi.row(query.numbers, np.log1p(query.counts))
     basis = snapshot.lsi.basis[:, :dimensions]
     held = np.flatnonzero(row)
     scores = np.einsum("nk,k->n", basis, np.einsum("z,zk->k", row[held], basis[held]))
-    scores[np.abs(scores) <= 1e-6 * np.sqrt(np.square(row).sum())] = 0  # rounding is no match
+    scores[np.abs(scores) <= 1e-6 * np.sqrt(np.square(row).sum())] = (
+        0  # rounding errors are not matches
+    )
     return np.asarray(scores)
 
 
 def rank_lsi_cosine(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
-    """The same divided by the lengths of the documents in that space. Cost O(N · k)."""
+    """Return the same divided by the lengths of the documents in that space. Cost O(N · k)."""
     scores = rank_lsi(snapshot, query, parameters, dimensions)
     lengths = snapshot.lsi.lengths(dimensions)
     cosines = np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
@@ -40,9 +42,9 @@ def rank_lsi_cosine(
 def lsi_terms(
     snapshot: Snapshot, query: QueryTerms, ranker: str, dimensions: int, document: int
 ) -> npt.NDArray[np.float64]:
-    """What each term of a query adds to the score of a document by `ranker`: (n,). Cost O(N · k).
+    """Return what each term of a query adds to the score of a document: (n,). Cost O(N · k).
 
-    By cosine, too, it is a sum over terms: the length that it is divided by is the document's.
+    The cosine is a sum over terms too, since it is divided by the length of the document only.
     """
     basis = snapshot.lsi.basis[:, :dimensions]
     values = np.zeros(len(query.numbers))

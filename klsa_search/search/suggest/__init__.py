@@ -1,1 +1,1 @@
-"""Suggest: what somebody who types may be about to ask for."""
+"""Suggestions: completions of typed text."""

@@ -17,7 +17,12 @@ from rapidfuzz.distance import OSA
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.compiling import compiled, wait_until_compiled
-from klsa_search.search.query.matching import borders_of, pattern_of, with_all, with_phrase
+from klsa_search.search.query.matching import (
+    borders_of,
+    containing_all,
+    containing_phrase,
+    pattern_of,
+)
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.spelling import LONG, LONGEST, SHORTEST
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN
@@ -32,14 +37,14 @@ Kind = Literal["word", "phrase", "title", "correction"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """One completion of what was typed.
+    """A completion of typed text.
 
-    kind       a word as documents write it; a phrase that goes on with the words typed; the title
-               of a document; or the correction of a word that nothing begins with
-    text       what it is
-    query      what was typed, completed by it: what to search for
-    documents  how many hold the word, in any form, or the phrase, or have the title; None for a
-               phrase whose first words so many hold that only some of them were read
+    kind       a word as documents write it; a phrase that continues the typed words; the title of a
+               document; or the correction of a word that no term begins with
+    text       the word, phrase or title
+    query      the typed text completed by it: the query to search
+    documents  number of documents that contain the word, in any form, or the phrase, or have the
+               title; None for a phrase that was counted in a sample
 
     >>> index.suggest("wet r")[0]
     Suggestion(kind='phrase', text='wet roads', query='wet roads', documents=2)
@@ -52,14 +57,14 @@ class Suggestion:
 
 
 SAMPLE: Final = 4_000
-"""Documents that are read for one answer: of more, so many evenly spaced."""
+"""Documents that are read for one suggestion, at most; of more, an even sample."""
 
 
 class FollowingTerms(NamedTuple):
-    """What follows some words.
+    """Terms that follow some words.
 
-    terms      numbers of the terms that follow, those in most documents first
-    documents  in how many they do
+    terms      term numbers, by descending number of documents
+    documents  number of documents of each
     exact      whether all documents were read
     """
 
@@ -69,12 +74,12 @@ class FollowingTerms(NamedTuple):
 
 
 def following(snapshot: Snapshot, words: Sequence[int]) -> FollowingTerms:
-    """Count what follows some words, of which the first and last have terms, in documents.
+    """Count the terms that follow some words, of which the first and the last have terms.
 
-    Cost: the postings of the words, and 3 ns a word of the documents that hold them all.
+    Cost: the postings of the words, and 3 ns a word of the documents that contain all of them.
     """
-    documents = with_all(snapshot, {word for word in words if word >= 0}).astype(np.int64)
-    documents = documents[snapshot.counting()[documents]]
+    documents = containing_all(snapshot, {word for word in words if word >= 0}).astype(np.int64)
+    documents = documents[snapshot.live_docs()[documents]]
     exact = len(documents) <= SAMPLE
     if not exact:
         documents = documents[np.linspace(0, len(documents) - 1, SAMPLE).astype(np.int64)]
@@ -87,9 +92,9 @@ def following(snapshot: Snapshot, words: Sequence[int]) -> FollowingTerms:
     wait_until_compiled(count_following)
     count_following(*given)
     ranks = np.flatnonzero(counts)
-    terms, held = forward.terms[ranks].astype(np.int64), counts[ranks].astype(np.int64)
-    best = np.lexsort((terms, -held))
-    return FollowingTerms(terms[best], held[best], exact)
+    terms, counts_ = forward.terms[ranks].astype(np.int64), counts[ranks].astype(np.int64)
+    best = np.lexsort((terms, -counts_))
+    return FollowingTerms(terms[best], counts_[best], exact)
 
 
 @compiled
@@ -104,10 +109,10 @@ def count_following(
 ) -> None:
     """Count the documents in which each term follows a phrase, in the title or in the text.
 
-    pattern  its words as the forward index has them: a term first and last
-    counts   by the rank of the term: the documents are added here
-    last     which document counted for it last, from 1; 0 for none
-    Whatever the codes are, nothing outside of them is read. Cost: 3 ns a word.
+    pattern  its words as codes of the forward index: a term first and last
+    counts   by rank of the term; the counts are added here
+    last     by rank, the last document counted, from 1; 0 for none
+    Never reads outside the codes, even if they are invalid. Cost: 3 ns a word.
     """
     for i in range(len(documents)):
         at = max(starts[documents[i]], 0)
@@ -136,49 +141,50 @@ def count_following(
                 word += 1
 
 
-CONTEXT: Final = 4
-"""Words before the last one that a phrase may go on with, at most."""
+MAX_CONTEXT: Final = 4
+"""Words before the last one that a phrase continues, at most."""
 
-FEWEST: Final = 2
-"""Documents that hold a phrase, at least."""
+MIN_DOCUMENTS: Final = 2
+"""Documents that contain a suggested phrase, at least."""
 
-WHOLE: Final = 3
-"""Letters of a word that phrases go on with although no blank is behind it."""
+MIN_LETTERS: Final = 3
+"""Letters of a last word that phrases continue although no blank follows it."""
 
-CORRECTIONS: Final = 3
-"""Words that begin nearly so, at most."""
+MAX_CORRECTIONS: Final = 3
+"""Terms with a similar beginning, at most."""
 
-_READ: Final = 500  # characters at the end of a text in which words are looked for
-_REMEMBERED: Final = 64
+_READ: Final = 500  # characters at the end of the typed text that are used
+_CACHE_SIZE: Final = 64
 _LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
 
 
 class Suggester:
-    """Suggests by what one snapshot holds; safe to share between threads.
+    """Suggests completions from one snapshot; thread-safe.
 
-    The first suggestion reads all titles and puts the terms in order: 5 µs a document. Each word
-    that is shown for the first time costs some 0.8 ms, for the documents that are read to see how
-    it is written; what follows some words 3 ns a word of the documents that hold them, 20,000 at
-    most, and is remembered for the last 64; titles 1 ns a byte of all of them.
+    The first suggestion reads all titles and sorts the terms: 5 µs a document. Each new word costs
+    some 0.8 ms, for reading documents to see how it is written. Following terms cost 3 ns a word of
+    the documents that contain the words, 20,000 at most, and are cached for the last 64. Titles
+    cost 1 ns a byte of all of them.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
         analyzer: Analyzer,
-        language: QueryParser,
+        query_parser: QueryParser,
         documents: DocumentReader,
         titles: Titles,
     ) -> None:
         self._snapshot, self._analyzer, self._documents = snapshot, analyzer, documents
-        self._language = language
-        self._lexicon, self._spelling = language.lexicon, language.spelling
+        self._query_parser = query_parser
+        self._term_dictionary, self._spelling = query_parser.term_dictionary, query_parser.spelling
         self.titles = titles
-        self._following: dict[tuple[int, ...], FollowingTerms] = {}
+        self._following_cache: dict[tuple[int, ...], FollowingTerms] = {}
 
     def suggestions(self, typed: str, k: int) -> list[Suggestion]:
-        """At most k ways to go on: phrases that go on with several words first, then words, phrases
-        and titles, of each kind as many, the most frequent first.
+        """Return at most k completions: continued phrases first, then words, phrases and titles.
+
+        Equally many of each kind as far as possible, most frequent first.
         """
         found = _LAST_WORD.search(typed, max(len(typed) - _READ, 0))
         last = found[0] if found else ""
@@ -187,16 +193,16 @@ class Suggester:
         known = {each.query for each in phrases}
         words = (each for each in self._words(before, last, k) if each.query not in known)
         longer: Iterator[Suggestion] = iter(())
-        if len(last) >= WHOLE and not phrases:
+        if len(last) >= MIN_LETTERS and not phrases:
             longer = self._phrases(f"{typed} ", "")
-        return _shared(k, [iter(phrases), words, longer, self._titles(typed, k)])
+        return _merge(k, [iter(phrases), words, longer, self._titles(typed, k)])
 
     def _words(self, before: str, last: str, k: int) -> Iterator[Suggestion]:
-        """Words that begin so, or, where there are none, what may have been meant."""
-        terms = self._lexicon.beginning_with(last, k) if last else []
+        """Yield words with this prefix or, if there are none, corrections."""
+        terms = self._term_dictionary.beginning_with(last, k) if last else []
         begun = False
         for term in terms:
-            word = self._shown(term, last)
+            word = self._form_of(term, last)
             if word:
                 begun = True
                 yield self._word("word", before, term, word)
@@ -204,13 +210,13 @@ class Suggester:
             yield from self._corrections(before, last)
 
     def _word(self, kind: Kind, before: str, term: int, word: str) -> Suggestion:
-        count = int(self._lexicon.frequencies[term])
+        count = int(self._term_dictionary.frequencies[term])
         return Suggestion(kind=kind, text=word, query=before + word, documents=count)
 
-    def _shown(self, term: int, beginning: str = "") -> str:
-        """A term as documents write it where it begins so; "" where none does."""
+    def _form_of(self, term: int, beginning: str = "") -> str:
+        """Return a term as documents write it with this prefix, or ""."""
         folded = self._analyzer.folded(beginning)
-        (forms,) = self._lexicon.forms([term])
+        (forms,) = self._term_dictionary.forms([term])
         fitting = {
             form: count
             for form, count in forms.items()
@@ -218,31 +224,31 @@ class Suggester:
         }
         if fitting:
             word = commonest(Counter(fitting))
-            # In headlines all is in capitals: small letters, where any document has them.
+            # Headlines are in capitals: prefer lower case if any document has it.
             return word.casefold() if word.casefold() in fitting else word
-        # It may be in other documents than were read.
+        # Documents that were not read may contain it.
         return beginning if self._numbers(beginning) == [term] else ""
 
     def _corrections(self, before: str, last: str) -> Iterator[Suggestion]:
-        """What a word that nothing begins with may have been meant to be."""
+        """Yield corrections of a word that no term begins with."""
         folded = self._analyzer.folded(last)
         if not SHORTEST <= len(folded) <= LONGEST or not folded.isalpha():
             return
         right = self._spelling.correction(last)
         if right is not None:
-            count = int(np.count_nonzero(self._having(right.terms)))
+            count = int(np.count_nonzero(self._contain(right.terms)))
             query = before + right.words
             yield Suggestion(kind="correction", text=right.words, query=query, documents=count)
         known = () if right is None else right.terms
-        for term in self._beginning_nearly(folded)[:CORRECTIONS]:
-            word = self._shown(term)
+        for term in self._near_prefix(folded)[:MAX_CORRECTIONS]:
+            word = self._form_of(term)
             if word and term not in known:
                 yield self._word("correction", before, term, word)
 
-    def _beginning_nearly(self, beginning: str) -> list[int]:
-        """Terms that begin so but for an edit or two, the nearest and most frequent first."""
+    def _near_prefix(self, beginning: str) -> list[int]:
+        """Return terms with a prefix at one or two edits, nearest and most frequent first."""
         edits = 2 if len(beginning) >= LONG else 1
-        names = self._lexicon.names_beginning_with(beginning[0])
+        names = self._term_dictionary.names_beginning_with(beginning[0])
         distances = np.full(len(names), edits + 1, np.uint8)
         for length in range(len(beginning) - 1, len(beginning) + 2):
             (found,) = process.cdist(
@@ -253,7 +259,7 @@ class Suggester:
                 dtype=np.uint8,
             )
             distances = np.minimum(distances, found)
-        numbers, frequencies = self._snapshot.vocabulary.numbers, self._lexicon.frequencies
+        numbers, frequencies = self._snapshot.vocabulary.numbers, self._term_dictionary.frequencies
         near = [
             (int(distances[at]), numbers[names[at]])
             for at in np.flatnonzero(distances <= edits).tolist()
@@ -263,13 +269,13 @@ class Suggester:
         return [term for _, term in near]
 
     def _phrases(self, before: str, last: str) -> Iterator[Suggestion]:
-        """Terms that begin so and follow the words before in documents, and the words."""
-        context_words = self._language.words(before[-_READ:])[-CONTEXT:]
+        """Yield terms with this prefix that follow the words before it, with these words."""
+        context_words = self._query_parser.words(before[-_READ:])[-MAX_CONTEXT:]
         words, numbers = (
             [word.text for word in context_words],
             [word.number for word in context_words],
         )
-        if not self._ends_with_a_term(before):
+        if not self._ends_with_term(before):
             return
         own, beginning = self._numbers(last), self._analyzer.folded(last)
         names, found = self._snapshot.vocabulary.terms, False
@@ -277,13 +283,13 @@ class Suggester:
             context = tuple(numbers[first:])
             if context[0] < 0 or UNKNOWN in context:
                 continue
-            follow = self._what_follows(context)
-            shown = _end_of(before, words[first:])
+            follow = self._following_terms(context)
+            shown = _text_from(before, words[first:])
             for term, count in zip(follow.terms.tolist(), follow.documents.tolist(), strict=True):
-                if count < FEWEST:
+                if count < MIN_DOCUMENTS:
                     break
                 fits = names[term].startswith(beginning) or own == [term]
-                word = fits and (last or term not in self._common) and self._shown(term, last)
+                word = fits and (last or term not in self._common) and self._form_of(term, last)
                 if word:
                     found = True
                     yield Suggestion(
@@ -295,64 +301,64 @@ class Suggester:
             if found:
                 return
 
-    def _ends_with_a_term(self, text: str) -> bool:
-        """Whether what stands last has a term: all words without one are alike in the index."""
+    def _ends_with_term(self, text: str) -> bool:
+        """Return whether the last word has a term: words without one are not distinguished."""
         parts = text[-_READ:].split()
         return bool(parts) and max(self._numbers(parts[-1]), default=NO_TERM) >= 0
 
     def _titles(self, typed: str, k: int) -> Iterator[Suggestion]:
-        found = self.titles.find(typed, self._documents, self._living)[:k]
-        titles = self._documents.titles(each.position for each in found)
+        found = self.titles.find(typed, self._documents, self._live)[:k]
+        titles = self._documents.titles(each.doc_id for each in found)
         for each, title in zip(found, titles, strict=True):
-            count = self.titles.count(each.key, self._living)
+            count = self.titles.count(each.key, self._live)
             yield Suggestion(kind="title", text=title, query=title, documents=count)
 
-    def _what_follows(self, words: tuple[int, ...]) -> FollowingTerms:
-        found = self._following.get(words)
+    def _following_terms(self, words: tuple[int, ...]) -> FollowingTerms:
+        found = self._following_cache.get(words)
         if found is None:
             found = following(self._snapshot, words)
-            if len(self._following) >= _REMEMBERED:
-                self._following = {}
-            self._following[words] = found
+            if len(self._following_cache) >= _CACHE_SIZE:
+                self._following_cache = {}
+            self._following_cache[words] = found
         return found
 
-    def _having(self, words: Sequence[int]) -> npt.NDArray[np.bool_]:
-        """Which documents hold some words as a phrase: (N,)."""
-        return with_phrase(self._snapshot, words) & self._living
+    def _contain(self, words: Sequence[int]) -> npt.NDArray[np.bool_]:
+        """Return which live documents contain a phrase: (N,)."""
+        return containing_phrase(self._snapshot, words) & self._live
 
     def _numbers(self, text: str) -> list[int]:
-        return [word.number for word in self._language.words(text)]
+        return [word.number for word in self._query_parser.words(text)]
 
     @lazy_property
     def _common(self) -> frozenset[int]:
         return frozenset(self._snapshot.common.tolist())
 
     @lazy_property
-    def _living(self) -> npt.NDArray[np.bool_]:
-        return self._snapshot.counting()
+    def _live(self) -> npt.NDArray[np.bool_]:
+        return self._snapshot.live_docs()
 
 
-def _end_of(text: str, words: Sequence[str]) -> str:
-    """Return the end of a text from the first of its last words on."""
+def _text_from(text: str, words: Sequence[str]) -> str:
+    """Return the end of a text, from the first of its last words."""
     at = len(text)
     for word in reversed(words):
         at = text.rfind(word, 0, at)
-        if at < 0:  # it is not written as it is read
+        if at < 0:  # the analyser changed it
             return " ".join((*words, ""))
     return text[at:]
 
 
-def _shared(k: int, kinds: Sequence[Iterator[Suggestion]]) -> list[Suggestion]:
-    """The first of each kind, as many of each as there are and k allows, kind by kind."""
+def _merge(k: int, kinds: Sequence[Iterator[Suggestion]]) -> list[Suggestion]:
+    """Return at most k suggestions, equally many of each kind as far as possible, kind by kind."""
     taken: list[list[Suggestion]] = [[] for _ in kinds]
-    going = list(range(len(kinds)))
-    while going:
-        for kind in going[:]:
+    active = list(range(len(kinds)))
+    while active:
+        for kind in active[:]:
             if sum(map(len, taken)) == k:
                 return list(chain.from_iterable(taken))
-            following_one = next(kinds[kind], None)
-            if following_one is None:
-                going.remove(kind)
+            suggestion = next(kinds[kind], None)
+            if suggestion is None:
+                active.remove(kind)
             else:
-                taken[kind].append(following_one)
+                taken[kind].append(suggestion)
     return list(chain.from_iterable(taken))

@@ -1,7 +1,7 @@
-"""Titles as one text each some thousand, so that what stands in them is found by searching bytes.
+"""Titles of an index, in large texts that are searched as bytes.
 
-A title is a line of its words, folded and with one blank before each, so that a blank and what was
-typed is found where a word of the title begins.
+Each title is a line of its folded words with a blank before each, so that a search for a blank and
+the typed text finds words that begin with it.
 """
 
 from __future__ import annotations
@@ -20,33 +20,35 @@ from klsa_search.analysis.segmentation import UNSPACED_PATTERN
 from klsa_search.core.forks import lock_free_in_children
 from klsa_search.storage.documents import DocumentReader
 
-LOOKED_AT: Final = 128
-"""Titles among which the best are chosen, the first in the order of documents."""
+MAX_CANDIDATES: Final = 128
+"""Titles of which the best are returned: the first by doc id."""
 
 LONGEST: Final = 1_000
-"""Bytes of a title that is suggested, at most."""
+"""Bytes of a suggested title, at most."""
 
-_UNSPACED: Final = re.compile(UNSPACED_PATTERN)  # of which any may begin a word
+_UNSPACED: Final = re.compile(
+    UNSPACED_PATTERN
+)  # scripts without spaces, in which any character may begin a word
 _BETWEEN: Final = re.compile(r"[^\w\n]+|_+")
 
 
 class TitleMatch(NamedTuple):
-    """Titles that are alike but for case and signs.
+    """Titles that are equal except for case and punctuation.
 
-    position  of the first document that has it
-    key       what is alike in them
+    doc_id  first document with this title
+    key     hash of the folded title
     """
 
-    position: int
+    doc_id: int
     key: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chunk:
-    """Titles of documents that follow one another.
+    """Titles of consecutive documents.
 
-    text   their lines, each after a line end, and one behind
-    lines  (n + 1,) where each line end is
+    text   lines, each after a line end, and one line end at the end
+    lines  (n + 1,) offsets of the line ends
     keys   (n,) hashes of the lines
     """
 
@@ -66,7 +68,7 @@ class _Chunk:
         return cls(first, text, lines, np.fromiter(map(hash, each), np.int64, len(each)))
 
     def at(self, needle: bytes) -> Iterator[int]:
-        """Positions of the documents that have this in their line, ascending."""
+        """Yield the doc ids of lines that contain this, ascending."""
         lines, at = self.lines.data, self.text.find(needle)  # twice as fast as the array
         while at >= 0:
             line = bisect_right(lines, at)
@@ -75,10 +77,9 @@ class _Chunk:
 
 
 class Titles:
-    """The titles of an index and of what was written to it since; safe to share between threads.
+    """Titles of an index and of its delta; thread-safe.
 
-    They are read when they are first asked for: 3 µs a document, and its title and 16 bytes of
-    memory. What came later is read on its own.
+    Read at the first use: 3 µs a document; memory: the titles, and 16 bytes a document.
     """
 
     def __init__(self, analyzer: Analyzer, chunks: Sequence[_Chunk] = ()) -> None:
@@ -86,45 +87,45 @@ class Titles:
         self._chunks = list(chunks)
         self._lock = lock_free_in_children()
 
-    def going_on(self) -> Titles:
-        """Return titles that go on with these, and share what was read."""
+    def extended(self) -> Titles:
+        """Return a copy for more documents that shares what was read."""
         return Titles(self._analyzer, self._read())
 
     def find(
-        self, typed: str, documents: DocumentReader, living: npt.NDArray[np.bool_]
+        self, typed: str, documents: DocumentReader, live: npt.NDArray[np.bool_]
     ) -> list[TitleMatch]:
-        """Titles with this in them, a word's beginning at its end, the best first.
+        """Return titles that contain the typed text at a beginning of words, best first.
 
-        living  (N,) of which documents
-        Those that begin so, then the shortest. Of each that several documents have, the first.
-        Cost: 1 ns a byte of all titles, at most.
+        live  (N,) which documents are live
+        Titles that begin with it come first, then the shortest. Of equal titles the first document
+        counts. Cost: at most 1 ns a byte of all titles.
         """
         needle = self._line(" " + typed.replace("\n", " ")).encode(errors="replace")
         if not needle.strip():
             return []
-        chunks = self._upto(len(living), documents)
+        chunks = self._read_until(len(live), documents)
         found: dict[int, tuple[tuple[bool, int, int], TitleMatch]] = {}
         for begins in (True, False):
-            looked_at = 0
+            candidates = 0
             for chunk in chunks:
-                for position in chunk.at(b"\n" + needle if begins else needle):
-                    if position >= len(living) or looked_at == LOOKED_AT:
+                for doc_id in chunk.at(b"\n" + needle if begins else needle):
+                    if doc_id >= len(live) or candidates == MAX_CANDIDATES:
                         break
-                    line = position - chunk.first
+                    line = doc_id - chunk.first
                     length = int(chunk.lines[line + 1] - chunk.lines[line])
-                    if not living[position] or length > LONGEST:
+                    if not live[doc_id] or length > LONGEST:
                         continue
-                    looked_at += 1
+                    candidates += 1
                     key = int(chunk.keys[line])
-                    order = (not begins, length, position)
-                    found.setdefault(key, (order, TitleMatch(position, key)))
+                    order = (not begins, length, doc_id)
+                    found.setdefault(key, (order, TitleMatch(doc_id, key)))
         return [each for _, each in sorted(found.values())]
 
-    def count(self, key: int, living: npt.NDArray[np.bool_]) -> int:
-        """How many documents have a title. Cost: 1 ns a document."""
+    def count(self, key: int, live: npt.NDArray[np.bool_]) -> int:
+        """Return the number of live documents with a title. Cost: 1 ns a document."""
         count = 0
         for chunk in self._read():
-            own = living[chunk.first : chunk.after]
+            own = live[chunk.first : chunk.after]
             count += int(np.count_nonzero((chunk.keys[: len(own)] == key) & own))
         return count
 
@@ -132,8 +133,8 @@ class Titles:
         with self._lock:
             return self._chunks[:]
 
-    def _upto(self, size: int, documents: DocumentReader) -> list[_Chunk]:
-        """Read the titles of all positions below a size that were not read before."""
+    def _read_until(self, size: int, documents: DocumentReader) -> list[_Chunk]:
+        """Read titles that were not read yet, of doc ids below a size."""
         chunks = self._read()
         after = chunks[-1].after if chunks else 0
         if after >= size:
@@ -142,13 +143,13 @@ class Titles:
         text = "".join(f"\n {title}" for title in titles) + "\n"
         new = _Chunk.of(after, self._line(text).encode())
         with self._lock:
-            if self._chunks[-1:] == chunks[-1:]:  # no other thread did it meanwhile
+            if self._chunks[-1:] == chunks[-1:]:  # unless another thread has added it
                 self._chunks.append(new)
-                self._join_small()
+                self._merge_small()
         return [*chunks, new]
 
-    def _join_small(self) -> None:
-        """Join the last ones while they are of like size, so that there are never many."""
+    def _merge_small(self) -> None:
+        """Merge the last chunks while they are of similar size, so that they remain few."""
         while len(self._chunks) > 1 and len(self._chunks[-1].keys) >= len(self._chunks[-2].keys):
             last = self._chunks.pop()
             before = self._chunks.pop()

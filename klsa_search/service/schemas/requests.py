@@ -24,7 +24,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from klsa_search.search.options import MOST_NAMES
+from klsa_search.search.options import MAX_NAMES
 
 # With these limits no request of an index like Reuters-21578 takes more than about a second. The
 # size of a response is limited by `responses.MAX_ANSWER`.
@@ -48,7 +48,7 @@ QueryText = Annotated[str, Field(max_length=MAX_QUERY), AfterValidator(encodable
 Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(encodable)]
 Names = Annotated[
     tuple[Text, ...],
-    Field(max_length=MOST_NAMES),
+    Field(max_length=MAX_NAMES),
     # JSON has lists, which a strict tuple refuses.
     BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
 ]

@@ -14,7 +14,7 @@ from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
-from klsa_search.search.filters.text import MOST_CHARACTERS
+from klsa_search.search.filters.text import MAX_CHARACTERS
 from klsa_search.search.index import Index
 from klsa_search.search.query.parser import Relaxed
 from klsa_search.search.results import Highlight, Hit, SearchResults
@@ -38,7 +38,7 @@ MAX_SNIPPET = 1_000  # characters
 MAX_EXPLAINED = 100  # hits; each takes some ms
 MAX_DIMENSIONS = 100_000
 
-FilterText = Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(encodable)]
+FilterText = Annotated[str, Field(max_length=MAX_CHARACTERS), AfterValidator(encodable)]
 
 DIMENSIONS: Final[Any] = Field(
     None,

@@ -52,7 +52,7 @@ def cut_world(
     spectrum = decompose(kernel, dimensions, seed=0)
     latent = LatentSpace.of(kernel, spectrum, dimensions, idf)
     strongest = sparse.csr_array(np.maximum(kernel.explicit(), 0))
-    cut = SparseExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
+    sparse_expansion = SparseExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
     (part,) = plain.postings.parts
     postings = Segments.single(_each(part.postings, around))
     held = QueryKernel(
@@ -72,7 +72,7 @@ def cut_world(
         eigenvectors=np.zeros((len(documents), 0), np.float32),
         expansion=None,
         expansion_key=("gvsm", 0.3, 0),
-        cut=_each(cut, around),
+        sparse_expansion=_each(sparse_expansion, around),
         has_spectrum=False,
         small=False,
         latent_dimensions=len(spectrum.eigenvalues),

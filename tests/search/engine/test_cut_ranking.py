@@ -78,7 +78,8 @@ def world_of(options, **changes):
 
 def new_engine(snapshot):
     return KlsaEngine(
-        snapshot.bm25, snapshot.cut, len(snapshot.eigenvalues), snapshot.neighbour_count,
+        snapshot.bm25, snapshot.sparse_expansion,
+        len(snapshot.eigenvalues), snapshot.neighbour_count,
         small=snapshot.small,
     )  # fmt: skip
 
@@ -120,7 +121,7 @@ def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, c
 def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
     plain = world_of(options)
     expected = [
-        (top_of(plain.expanding, known(plain, terms), k, klsa_params(plain, chosen)),
+        (top_of(plain.klsa_engine, known(plain, terms), k, klsa_params(plain, chosen)),
          top_of(plain.engine, known(plain, terms), k))
         for terms, k, chosen in calls
     ]  # fmt: skip
@@ -132,7 +133,7 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
             fenced = world_of(options, around=fences.around)
             for (terms, k, chosen), (expanded, lexical) in zip(calls, expected, strict=True):
                 terms, params = known(fenced, terms), klsa_params(fenced, chosen)
-                assert same(top_of(fenced.expanding, terms, k, params), expanded)
+                assert same(top_of(fenced.klsa_engine, terms, k, params), expanded)
                 assert same(top_of(fenced.engine, terms, k), lexical)
         assert fences.intact()
 
@@ -154,7 +155,7 @@ def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(
     """
     snapshot = world_of(options, size=size)
     terms, chosen = known(snapshot, terms), chosen.model_copy(update={"z": z})
-    answer = top_of(snapshot.expanding, terms, 60, klsa_params(snapshot, chosen))
+    answer = top_of(snapshot.klsa_engine, terms, 60, klsa_params(snapshot, chosen))
     if answer is None:
         return
     positions, scores, _ = answer
@@ -163,11 +164,11 @@ def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(
     assert np.abs(scores - exact[positions]).max(initial=0) <= near
     assert (np.diff(scores) <= 0).all()
     assert (scores > 0).all()
-    holding = np.zeros(len(exact), np.bool_)
+    containing_any = np.zeros(len(exact), np.bool_)
     for term in set(terms) - {-1}:
-        holding[snapshot.bm25.postings.of_term(term)[0]] = True
+        containing_any[snapshot.bm25.postings.of_term(term)[0]] = True
     last = scores[-1] if len(scores) == 60 else 0
-    missed = np.setdiff1d(np.flatnonzero(holding & (exact > last + near)), positions)
+    missed = np.setdiff1d(np.flatnonzero(containing_any & (exact > last + near)), positions)
     assert len(missed) == 0
 
 
@@ -197,7 +198,7 @@ def test_each_part_alone_is_what_it_is_by_its_definition(
     params = klsa_params(many, chosen)
     for terms in ([0], [3, 14, 3], [40, 1, 25], [*range(9)], [*range(20, 37)]):
         exact = exact_scores(many, terms, chosen)
-        positions, scores, _ = top_of(many.expanding, terms, 20, params)
+        positions, scores, _ = top_of(many.klsa_engine, terms, 20, params)
         assert len(positions) == 20
         assert np.abs(scores - exact[positions]).max() <= tolerance * np.abs(exact).max()
 
@@ -209,7 +210,7 @@ def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, 
     params = klsa_params(many, chosen)
     row = many.bm25.query_row(np.array([3]), np.ones(1, np.float32))
     exact = exact_scores(many, [3], chosen)
-    positions, scores, _ = top_of(many.expanding, [3], 100, params)
+    positions, scores, _ = top_of(many.klsa_engine, [3], 100, params)
     assert len(np.setdiff1d(positions, top_z(row, params.best)[0])) > 20
     assert np.abs(scores - exact[positions]).max() <= 3e-3 * exact.max()
 
@@ -219,7 +220,7 @@ def test_a_latent_part_that_no_seed_has_counts_as_it_is():
     snapshot = cut_world(random_documents(31, 12, 0), neighbours=1, dimensions=1)
     chosen = SearchSettings(alpha=0.001, z=1, coverage=0.0, latent=0.2)
     latent = snapshot.latent.cosines(np.zeros(1, np.int64), np.ones(1, np.float32))
-    positions, scores, _ = top_of(snapshot.expanding, [0], 31, klsa_params(snapshot, chosen))
+    positions, scores, _ = top_of(snapshot.klsa_engine, [0], 31, klsa_params(snapshot, chosen))
     assert latent[positions[0]] <= 0 < latent.max()
     exact = exact_scores(snapshot, [0], chosen)
     assert positions.tolist() == top_z(exact, 31)[0].tolist()
@@ -240,8 +241,8 @@ def test_a_mask_of_few_documents_leaves_what_the_whole_ranking_says_of_them(opti
             if whole is None:
                 assert found is None
                 continue
-            left = allowed[whole.positions]
-            assert np.array_equal(found.positions, whole.positions[left][:k])
+            left = allowed[whole.doc_ids]
+            assert np.array_equal(found.doc_ids, whole.doc_ids[left][:k])
             assert np.array_equal(found.scores, whole.scores[left][:k])
             assert left_over(engine) == []
 
@@ -257,13 +258,13 @@ def test_within_a_large_mask_the_ranking_is_that_of_the_whole(monkeypatch, many)
         terms = rng.integers(0, 60, 3).tolist()
         exact = exact_scores(many, terms, SearchSettings()) * allowed
         monkeypatch.setattr("klsa_search.search.engine.engine.FEW", 0)
-        found = top_of(many.expanding, terms, 10, params, Mask(allowed))
+        found = top_of(many.klsa_engine, terms, 10, params, Mask(allowed))
         assert same(
-            top_of(many.expanding, terms, 10, params, everything),
-            top_of(many.expanding, terms, 10, params),
+            top_of(many.klsa_engine, terms, 10, params, everything),
+            top_of(many.klsa_engine, terms, 10, params),
         )
-        assert allowed[found.positions].all()
-        few_by_row.append(len(set(found.positions) & set(top_z(exact, 10)[0])))
+        assert allowed[found.doc_ids].all()
+        few_by_row.append(len(set(found.doc_ids) & set(top_z(exact, 10)[0])))
     assert np.mean(few_by_row) > 9
 
 
@@ -280,9 +281,9 @@ def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
             alpha=1.0, z=z, sharpness=1.0, coverage=0.0, latent=0.0, unit_length=False
         )
         params = klsa_params(snapshot, chosen)
-        answer = top_of(snapshot.expanding, [0], 10, params)
+        answer = top_of(snapshot.klsa_engine, [0], 10, params)
         assert (answer is not None) == taken
-        assert (snapshot.expanding.top([[0], [0]], 10, params) == [None, None]) != taken
+        assert (snapshot.klsa_engine.top([[0], [0]], 10, params) == [None, None]) != taken
         if answer is not None:
             exact = exact_scores(snapshot, [0], chosen)
             assert answer[1] == pytest.approx(exact[answer[0]], rel=0.05)
@@ -297,9 +298,9 @@ def test_threads_answer_as_one_does(many):
         (rng.integers(-1, 60, 4).tolist(), int(rng.choice([1, 10, 500])), params_list[number % 6])
         for number in range(150)
     ]
-    expected = [top_of(many.expanding, *call) for call in calls]
+    expected = [top_of(many.klsa_engine, *call) for call in calls]
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda call: top_of(many.expanding, *call), calls))
+        answers = list(pool.map(lambda call: top_of(many.klsa_engine, *call), calls))
     assert all(map(same, answers, expected))
 
 
@@ -315,8 +316,8 @@ def test_arrays_of_other_types_are_read_for_what_they_hold(many):
     plain, changed = cut_world(documents), cut_world(documents, around=other)
     chosen = SearchSettings()
     for terms in ([0], [3, 14], [*range(9)]):
-        answer = top_of(changed.expanding, terms, 20, klsa_params(changed, chosen))
-        assert same(answer, top_of(plain.expanding, terms, 20, klsa_params(plain, chosen)))
+        answer = top_of(changed.klsa_engine, terms, 20, klsa_params(changed, chosen))
+        assert same(answer, top_of(plain.klsa_engine, terms, 20, klsa_params(plain, chosen)))
         assert same(top_of(changed.engine, terms, 20), top_of(plain.engine, terms, 20))
 
 
@@ -327,7 +328,9 @@ def test_equal_scores_go_by_position_wherever_the_answer_is_cut(many):
     chosen = SearchSettings(coverage=0.0)
     exact = exact_scores(snapshot, [1, 4], chosen)
     for k in (1, 2, 3, 4, 5, 17, 60):
-        positions, scores, _ = top_of(snapshot.expanding, [1, 4], k, klsa_params(snapshot, chosen))
+        positions, scores, _ = top_of(
+            snapshot.klsa_engine, [1, 4], k, klsa_params(snapshot, chosen)
+        )
         order = np.lexsort((positions, -scores))
         assert order.tolist() == list(range(len(positions)))
         assert positions[0] == top_z(exact, 1)[0][0]

@@ -180,4 +180,4 @@ def test_a_batch_larger_than_one_call_has_room_for(monkeypatch):
 def test_no_query_has_no_answer():
     _, engine = collection(10)
     assert engine.top([], 3) == []
-    assert [len(answer.positions) for answer in engine.top([[], [-1]], 3)] == [0, 0]
+    assert [len(answer.doc_ids) for answer in engine.top([[], [-1]], 3)] == [0, 0]

@@ -37,7 +37,7 @@ def coverage_by(rows, workspace, stride, best, slots, count, neighbours, found):
 @pytest.mark.parametrize("terms", [8, 24])
 @pytest.mark.parametrize("neighbours", [0, 7, 20])
 def test_terms_are_covered_together_as_one_by_one(index, terms, neighbours):
-    rng, engine = np.random.default_rng(neighbours), index.arrays.expanding
+    rng, engine = np.random.default_rng(neighbours), index.arrays.klsa_engine
     workspace = engine._workspace(100, 20, 1)._replace(near=np.zeros(21, np.int32))
     workspace = workspace._replace(shares=np.zeros(21, np.float32))
     documents = rng.choice(len(index), 20, replace=False)
@@ -141,7 +141,7 @@ def chosen_in(workspace, size, wanted):
 def test_the_highest_are_chosen_and_equals_together(index, size, wanted, levels, below, seed):
     """Whatever stands beyond the last slot; some, or all, of the scores are not above 0."""
     rng = np.random.default_rng(seed)
-    engine = index.arrays.expanding
+    engine = index.arrays.klsa_engine
     workspace = engine._workspace(9001, 300, 1)
     workspace.scores[:] = 10.0**9
     values = rng.integers(1, levels + 1, size) / np.float32(levels)
@@ -198,7 +198,7 @@ def test_blocks_of_any_size_give_the_same_answers(index, bits):
     assert postings.frequencies.max() > SCAN_COST * BEST
     engine = KlsaEngine(
         replace(snapshot.bm25, postings=Segments.single(in_blocks(postings, bits))),
-        snapshot.cut,
+        snapshot.sparse_expansion,
         snapshot.latent_dimensions,
         snapshot.neighbour_count,
         small=False,

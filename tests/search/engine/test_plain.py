@@ -22,7 +22,7 @@ def world():
 @pytest.mark.parametrize("small", [False, True])
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_the_same_bits(world, monkeypatch, way, small):
-    engine = replace(world, small=small).expanding
+    engine = replace(world, small=small).klsa_engine
     params = klsa_params(world, SearchSettings.checked(way))
     few = 0 if small else 200  # documents of a mask that are looked at one and all
     randomness = np.random.default_rng(7)
@@ -37,7 +37,7 @@ def test_the_same_bits(world, monkeypatch, way, small):
                 (compiled,) = engine.top([terms], k, params, mask, totals=True)
                 asked = EngineQuery(k, mask, totals=True)
                 plain = engine._reference.top(terms, asked, params, engine.depths(asked, params))
-                assert compiled.positions.tolist() == plain.positions.tolist()
+                assert compiled.doc_ids.tolist() == plain.doc_ids.tolist()
                 assert compiled.scores.tobytes() == plain.scores.tobytes()
                 assert compiled.scores.dtype == plain.scores.dtype
                 assert compiled.total == plain.total
@@ -45,7 +45,7 @@ def test_the_same_bits(world, monkeypatch, way, small):
 
 def test_unknown_terms_find_nothing(world):
     depths = engines.RerankDepths(3, 3, 0, False)
-    found = world.expanding._reference.top(
+    found = world.klsa_engine._reference.top(
         [-1], EngineQuery(3), klsa_params(world, SearchSettings()), depths
     )
-    assert len(found.positions) == len(found.scores) == 0
+    assert len(found.doc_ids) == len(found.scores) == 0

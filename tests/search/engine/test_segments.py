@@ -55,7 +55,7 @@ def at_positions(share, positions, size):
 
 
 def same(one, other, positions):
-    assert positions[one.positions].tolist() == other.positions.tolist()
+    assert positions[one.doc_ids].tolist() == other.doc_ids.tolist()
     assert one.scores.tobytes() == other.scores.tobytes()
     assert one.total == other.total
 
@@ -79,10 +79,10 @@ def test_the_default_over_segments(world, cuts, terms, k, small):
     segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
     params = klsa_params(world, SearchSettings())
     given = len(world.eigenvalues), world.neighbour_count
-    whole = KlsaEngine(world.bm25, world.cut, *given, small=small)
+    whole = KlsaEngine(world.bm25, world.sparse_expansion, *given, small=small)
     engine = KlsaEngine(
         QueryKernel.of(segments, weighting=WEIGHTING),
-        spread(world.cut, positions, segments.size), *given,
+        spread(world.sparse_expansion, positions, segments.size), *given,
         small=small, live=living_of(positions, segments.size),
     )  # fmt: skip
     share = np.random.default_rng(k).random(SIZE)
@@ -146,7 +146,7 @@ def test_the_plain_way_gives_the_same_bits(world, cuts, gone, terms, k, small, l
     reverse = reverse_of(segments.size, pairs, [*entries.values()])
     engine = KlsaEngine(
         QueryKernel.of(segments, weighting=WEIGHTING),
-        spread(world.cut, positions, segments.size),
+        spread(world.sparse_expansion, positions, segments.size),
         len(world.eigenvalues), world.neighbour_count,
         small=small, live=living_of(positions, segments.size, gone), reverse=reverse,
     )  # fmt: skip
@@ -154,24 +154,24 @@ def test_the_plain_way_gives_the_same_bits(world, cuts, gone, terms, k, small, l
     (compiled,) = engine.top([terms], k, params, totals=True)
     asking = EngineQuery(k, totals=True)
     plain = engine._reference.top(terms, asking, params, engine.depths(asking, params))
-    assert compiled.positions.tolist() == plain.positions.tolist()
+    assert compiled.doc_ids.tolist() == plain.doc_ids.tolist()
     assert compiled.scores.tobytes() == plain.scores.tobytes()
     assert compiled.total == plain.total
-    assert not set(compiled.positions.tolist()) & set(positions[sorted(gone)].tolist())
+    assert not set(compiled.doc_ids.tolist()) & set(positions[sorted(gone)].tolist())
 
 
 def test_a_later_document_is_brought_up_by_an_earlier_one():
     """Document 2 shares no term with the query, and only the entry beside row 0 leads to it."""
     world = cut_world(["a b x y", "a", "x y", "e f", "g h", "i j"])
-    cut = replace(world.cut, rows=np.zeros_like(world.cut.rows))
+    cut = replace(world.sparse_expansion, rows=np.zeros_like(world.sparse_expansion.rows))
     params = klsa_params(world, SearchSettings())
     reverse = reverse_of(6, [[0, 2]], [0.9])
     given = len(world.eigenvalues), world.neighbour_count
     terms = [world.vocabulary.numbers["b"]]
     without = KlsaEngine(world.bm25, cut, *given, small=False)
     within = KlsaEngine(world.bm25, cut, *given, small=False, reverse=reverse)
-    found = without.top([terms], 5, params)[0].positions.tolist()
-    more = within.top([terms], 5, params)[0].positions.tolist()
+    found = without.top([terms], 5, params)[0].doc_ids.tolist()
+    more = within.top([terms], 5, params)[0].doc_ids.tolist()
     assert (2 in found, 2 in more) == (False, True)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from klsa_search.errors import QueryError
 from klsa_search.search.filters.conditions import And, Condition, Not, Or
 from klsa_search.search.filters.json_form import filter_of_mapping
-from klsa_search.search.filters.masks import Masks, mask_of
+from klsa_search.search.filters.masks import FilterCache, mask_of
 from klsa_search.search.filters.text import filter_of_text
 from tests.storage.columns.test_columns import written
 
@@ -141,7 +141,7 @@ def test_a_filter_lets_through_what_a_reader_would(tree):
     assert mask_of(tree, FIELDS, SIZE).allowed.tolist() == expected
     with patch("klsa_search.search.engine.mask.PART", 8):  # parts that end within the documents
         assert mask_of(tree, MANY, 4 * SIZE).allowed.tolist() == 4 * expected
-    masks = Masks(FIELDS, SIZE)
+    masks = FilterCache(FIELDS, SIZE)
     for form in (tree, as_text(tree), as_mapping(tree), json.loads(json.dumps(as_mapping(tree)))):
         assert masks.of(form).allowed.tolist() == expected
         assert masks.of(form) is masks.of(form)
@@ -207,7 +207,7 @@ def test_worked_examples(text, ids):
 )
 def test_what_cannot_be_read_is_explained(given, reason):
     with pytest.raises(QueryError) as caught:
-        Masks(FIELDS, SIZE).of(given)
+        FilterCache(FIELDS, SIZE).of(given)
     assert caught.value.field == "filter"
     assert reason in caught.value.message
 
@@ -223,12 +223,12 @@ def test_depth_is_limited_and_never_recursion():
         flat = Not(Not(flat))
     for tree in (deep, nested, flat):
         with pytest.raises(QueryError, match="nested more than 100 levels deep"):
-            Masks(FIELDS, SIZE).of(tree)
+            FilterCache(FIELDS, SIZE).of(tree)
 
 
 def test_masks_are_forgotten_before_they_fill_the_memory(monkeypatch):
-    monkeypatch.setattr("klsa_search.search.filters.masks._REMEMBERED", 3 * 2**11)
-    masks = Masks(FIELDS, SIZE)
+    monkeypatch.setattr("klsa_search.search.filters.masks._CACHE_SIZE", 3 * 2**11)
+    masks = FilterCache(FIELDS, SIZE)
     first = masks.of("year = 1")
     for year in (2, 3):
         masks.of(f"year = {year}")

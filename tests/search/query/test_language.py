@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.search.query.parser import SIGNS
+from klsa_search.search.query.parser import MAX_SIGNS
 from klsa_search.storage.manifest import settings_as_built
 from tests.search.query.conftest import KINDS, WORDS, documents
 
@@ -269,7 +269,7 @@ def test_signs_beyond_some_are_words(few_words):
 
 
 def test_phrases_beyond_the_first_ones_are_words_whatever_the_first_match(few_words):
-    many = " ".join(f'"unheard wing{number}"' for number in range(SIGNS + 5))
+    many = " ".join(f'"unheard wing{number}"' for number in range(MAX_SIGNS + 5))
     interpretation = few_words.search(many + ' "flow wing"', 5).interpretation
-    assert len(interpretation.relaxed) == SIGNS
+    assert len(interpretation.relaxed) == MAX_SIGNS
     assert interpretation.phrases == ()

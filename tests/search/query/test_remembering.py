@@ -11,7 +11,7 @@ from klsa_search.search.query.term_dictionary import TermDictionary
 
 
 def test_written_forms_survive_that_another_thread_forgets_them(few_words, monkeypatch):
-    monkeypatch.setattr(lexicon_module, "_REMEMBERED", 1)
+    monkeypatch.setattr(lexicon_module, "_CACHE_SIZE", 1)
     numbers = few_words.arrays.vocabulary.numbers
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
     interruptions = []
@@ -42,12 +42,12 @@ def test_a_correction_survives_that_another_thread_forgets_it(few_words):
     spelling = SpellChecker(few_words.arrays, few_words.analyzer, lexicon)
     expected = spelling.correction("netwrok")
     assert expected is not None
-    spelling._found = _Forgetting({"netwrok": expected})
+    spelling._cache = _Forgetting({"netwrok": expected})
     assert spelling.correction("netwrok") == expected
 
 
 def test_threads_look_up_forms_while_others_forget_them(few_words, monkeypatch):
-    monkeypatch.setattr(lexicon_module, "_REMEMBERED", 1)
+    monkeypatch.setattr(lexicon_module, "_CACHE_SIZE", 1)
     numbers = few_words.arrays.vocabulary.numbers
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
     asked = [[wing], [drag], [flow, wing]]

@@ -191,5 +191,5 @@ def test_whatever_the_synonyms_a_query_can_be_without(alone, query, synonyms):
 def test_a_word_said_often_is_stood_for_once(index):
     words = index.search("tv tv television").interpretation.words
     assert words == ("tv", "tv", "television")
-    asked = index._opened().language.read("tv tv television", LanguageSettings())
-    assert asked.stand_ins.of == {"tv": (("televis",),), "televis": (("tv",),)}
+    asked = index._opened().query_parser.parse("tv tv television", LanguageSettings())
+    assert asked.synonyms.of == {"tv": (("televis",),), "televis": (("tv",),)}

@@ -46,7 +46,7 @@ def index(tmp_path_factory):
 LOG_FILES = [each for each in documents() if each["id"] not in ("3", "61")]
 
 
-def holding(term):
+def containing_any(term):
     """How many documents hold a term."""
     return sum(term in analyzer.terms(f"{each['title']} {each['text']}") for each in LOG_FILES)
 
@@ -89,7 +89,7 @@ def test_words_begin_as_typed_and_the_most_frequent_is_first(index, typed, words
     counts = [each.documents for each in found]
     assert counts == sorted(counts, reverse=True)
     for each in found:
-        assert each.documents == holding(analyzer.term(each.text))
+        assert each.documents == containing_any(analyzer.term(each.text))
         assert each.query.startswith(typed[: typed.rfind(" ") + 1])
 
 
@@ -152,7 +152,7 @@ def test_a_misspelt_word_is_put_right(index, typed, right):
         return
     assert found[0].text == right
     assert found[0].query == f"{typed[: typed.rfind(' ') + 1]}{right}"
-    assert found[0].documents == holding(analyzer.term(right))
+    assert found[0].documents == containing_any(analyzer.term(right))
 
 
 @given(
@@ -178,20 +178,20 @@ def test_what_is_no_text_is_refused(index):
 def test_of_many_documents_some_are_read(index, monkeypatch):
     monkeypatch.setattr(suggester, "SAMPLE", 5)
     fresh = index.snapshot()
-    fresh._current.state.suggesting._following.clear()
+    fresh._current.state.suggester._following_cache.clear()
     found = of_kind(fresh, "phrase", "wing ")
     assert {each.documents for each in found} <= {None}
-    fresh._current.state.suggesting._following.clear()
+    fresh._current.state.suggester._following_cache.clear()
 
 
 def test_titles_read_bit_by_bit_are_those_read_at_once(index):
     state = index._current.state
-    living = state.snapshot.counting()
+    living = state.snapshot.live_docs()
     once = Titles(analyzer)
     for typed in ("w", "wing", "netting f"):
-        assert [each.position for each in once.find(typed, state.documents, living)] == [
-            each.position for each in state.suggesting.titles.find(typed, state.documents, living)
+        assert [each.doc_id for each in once.find(typed, state.documents, living)] == [
+            each.doc_id for each in state.suggester.titles.find(typed, state.documents, living)
         ]
     assert np.count_nonzero(living) == len(LOG_FILES)
-    assert len(state.suggesting.titles._chunks) <= 8
-    assert len(LOG_FILES) < titles.LOOKED_AT
+    assert len(state.suggester.titles._chunks) <= 8
+    assert len(LOG_FILES) < titles.MAX_CANDIDATES
