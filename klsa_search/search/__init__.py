@@ -1,1 +1,1 @@
-"""Search: query → ranked hits."""
+"""Search: from queries to ranked hits."""

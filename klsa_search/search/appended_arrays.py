@@ -1,4 +1,4 @@
-"""Arrays of a generation that go on with what was written after it was built."""
+"""Arrays of a generation, continued by later documents."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.records import record_of
 
 _ROW_ARRAYS: Final = ("cut_rows", "cut_scales", "cut_cards", "lengths")
-"""Arrays of one row a document."""
+"""Arrays with one row for each document."""
 
 _ENTRY_ARRAYS: Final = {
     "cut_starts": "cut_features",
     "forward_starts": "forward_codes",
     "documents_starts": "documents",
 }
-"""Arrays of where each document's entries begin, and of those entries."""
+"""Arrays of offsets for each document, and the arrays of entries that they refer to."""
 
 
 class AppendedArrays:
-    """Arrays over all documents, each in one piece. One thread appends; views stay as they are.
+    """Arrays over all documents, each contiguous. One thread appends; views do not change.
 
-    Between the documents of the generation and the first later one there may be positions without
-    a document, all 0.
+    Doc ids between those of the generation and the first later one are unused: all arrays are 0.
 
-    first  position of the first later document
+    first  doc id of the first later document
     """
 
     def __init__(self, generation: Path, first: int) -> None:
@@ -45,15 +44,15 @@ class AppendedArrays:
         self._first = first
 
     def __len__(self) -> int:
-        """Return the number of positions."""
+        """Return the number of doc ids."""
         return len(self._arrays["lengths"])
 
     def delta_bytes(self) -> int:
-        """Bytes of what came after the build."""
+        """Return the number of bytes of later documents."""
         return sum(self.view(name)[built:].nbytes for name, built in self._built.items())
 
     def append(self, segment: DeltaSegment, documents: Sequence[Document]) -> None:
-        """Append documents: as they were folded in, and as they came."""
+        """Append documents: their segment and their records."""
         if len(self) < self._first:
             self._pad(self._first - len(self))
         records = [b"".join(record_of(document)) for document in documents]
@@ -70,12 +69,12 @@ class AppendedArrays:
             self._arrays[name].append(array)
 
     def view(self, name: str) -> npt.NDArray[Any]:
-        """Return an array as it is now: it stays so."""
+        """Return an array in its present state, which does not change."""
         array = self._arrays[name]
         return array.view(len(array))
 
     def sparse_expansion(self, base: SparseExpansion) -> SparseExpansion:
-        """Return the cut D of all documents; the epoch's statistics are those of before."""
+        """Return the sparse D of all documents, with the statistics of `base`."""
         return replace(
             base,
             rows=self.view("cut_rows"),
@@ -86,7 +85,7 @@ class AppendedArrays:
         )
 
     def forward(self, base: Forward, terms: int) -> Forward:
-        """Return the forward index of all documents; a later term's rank is its number."""
+        """Return the forward index of all documents; the rank of a later term is its number."""
         later = np.arange(len(base.ranks), terms, dtype=np.int32)
         ranks = np.concatenate((base.ranks, later))
         codes, starts = self.view("forward_codes"), self.view("forward_starts")

@@ -22,14 +22,14 @@ from klsa_search.storage.columns.columns import Field, Fields
 
 
 class SortKey(NamedTuple):
-    """One field to sort by."""
+    """A field to sort by."""
 
     field: Field
     descending: bool
 
 
 def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
-    """Read `field:asc` and `field:desc`, or `field` for ascending; QueryError."""
+    """Parse `field:asc` and `field:desc`, or `field` for ascending; QueryError."""
     keys = []
     for spec in sort:
         name, colon, direction = spec.rpartition(":")
@@ -45,10 +45,10 @@ def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
 
 
 def ranks_by(keys: Sequence[SortKey], doc_ids: Positions) -> npt.NDArray[np.int64]:
-    """Rank some documents by the keys, the first before the others: (n,), equal where all are.
+    """Return ranks of documents by the keys: (n,), equal for equal documents.
 
-    Of several values the least counts, or the largest where it is descending; documents without
-    one come last in both. Cost: O(n log n).
+    Of several values the smallest counts, or the largest in descending order; documents without a
+    value come last in either. Cost: O(n log n).
     """
     ranks = np.zeros(len(doc_ids), np.int64)
     for field, descending in keys:
@@ -66,7 +66,7 @@ def _values(
     present = field.present()[doc_ids]
     if field.starts is None:
         return field.values[doc_ids], present
-    # Ascending in each document.
+    # Values are ascending in each document.
     places = field.starts[doc_ids + 1] - 1 if descending else field.starts[doc_ids]
     places[~present] = 0
     values = field.values[places] if len(field.values) else np.zeros(len(doc_ids))
@@ -74,29 +74,28 @@ def _values(
 
 
 Rank = Callable[[int, Mask | None], TopDocs]
-"""The k best of the documents in a mask, and how many are found."""
+"""Returns the k best documents of a mask, and how many match."""
 
 
 class Collector(Protocol):
-    """Documents in an order, each with its score."""
+    """Documents in some order, with scores."""
 
     def first(self, count: int) -> TopDocs:
-        """Return the first documents, at most so many, and how many there are."""
+        """Return the first documents, at most `count`, and how many there are."""
 
 
 class ScoreCollector:
-    """The best first. `page` is how many are shown at a time.
+    """Orders documents by score; `page` is the number of hits of a page.
 
-    Where a ranking looks closer the more it is asked for, its first ten of a hundred need not be
-    its ten best: each page would repeat some hits of the page before, and lose others. So what
-    twice as many bring is put behind what is there already.
+    Rankings rescore more candidates for larger k, so the first ten of a hundred may differ from the
+    ten best, and pages would overlap. So results of a larger k are appended to those of a smaller.
     """
 
     def __init__(self, rank: Rank, mask: Mask | None, page: int) -> None:
         self._rank, self._mask, self._page = rank, mask, page
 
     def first(self, count: int) -> TopDocs:
-        """Cost: a ranking each time the page, doubled, is still too few."""
+        """Cost: a ranking for each doubling of the page up to `count`."""
         size = self._page
         top = self._rank(size, self._mask)
         doc_ids, scores = top.doc_ids, top.scores
@@ -110,7 +109,7 @@ class ScoreCollector:
 
 
 class FieldCollector:
-    """By metadata; what is equal there by score, then in document order."""
+    """Orders documents by metadata, then by score, then by doc id."""
 
     def __init__(self, rank: Rank, found: npt.NDArray[np.bool_], keys: Sequence[SortKey]) -> None:
         self._rank, self._size = rank, len(found)
@@ -120,7 +119,7 @@ class FieldCollector:
         self._doc_ids, self._ranks = doc_ids[order], ranks[order]
 
     def first(self, count: int) -> TopDocs:
-        """Cost: a ranking of the first, and of those that equal the last of them."""
+        """Cost: a ranking of the first, and of those equal to the last of them."""
         if count < len(self._doc_ids):
             count_all = int(np.searchsorted(self._ranks, self._ranks[count - 1], "right"))
         else:
@@ -132,7 +131,7 @@ class FieldCollector:
 
 
 class DocIdCollector:
-    """In document order, without a score: where no query is asked."""
+    """Orders documents by doc id, with score 0: for queries without words."""
 
     def __init__(self, found: npt.NDArray[np.bool_]) -> None:
         self._doc_ids = np.flatnonzero(found)
@@ -144,7 +143,7 @@ class DocIdCollector:
 
 
 def scores_of(rank: Rank, doc_ids: Positions, size: int) -> Scores:
-    """Scores of some documents: (n,) float32, 0 where the ranking answers one not."""
+    """Return the scores of documents: (n,) float32, 0 for those that do not match."""
     scores = np.zeros(size, np.float32)
     if len(doc_ids):
         allowed = np.zeros(size, np.bool_)
@@ -155,17 +154,17 @@ def scores_of(rank: Rank, doc_ids: Positions, size: int) -> Scores:
 
 
 def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]]:
-    """Find the documents of a search in one state of an index, and count its facets.
+    """Return the documents of a search in one state of an index, and its facets.
 
-    The total is of documents, on whatever page, or of the values of what is distinct.
-    Cost: that of a ranking of `offset` and k; facets, `distinct`, sorting and `min_score` rank all
-    that is found, and O(N) besides.
+    The total is of documents on all pages, or of distinct values.
+    Cost: a ranking of `offset` and k; facets, `distinct`, sorting and `min_score` rank all matches,
+    and cost O(N).
     """
     rank, mask = partial(_rank, state, plan), plan.mask
     if plan.filter is not None:
         filtered = state.filters.of(plan.filter)
         mask = filtered if mask is None else mask & filtered
-    # Without a query, every document of the mask is found.
+    # A blank query matches every document of the mask.
     blank = not plan.query.strip() and (plan.filter is not None or bool(plan.sort))
     if plan.positive or plan.negative:
         rank, blank = partial(_rank_by, _feedback_scores(state, plan)), False
@@ -210,7 +209,7 @@ def _rank(state: State, plan: QueryPlan, k: int, mask: Mask | None) -> TopDocs:
 
 
 def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
-    """Return the scores of all documents, moved by the examples of relevance feedback."""
+    """Return the scores of all documents with relevance feedback."""
     positive, negative = (
         np.array(state.documents.doc_ids(ids), np.int64) for ids in (plan.positive, plan.negative)
     )
@@ -225,7 +224,7 @@ def _rank_by(scores: Scores, k: int, mask: Mask | None) -> TopDocs:
 
 
 def _match_all(size: int, mask: Mask | None, least: float | None) -> npt.NDArray[np.bool_]:
-    """Return which documents a blank query finds, all with score 0: (N,)."""
+    """Return which documents a blank query matches, all with score 0: (N,)."""
     every = np.ones(size, np.bool_) if mask is None else mask.allowed
     return every & (least is None or least <= 0)
 
@@ -233,14 +232,14 @@ def _match_all(size: int, mask: Mask | None, least: float | None) -> npt.NDArray
 def _matches(
     size: int, rank: Rank, mask: Mask | None, least: float | None
 ) -> npt.NDArray[np.bool_]:
-    """Return which documents are found and score at least so much: (N,)."""
-    # Room for all documents would cost more than to count those found first.
+    """Return which documents match and score at least `least`: (N,)."""
+    # Buffers for all documents would cost more than counting the matches first.
     total = rank(1, mask).total
-    # Scores that are compared are those of a deep ranking, however few are found.
+    # Compared scores are those of a deep ranking, even for few matches.
     top = rank(max(total, 1 if least is None else ALL_CANDIDATES), mask)
     doc_ids = top.doc_ids
     if least is not None:
-        with np.errstate(over="ignore"):  # beyond all scores is infinite
+        with np.errstate(over="ignore"):  # larger than any score becomes infinite
             doc_ids = doc_ids[top.scores >= np.float32(least)]
     found = np.zeros(size, np.bool_)
     found[doc_ids] = True
@@ -248,7 +247,7 @@ def _matches(
 
 
 def _distinct_field(name: str | None, fields: Fields) -> Field | None:
-    """Return the field of which each value is answered once."""
+    """Return the field whose values must be distinct."""
     if name is None:
         return None
     field = fields.filterable(name, "distinct")
@@ -264,7 +263,7 @@ def _distinct_field(name: str | None, fields: Fields) -> Field | None:
 def _collect_distinct(
     order: Collector, count: int, field: Field, found: npt.NDArray[np.bool_]
 ) -> TopDocs:
-    """Return the first documents of different values; one without a value stands for itself."""
+    """Return the first documents with distinct values; each without a value counts as distinct."""
     groups = groups_of(field, np.flatnonzero(found).astype(np.int64))
     total = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
     size = 4 * count

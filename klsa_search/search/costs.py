@@ -1,8 +1,8 @@
-"""Estimated costs of searches, by which a service decides what may run alongside what.
+"""Estimated costs of searches, by which a service decides which searches may run concurrently.
 
-The weights are milliseconds of one processor on an index of 20,000 news stories
-(`python -m benchmarks.service_load HOME NAME QUERIES --expensive`). They serve to tell expensive
-searches from cheap ones: on a larger index all of them take longer.
+Units are milliseconds of one processor on an index of 20,000 news stories
+(`python -m benchmarks.service_load HOME NAME QUERIES --expensive`). Only their ratios matter: on a
+larger index all searches take longer.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Final, NamedTuple
 SEARCH: Final = 1.0
 WORD: Final = 0.1
 OPERATOR: Final = 2.0
-"""A phrase, a prefix, `+`, `-` or the name of a field."""
+"""A phrase, prefix, `+`, `-` or field name."""
 PHRASE_DOCUMENT: Final = 0.003
-"""A document that is compared with a phrase: less where the phrase is found early in it."""
+"""A document in which a phrase is searched; less if it occurs early."""
 MISSPELT: Final = 7.0
-"""A word that no document contains, for which similar ones are compared."""
+"""A word that no document contains, for which similar words are searched."""
 
 HIT: Final = 0.1
 HIGHLIGHT: Final = 0.3
 QUALITY: Final = 0.05
 EXPLANATION: Final = 3.5
-"""Each of one hit."""
+"""Each for one hit."""
 
 HIT_BYTE: Final = 5e-6
-"""A byte of the text of a hit, all of which is searched for the best passage."""
+"""A byte of the text of a hit, which is searched for the best passage."""
 
 EVERYTHING: Final = 100.0
 """Scoring every document instead of candidates."""
@@ -34,10 +34,10 @@ CHARACTERS_PER_WORD: Final = 6
 
 
 class QueryCounts(NamedTuple):
-    """What makes a query expensive.
+    """Counts that determine the cost of a query.
 
     hit_bytes         of an average document of the index
-    phrase_documents  that contain the rarest word of a phrase, added up over all phrases
+    phrase_documents  that contain the rarest word of a phrase, in total over all phrases
     """
 
     words: float = 0
@@ -58,8 +58,7 @@ def estimated_cost(
 ) -> float:
     """Return about how many milliseconds a search takes.
 
-    hits        that are ranked, those before `offset` included; each is counted with everything
-                that is computed for it
+    hits        that are ranked, those before `offset` included; costs per hit apply to all of them
     everything  whether every document is scored
     """
     per_hit = HIT + HIT_BYTE * query.hit_bytes

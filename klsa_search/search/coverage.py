@@ -1,7 +1,7 @@
 """Coverage of the terms of a query by single documents and their neighbours.
 
-`lowrank.coverage` has the formula, and computes it for all documents at once; here it is split
-into terms, or taken as a share of the query.
+`lowrank.coverage` has the formula, and computes it for all documents at once; this module splits it
+into terms, and computes it as a share of the query.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Values = npt.NDArray[np.float64]
 
 
 class QueryWeights(NamedTuple):
-    """The terms of a query, what they count for, and who holds them.
+    """The terms of a query, their weights and postings.
 
-    numbers  (n,) term numbers
-    counts   (n,) how often each is asked for
-    weights  (n,) h(t) · w(t) · counts
-    steps    (n,) int64, the same as scores are added up of them, in 65,536ths
-    step     what a step of a score is worth
-    holders  of each the documents that hold it, and their saturations in 65,536ths
+    numbers   (n,) term numbers
+    counts    (n,) in the query
+    weights   (n,) h(t) · w(t) · counts
+    steps     (n,) int64, the same in 65,536ths of a step, as scores use it
+    step      value of a step of a score
+    postings  of each term, the documents that contain it and their saturations in 65,536ths
     """
 
     numbers: Numbers
@@ -47,7 +47,7 @@ class QueryWeights(NamedTuple):
     def of(
         cls, snapshot: Snapshot, numbers: Numbers, counts: npt.NDArray[np.floating]
     ) -> QueryWeights:
-        """Weigh terms as the query kernel does. Cost: their postings."""
+        """Return the weights that the query kernel uses. Cost: the postings of the terms."""
         times, kernel = counts.astype(np.float64), snapshot.bm25
         postings = tuple(kernel.postings.of_term(term) for term in numbers.tolist())
         steps = kernel.quantised_weights(numbers, times)
@@ -58,7 +58,7 @@ class QueryWeights(NamedTuple):
     def boosted(
         cls, snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings
     ) -> QueryWeights:
-        """The same with the boosts of a search: see `boosting`."""
+        """Return the same with the boosts of a search: see `rankers.bm25`."""
         plain = cls.of(snapshot, query.numbers, query.counts)
         if not parameters.boosts:
             return plain
@@ -66,7 +66,7 @@ class QueryWeights(NamedTuple):
         return plain._replace(postings=tuple(postings))
 
     def addends(self, documents: Positions) -> Values:
-        """Addends of k_q: (d, n). To the last bit those that scores are added up of."""
+        """Return the addends of k_q: (d, n), equal to those of the scores to the bit."""
         found = np.zeros((len(documents), len(self.numbers)))
         for at, (postings, saturations) in enumerate(self.postings):
             if self.counts[at] > 0:
@@ -77,13 +77,13 @@ class QueryWeights(NamedTuple):
 
 
 class Covered(NamedTuple):
-    """T of one document, term by term.
+    """T of one document, by term.
 
-    terms  (n,) their numbers
+    terms  (n,) term numbers
     value  (n,) v(t,q) · g(own + near)
     own    (n,) what it adds to k_q
-    near   (n,) what is near lends
-    lent   (d, n) by each of `lenders`, (d,)
+    near   (n,) sum over the neighbours
+    neighbour_addends  (d, n) of each of `lenders`, (d,)
     """
 
     terms: Numbers
@@ -97,7 +97,7 @@ class Covered(NamedTuple):
 def covered_by(
     query: QueryWeights, best: Positions, near: tuple[Positions, Values], document: int
 ) -> Covered:
-    """T of a document: see `lowrank.coverage`; `best` are the documents whose terms count."""
+    """Return T of a document: see `lowrank.coverage`; only impacts of `best` documents count."""
     own = query.addends(np.array([document]))[0] * np.isin([document], best)
     lenders, shares = near
     live_docs = np.isin(lenders, best) & (shares > 0)
@@ -110,7 +110,7 @@ def covered_by(
 
 
 def own_coverage(query: QueryWeights, covered: Covered) -> Covered:
-    """T of a document by what it holds itself."""
+    """Return T of a document without its neighbours."""
     return covered._replace(
         value=_saturated(query, covered.own),
         near=np.zeros_like(covered.near),
@@ -125,10 +125,10 @@ def _saturated(query: QueryWeights, together: Values) -> Values:
 
 
 def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: Positions) -> Values:
-    """T of some documents: (d,).
+    """Return T of documents as a share of the query: (d,).
 
-    unknown  distinct terms of the query that no document holds
-    Cost: the postings of the query's terms, and a search in them for each near document.
+    unknown  distinct terms of the query that no document contains
+    Cost: the postings of the query's terms, and a search in them for each neighbour.
     """
     weights = snapshot.bm25.term_weights[query.numbers].astype(np.float64)
     total = weights.sum() + unknown * snapshot.bm25.unseen
@@ -147,9 +147,9 @@ def shares_with(
     synonyms: Mapping[str, Collection[tuple[str, ...]]],
     documents: Positions,
 ) -> Values:
-    """T of some documents where a term is held as far as what stands for it, if that is more: (d,).
+    """Return T of documents, with synonyms if they are covered better: (d,).
 
-    stand_ins  by term, the known terms of each that stands for it, of which the mean counts
+    synonyms  by term, the known terms of each synonym, whose mean counts
     """
     numbers, weights = snapshot.vocabulary.numbers, snapshot.bm25.term_weights
     others = (term for some in synonyms.values() for terms in some for term in terms)
@@ -172,7 +172,7 @@ def contain_all(
     synonyms: Mapping[str, Collection[tuple[str, ...]]],
     documents: Positions,
 ) -> npt.NDArray[np.bool_]:
-    """Return whether each of some documents contains every term, or what stands for it: (d,)."""
+    """Return whether each document contains every term or a synonym of it: (d,)."""
     numbers, postings = snapshot.vocabulary.numbers, snapshot.bm25.postings
 
     def contain(terms: tuple[str, ...]) -> npt.NDArray[np.bool_]:
@@ -183,7 +183,7 @@ def contain_all(
 
     every = np.ones(len(documents), np.bool_)
     for term in analyzed:
-        if not every.any():  # as after some words of any long query
+        if not every.any():  # soon, for long queries
             break
         every &= np.any([contain(each) for each in ((term,), *synonyms.get(term, ()))], axis=0)
     return every
@@ -192,7 +192,7 @@ def contain_all(
 def _term_coverage(
     snapshot: Snapshot, terms: Sequence[int], documents: Positions
 ) -> Iterator[Values]:
-    """G of each term in some documents: (d,), from 0 to 1."""
+    """Yield g of each term in the documents: (d,), from 0 to 1."""
     near, shares = neighbours_of(snapshot, documents)
     candidates, places = np.unique(
         np.concatenate((documents[:, None], near), 1), return_inverse=True

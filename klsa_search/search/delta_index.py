@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _MERGE_SIZE: Final = 1024
-"""Documents from which a segment is not made again with every write."""
+"""Documents from which a segment is kept instead of being rebuilt with every write."""
 
 
 class _Segment(NamedTuple):
@@ -47,14 +47,14 @@ class _Segment(NamedTuple):
 
 
 class DeltaSegments:
-    """The counts of later documents, and segments of their postings.
+    """Counts of later documents, and segments of their postings.
 
-    The last documents are made a segment of with every write, until there are some thousand; others
-    are joined two by two, so that there are as many as the logarithm of the documents. How they are
-    divided changes no bit of any score. Memory: 12 bytes a posting.
+    The last segment is rebuilt with every write up to some thousand documents; others are merged in
+    pairs, so their number is logarithmic. The division into segments changes no bit of any score.
+    Memory: 12 bytes a posting.
 
-    first       position of the first document
-    block_bits, k1, b  as of the postings before
+    first       first doc id
+    block_bits, k1, b  as in the postings of the build
     """
 
     def __init__(self, first: int, block_bits: int, *, k1: float, b: float) -> None:
@@ -66,17 +66,17 @@ class DeltaSegments:
         self._average = 0.0
 
     def append(self, segment: DeltaSegment) -> None:
-        """Append documents. Cost O(their counts)."""
+        """Add documents. Cost O(their counts)."""
         self._ends.extend(segment.count_starts[1:] + len(self._terms))
         self._terms.extend(segment.terms[segment.count_terms])
         self._counts.extend(segment.counts)
         self._lengths.extend(segment.lengths)
 
     def segments(self, average: float) -> list[Segment]:
-        """Segments of all documents, saturated by a standing length.
+        """Return segments of all documents, saturated by a quantised mean length.
 
-        Cost: the documents behind the last segment that stays, and at times more; all of them where
-        the length is another than before.
+        Cost: the documents after the last kept segment, and some merges; all documents if the
+        length has changed.
         """
         if average != self._average:
             self._segments, self._average = [], average
@@ -107,20 +107,20 @@ class DeltaSegments:
 
 
 class DeltaIndex:
-    """Takes writes, in memory, and gives snapshots, which stay as they are.
+    """Applies writes in memory; its snapshots do not change.
 
-    What it gives is a function of the generation and of all writes so far, in their order, however
-    they are divided among calls. One thread at a time.
+    The result depends on the generation and the sequence of writes, not on how writes are grouped.
+    For one thread at a time.
 
-    built  a generation whose D is cut
-    kept   segments in files: what is to be taken at once, so that nothing is folded again
-    titles  of all documents, read when they are asked for
+    state   of a generation with a sparse D
+    kept    stored segments, so that nothing is folded twice
+    titles  of all documents, read at the first use
     """
 
     def __init__(self, state: State) -> None:
         base, info = state.snapshot, state.info
         if base.sparse_expansion is None:
-            raise ValueError("documents are folded in where D is cut")
+            raise ValueError("writes need a sparse expansion")
         self._base, self._documents = base, state.documents
         self._settings = settings = info.settings
         self._sparse_expansion = base.sparse_expansion
@@ -133,31 +133,31 @@ class DeltaIndex:
         self._saturated = SaturatedPostings(
             info.path, info.manifest, self._built.postings, base.forward, base.lengths
         )
-        # Quantised mean lengths: of the build, of all that counts, and that of `_built`.
+        # Quantised mean lengths: of the build, of live documents, and of `_built`.
         self._first_length = self._length = self._base_length = statistics.quantised_length
         bits = self._built.postings.block_bits
         self._fields = DeltaColumns(
             state.fields, info.manifest.fields, settings.declared(), statistics.first
         )
         self._delta_segments = DeltaSegments(statistics.first, bits, k1=settings.k1, b=settings.b)
-        self._words: list[str] = []  # terms that came later
+        self._words: list[str] = []  # terms of the delta
         self._doc_ids: dict[str, int | None] = {}
         self._reverse = ReverseNeighboursBuilder()
         self._live = GrowableArray(np.bool_)
         self._live.extend(np.ones(len(base), np.bool_))
-        self._lengths = int(base.lengths.sum(dtype=np.int64))  # of all that count
+        self._lengths = int(base.lengths.sum(dtype=np.int64))  # of live documents
         self._common = statistics.common
         nothing = np.zeros(len(base.vocabulary), np.int64)
         self._deleted = DeletedCounts(0, nothing, nothing)
         self._deleted_of_build = 0
-        self._later_words = self._unseen = 0  # of later documents that count
+        self._later_words = self._unseen = 0  # of live documents of the delta
 
     def apply(self, writes: Sequence[Write]) -> None:
-        """Take writes, in their order. Cost: see `delta.folding`, and 10 µs a deletion."""
+        """Apply writes in order. Cost: see `delta.folding`, and 10 µs a deletion."""
         documents = [write.document for write in writes if write.document is not None]
         position = self._folding.after
         count, words_before = self._count(), self._lengths
-        changes = np.zeros((2, len(writes)), np.int64)  # of documents and words, by each write
+        changes = np.zeros((2, len(writes)), np.int64)  # of documents and words, for each write
         if documents:
             segment = self._segment(documents)
             self._arrays.append(segment, documents)
@@ -197,9 +197,9 @@ class DeltaIndex:
         self._length = bm25.next_quantised_length(self._length, averages)
 
     def save(self) -> None:
-        """Store what follows from the writes in files, so that other processes need not compute it.
+        """Store what was computed from the writes, so that other processes need not compute it.
 
-        What is long to make is made in the background, before it is needed.
+        Slow parts are computed in the background, before they are needed.
         """
         self.kept.save()
         if self._lengths:
@@ -208,7 +208,7 @@ class DeltaIndex:
                 self._saturated.prepare(nearest)
 
     def drift(self) -> Drift:
-        """Tell how far this is from the build. Cost: nothing."""
+        """Return the drift from the build. Cost: none."""
         deleted = self._deleted_of_build
         return Drift(
             added=self._folding.after - self._folding.first - (self._deleted.documents - deleted),
@@ -220,14 +220,14 @@ class DeltaIndex:
         )
 
     def snapshot(self) -> tuple[Snapshot, DocumentReader, Fields]:
-        """Return what is searched now. Cost O(positions + V), some ms for 300,000."""
+        """Return the present state. Cost O(max_doc + V), some ms for 300,000."""
         base, n = self._base, len(self._arrays)
         live = self._live.rows.copy()
         mask = None if live.all() else Mask(live)
         terms = len(base.vocabulary) + len(self._words)
         forward = self._arrays.forward(base.forward, terms)
         segments = Segments(self._segments(), terms)
-        _ = segments.best  # made here, so that no query waits for it
+        _ = segments.best  # computed here, so that no query waits for it
         new = [word in self._common for word in self._words]
         common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(new)))
         settings = self._settings
@@ -258,7 +258,7 @@ class DeltaIndex:
         return snapshot_, reader, self._fields.fields(live)
 
     def _segment(self, documents: Sequence[Document]) -> DeltaSegment:
-        """Of the next documents, as it was kept, or folded."""
+        """Return the segment of the next documents, stored or new."""
         segment = self.kept.get(documents)
         if segment is None:
             segment = self._folding.fold(documents)
@@ -268,11 +268,11 @@ class DeltaIndex:
         return segment
 
     def _count(self) -> int:
-        """How many documents count."""
+        """Return the number of live documents."""
         return len(self._base) + self._folding.after - self._folding.first - self._deleted.documents
 
     def _segments(self) -> list[Segment]:
-        """Segments of all postings, saturated by the mean length of what counts now."""
+        """Return segments of all postings, saturated by the mean length of live documents."""
         if self._length != self._base_length:
             (self._built,) = self._base.bm25.postings.parts
             if self._length != self._first_length:
@@ -281,7 +281,7 @@ class DeltaIndex:
         return [self._built, *self._delta_segments.segments(self._length)]
 
     def _delete(self, positions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-        """Let the documents at these positions count no more."""
+        """Mark documents as deleted."""
         if not len(positions):
             return
         terms = len(self._base.vocabulary) + len(self._words)
@@ -302,7 +302,7 @@ class DeltaIndex:
         self._live.rows[positions] = False
 
     def _deleted_counts(self, terms: int) -> DeletedCounts:
-        """What is in documents that count no more, of V terms."""
+        """Return the counts of deleted documents, for V terms."""
         later = np.zeros(terms - len(self._deleted.frequencies), np.int64)
         return DeletedCounts(
             self._deleted.documents,

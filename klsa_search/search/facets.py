@@ -1,4 +1,4 @@
-"""Facets: how often each value of a metadata field occurs in the documents that were found."""
+"""Facets: counts of the values of a metadata field among the matches."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def facet_of(field: Field, found: npt.NDArray[np.bool_], limit: int) -> Facet:
 
 
 def groups_of(field: Field, doc_ids: Positions) -> npt.NDArray[np.int64]:
-    """Number the values that some documents have of a field without lists: (n,), -1 for none."""
+    """Number the values of a single-valued field in some documents: (n,), -1 for none."""
     values = field.values[doc_ids]
     groups = np.unique(values, return_inverse=True)[1].astype(np.int64)
     groups[~field.present()[doc_ids]] = -1
@@ -79,6 +79,6 @@ def _to_json(field: Field, value: Any) -> Any:
         return int(value) if value.is_integer() else value
     try:
         moment = _EPOCH + timedelta(microseconds=value)
-    except OverflowError:  # the first and last day of all years, in another zone
+    except OverflowError:  # outside the years 1 to 9999
         return str(np.datetime64(value, "us")) + "Z"
     return moment.isoformat().replace("+00:00", "Z")

@@ -41,7 +41,7 @@ def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, 
 def explainer_of(
     state: State, parsed: ParsedQuery, parameters: SearchSettings, dimensions: int
 ) -> Explainer:
-    """Return what explains the scores of a query."""
+    """Return an explainer for the scores of a query."""
     numbers = list(parsed.terms)
     use_klsa_engine = state.searcher.uses_klsa_engine(numbers, parameters)
     return Explainer(
@@ -89,7 +89,7 @@ def hits_of(
     offset: int = 0,
     length: int = LENGTH,
 ) -> tuple[Hit, ...]:
-    """Hits of ranked documents, in their order. See `Index.hits`."""
+    """Return hits of ranked documents, in order. See `Index.hits`."""
     records = state.documents.records(doc_ids.tolist())
     passages = state.passages.of(doc_ids, terms, weights=weights, length=length)
     numbers = [name for name, field in state.fields.items() if field.type == "number"]
@@ -109,6 +109,6 @@ def hits_of(
 
 
 def _parse_numbers(metadata: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
-    """Return metadata with numbers where a number field has texts that stand for them."""
+    """Return metadata with numeric texts of number fields converted to numbers."""
     found = {name: as_number(metadata[name]) for name in fields if name in metadata}
     return {**metadata, **found} if found else metadata

@@ -226,7 +226,7 @@ class Index(LiveIndex):
         """
         state = self._opened()
         parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
-        parsed = parsed._replace(allowed=None)  # it is explained whether it may be answered or not
+        parsed = parsed._replace(allowed=None)  # explain it even if the operators exclude it
         (doc_id,) = state.documents.doc_ids([id])
         only = np.zeros(len(state.snapshot), np.bool_)
         only[doc_id] = True
@@ -354,7 +354,7 @@ class Index(LiveIndex):
 def _parse_query(
     state: State, query: str, dimensions: int | None, parameters: SearchParameters
 ) -> tuple[ParsedQuery, SearchSettings, int]:
-    """What a query asks for, by which parameters, with how many eigenvectors."""
+    """Return the parsed query, its parameters and the number of eigenvectors."""
     reading, chosen = state.parameters.read(parameters)
     parsed = state.query_parser.parse(query, reading)
     return parsed, chosen, state.parameters.dimensions(dimensions, chosen)

@@ -1,4 +1,4 @@
-"""The open index as documents come and go: its facts, its state, and what writes to it."""
+"""The open index as documents are added and deleted: its properties, its state, and writes."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ from klsa_search.storage.synonyms import Given, checked_synonyms, write_synonyms
 class _Current(NamedTuple):
     """Everything about an index that changes, replaced as a whole.
 
-    state      None once the index is closed
-    following  None once the index is closed, and if it is pinned
+    state   None once the index is closed
+    tailer  None once the index is closed, and for a snapshot
     """
 
     info: GenerationInfo
@@ -57,19 +57,19 @@ class _Current(NamedTuple):
 
 
 class LiveIndex:
-    """What an open index holds, and what is written to it; `Index` adds the searches.
+    """The state of an open index, and its writes; `Index` adds searches.
 
-    What is there at a time is one immutable value, which `refresh` and `close` swap in one step.
+    The state is one immutable value, which `refresh` and `close` replace in one step.
     """
 
     def __init__(self, generation: Path, moment: PointInTime | None = None) -> None:
         base = open_state(generation)
         tailer = LogTailer(base)
-        self._owns = True  # the open documents; a pinned index borrows them
-        self._refresh_lock = lock_free_in_children(compiles=True)  # held by the one that refreshes
-        self._swap_lock = lock_free_in_children()  # held for moments; guards writes of _current
+        self._owns = True  # the open documents; snapshots borrow them
+        self._refresh_lock = lock_free_in_children(compiles=True)  # held during a refresh
+        self._swap_lock = lock_free_in_children()  # held briefly; guards writes of _current
         try:
-            # No search has run here yet: compile at once what is not compiled.
+            # No search has run here yet: compile in this process.
             state = self._wrap(tailer.state(base, wait=False, moment=moment))
         except BaseException:
             base.documents.close()
@@ -183,7 +183,7 @@ class LiveIndex:
             base = open_state(generation)
             try:
                 tailer = LogTailer(base)
-                # Calls under way keep the former state, whose files close with the last of them.
+                # Running calls keep the previous state, whose files close with the last of them.
                 self._swap(self._wrap(tailer.state(base)), tailer)
             except BaseException:
                 base.documents.close()
@@ -191,7 +191,7 @@ class LiveIndex:
             return True
 
     def _swap(self, state: State, tailer: LogTailer) -> None:
-        """Put a state in the place of the current one; StoreError if the index was closed."""
+        """Replace the current state; StoreError if the index was closed."""
         with self._swap_lock:
             self._opened()
             self._current = _Current(state.info, state, tailer)
@@ -239,7 +239,7 @@ class LiveIndex:
         >>> index.delete(["tyre", "copy", "never there"])
         2
         """
-        if isinstance(ids, str):  # whose letters would be ids
+        if isinstance(ids, str):  # its letters would be IDs
             raise CollectionError(f"ids = {ids!r} is a text; give a list of IDs", field="ids")
         return self.write((), list(ids)).deleted
 
@@ -259,7 +259,7 @@ class LiveIndex:
             for put in puts:
                 if fault := declared.fault(put.metadata):
                     raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")
-            if self.analyzer.tokenizes:  # what it refuses would be in the way of all that follows
+            if self.analyzer.tokenizes:  # a document that it refuses would block the log
                 for text in (text for put in puts for text in (put.title, put.text)):
                     self.analyzer.terms(text)
             existing = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
@@ -290,9 +290,9 @@ class LiveIndex:
         synonyms  synonyms by word, or rules: `tv, television` for words that stand for each other,
                   `phone => iphone, galaxy` for what *phone* finds too; at most 10,000 words with
                   100 synonyms each. `{}` removes all
-        A side may be several words. They are of the index, whatever is built or written, and a
-        query is without them by `synonyms=False`. See docs/guides/query-syntax.md. SettingsError
-        for what is no such thing; IndexBusy, StoreError.
+        Words may be sequences of words. Synonyms apply to all generations; `synonyms=False` turns
+        them off for a query. See docs/guides/query-syntax.md. SettingsError for invalid synonyms;
+        IndexBusy, StoreError.
 
         >>> index.set_synonyms(["automobile, engine", "chilled => coolant"])
         >>> index.synonyms["chilled"]
@@ -335,7 +335,7 @@ class LiveIndex:
         (1, 6, 5)
         """
         state = self._opened()
-        snapshot_ = object.__new__(type(self))  # a third of the time that `copy` takes
+        snapshot_ = object.__new__(type(self))  # three times as fast as `copy`
         current = _Current(state.info, state, None)
         snapshot_.__dict__.update(self.__dict__, _current=current, _owns=False)
         return snapshot_
@@ -351,13 +351,12 @@ class LiveIndex:
 
     @property
     def fields(self) -> Fields:
-        """Metadata fields as columns, by name: what `mask` of a search is made of.
+        """Metadata fields as columns, by name, to make a `mask` for searches.
 
-        A field is a column if it was declared when the index was built, or if all its values are
-        of one type; `fields.others` says why any other is none. A column that the build found keeps
-        its type: an added value that does not fit counts as missing, and its document as one of
-        the field's `misfits`. The type of a field that is first met in added documents is that of
-        its first value.
+        A field is a column if it was declared when the index was built, or if all its values are of
+        one type; `fields.others` says why others are not. A detected column keeps its type: an
+        added value that does not fit counts as missing, and its document as one of its `misfits`.
+        The type of a field that first occurs in added documents is that of its first value.
 
         >>> sorted(index.fields)
         ['about', 'seen', 'year']
@@ -401,15 +400,15 @@ class LiveIndex:
             state.documents.close()
 
     def __enter__(self) -> Self:
-        """Open until the block ends."""
+        """Return the index, to close it at the end of a block."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the index."""
         self.close()
 
     def _check_writable(self) -> None:
-        """StoreError if the index is pinned, or closed."""
+        """Raise StoreError if the index is a snapshot, or closed."""
         tailer = self._current.tailer
         self._opened()
         if tailer is None:

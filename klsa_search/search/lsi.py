@@ -1,4 +1,4 @@
-"""LSI: the truncated space of the log-tf·idf features, as it was kept or made when asked for."""
+"""LSI: the truncated space of log-tf·idf features, stored or computed at the first use."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from klsa_search.lowrank.eigensolver import Spectrum
 
 MIN_EIGENVECTORS: Final = 100
-"""Eigenvectors, at least, where they are made."""
+"""Eigenvectors that are computed, at least."""
 
 
 @dataclass(frozen=True)
 class LsiSpace:
-    """What LSI has of the documents of one generation.
+    """The LSI space of the documents of a generation.
 
-    generation  whose arrays there are; those of LSI where D is not cut
-    forward     the terms of each document
+    generation  with stored arrays, unless D is sparse
+    forward     forward index
     postings    of all documents
-    dimensions  eigenvectors, where none are kept
+    dimensions  eigenvectors to compute if none are stored
     seed        of the solver
     """
 
@@ -45,13 +45,13 @@ class LsiSpace:
 
     @lazy_property
     def weights(self) -> npt.NDArray[np.float32]:
-        """What the inner product is made of, a posting each."""
+        """Weight of each posting in the inner product."""
         if self._is_stored:
             return open_array(self.generation, "postings_tfidf")
         return tfidf.posting_weights(self._counts)
 
     def row(self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]) -> Scores:
-        """Inner products of the log-tf·idf vectors: (N,) float32. Cost: the postings."""
+        """Return inner products of log-tf·idf vectors: (N,) float32. Cost: the postings."""
         row, postings = np.zeros(self.postings.size, np.float32), self.postings
         ends = np.cumsum(postings.frequencies)
         for term, weight in zip(terms.tolist(), query_weights, strict=True):
@@ -68,13 +68,13 @@ class LsiSpace:
 
     @lazy_property
     def eigenvalues(self) -> Eigenvalues:
-        """Their eigenvalues: (k,)."""
+        """Eigenvalues of the features: (k,)."""
         if self._is_stored:
             return open_array(self.generation, "lsi_eigenvalues")
         return self._computed.eigenvalues
 
     def lengths(self, dimensions: int) -> Scores:
-        """Lengths of the documents on the first dimensions: (N,); of all, computed once."""
+        """Return the lengths of documents on the first dimensions: (N,); for all, computed once."""
         if dimensions >= self.basis.shape[1]:
             return self._lengths
         return _lengths(self.basis[:, :dimensions], self.eigenvalues[:dimensions])
@@ -93,7 +93,7 @@ class LsiSpace:
 
     @lazy_property
     def _computed(self) -> Spectrum:
-        """Made when first asked for, where it is not kept: seconds, in a small collection."""
+        """Spectrum, computed at the first use if none is stored: seconds for a small collection."""
         from klsa_search.lowrank.eigensolver import decompose
 
         features = tfidf.weighted(self._counts, tfidf.idf(self._counts))

@@ -1,4 +1,4 @@
-"""Opening: from the folder of an index to the `Index` over its generation in use."""
+"""Open indexes by path, and list them."""
 
 from __future__ import annotations
 

@@ -20,11 +20,11 @@ from klsa_search.search.query.parser import ParsedQuery, QueryInterpretation
 from klsa_search.search.snapshot import Snapshot
 
 _CACHE_SIZE: Final = 1000
-"""Sets of parameters that were checked before."""
+"""Validated sets of parameters that are cached."""
 
 
 class Parameters:
-    """Checks the parameters of each call; those it does not name are the index's own."""
+    """Validates the parameters of each call; those not given are those of the index."""
 
     def __init__(
         self,
@@ -38,29 +38,29 @@ class Parameters:
         self._checked: dict[tuple[Any, ...], tuple[LanguageSettings, SearchSettings]] = {}
 
     def read(self, given: Mapping[str, object]) -> tuple[LanguageSettings, SearchSettings]:
-        """Check all parameters of a search: how its text is read, and how documents are ranked.
+        """Validate all parameters of a search: for parsing the query, and for ranking.
 
-        Cost: 50 µs, or 1 where they were checked before.
+        Cost: 50 µs, or 1 µs if cached.
         """
         if not given:
             return self._reading, self._defaults
-        # 1, 1.0 and True are equal and not all of them allowed: the type belongs to the key.
+        # 1, 1.0 and True are equal, but not all are valid: the key includes the type.
         key = tuple([(name, type(value), value) for name, value in given.items()])
         try:
             return self._checked[key]
-        except (KeyError, TypeError):  # new, or not even hashable
+        except (KeyError, TypeError):  # not cached, or not hashable
             parameters = dict(given)
             reading = self._read(parameters)
             chosen = self._check(parameters)
             if chosen == self._defaults:
-                chosen = self._defaults  # for which everything is prepared
+                chosen = self._defaults  # the same object, which callers compare
         if len(self._checked) >= _CACHE_SIZE:
             self._checked.clear()
         self._checked[key] = reading, chosen
         return reading, chosen
 
     def _read(self, given: dict[str, Any]) -> LanguageSettings:
-        """Take out of the parameters of a search those of how its text is read, and check them."""
+        """Remove the parameters for parsing from those of a search, and validate them."""
         names = LanguageSettings.model_fields.keys() & given.keys()
         changes = {name: value for name in names if (value := given.pop(name)) is not None}
         if not changes:
@@ -102,7 +102,7 @@ class Parameters:
         return chosen
 
     def _check_sparse(self, chosen: SearchSettings) -> None:
-        """Refuse what a cut D cannot answer."""
+        """Raise QueryError for what a sparse D does not support."""
         if self._snapshot.sparse_expansion is None:
             return
         field = None
@@ -121,7 +121,7 @@ class Parameters:
             )
 
     def dimensions(self, requested: int | None, parameters: SearchSettings) -> int:
-        """Eigenvectors to use: all that were built, or fewer; QueryError beyond."""
+        """Return the number of eigenvectors to use, by default all that were built; QueryError."""
         if not self._snapshot.has_spectrum:
             if requested is None:
                 return len(self._snapshot.eigenvalues)
@@ -147,14 +147,14 @@ class Parameters:
 
 
 def whole_number(name: str, value: object, minimum: int = 1) -> int:
-    """Take any kind of whole number that is large enough, Python's or NumPy's; QueryError."""
+    """Return a Python or NumPy integer of at least `minimum`; QueryError."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= minimum:
         return int(value)
     raise QueryError(f"{name} = {value!r} is not a whole number of at least {minimum}", field=name)
 
 
 MAX_NAMES: Final = 100
-"""Fields to sort by, to count or to show, and documents that were judged."""
+"""Fields to sort by, to count or to return, and examples of relevance feedback, at most."""
 
 DocumentMask = npt.NDArray[np.bool_]
 
@@ -230,7 +230,7 @@ class QueryPlan:
 
 
 def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
-    """Take a list of names; QueryError."""
+    """Return a list of names as a tuple; QueryError."""
     if isinstance(given, str):
         raise QueryError(f"{parameter} = {given!r} is a text; give a list", field=parameter)
     taken = tuple(given)
@@ -246,7 +246,7 @@ def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
 
 
 def finite_score(value: Any) -> float | None:
-    """Return a minimum score; QueryError."""
+    """Return a finite minimum score; QueryError."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

@@ -1,7 +1,7 @@
-"""Passages of the documents of an index, compiled: what `snippet` cuts out of their texts.
+"""Passages of documents, compiled: the same as those of `snippet`.
 
-Which words of a text are terms of the query is known from the forward index; where they stand is
-found by counting words. No text is analysed.
+The forward index says which words of a text are terms of the query; their offsets are found by
+counting words. No text is analysed.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from klsa_search.storage.forward_index import GAPS, Forward, find_words, table_o
 from klsa_search.storage.records import text_at
 
 _BATCH: Final = 100
-"""Passages that one call of the compiled code makes room for."""
+"""Passages of one call of the compiled code, at most."""
 
 _LINE_END: Final = 10
 
 
 class Passages:
-    """Cuts passages out of the documents of one index; safe to share between threads.
+    """Selects passages of the documents of one index; thread-safe.
 
-    A call takes memory of 4 bytes a byte of the text at hand, 12 if NFKC changes characters of it.
+    A call takes 4 bytes of memory per byte of the longest text, 12 if NFKC changes any of it.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class Passages:
         weights: Mapping[str, float] | None = None,
         length: int = LENGTH,
     ) -> list[str]:
-        """Cut a passage out of each of some documents, to the character what `snippet` does.
+        """Return a passage of each document, equal to that of `snippet`.
 
-        terms  of the query, as the analyser makes them
-        Cost: 1 µs and 5 ns a character, each; that of `snippet` with a tokenizer, whose words
-        cannot be counted here, and where characters stand so oddly that `place_words` cannot tell.
+        terms  of the query, as the analyser returns them
+        Cost: 1 µs and 5 ns a character for each; that of `snippet` with a custom tokenizer, and for
+        texts in which `locate_words` cannot locate the words.
         """
         if self._analyzer.tokenizes:
             return self._by_snippet(doc_ids, terms, weights, length)
@@ -119,7 +119,7 @@ class Passages:
 
 
 def _lines(content: npt.NDArray[np.uint8], end: int) -> list[str]:
-    """Lines of a text in UTF-8, each of which ends with a line end."""
+    """Return the lines of a text in UTF-8 that ends with a line end."""
     return str(content[:end].data, "utf-8").split("\n")[:-1]
 
 
@@ -137,11 +137,11 @@ def _find_passages(
     passages: npt.NDArray[np.uint8],
     skipped: Offsets,
 ) -> tuple[int, int]:
-    """Write a passage of each text, a line each, and how far; FOREIGN where characters are missing.
+    """Write a passage of each text as a line; FOREIGN if character classes are missing.
 
     codes, weights  of the terms of the query
-    doubts          documents whose words cannot be placed here, and whose passage is left blank
-    Returns how far the passages go, and the number of doubts.
+    skipped         documents whose words cannot be located; their lines are empty
+    Returns the end of the passages, and the number of skipped documents.
     """
     table, numbers = table_of(codes)
     counts = np.empty(len(codes), np.int32)

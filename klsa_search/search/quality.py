@@ -1,24 +1,23 @@
-"""How good a match is: what a document and those near it hold of a query, set against chance.
+"""Quality of a match: how much of a query a document and its neighbours cover, versus chance.
 
     x = logit T,   T = Σ_t w(t) · g(own + lent) / Σ_t w(t)
 
-with g, own and lent as in `lowrank.coverage`, over all terms of the query, those that no document
-holds among them: they weigh as much as a term can. So T is the share of a query that a document
-covers, from 0 to 1, whatever ranked it.
+with g, own and lent as in `lowrank.coverage`, over all terms of the query; terms that no document
+contains have the largest weight of a term. So T is the share of a query that a document covers,
+from 0 to 1, for any ranker.
 
-How much of a query documents cover by chance hangs on the collection, and on n, the number of its
-terms. So the index is asked queries of its own, half of them of terms of one document, which is
-then left out of what is found, half of terms of as many documents. Of the best T of each,
+How much documents cover by chance depends on the collection, and on n, the number of terms of the
+query. So the index is searched with generated queries: half of them terms of one document, which is
+excluded from the results, half terms of as many documents. From the best T of each,
 
     P(one document | x, n) = logistic(a · x + b · log n + c)
 
-is learned, with a prior that counts if documents are few, and that is the quality: how much
-likelier so good a match is for words that belong together than for words at random; one half where
-nothing speaks for either. Words of one document and random ones do not differ if there is one word
-alone: of that the prior decides.
+is fitted, with a prior that matters if there are few documents. This probability is the quality:
+0.5 if T is no evidence that the words belong together. For queries of one word, where both kinds of
+queries are the same, only the prior is used.
 
-A document that itself contains every term of the query is an exact match, which the words of one
-document that is left out do not show: its log-odds are raised by `EXACT`.
+A document that contains every term of the query is an exact match, which generated queries exclude:
+its log-odds are raised by `EXACT`.
 """
 
 from __future__ import annotations
@@ -36,44 +35,44 @@ from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.snapshot import Snapshot
 
 FITS: Final = 0.5
-"""Quality from which an answer fits: the words of its query are likelier to belong together."""
+"""Quality of a good match: the words of the query are likelier to belong together than not."""
 
 EXACT: Final = 1.9
-"""What a document that contains every term of the query gains in log-odds.
+"""Gain in log-odds of a document that contains every term of the query.
 
-Fitted on twelve collections: judged queries, one rare word of a title and two words of one against
-queries of other collections, random words and invented ones. With any one of them left out it is
-between 1.7 and 2.1. `python -m studies.effectiveness exact-matches` repeats this with other queries
-on nine collections: it fits 1.1 (1.0 to 1.4), which raises the mean AUC from 0.919 to 0.931 and
-lowers the Brier score from 0.121 to 0.108; on one, of long pages, it does harm.
+Fitted on twelve collections: judged queries, one rare word of a title and two words of one, versus
+queries of other collections, random words and invented ones; leaving out any one collection gives
+1.7 to 2.1. `python -m studies.effectiveness exact-matches` repeats this with other queries on nine
+collections: it fits 1.1 (1.0 to 1.4), raises the mean AUC from 0.919 to 0.931 and lowers the Brier
+score from 0.121 to 0.108; on one collection, of long pages, it does harm.
 """
 
-_QUERIES: Final = 300  # of each kind that an index is asked
-_FEW: Final = 30  # documents from which on there is something to learn
-_FEWEST: Final = 2  # terms of one
-_TERMS: Final = 20  # of the longest of them
-_HITS: Final = 10  # among which the best match of one is looked for
-_LEAST: Final = 1e-3  # T, and 1 - T, where logarithms begin
+_QUERIES: Final = 300  # generated queries of each kind
+_FEW: Final = 30  # documents needed to fit anything
+_FEWEST: Final = 2  # terms of a generated query, at least
+_TERMS: Final = 20  # and at most
+_HITS: Final = 10  # of which the best T counts
+_LEAST: Final = 1e-3  # smallest T and 1 - T in logarithms
 _STEPS: Final = 50
 _NEAR: Final = 1e-9
 _PRIOR: Final = np.array([1.0, 0.0, 0.5])
-"""a, b and c of a collection that says nothing.
+"""a, b and c without evidence.
 
-T of one half, as of a document that holds every word once, is a little better than chance.
+T of one half, as of a document that contains every word once, is slightly better than chance.
 """
 
 
 class Calibration(NamedTuple):
-    """What makes T a quality: a, b and c above."""
+    """Maps T to a quality: a, b and c above."""
 
     share: float
     terms: float
     offset: float
 
     def qualities(self, shares: Values, terms: int, exact: npt.NDArray[np.bool_]) -> Values:
-        """Turn T of some documents into their qualities: (d,), for a query of so many terms.
+        """Return the qualities of documents from their T: (d,), for a query of `terms` terms.
 
-        exact  (d,) whether each contains all of them
+        exact  (d,) whether each contains all terms
         """
         if terms == 0:
             return np.zeros(len(shares))
@@ -84,9 +83,9 @@ class Calibration(NamedTuple):
 
 
 class Quality:
-    """The calibration of a build, made when it is first asked for; what is written moves it not.
+    """The calibration of a build, fitted at the first use; writes do not change it.
 
-    Cost: 600 queries by BM25 and what their hits cover, a second, once.
+    Cost: 600 BM25 queries and the coverage of their hits, about a second, once.
     """
 
     def __init__(self, built: Snapshot, seed: int) -> None:
@@ -94,9 +93,9 @@ class Quality:
 
     @lazy_property
     def calibration(self) -> Calibration:
-        """Ask the index queries of its own, and learn from what they find."""
+        """The calibration, fitted to generated queries."""
         snapshot, rng = self._base, np.random.default_rng(self._seed)
-        if len(snapshot) < _FEW:  # where one is left out too little is left to find
+        if len(snapshot) < _FEW:  # too few documents remain without the excluded one
             return Calibration(*_PRIOR)
         sizes = np.exp(rng.uniform(np.log(_FEWEST), np.log(_TERMS + 1), _QUERIES)).astype(np.int64)
         belonging = [_terms_of_one(snapshot, rng, int(size)) for size in sizes]
@@ -114,7 +113,7 @@ class Quality:
             return Calibration(*_PRIOR)
         x, terms_, one = np.array(rows).T
         features = np.stack((x, np.log(terms_), np.ones(len(x))), axis=1)
-        # Of few documents many queries say little more than few.
+        # With few documents, many queries are hardly more evidence than few.
         weight = min(1.0, len(snapshot) / _QUERIES)
         return Calibration(*_fit(features, one, weight))
 
@@ -125,9 +124,9 @@ class Quality:
         documents: Positions,
         synonyms: Mapping[str, Collection[tuple[str, ...]]] | None = None,
     ) -> list[float]:
-        """Qualities of some documents of a snapshot, for the different terms of a query.
+        """Return the qualities of documents of a snapshot, for the distinct terms of a query.
 
-        stand_ins  by term, what stands for it: see `shares_with`
+        synonyms  by term: see `shares_with`
         """
         if synonyms:
             shares = shares_with(snapshot, query_terms, synonyms, documents)
@@ -143,14 +142,14 @@ class Quality:
 
 
 def _terms_of_one(snapshot: Snapshot, rng: np.random.Generator, size: int) -> tuple[int, list[int]]:
-    """Different content terms of a document, so many or all it has, and that document."""
+    """Return a document and up to `size` distinct content terms of it."""
     document = int(rng.integers(len(snapshot)))
     held = snapshot.content_counts_of(np.array([document])).indices
     return document, rng.choice(held, min(size, len(held)), replace=False).tolist()
 
 
 def _terms_of_many(snapshot: Snapshot, rng: np.random.Generator, size: int) -> list[int]:
-    """A content term each of as many documents."""
+    """Return content terms of `size` documents, one of each."""
     return [term for _ in range(size) for term in _terms_of_one(snapshot, rng, 1)[1]]
 
 
@@ -160,9 +159,9 @@ def _logit(shares: Values) -> Values:
 
 
 def _fit(features: Values, labels: Values, weight: float) -> Values:
-    """Logistic regression by Newton's method, from `_PRIOR` on: the weights of the features.
+    """Fit a logistic regression by Newton's method, starting at `_PRIOR`; return its weights.
 
-    worth  of one example, relative to the prior
+    weight  of one example, relative to the prior
     """
     weights = _PRIOR.copy()
     for _ in range(_STEPS):

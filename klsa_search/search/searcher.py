@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CHUNK: Final = 64
-"""Queries a thread takes at a time: enough to keep it busy, few enough that all end together."""
+"""Queries that a thread takes at once: enough to keep it busy, few enough to balance threads."""
 
 
 def in_parallel(
     work: Callable[[Sequence[str]], list[T]], queries: Iterable[str], threads: int
 ) -> list[T]:
-    """Give `work` the queries a chunk at a time, and return its answers in the queries' order.
+    """Call `work` with chunks of queries in threads; return the results in order of the queries.
 
-    The first failure of a chunk is raised when all before it are done.
+    The first exception of a chunk is raised when all chunks before it are done.
     """
     queries_ = list(queries)
     chunks = [queries_[begin : begin + CHUNK] for begin in range(0, len(queries_), CHUNK)]
@@ -52,24 +52,21 @@ def in_parallel(
 
 
 def ids_by_doc_id(index: Index) -> npt.NDArray[Any]:
-    """Name every position: (size,) of str, None where no document counts any more.
-
-    `Index.ids` names the documents that count, without a gap; a batch looks up by position.
-    """
+    """Return the document ID of each doc id: (max_doc,) of str, None for deleted documents."""
     ids = np.full(index.max_doc, None, dtype=object)
     ids[index.arrays.live_docs()] = index.ids()
     return ids
 
 
 _QUICK_POSTINGS: Final = 2**17
-"""Of all terms of a query that is quick: 250 µs of the engine's time at most."""
+"""Postings of all terms of a quick query: at most 250 µs of the engine."""
 
 EXHAUSTIVE_LIMIT: Final = 100
-"""Documents up to which each is scored: the rows of the seeds do not reach all that are related."""
+"""Documents up to which all are scored: the rows of the seeds do not reach all that are related."""
 
 
 class Bm25Engine(Protocol):
-    """What answers by BM25: see `Engine`."""
+    """An engine for BM25: see `Engine`."""
 
     def top(
         self,
@@ -83,7 +80,7 @@ class Bm25Engine(Protocol):
 
 
 class DefaultEngine(Protocol):
-    """What answers by the default ranking, where D is cut: see `KlsaEngine`."""
+    """An engine for the default ranking with a sparse D: see `KlsaEngine`."""
 
     def top(
         self,
@@ -94,22 +91,22 @@ class DefaultEngine(Protocol):
         *,
         totals: bool = False,
     ) -> list[TopDocs | None]:
-        """Return the k best documents of each query; None for one it cannot take."""
+        """Return the k best documents of each query; None for a query that it does not support."""
 
 
 class Engines(NamedTuple):
-    """What answers queries over one snapshot, with the same answers as its own engines."""
+    """Engines that return the same results as those of a snapshot."""
 
     bm25: Bm25Engine
     klsa_engine: DefaultEngine
 
 
 class Searcher:
-    """Ranks the documents of a snapshot; safe to share between threads.
+    """Ranks the documents of a snapshot; thread-safe.
 
-    `parameters` and `dimensions` of each call are checked before; `defaults` are the index's own.
+    `parameters` and `dimensions` are validated by the caller; `defaults` are those of the index.
 
-    engines  that answer in the place of the snapshot's own
+    engines  to use instead of those of the snapshot
     """
 
     def __init__(
@@ -118,7 +115,7 @@ class Searcher:
         self._snapshot, self._defaults, self._engines = snapshot, defaults, engines
 
     def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
-        """Score every document: (N,) float32."""
+        """Return the scores of all documents: (N,) float32."""
         scores = self._scores(queries.terms, parameters, dimensions)
         return scores if queries.allowed is None else scores * queries.allowed
 
@@ -129,7 +126,7 @@ class Searcher:
             and snapshot.small
             and self._uses_klsa_engine(parameters)
         ):
-            # In a small collection it looks closely at all that it finds.
+            # In a small collection it rescores all candidates.
             (top,) = self._klsa_top([terms], len(snapshot), parameters, None, totals=False)
             if top is not None:
                 scores = np.zeros(len(snapshot), np.float32)
@@ -145,7 +142,7 @@ class Searcher:
         positive: Positions,
         negative: Positions,
     ) -> Scores:
-        """Score every document, moved by some that were judged: see `rankers.feedback`."""
+        """Return the scores of all documents with relevance feedback: see `rankers.feedback`."""
         scores = self.scores(queries, parameters, dimensions)
         return add_feedback(self._snapshot, scores, positive, negative, parameters, dimensions)
 
@@ -161,9 +158,9 @@ class Searcher:
     ) -> list[TopDocs]:
         """Return the k best documents of each query, of those in the mask if there is one.
 
-        totals  count, too, how many documents of the mask score above 0
-        Whatever a document scores, it scores the same with any mask. Many queries that allow all
-        documents go through the compiled engines in one call that needs no GIL.
+        totals  also count the documents of the mask that score above 0
+        A mask changes no score. Queries that allow all documents go through the compiled engines in
+        one call, without the GIL.
         """
         terms = [each.terms for each in queries if each.allowed is None]
         if len(terms) == len(queries):
@@ -204,8 +201,8 @@ class Searcher:
         ]
 
     def is_quick(self, terms: Sequence[int]) -> bool:
-        """Whether this is answered by the index's own parameters in about a millisecond at most."""
-        if self._engines is not None:  # which may be far away
+        """Return whether a query with default parameters takes about a millisecond at most."""
+        if self._engines is not None:  # which may be on other machines
             return False
         frequencies = self._frequencies
         return (
@@ -217,16 +214,16 @@ class Searcher:
     def _is_fast_by_default(self) -> bool:
         if self._defaults.ranker == "bm25":
             return not self._defaults.boosts
-        # Few documents are scored one by one, in a millisecond.
+        # Few documents are all scored, within a millisecond.
         return self._snapshot.klsa_engine is not None and self._defaults_use_klsa_engine
 
     @lazy_property
     def _frequencies(self) -> memoryview:
-        """Documents that hold each term, those among them that count no more: (V,)."""
+        """Number of documents that contain each term, deleted ones included: (V,)."""
         return self._snapshot.bm25.postings.frequencies.data
 
     def uses_klsa_engine(self, terms: list[int], parameters: SearchSettings) -> bool:
-        """Whether the engine of a cut D answers this query. Cost: a search."""
+        """Return whether the engine of a sparse D answers this query. Cost: a search."""
         if not self._uses_klsa_engine(parameters):
             return False
         (top,) = self._klsa_top([terms], 1, parameters, None, totals=False)
@@ -257,7 +254,7 @@ class Searcher:
         dimensions: int,
         mask: Mask | None,
     ) -> TopDocs:
-        """Answer by the score of every document."""
+        """Rank by the scores of all documents."""
         scores = self._score_all(terms, parameters, dimensions)
         return top_docs(scores if mask is None else scores * mask.allowed, k)
 
@@ -270,7 +267,7 @@ class Searcher:
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
     def _uses_klsa_engine(self, parameters: SearchSettings) -> bool:
-        """Whether this is the ranking that the engine of a cut D gives."""
+        """Return whether the engine of a sparse D computes this ranking."""
         if self._snapshot.bm25.documents <= EXHAUSTIVE_LIMIT:
             return False
         if parameters is self._defaults:
@@ -303,7 +300,7 @@ def top_docs(scores: Scores, k: int) -> TopDocs:
 
 
 def intersection(mask: Mask | None, allowed: npt.NDArray[np.bool_] | None) -> Mask | None:
-    """Of a mask, the documents that a query allows as well."""
+    """Return the documents of a mask that a query allows."""
     if allowed is None:
         return mask
     return Mask(allowed) if mask is None else mask & Mask(allowed)

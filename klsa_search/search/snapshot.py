@@ -40,28 +40,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The arrays of one generation, opened; which there are depends on how D is kept.
+    """The arrays of one generation; which of them exist depends on the layout of D.
 
-    bm25             the query kernel
-    common           numbers of the common terms, which document features do without
-    lengths          (N,) dl(d), tokens in each document, those of titles by their weight
-    engine           the k best by the BM25 postings, without a score for every document
+    bm25             query kernel
+    common           numbers of the common terms, which document features exclude
+    lengths          (N,) dl(d) in tokens, with those of titles by their weight
+    engine           BM25 engine
     eigenvalues      (k,) of the document kernel
-    eigenvectors     U: (N, k) float32; (N, 0) where D is cut and N large
-    has_spectrum     whether eigenvectors are kept, so that functions of them can be chosen
-    latent_dimensions  m, those of the latent space
-    lsi_dimensions   eigenvectors of LSI, where they are made when first asked for
-    expansion        D of the index's own spectral function, if it is stored whole
-    expansion_key    what D was made with: spectral function, γ and head
-    cut              D cut to the strongest entries of its rows, if it is
-    neighbour_count  documents that count as near
+    eigenvectors     U: (N, k) float32; (N, 0) if D is sparse and N large
+    has_spectrum     whether eigenvectors are stored, so that spectral functions can be chosen
+    latent_dimensions  m, of the latent space
+    lsi_dimensions   eigenvectors of LSI, if computed at the first use
+    expansion        D of the index's own spectral function, if it is dense
+    expansion_key    parameters of D: spectral function, γ and head
+    sparse_expansion  the strongest entries of each row of D, if it is sparse
+    neighbour_count  neighbours of a document that count for coverage
     seed             of the solver
-    forward          the terms of each document in their order
-    small            whether deep rankings score all candidates in full: it is small
-    living           the documents that count, where not all positions hold one
-    reverse          entries outside the rows of a sparse D, if there are any
-    average_length   quantised mean length that the postings are saturated by; None as they were
-                     built
+    forward          forward index
+    small            whether deep rankings rescore all candidates
+    live             mask of the live documents, if some are deleted
+    reverse          entries of later documents in earlier rows, if any
+    average_length   quantised mean length of the saturations; None for that of the build
     """
 
     generation: Path
@@ -87,22 +86,22 @@ class Snapshot:
     average_length: float | None = None
 
     def __len__(self) -> int:
-        """N, the number of positions."""
+        """Return N, the number of doc ids."""
         return self.bm25.size
 
     def lexical(self, query: QueryTerms) -> Scores:
-        """k_q of the documents that count: (N,) float32. Cost: the postings of the query."""
+        """Return k_q of live documents: (N,) float32. Cost: the postings of the query."""
         row = self.bm25.query_row(query.numbers, query.counts)
         return row if self.live is None else row * self.live.allowed
 
     def live_docs(self) -> npt.NDArray[np.bool_]:
-        """Whether each position holds a document that counts: (N,)."""
+        """Return which documents are live: (N,)."""
         return np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
 
     def nearest(self, document: int) -> Positions:
-        """Documents in the row of one in a sparse D, strongest first, and those outside it."""
+        """Return the documents in a row of a sparse D, strongest first, and reverse entries."""
         if self.sparse_expansion is None:
-            raise ValueError("rows are kept where D is cut")
+            raise ValueError("rows exist only in a sparse expansion")
         rows = [self.sparse_expansion.rows[document]]
         if self.reverse is not None and self.reverse.row_of[document : document + 1].any():
             rows.append(self.reverse.rows[self.reverse.row_of[document] - 1])
@@ -110,14 +109,14 @@ class Snapshot:
         return (row[row > 0] >> np.uint32(8)).astype(np.int64)
 
     def allowed(self, mask: Mask | None) -> Mask | None:
-        """Of a mask, the documents that count."""
+        """Return the live documents of a mask."""
         if mask is None or self.live is None:
             return mask
         return mask & self.live
 
     @lazy_property
     def kernel(self) -> DocumentKernel:
-        """The document kernel, opened when a spectral function first asks for its tail."""
+        """The document kernel, opened when a spectral function needs it."""
         if self.sparse_expansion is not None:
             return self.sparse_expansion.kernel()
         mean = open_array(self.generation, "features_mean")
@@ -129,7 +128,7 @@ class Snapshot:
 
     @lazy_property
     def klsa_engine(self) -> KlsaEngine | None:
-        """The engine of the default ranking where D is cut."""
+        """The engine of the default ranking, if D is sparse."""
         if self.sparse_expansion is None:
             return None
         return KlsaEngine(
@@ -144,7 +143,7 @@ class Snapshot:
 
     @lazy_property
     def neighbours(self) -> sparse.csr_array | None:
-        """W, what is near each document, with shares of sum 1: (N, N); None if it was not built."""
+        """W, the neighbours of each document with shares of sum 1: (N, N); None if not built."""
         if self.sparse_expansion is not None:
             return self.sparse_expansion.neighbours(self.neighbour_count)
         if has_array(self.generation, "neighbours_starts"):
@@ -156,7 +155,7 @@ class Snapshot:
         """The latent space, if it was built."""
         if self.sparse_expansion is not None:
             space = self.sparse_expansion.latent(self.latent_dimensions)
-            # Terms of documents that came later lie nowhere.
+            # Terms of the delta are not in the space.
             later = len(self.vocabulary) - len(space.terms)
             if later:
                 space = replace(space, terms=np.pad(space.terms, ((0, later), (0, 0))))
@@ -170,8 +169,8 @@ class Snapshot:
 
     @lazy_property
     def pairs(self) -> Pairs:
-        """Terms and pairs that are features of a cut D, and their numbers. Cost: `Pairs.of`."""
-        from klsa_search.delta.statistics import Pairs  # which no search needs
+        """Terms and pairs that are features of a sparse D, with their numbers. Cost: `Pairs.of`."""
+        from klsa_search.delta.statistics import Pairs  # not needed to search
 
         frequencies = self.bm25.postings.parts[0].postings.frequencies.copy()
         frequencies[self.common[self.common < len(frequencies)]] = 0
@@ -179,34 +178,34 @@ class Snapshot:
 
     @lazy_property
     def lsi(self) -> LsiSpace:
-        """LSI, kept or made when first asked for."""
+        """The LSI space, stored or computed at the first use."""
         return LsiSpace(
             self.generation, self.forward, self.bm25.postings, self.lsi_dimensions, self.seed
         )
 
     def counts_of(self, documents: Positions) -> sparse.csr_array:
-        """f(t,d) of some documents: (n, V) sparse."""
+        """Return f(t,d) of documents: (n, V) sparse."""
         return self.forward.counts(documents)
 
     def content_counts_of(self, documents: Positions) -> sparse.csr_array:
-        """f(t,d) of some documents without common terms: (n, V) sparse."""
+        """Return f(t,d) of documents without common terms: (n, V) sparse."""
         return without_columns(self.counts_of(documents), self.common)
 
     @lazy_property
     def average_content(self) -> float:
-        """dl_avg of the document kernel, common terms apart; 1 where every document is empty."""
+        """dl_avg of the document kernel, without common terms; 1 if every document is empty."""
         occurrences = self.bm25.postings.occurrences
         tokens = int(occurrences.sum()) - int(occurrences[self.common].sum())
         return mean_length(tokens, self.bm25.postings.documents)
 
     @lazy_property
     def slope(self) -> float:
-        """S of a cut D = s · K."""
+        """The factor s of a sparse D = s · K."""
         return self._factors(*self.expansion_key, len(self.eigenvalues)).slope
 
     @lazy_property
     def mean_square(self) -> float:
-        """‖μ‖² of a cut D's features."""
+        """‖μ‖² of the features of a sparse D."""
         return self.sparse_expansion.mean_square if self.sparse_expansion is not None else 0.0
 
     def _factors(
@@ -221,10 +220,10 @@ class Snapshot:
         )
 
     def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
-        """D of these parameters: as stored if it is that one, else from its factors."""
+        """Return D for these parameters: the stored one if it matches, else by its factors."""
         key = (parameters.spectral, parameters.gamma, parameters.head)
         factors = self._factors(*key, dimensions if self.has_spectrum else len(self.eigenvalues))
-        # Where f is linear the tail is all of D, however many eigenvectors are asked for.
+        # If f is linear the tail is all of D, for any number of eigenvectors.
         same = dimensions >= self.eigenvectors.shape[1] or not factors.correction.any()
         if self.expansion is not None and same and key == self.expansion_key:
             return DenseExpansion(self.expansion)
@@ -271,7 +270,7 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
         forward=Forward.open(generation, settings.title_weight),
     )
     if sparse_expansion is None:
-        # Mapped now, so that who holds an index that is deleted goes on getting answers.
+        # Mapped now, so that an open index still works after its files are deleted.
         for name in ("neighbours", "latent"):
             getattr(snapshot, name)
         for name in ("weights", "basis", "eigenvalues"):

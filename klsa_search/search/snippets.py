@@ -1,4 +1,4 @@
-"""The passage of a document that contains most of a query."""
+"""Snippets: the passage of a document that contains most of a query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from klsa_search.core.compiling import compiled
 from klsa_search.errors import QueryError
 
 FOREIGN: Final = -1
-"""The text holds a character beyond ASCII, and the classes at hand tell of ASCII alone."""
+"""The text has a character beyond ASCII, but the classes given are those of ASCII."""
 
 _ASCII: Final = 128
 _BLANK: Final = np.uint32(32)
@@ -27,10 +27,10 @@ Bytes = npt.NDArray[np.uint8]
 
 @compiled
 def fold(content: Bytes, begin: int, end: int, classes: Bytes, line: Points) -> int:
-    """Write content[begin:end] as `" ".join(text.split())` has it; return its length, or FOREIGN.
+    """Write content[begin:end] like `" ".join(text.split())`; return its length, or FOREIGN.
 
-    line  room for a character a byte and one more
-    Whatever the bytes are, none outside is read. Cost: 1.5 ns a byte.
+    line  as long as the content in bytes, plus one
+    Never reads outside the range, even if the bytes are invalid. Cost: 1.5 ns a byte.
     """
     size, at = 0, begin
     after_space = True
@@ -43,7 +43,7 @@ def fold(content: Bytes, begin: int, end: int, classes: Bytes, line: Points) -> 
         else:
             point, at = _decoded(content, at, end)
         space = class_of(point, classes) & ~CHANGED == SPACE
-        # Written over where it is a space too many: no guess where words end.
+        # Surplus spaces are overwritten, without a branch.
         line[size] = _BLANK if space else point
         size += not (space & after_space)
         after_space = space
@@ -52,7 +52,7 @@ def fold(content: Bytes, begin: int, end: int, classes: Bytes, line: Points) -> 
 
 @compiled
 def encode(line: Points, size: int, content: Bytes, at: int) -> int:
-    """Write line[:size] in UTF-8 from a place on; returns where it ends."""
+    """Write line[:size] in UTF-8 from an offset; return the end."""
     for i in range(size):
         point = line[i]
         if point < _ASCII:
@@ -69,7 +69,7 @@ def encode(line: Points, size: int, content: Bytes, at: int) -> int:
 
 @compiled
 def _decoded(content: Bytes, at: int, end: int) -> tuple[np.uint32, int]:
-    """Code point that begins at a place, and where the next one does."""
+    """Return the code point at an offset, and the offset of the next one."""
     first = np.uint32(content[at])
     at += 1
     if first < _ASCII:
@@ -96,11 +96,11 @@ def best_window(
     counts: Offsets,
     length: int,
 ) -> tuple[int, int]:
-    """Start and end of the worthiest run of tokens that fits into the length; (0, 0) for none.
+    """Return start and end of the run of tokens of highest weight that fits; (0, 0) for none.
 
-    which    (found,) the number of each token's term among those of the query
+    which    (found,) index of each token's term in the query
     weights  of the query's terms
-    counts   scratch memory of as many
+    counts   buffer, as long
     """
     counts[:] = 0
     best, score = 0.0, 0.0
@@ -167,20 +167,20 @@ def _widened_points(
 
 
 LENGTH: Final = 240
-"""Characters of a snippet."""
+"""Characters of a snippet by default."""
 
 LONGEST: Final = 10_000
-"""Characters of a snippet at most."""
+"""Characters of a snippet, at most."""
 
 _ELLIPSIS: Final = "…"
 REPEATED: Final = 0.1
-"""What a term counts when it is met again in a passage; the first time counts 1."""
+"""Factor of the weight of a term that is repeated in a passage."""
 
 TOLERANCE: Final = 1e-9
-"""What a sum must be greater by: those of floats differ in their last digit."""
+"""Difference of sums that is due to rounding."""
 
 WORD_END: Final = 30
-"""Characters given up at most at either end for a cut between words."""
+"""Characters that are dropped at either end to cut between words, at most."""
 
 
 def snippet(
@@ -191,15 +191,15 @@ def snippet(
     weights: Mapping[str, float] | None = None,
     length: int = LENGTH,
 ) -> str:
-    """Cut out of a text the passage that holds most of the query, on one line.
+    """Return the passage of a text that contains most of the query, as one line.
 
-    terms    terms of the query, as `analyzer` makes them
-    weights  what each term is worth, such as its idf; 1 where nothing is said
-    length   characters of the passage at most, "…" at a cut end not counted
+    terms    terms of the query, as `analyzer` returns them
+    weights  of terms, such as idf; 1 by default
+    length   characters of the passage, at most, without "…" at cut ends
 
-    The passage with the greatest sum of weights wins, repetitions counting a tenth, the earliest
-    among equals; it is cut between words where there are spaces. Without a term of the query it is
-    the beginning of the text. Cost: the analysis of its different words, about 0.15 µs a character
+    The passage with the largest sum of weights is returned, with repetitions counted a tenth, the
+    earliest of equals, cut between words if there are spaces. Without a term of the query it is
+    the beginning of the text. Cost: the analysis of its distinct words, about 0.15 µs a character
     of a long text with spaces, 1 µs of any other.
     """
     line = " ".join(text.split())
@@ -215,7 +215,7 @@ def snippet(
 
 
 def checked_length(length: object) -> int:
-    """Check the length of a snippet that is asked for; QueryError."""
+    """Return the length of a snippet; QueryError if it is invalid."""
     if isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= LONGEST:
         return length
     raise QueryError(
@@ -225,10 +225,10 @@ def checked_length(length: object) -> int:
 
 
 def _matching_tokens(line: str, terms_: Collection[str], analyzer: Analyzer) -> list[Token]:
-    """Return the tokens of a line that are wanted terms.
+    """Return the tokens of a line that are terms of the query.
 
-    No token depends on anything behind a space, so each different word is analysed once; what a
-    tokenizer of the user's finds may depend on all of the line.
+    Tokens do not depend on anything after a space, so each distinct word is analysed once; those of
+    a custom tokenizer may depend on the whole line.
     """
     if analyzer.tokenizes:
         return [token for token in analyzer.tokens(line) if token.term in terms_]
@@ -253,7 +253,7 @@ def _matching_tokens(line: str, terms_: Collection[str], analyzer: Analyzer) -> 
 
 
 def _best_window(tokens: list[Token], weights: Mapping[str, float], length: int) -> tuple[int, int]:
-    """Start and end of the worthiest run of tokens that fits into the length; (0, 0) for none."""
+    """Return start and end of the run of tokens of highest weight that fits; (0, 0) for none."""
     best, window = 0.0, (0, 0)
     counts: dict[str, int] = {}
     score, left = 0.0, 0
@@ -271,12 +271,12 @@ def _best_window(tokens: list[Token], weights: Mapping[str, float], length: int)
 
 
 def _token_weight(token: Token, weights: Mapping[str, float], *, repeated: bool) -> float:
-    """Worth of a token; `repeated` if its term is in the window besides."""
+    """Return the weight of a token; `repeated` if its term is in the window already."""
     return weights.get(token.term, 1.0) * (REPEATED if repeated else 1.0)
 
 
 def _widen(line: str, first: int, after: int, length: int) -> tuple[int, int]:
-    """Ends of the passage around a window: `length` wide, most of the room behind the window."""
+    """Return the ends of a passage of `length` around a window, with most of the rest after it."""
     spare = max(length - (after - first), 0)
     start = max(0, min(first - spare // 3, len(line) - length))
     if start > 0 and line[start - 1] != " ":

@@ -1,4 +1,4 @@
-"""The state of an open index: one generation and what was written to it since."""
+"""The state of an open index: a generation and its delta."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ Opened = TypeVar("Opened")
 
 
 class PointInTime(NamedTuple):
-    """What a pinned index is pinned to besides its generation."""
+    """What identifies a snapshot, besides its generation."""
 
     last: LogPosition
     synonyms: Mapping[str, Sequence[str]]
 
 
 def reopen(cls: Callable[[Path], Opened], folder: Path, tokenizer: str | None) -> Opened:
-    """Open the generation in use of the index in a folder, with all that was written to it.
+    """Open the current generation of the index in a folder, with later writes.
 
-    tokenizer  what the process that pickled it trusted; unpickling trusts that process
+    tokenizer  trusted by the process that pickled the index; unpickling trusts that process
     """
     if tokenizer is not None:
         trust(tokenizer)
@@ -67,7 +67,7 @@ def reopen_snapshot(
     moment: PointInTime,
     tokenizer: str | None,
 ) -> Opened:
-    """Open a generation as it was at a moment, whatever was written and built since."""
+    """Open a generation as it was at a moment, without later writes."""
     if tokenizer is not None:
         trust(tokenizer)
     if not generation.is_dir():
@@ -79,17 +79,17 @@ def reopen_snapshot(
 
 
 _BATCH = 2_000
-"""Writes that are taken up at a time."""
+"""Writes that are applied at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationInfo:
-    """What is known of an index without its files.
+    """Facts about an open index that do not need its files.
 
     path       of the generation
-    documents  how many there are
-    last       how far the log of writes was taken up
-    since      how far it is from what was built
+    documents  number of live documents
+    last       last write of the log that was applied
+    drift      from the build
     """
 
     path: Path
@@ -105,7 +105,7 @@ class GenerationInfo:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """State that a call uses to its end, even if the index is refreshed or closed meanwhile."""
+    """Immutable state that a call uses to its end, even if the index is refreshed or closed."""
 
     info: GenerationInfo
     snapshot: Snapshot
@@ -154,7 +154,7 @@ def _state(
     quality: Quality,
     titles: Titles,
 ) -> State:
-    """Return what searches a snapshot."""
+    """Return the state of a snapshot."""
     analyzer, vocabulary = info.analyzer, snapshot.vocabulary
     query_parser = _language(snapshot, analyzer, fields, documents, info.settings)
     return State(
@@ -179,7 +179,7 @@ def _language(
     documents: DocumentReader,
     settings: Settings,
 ) -> QueryParser:
-    """Make what reads queries; keyword fields that were declared can be asked for by name."""
+    """Return the query parser; declared keyword fields can be searched by name."""
     declared = settings.declared()
     columns = {name: fields[name] for name in declared if name in fields}
     keywords = {name: column for name, column in columns.items() if column.type == "keyword"}
@@ -187,7 +187,7 @@ def _language(
 
 
 class LogTailer:
-    """Applies the log of writes of a generation, and its synonyms; for one thread at a time."""
+    """Applies the log of writes of a generation, and synonyms; for one thread at a time."""
 
     def __init__(self, built: State) -> None:
         self._built = built
@@ -200,10 +200,10 @@ class LogTailer:
     def state(
         self, current: State, *, wait: bool = True, moment: PointInTime | None = None
     ) -> State:
-        """Return the state of all that was written; `current` itself where that is the same.
+        """Return the state after all writes, or `current` if nothing changed.
 
-        moment  what was there then, and none of what came later
-        See `_written`; a look at the synonyms costs 2 µs, and new ones their analysis.
+        moment  apply only what was written until then
+        Cost: see `_written`; checking synonyms takes 2 µs, new ones their analysis.
         """
         if moment is not None:
             state = self._written(current, moment.last, wait=wait)
@@ -220,28 +220,28 @@ class LogTailer:
         return replace(state, query_parser=state.query_parser.with_synonyms(self._synonyms))
 
     def _written(self, current: State, last: LogPosition, *, wait: bool) -> State:
-        """Return the state of what the log says up to there.
+        """Return the state after the writes up to `last`.
 
-        wait  for the code that is being compiled in the background: folding has no slower way
-        Cost: a look at the log, and what `DeltaIndex` takes for each write since.
+        wait  for code that is compiled in the background, which folding needs
+        Cost: reading the log, and applying each new write: see `DeltaIndex`.
         """
         if last == current.info.last:
             return current
         if last.seq == 0:
             return replace(self._built, info=replace(self._built.info, last=last))
-        delta, self._delta = self._delta, None  # after a failure, start again
+        delta, self._delta = self._delta, None  # start again after a failure
         truncated = (
             last.undos != self._applied.undos
             and self.log.valid_until(self._applied) < self._applied.seq
         )
         if delta is None or truncated:
             from klsa_search.search.delta_index import (
-                DeltaIndex,  # which an index as built does without
+                DeltaIndex,  # not needed without writes
             )
             from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 
             if wait:
-                ReverseNeighboursBuilder.wait()  # what is compiled last of all that folding needs
+                ReverseNeighboursBuilder.wait()  # compiled last of all that folding needs
             delta = DeltaIndex(self._built)
             self._applied = LogPosition()
         batch, documents, size = [], 0, delta.kept.next_size
@@ -258,7 +258,7 @@ class LogTailer:
         return joined
 
     def save(self) -> None:
-        """Keep what was folded in files of the generation: see `DeltaIndex.save`."""
+        """Store what was folded in files of the generation: see `DeltaIndex.save`."""
         if self._delta is not None:
             self._delta.save()
 

@@ -1,4 +1,4 @@
-"""Write documents to an index, and measure how far it has drifted from its build."""
+"""Writing documents to an index, and its drift from the build."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Drift:
 Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
 
 DOCUMENTS: Final = 1_000
-"""Of a batch, at most."""
+"""Documents of a batch, at most."""
 
 CHARACTERS: Final = 2**25
-"""Of the titles and texts of a batch, at most; a single document may be longer."""
+"""Characters of titles and texts of a batch, at most; a single document may be longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +95,14 @@ class Added(int):
         return added
 
     def __reduce__(self) -> tuple[type[Self], tuple[int, Problems]]:
-        """Copy and pickle it with its warnings."""
+        """Pickle the number with its warnings."""
         return type(self), (int(self), self.warnings)
 
 
 def documents_of(
     source: Source, declared: DeclaredFields, **reading: Unpack[Reading]
 ) -> Iterator[Document]:
-    """Documents of anything `build` takes, one in memory at a time, that fit declared fields."""
+    """Yield the documents of a source, one in memory at a time, that fit declared fields."""
     opened = None
     if isinstance(source, Collection):
         collection = source
@@ -122,14 +122,14 @@ def documents_of(
 
 
 def declared_of(settings: Settings, fields: Fields) -> DeclaredFields:
-    """Return the fields that were declared, with the types they have by now."""
+    """Return the declared fields with their present types."""
     declared = settings.declared()
     known = {name: fields[name].type for name in declared if name in fields}
     return DeclaredFields(declared | known)
 
 
 def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Divide documents into what is written at once."""
+    """Divide documents into batches."""
     batch: list[Document] = []
     characters = 0
     for document in documents:
@@ -146,8 +146,8 @@ def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
 def check_writable(name: str, snapshot: Snapshot, built: int, puts: int) -> None:
     """Raise WritingRefused if so many documents cannot be added to an index.
 
-    built  documents of its generation; the first later one comes at the next aligned position
-    Checked before a batch is logged: a log that cannot be applied would keep the index closed.
+    built  documents of its generation; the first later one has the next aligned doc id
+    Checked before a batch is logged: a log that cannot be applied would make the index unusable.
     """
     if snapshot.sparse_expansion is None:
         raise WritingRefused(

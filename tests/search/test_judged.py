@@ -18,7 +18,7 @@ def expand(seeds, weights):
 
 def found(scores, positive, negative, living=None):
     snapshot = SimpleNamespace(
-        expansion_of=lambda *_: SimpleNamespace(expand=expand), living=living
+        expansion_of=lambda *_: SimpleNamespace(expand=expand), live=living
     )
     return add_feedback(
         snapshot,

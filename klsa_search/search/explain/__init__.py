@@ -1,1 +1,1 @@
-"""Explanations: a score → the parts it is the sum of, and what each is made of."""
+"""Explanations: how scores are computed."""

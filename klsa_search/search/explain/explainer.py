@@ -34,22 +34,22 @@ from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.documents import DocumentReader
 
 MAX_SHARED: Final = 5
-"""Maximum number of reported common features of two documents."""
+"""Common features of two documents that are reported, at most."""
 
 
 class Features:
-    """Compares documents feature by feature.
+    """Compares documents by features.
 
-    Where D is not cut, pairs of terms have no names: only terms are reported.
+    Without a sparse D, pairs of terms have no names: only terms are reported.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
     def shared(self, document: int, others: list[int]) -> list[tuple[SharedTerm, ...]]:
-        """Tell what a document shares with others, the strongest first.
+        """Return the features that a document shares with others, strongest first.
 
-        Cost: their features, and 25 ns for each pair of terms that is a feature, once an index.
+        Cost: their features, and 25 ns for each pair of terms that is a feature, once per index.
         """
         numbers, values = self._of(document)
         found: list[tuple[Numbers, Values]] = []
@@ -86,7 +86,7 @@ class Features:
         return (entries >> np.uint32(8)).astype(np.int64), values
 
     def _names(self, found: list[tuple[Numbers, Values]]) -> dict[int, str]:
-        """Names of the strongest of each, and of any number of others."""
+        """Return the names of the strongest features of each document, and possibly of others."""
         terms = self._snapshot.vocabulary.terms
         if self._snapshot.sparse_expansion is None:
             every = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in found)])
@@ -96,7 +96,7 @@ class Features:
         ]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *strongest]))
         pairs = self._snapshot.pairs
-        size = len(pairs.terms)  # of the epoch, which later terms are no part of
+        size = len(pairs.terms)  # of the build, without later terms
         places = pairs.places[wanted].astype(np.int64)
         lesser = np.searchsorted(pairs.starts, places - size, side="right") - 1
         names: dict[int, str] = {}
@@ -112,14 +112,14 @@ class Features:
 
 
 MAX_SEEDS: Final = 5
-"""Maximum number of reported seeds, and of neighbours per term."""
+"""Seeds that are reported, and neighbours per term, at most."""
 
 
 class Explainer:
-    """Explains the scores of one query in one state of an index.
+    """Explains scores of one query in one state of an index.
 
-    numbers  of the query's terms, in order, as `Ranking.terms` gives them
-    engine   whether the engine of a cut D answered, or would
+    numbers  term numbers in query order
+    engine   whether the engine of a sparse D ranks this query
     """
 
     def __init__(
@@ -154,9 +154,9 @@ class Explainer:
             )
 
     def of(self, position: int, score: float | None) -> Explanation:
-        """Explain the score of a document; without one, what it would be looked at in full.
+        """Explain the score of a document; `None` for its exact score.
 
-        Cost: its own and its seeds' features, and a search in the postings of the query's terms.
+        Cost: the features of the document and of the seeds, and searches in the query's postings.
         """
         (id_,) = self._documents.ids([position])
         if self._ranker in ("lsi", "lsi-cosine"):
@@ -192,7 +192,7 @@ class Explainer:
         )
 
     def _terms(self, addends: Values, share: float) -> tuple[TermShare, ...]:
-        """What each term adds, the strongest first; those that are asked for and not held at 0."""
+        """Return what each term adds, strongest first; 0 for query terms not in the document."""
         terms, asked = self._snapshot.vocabulary.terms, set(self._query.numbers.tolist())
         entries = [
             TermShare(
@@ -213,7 +213,7 @@ class Explainer:
         return tuple(sorted(entries, key=lambda one: (-one.bm25, one.term)))
 
     def _coverage(self, covered: Covered) -> Coverage:
-        """What each term adds, the strongest first."""
+        """Return the coverage of each term, largest first."""
         terms, entries = self._snapshot.vocabulary.terms, []
         ids = self._documents.ids(covered.lenders.tolist())
         for at, number in enumerate(covered.terms.tolist()):
@@ -234,7 +234,7 @@ class Explainer:
         return Coverage(value=float(covered.value.sum()), terms=tuple(entries))
 
     def _expanded(self, position: int, split: ScoreParts) -> Expanded:
-        """What the strongest seeds add; nothing where all of them together are cut at 0."""
+        """Return the strongest seeds; none if their sum is clipped to 0."""
         strengths = np.abs(split.by_seed) * (split.expansion != 0)
         first = [i for i in np.argsort(-strengths, kind="stable")[:MAX_SEEDS] if strengths[i] > 0]
         seeds = [int(split.seeds[i]) for i in first]

@@ -1,8 +1,7 @@
-"""What an explanation says: the parts of a score, and what each is made of.
+"""Explanations of scores: their parts, and what each part consists of.
 
-All values are in units of the score, so that the entries of a part add up to what it
-is a part of: `lexical`, `coverage`, `latent` and `expansion` to the score, terms and seeds to
-those.
+All values are in units of the score. `lexical`, `coverage`, `latent` and `expansion` add up to the
+score; terms and seeds add up to their part.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Split a score into the parts it is the sum of.
+"""Split a score of the default ranking into parts that add up to it.
 
-A document that is far from the first is scored by what is at hand: E by the rows of the seeds, T by
-what it holds itself, X not at all. Which of its parts were, its score says.
+Scores of documents far from the first are estimates: E from the rows of the seeds, T without
+neighbours, X omitted. The score itself shows which of its parts are.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from klsa_search.search.snapshot import Snapshot
 
 
 class ScoreParts(NamedTuple):
-    """A score of the default ranking, in its pieces, all in units of the score.
+    """The parts of a score of the default ranking, in units of the score.
 
-    lexical    α's rest of it
-    covered    T, whose `value` are shares of the score here; None where it has no share
+    lexical    1 - α times X
+    covered    T, with `value` in units of the score; None if it has no share
     seeds      (z,) with their weights, in the order of the query kernel
     by_seed    (z,) what each adds to `expansion`
-    estimated  names of parts
+    estimated  names of parts that are estimates
     """
 
     alpha: float
@@ -66,20 +66,20 @@ class ScoreParts(NamedTuple):
 
 
 class ScoreSplitter(Protocol):
-    """Takes scores of one query apart."""
+    """Splits scores of one query."""
 
     def split(self, document: int, score: float | None) -> ScoreParts:
-        """Take that of a document apart; the score it was answered with, if it was."""
+        """Split the score of a document; None if it was not ranked."""
 
 
 _F = np.float32
 
 _Way = tuple[tuple[float, bool], tuple[Covered | None, bool], tuple[float, bool]]
-"""E, T and X, each estimated or not."""
+"""E, T and X, each with whether it is an estimate."""
 
 
 class EngineSplitter(ReferenceEngine):
-    """Takes the scores of one query apart."""
+    """Splits scores of the engine."""
 
     def __init__(self, snapshot: Snapshot, numbers: list[int], params: KlsaParams) -> None:
         expansion = snapshot.sparse_expansion
@@ -99,7 +99,7 @@ class EngineSplitter(ReferenceEngine):
         self._prepare(query)
 
     def _prepare(self, query: Query) -> None:
-        """Compute what is the same for all documents, as `Plain.top` does."""
+        """Compute what is the same for all documents, as `ReferenceEngine.top` does."""
         kernel, params = self._kernel, self._params
         row = kernel.steps(query.terms, query.counts.astype(np.float64))
         row = row if self._live is None else row * self._live.allowed
@@ -129,7 +129,7 @@ class EngineSplitter(ReferenceEngine):
         )  # fmt: skip
 
     def split(self, document: int, score: float | None) -> ScoreParts:
-        """Take a score apart; without one, that of the document looked at in full."""
+        """Split a score; None for the exact score."""
         e, t, a, x = (float(share) for share in self._shares)
         params, steps = self._params, float(self._row[document])
         lexical = x * float(power(np.array([steps], _F) / self._first, params.lexical_sharpness)[0])
@@ -170,7 +170,7 @@ class EngineSplitter(ReferenceEngine):
         )
 
     def _whole(self, documents: Positions) -> npt.NDArray[np.float32]:
-        """E from the features."""
+        """Return E from the features."""
         return self._compared(DocFeatures.of(self._index, documents))
 
     def _cosines(self, documents: Positions) -> npt.NDArray[np.float32]:
@@ -179,7 +179,7 @@ class EngineSplitter(ReferenceEngine):
         )
 
     def _by_rows(self, document: int) -> tuple[float, Values]:
-        """E as the rows of the seeds tell, and of each."""
+        """Return E from the rows of the seeds, and of each."""
         values = np.zeros(len(self._seeds))
         for at, (seed, weight) in enumerate(zip(self._seeds, self._weights, strict=True)):
             for row, step in self._rows_of(int(seed)) if weight > 0 else ():
@@ -190,9 +190,9 @@ class EngineSplitter(ReferenceEngine):
 
 
 class _SeedFeatures(NamedTuple):
-    """The features of the seeds as they are added up: of each entry its seed, number and steps.
+    """Features of the seeds: the seed, number and steps of each entry.
 
-    scales, means  (z,) what centring takes off
+    scales, means  (z,) terms of centring
     step           of the sums
     """
 
@@ -234,7 +234,7 @@ class _SeedFeatures(NamedTuple):
         )
 
     def values(self, index: IndexArrays, params: KlsaParams, document: int) -> Values:
-        """What each seed adds to E of a document: (z,)."""
+        """Return what each seed adds to E of a document: (z,)."""
         entries = index.features[
             index.feature_starts[document] : index.feature_starts[document + 1]
         ]
@@ -253,9 +253,9 @@ class _SeedFeatures(NamedTuple):
 
 
 class RowSplitter:
-    """Takes the scores of one query apart.
+    """Splits scores of `rank_klsa`.
 
-    row  k_q, not 0 throughout
+    row  k_q, not all 0
     """
 
     def __init__(
@@ -272,7 +272,7 @@ class RowSplitter:
         self._segments = parts_of(snapshot, query, row, parameters, dimensions)
 
     def split(self, document: int, score: float | None) -> ScoreParts:
-        """Take the score of a document apart."""
+        """Split the score of a document."""
         alpha, best, seeds, weights, parts = self._segments
         covered, latent = None, None
         if "coverage" in parts:
