@@ -17,9 +17,7 @@ def expand(seeds, weights):
 
 
 def found(scores, positive, negative, living=None):
-    snapshot = SimpleNamespace(
-        expansion_of=lambda *_: SimpleNamespace(expand=expand), live=living
-    )
+    snapshot = SimpleNamespace(expansion_of=lambda *_: SimpleNamespace(expand=expand), live=living)
     return add_feedback(
         snapshot,
         np.array(scores, np.float32),
