@@ -84,7 +84,7 @@ def weigh_shard(
                 features = weighing.features(matrix, rows.lengths, of_terms)
                 if chosen.pairs:
                     own = pairs.counts(rows)
-                    features = weighing.side_by_side(features, own, rows.lengths, of_pairs)
+                    features = weighing.append_pairs(features, own, rows.lengths, of_pairs)
                 numbers = features.indices.astype(np.int32)
                 paired = numbers >= V
                 numbers[paired] = V + pairs.numbers[numbers[paired] - V]

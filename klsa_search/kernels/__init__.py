@@ -1,1 +1,1 @@
-"""Compare: features → document kernel, query → kernel row."""
+"""Features, the document kernel, the query kernel and postings."""

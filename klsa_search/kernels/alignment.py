@@ -1,10 +1,10 @@
-"""Alignment: how well a kernel agrees with labels, as a cosine of two matrices [KSC §5].
+"""Alignment of a kernel with labels: the cosine of two matrices [KSC §5].
 
     A(K, T) = ⟨K, T⟩_F / (‖K‖_F ‖T‖_F),   T = Σ_c y_c y_cᵀ
 
-with one target y_c of ±1 a class, that class against the rest. For two classes that is
-yᵀKy / (m ‖K‖_F). Centred, both matrices have the mean of their rows and columns taken out first:
-where one class is rare, T is otherwise almost constant, and so are the best kernels for it.
+with one target y_c of ±1 per class, the class against the rest. For two classes this is
+yᵀKy / (m ‖K‖_F). The centred alignment first subtracts the mean of rows and columns from both
+matrices: if one class is rare, T is otherwise almost constant.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _Vector = npt.NDArray[np.float64]
 
 
 def one_vs_rest(y: npt.ArrayLike) -> Matrix:
-    """Targets of labels: (m, classes), 1 where the label is the class and -1 elsewhere.
+    """Return the targets of labels: (m, classes), 1 for the class of the label and -1 for others.
 
-    Two classes have one column, 1 for the one that sorts last. ArgumentError for a single class.
+    Two classes have one column, 1 for the last in sorted order. ArgumentError for a single class.
     """
     classes, numbers = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) < 2:
@@ -69,10 +69,10 @@ def alignment(K: npt.ArrayLike, y: npt.ArrayLike, *, centred: bool = False) -> f
 
 @dataclass(frozen=True)
 class SpectralAlignment:
-    """Alignment of kernels that share their eigenvectors, from their eigenvalues μ alone.
+    """Alignment of kernels with the same eigenvectors, as a function of the eigenvalues μ.
 
     agreements  Σ_c (v_iᵀ y_c)²: (k,)
-    shares      (v_iᵀ 1)² / m: (k,), what centring takes from each; 0 without
+    shares      (v_iᵀ 1)² / m: (k,), subtracted by centring; 0 without
     size        ‖T‖_F
     """
 
@@ -84,7 +84,7 @@ class SpectralAlignment:
     def of(
         cls, eigenvectors: Basis, y: npt.ArrayLike, *, centred: bool = False
     ) -> SpectralAlignment:
-        """Meet eigenvectors (m, k) with labels (m,). Cost O(m · k · classes)."""
+        """Return the alignment of eigenvectors (m, k) with labels (m,). Cost O(m · k · classes)."""
         targets = one_vs_rest(y)
         shares = np.zeros(eigenvectors.shape[1])
         if centred:
@@ -94,12 +94,12 @@ class SpectralAlignment:
         return cls(agreements.sum(axis=1), shares, float(np.linalg.norm(targets.T @ targets)))
 
     def value(self, mu: Eigenvalues) -> float:
-        """A of the kernel Σ μ_i v_i v_iᵀ. Cost O(k)."""
-        scaled = mu / np.max(mu)  # squares of exponentials overflow; A knows no scale
+        """Return A of the kernel Σ μ_i v_i v_iᵀ. Cost O(k)."""
+        scaled = mu / np.max(mu)  # A is scale-free, and squares of exponentials overflow
         return float(self.agreements @ scaled) / (self._norm(scaled) * self.size)
 
     def derivative(self, mu: Eigenvalues, slope: Eigenvalues) -> float:
-        """dA/dγ where dμ/dγ = slope [KSC, propositions 6 and 7]. Cost O(k)."""
+        """Return dA/dγ with dμ/dγ = slope [KSC, propositions 6 and 7]. Cost O(k)."""
         scaled, slope = mu / np.max(mu), slope / np.max(mu)
         norm = self._norm(scaled)
         agreement = self.agreements @ scaled
@@ -109,7 +109,7 @@ class SpectralAlignment:
         return float(change / (norm * self.size))
 
     def _norm(self, mu: Eigenvalues) -> float:
-        """‖Σ μ_i v_i v_iᵀ‖_F, centred: v_iᵀ H v_j = δ_ij - √(share_i share_j)."""
+        """Return ‖Σ μ_i v_i v_iᵀ‖_F, centred: v_iᵀ H v_j = δ_ij - √(share_i share_j)."""
         square = (1 - 2 * self.shares) @ mu**2 + (self.shares @ mu) ** 2
         return float(np.sqrt(max(float(square), float(np.finfo(np.float64).tiny))))
 
@@ -139,13 +139,13 @@ def line_search(
     transformed: Callable[[float], tuple[Eigenvalues, Eigenvalues]],
     gammas: _Vector,
 ) -> AlignmentCurve:
-    """Find the γ of the largest alignment within `gammas`' ends [KSC, definition 8].
+    """Return the curve with the γ of the largest alignment between `gammas`' ends [KSC, def. 8].
 
     transformed  γ → (μ, dμ/dγ)
-    gammas       (n,) ascending, where the curve is taken; between two neighbours of which the
-                 derivative falls through 0 its zero is found to machine precision
+    gammas       (n,) grid, ascending; if the derivative changes from positive to negative between
+                 two of them, its zero is found to machine precision
 
-    Where there are several maxima the highest is taken; the smaller γ among equals. Cost O(n · k).
+    The highest of several maxima is chosen, the smallest γ among equals. Cost O(n · k).
     """
 
     def slope_at(gamma: float) -> float:

@@ -1,8 +1,7 @@
-"""The pool of a document: those whose K with it is worth computing.
+"""Candidates for the nearest neighbours of a document, by partial sums over truncated postings.
 
-Partial sums over postings that hold, of each feature, its strongest documents only. A posting is
-scaled by (K(x,x))^-¼: without it long documents crowd the postings, and documents that are the mean
-crowd the pool.
+The postings of a feature are truncated to its largest values. Each is scaled by K(x,x)^-¼, because
+otherwise long documents dominate the postings, and documents close to the mean the candidates.
 """
 
 from __future__ import annotations
@@ -17,25 +16,25 @@ from klsa_search.core.compiling import compiled
 from klsa_search.core.selection import LOW, select_largest, sort_ascending
 
 TruncatedPostings = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
-"""Where each feature's postings begin, their documents in ascending order, their values."""
+"""Start of the postings of each feature, their documents in ascending order, and their values."""
 
 
 def truncate_postings(
-    features: sparse.csr_array, scales: npt.NDArray[np.float32], cut: int
+    features: sparse.csr_array, scales: npt.NDArray[np.float32], limit: int
 ) -> TruncatedPostings:
-    """Postings of each feature, times the documents' scales, cut to its strongest.
+    """Return the `limit` largest postings of each feature, times the scales of the documents.
 
-    None for a feature of a single document. Cost O(nnz); memory 8 bytes for each of them while it
-    works, and 8 for each posting that stays.
+    A feature of a single document has none. Cost O(nnz); memory 8 bytes per entry temporarily, and
+    8 bytes per posting kept.
     """
     by_feature = features.tocsc()
     sizes = np.diff(by_feature.indptr)
-    kept = np.where(sizes > 1, np.minimum(sizes, cut), 0)
+    kept = np.where(sizes > 1, np.minimum(sizes, limit), 0)
     starts = np.concatenate(([0], np.cumsum(kept, dtype=np.int64)))
     documents = np.empty(starts[-1], np.int32)
     values = np.empty(starts[-1], np.float32)
     scaled = np.empty(sizes.max(initial=0), np.float32)
-    _cut(
+    _truncate(
         by_feature.indptr, by_feature.indices, by_feature.data, scales, starts, documents, values,
         scaled, scaled.view(np.int32), np.empty(len(scaled), np.int64),
     )  # fmt: skip
@@ -43,11 +42,11 @@ def truncate_postings(
 
 
 @compiled
-def _cut(
+def _truncate(
     whole: Any, documents: Any, weights: Any, scales: Any,
     starts: Any, kept_documents: Any, kept_values: Any, scaled: Any, bits: Any, keys: Any,
 ) -> None:  # fmt: skip
-    """Of equal values the first documents stay; `bits` views the scaled values as integers."""
+    """Keep the largest values, the first documents among equals; `bits` views them as integers."""
     for feature in range(len(starts) - 1):
         begin, size = whole[feature], whole[feature + 1] - whole[feature]
         at = starts[feature]
@@ -56,22 +55,22 @@ def _cut(
             continue
         for i in range(size):
             scaled[i] = weights[begin + i] * scales[documents[begin + i]]
-        level = np.float32(-1)
-        level_room = 0
+        threshold = np.float32(-1)
+        ties = 0
         if kept < size:
-            for i in range(size):  # positive floats are ordered as their bits are
+            for i in range(size):  # positive floats are ordered like their bits
                 keys[i] = bits[i]
             select_largest(keys, size, kept)
             place = 0
             while bits[place] != keys[kept - 1]:
                 place += 1
-            level = scaled[place]
-            level_room = kept
+            threshold = scaled[place]
+            ties = kept
             for i in range(size):
-                level_room -= scaled[i] > level
+                ties -= scaled[i] > threshold
         for i in range(size):
-            if scaled[i] > level or (scaled[i] == level and level_room > 0):
-                level_room -= scaled[i] == level
+            if scaled[i] > threshold or (scaled[i] == threshold and ties > 0):
+                ties -= scaled[i] == threshold
                 kept_documents[at] = documents[begin + i]
                 kept_values[at] = scaled[i]
                 at += 1
@@ -79,14 +78,20 @@ def _cut(
 
 @compiled
 def select_query_features(
-    columns: Any, weights: Any, starts: Any, limits: Any, order: Any, asked: Any, asked_weights: Any
+    columns: Any,
+    weights: Any,
+    starts: Any,
+    limits: Any,
+    order: Any,
+    query: Any,
+    query_weights: Any,
 ) -> int:
-    """Choose the features of a document that are asked, heaviest first; return how many.
+    """Write the largest features of a document to `query`, in order; return their number.
 
     columns, weights  (m,) its features, none of them negative
-    starts            (F + 1,) where each feature's postings begin, of all documents
-    limits            most features and postings
-    order             (m,) at least
+    starts            (F + 1,) start of the postings of each feature, over all documents
+    limits            maximum number of features and postings
+    order             (m,) at least, scratch
     """
     bits = weights.view(np.int32)
     size = len(columns)
@@ -99,7 +104,7 @@ def select_query_features(
         postings = starts[columns[at] + 1] - starts[columns[at]]
         if postings == 0 or (used > 0 and spent + postings > limits[1]):
             continue
-        asked[used], asked_weights[used] = columns[at], weights[at]
+        query[used], query_weights[used] = columns[at], weights[at]
         spent += postings
         used += 1
         if used == limits[0]:
@@ -109,53 +114,52 @@ def select_query_features(
 
 @compiled
 def find_candidates(
-    d: int, asked: Any, asked_weights: Any, used: int, postings: Any, first: int, pool: int,
-    sums: Any, sums_bits: Any, touched: Any, keys: Any, held: int,
+    d: int, query: Any, query_weights: Any, used: int, postings: Any, first: int, limit: int,
+    sums: Any, sums_bits: Any, touched: Any, keys: Any, found: int,
 ) -> int:  # fmt: skip
-    """Keep the keys of the pool of document d in front of `keys`; return how many there are.
+    """Move the `limit` largest keys of candidates of document d to the front; return their number.
 
-    asked     features of d, heaviest first, `used` of them
-    postings  of the documents from `first` on, numbered from there
-    sums      a zero for each of them, and zeros again at the end; `sums_bits` views them as
-              integers
-    held      keys that other documents have brought there
+    query      largest features of d, in order, `used` of them
+    postings   of the documents from `first` on, numbered from there
+    sums       zeros for these documents, also on return; `sums_bits` views them as integers
+    keys       (4 · limit,) with `found` keys of earlier documents
     """
-    size = 4 * pool
-    count = _accumulate(asked, asked_weights, used, postings, sums, touched)
-    least = np.int64(LOW)  # no key without a sum: that is what a document's second visit has
+    size = 4 * limit
+    count = _accumulate(query, query_weights, used, postings, sums, touched)
+    least = np.int64(LOW)  # a document touched twice has a sum of 0 the second time
     own = d - first
     low = LOW - first
     for i in range(count):
         x = np.uint32(touched[i])
-        # Positive floats are ordered as their bits are.
+        # Positive floats are ordered like their bits.
         key = (np.int64(sums_bits[x]) << 32) | (low - np.int64(x))
         sums[x] = 0
         if key > least and x != own:
-            keys[held] = key
-            held += 1
-            if held == size:
-                select_largest(keys, held, pool)
-                held = pool
-                least = keys[pool - 1]  # select_largest puts the least of them last
-    if held > pool:
-        select_largest(keys, held, pool)
-        held = pool
-    return held
+            keys[found] = key
+            found += 1
+            if found == size:
+                select_largest(keys, found, limit)
+                found = limit
+                least = keys[limit - 1]  # select_largest puts the smallest last
+    if found > limit:
+        select_largest(keys, found, limit)
+        found = limit
+    return found
 
 
 @compiled
 def _accumulate(
-    asked: Any, asked_weights: Any, used: int, postings: Any, sums: Any, touched: Any
+    query: Any, query_weights: Any, used: int, postings: Any, sums: Any, touched: Any
 ) -> int:
-    """Add the postings of some features in their order; return how many are touched.
+    """Add the postings of features in order; return the number of touched documents.
 
-    A document whose postings are 0 is touched more than once.
+    A document with a sum of 0 may be touched more than once.
     """
     starts, documents, values = postings
     count = 0
     for i in range(used):
-        weight = asked_weights[i]
-        for p in range(starts[asked[i]], starts[asked[i] + 1]):
+        weight = query_weights[i]
+        for p in range(starts[query[i]], starts[query[i] + 1]):
             document = np.uint32(documents[p])
             before = sums[document]
             touched[count] = documents[p]

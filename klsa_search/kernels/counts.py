@@ -1,4 +1,4 @@
-"""Counts of terms and adjacent pairs of terms in each document."""
+"""Counts of terms and of adjacent pairs of terms in documents."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _INT32 = npt.NDArray[np.int32]
 
 
 class Block(NamedTuple):
-    """Some documents, as numbers of terms.
+    """Consecutive documents as term numbers.
 
-    words    of all parts, one after the other; below 0 where a word makes no term
-    lengths  words of each part
-    parts    of each document
+    words    term numbers of all parts in order; below 0 for a word without a term
+    lengths  number of words of each part
+    parts    number of parts of each document
     """
 
     words: _INT32
@@ -40,12 +40,12 @@ class Block(NamedTuple):
 
 
 class BlockCounts(NamedTuple):
-    """Entries by document, and by column within each.
+    """Counts in document order, and by column within a document.
 
     sizes       (documents,) distinct terms
-    columns     their numbers, `counts` how often each stands there, in a title by its weight
+    columns     their numbers; `counts`: their frequencies, in titles times the weight
     key_sizes   (documents,) distinct pairs
-    keys        lesser term · V + greater term, `key_counts` how often
+    keys        lesser term · V + greater term; `key_counts`: their frequencies
     """
 
     sizes: _INT32
@@ -57,10 +57,10 @@ class BlockCounts(NamedTuple):
 
 
 def count_block(block: Block, paired: npt.NDArray[np.bool_], title_weight: int) -> BlockCounts:
-    """Count one block. O(T log t) for T words in documents of t; 24 bytes a word.
+    """Count one block. O(T log t) for T words in documents of t words; 24 bytes per word.
 
-    paired        (V,) which terms make pairs; words side by side are those without the others
-    title_weight  how often a word counts that stands in the first of several parts
+    paired        (V,) whether a term makes pairs; other terms are skipped
+    title_weight  weight of a word in the first of several parts
     """
     documents, tokens = len(block.parts), len(block.words)
     found = BlockCounts(
@@ -96,7 +96,7 @@ def _count(
     keys: Any,
     key_counts: Any,
 ) -> tuple[int, int]:
-    # Each value is followed by a bit that says whether it is of a title.
+    # The lowest bit of each value is set for words of the title.
     V = np.int64(len(paired))
     word, part, singles, pairs = 0, 0, 0, 0
     for document in range(len(parts)):
@@ -113,7 +113,7 @@ def _count(
                 singles += 1
                 if not paired[here]:
                     continue
-                # No pair across the end of a part, and none of a term with itself.
+                # No pair crosses parts, and none has the same term twice.
                 if before >= 0 and before != here:
                     key = min(before, here) * V + max(before, here)
                     keys[pairs] = key << 1 | titled
@@ -129,7 +129,7 @@ def _count(
 
 @compiled
 def _collapse(values: Any, counts: Any, first: int, last: int, title_weight: int) -> int:
-    """Sort values[first:last], keep each once without its bit and count it; return the new end."""
+    """Sort values[first:last], count the distinct ones without the bit; return their end."""
     sort_ascending(values, first, last)
     kept = first
     for i in range(first, last):
@@ -145,23 +145,23 @@ def _collapse(values: Any, counts: Any, first: int, last: int, title_weight: int
 
 _NUMBERS = npt.NDArray[np.int64]
 BLOCK = 1_000_000
-"""Words that a thread counts at a time."""
-_OWN = -1  # the numbering of documents that come as terms
-_LEFT_OUT = -1  # the number of a word that makes no term
+"""Words of a block."""
+_OWN = -1  # name of the dictionary of documents given as terms
+_NO_TERM = -1  # number of a word without a term
 
 
 @dataclass(frozen=True)
 class TermCounts:
-    """What a collection is after analysis.
+    """Counts of a collection.
 
     vocabulary  V terms, sorted
     matrix      (N, V) sparse, int32: f(t, d), columns in order within each row
-    pairs       (N, P) sparse, int32: how often two terms stand side by side, in either order; only
-                pairs of two different terms, neither common, that at least two documents hold
-    pair_keys   (P,) ascending, which those are: lesser term · V + greater term
-    common      numbers of the common terms, ascending: what features of documents do without
-    words       in all documents, those that make no term included
-    tokens      in all documents: the words that make a term
+    pairs       (N, P) sparse, int32: frequencies of adjacent pairs, in either order, of different
+                terms that are not common, if at least two documents contain the pair
+    pair_keys   (P,) ascending: lesser term · V + greater term
+    common      numbers of the common terms, ascending, which document features leave out
+    words       number of words in all documents
+    tokens      number of words that have a term
     """
 
     vocabulary: Vocabulary
@@ -174,43 +174,44 @@ class TermCounts:
 
     @property
     def content(self) -> TermCounts:
-        """The same without what common terms add to the matrix. Cost O(nnz)."""
+        """Return the counts without the common terms in the matrix. Cost O(nnz)."""
         if not len(self.common):
             return self
         return replace(self, matrix=without_columns(self.matrix, self.common))
 
     @property
     def lengths(self) -> _NUMBERS:
-        """dl(d): (N,) tokens in each document, those of a title as often as it counts."""
+        """Return dl(d): (N,) tokens of each document, those of the title times its weight."""
         return np.asarray(self.matrix.sum(axis=1, dtype=np.int64)).ravel()
 
     @property
     def document_frequencies(self) -> _NUMBERS:
-        """n_t: (V,) documents that hold each term."""
+        """Return n_t: (V,) document frequencies."""
         return np.bincount(self.matrix.indices, minlength=len(self.vocabulary)).astype(np.int64)
 
 
 def without_columns(matrix: sparse.csr_array, columns: _NUMBERS) -> sparse.csr_array:
-    """Take the entries of some columns out of a matrix, which keeps its shape. Cost O(nnz)."""
+    """Return a matrix of the same shape without the entries of some columns. Cost O(nnz)."""
     from scipy import sparse
 
     kept = np.ones(matrix.shape[1], np.bool_)
     kept[columns] = False
-    held = kept[matrix.indices]
-    starts = np.concatenate(([0], np.cumsum(held)))[matrix.indptr]
-    entries = (matrix.data[held], matrix.indices[held], starts.astype(matrix.indptr.dtype))
+    entry_kept = kept[matrix.indices]
+    starts = np.concatenate(([0], np.cumsum(entry_kept)))[matrix.indptr]
+    starts = starts.astype(matrix.indptr.dtype)
+    entries = (matrix.data[entry_kept], matrix.indices[entry_kept], starts)
     content = sparse.csr_array(entries, shape=matrix.shape)
     content.has_sorted_indices = True
     return content
 
 
 class CountsBuilder:
-    """Counts documents, given as terms or as numbers of terms; 4 bytes a word until `finish`.
+    """Counts documents, given as terms or as term numbers; 4 bytes per word until `finish`.
 
-    spools        where words and counts are kept until they are whole: in memory, or in files
-    threads       that count; the processors of the machine by default. They change no bit
-    title_weight  how often a word of the first of several parts, the title, is counted
-    common        terms that no pair is made of: words side by side are those without them
+    spools        store words and counts, in memory or in files
+    threads       number of threads, by default that of processors; does not change the result
+    title_weight  weight of a word in the first of several parts, the title
+    common        terms that are skipped when making pairs
     """
 
     def __init__(
@@ -226,14 +227,14 @@ class CountsBuilder:
         self._tokens = 0
         self._threads = threads or processors()
         self._numberings: dict[int, dict[str, int]] = {}
-        self._places: dict[int, npt.NDArray[np.int32]] = {}  # of each numbering's terms, sorted
+        self._sorted_numbers: dict[int, npt.NDArray[np.int32]] = {}  # by dictionary and number
         self._words = self._spools.spool(np.int32)
-        self._segments: list[tuple[int, int]] = []  # numbering, end of its words
-        self._lengths = self._spools.spool(np.int32)  # of each part
-        self._parts = self._spools.spool(np.int32)  # of each document
+        self._segments: list[tuple[int, int]] = []  # dictionary, end of its words
+        self._lengths = self._spools.spool(np.int32)  # words of each part
+        self._parts = self._spools.spool(np.int32)  # parts of each document
 
     def add(self, *parts: Sequence[str]) -> None:
-        """Count the next document, given as the terms of its parts, such as title and text."""
+        """Add a document, given as the terms of its parts, such as title and text."""
         known = self._numberings.setdefault(_OWN, {})
         tokens = [known.setdefault(term, len(known)) for term in chain(*parts)]
         lengths = np.array([len(part) for part in parts], np.int32)
@@ -247,13 +248,13 @@ class CountsBuilder:
         parts: int,
         terms: Iterable[str],
     ) -> None:
-        """Count the next documents, given as numbers.
+        """Add documents, given as term numbers.
 
-        numbering  which dictionary the numbers are of; there may be several
-        words      their terms, part after part and document after document; below 0 for none
-        lengths    words of each part
-        parts      of each document
-        terms      that the dictionary has met since the last call, in the order of their numbers
+        numbering  name of the dictionary of the numbers
+        words      term numbers in order; below 0 for a word without a term
+        lengths    number of words of each part
+        parts      number of parts of each document
+        terms      terms new to the dictionary, in the order of their numbers
         """
         known = self._numberings.setdefault(numbering, {})
         for term in terms:
@@ -266,18 +267,18 @@ class CountsBuilder:
         self._parts.append(np.full(documents, parts, np.int32))
 
     def finish(self, counted: Callable[[int, int], None] | None = None) -> TermCounts:
-        """Sort the vocabulary and count, a block of documents at a time.
+        """Sort the vocabulary and return the counts.
 
-        `counted` is called with documents done and in all, twice for each: terms, then pairs.
-        Cost O(T log T) for T words, over all processors; above the result and the spools, some
-        40 bytes for each word of the blocks under way.
+        counted  called with the amount done and the total, 2 per document: terms, then pairs
+        Cost O(T log T) for T words, on all threads; memory besides the result and the spools about
+        40 bytes per word of the blocks in work.
         """
         terms = self._sort()
         common = np.flatnonzero([term in self._common for term in terms])
         paired = np.ones(len(terms), np.bool_)
         paired[common] = False
         N = len(self._parts)
-        report = counted or _silent
+        report = counted or (lambda done, total: None)
         found = _Counted(self._spools)
         with ThreadPoolExecutor(self._threads) as threads:
             for block in map_in_order(
@@ -307,7 +308,7 @@ class CountsBuilder:
         )
 
     def blocks(self) -> Iterator[Block]:
-        """Go through the documents once more, after `finish`: runs of some `BLOCK` words."""
+        """Yield the documents again, after `finish`, in blocks of about `BLOCK` words."""
         parts = self._parts.read()
         lengths = self._lengths.read()
         part_ends = np.concatenate(([0], np.cumsum(parts, dtype=np.int64)))
@@ -323,32 +324,32 @@ class CountsBuilder:
             while begin < len(words):
                 name, end = self._segments[at]
                 piece = slice(begin, min(end - int(ends[first]), len(words)))
-                words[piece] = self._places[name][words[piece]]
+                words[piece] = self._sorted_numbers[name][words[piece]]
                 begin, at = piece.stop, at + 1
             within = slice(part_ends[first], part_ends[last])
             yield Block(words, lengths[within], parts[first:last])
             first = last
 
     def close(self) -> None:
-        """Let go of the documents."""
+        """Close the spools of the documents."""
         for spool in (self._words, self._lengths, self._parts):
             spool.close()
 
     def _sort(self) -> list[str]:
-        """Sort the terms of all dictionaries, and find the place of each dictionary's numbers."""
+        """Sort the terms of all dictionaries, and map their numbers to the sorted ones."""
         terms = sorted(set().union(*self._numberings.values()))
-        place = {term: number for number, term in enumerate(terms)}
+        number_of = {term: number for number, term in enumerate(terms)}
         for name, known in self._numberings.items():
-            places = np.empty(len(known) + 1, np.int32)
-            places[:-1] = np.fromiter(map(place.__getitem__, known), np.int32, len(known))
-            places[-1] = _LEFT_OUT  # which is the last place as well
-            self._places[name] = places
+            numbers = np.empty(len(known) + 1, np.int32)
+            numbers[:-1] = np.fromiter(map(number_of.__getitem__, known), np.int32, len(known))
+            numbers[_NO_TERM] = _NO_TERM  # index -1 is the last
+            self._sorted_numbers[name] = numbers
         self._numberings.clear()
         return terms
 
 
 class _Counted:
-    """The counts of blocks, one after the other."""
+    """The counts of all blocks, in order."""
 
     def __init__(self, spools: Spools) -> None:
         self.documents = 0
@@ -369,7 +370,7 @@ class _Counted:
 def _matrix(
     sizes: npt.NDArray[np.int32], columns: Spool, counts: Spool, width: int
 ) -> sparse.csr_array:
-    """Make a sparse matrix of rows of these sizes; the spools are closed."""
+    """Return a sparse matrix with rows of these sizes, and close the spools."""
     from scipy import sparse
 
     starts = narrow_indptr(np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))))
@@ -378,7 +379,3 @@ def _matrix(
     columns.close()
     counts.close()
     return matrix
-
-
-def _silent(_done: int, _all: int) -> None:
-    pass

@@ -1,8 +1,8 @@
-"""The document kernel K = A Aᵀ, with A = S(Φ - 1μᵀ), as an operator: never built unless asked for.
+"""The document kernel K = A Aᵀ with A = S(Φ - 1μᵀ), as an operator.
 
-Plain features have S = I and μ = 0: K = ΦΦᵀ [KLSA eq. 4]. Centring takes out the direction that
-all documents share, "long document with common words"; normalising divides K(m,n) by the square
-root of both lengths, S = diag(1/√‖φ(d) - μ‖), half the way to the cosine.
+Without options S = I and μ = 0: K = ΦΦᵀ [KLSA eq. 4]. Centring removes the direction that all
+documents share. Normalising divides K(m,n) by the square roots of both lengths,
+S = diag(1/√‖φ(d) - μ‖), which is half the way to the cosine.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from klsa_search.kernels.sums import rows_with, scaled_rows, squares_of_rows, su
 if TYPE_CHECKING:
     from scipy import sparse
 
-EXACT = 100_000  # documents up to which the features are float64
+EXACT = 100_000  # number of documents up to which features are float64
 
 NO_LENGTH = 1e-9
-"""Squared distance from the mean document, as a share of ‖φ(d)‖² + ‖μ‖², that is rounding."""
+"""Squared distance from the mean document, relative to ‖φ(d)‖² + ‖μ‖², that counts as rounding."""
 
 
 def precision_of(documents: int) -> type[np.floating]:
-    """What the scaled features of so many documents are kept in."""
+    """Return the type of the scaled features of so many documents."""
     return np.float64 if documents <= EXACT else np.float32
 
 
 def scales_of(
     distances: npt.NDArray[np.number], squares: npt.NDArray[np.number], mean_square: float
 ) -> npt.NDArray[np.float64]:
-    """S of normalised documents: (n,) 1/√‖φ(d) - μ‖.
+    """Return S of normalised documents: (n,) 1/√‖φ(d) - μ‖.
 
-    0 for a document without features, and for one that is the mean document but for rounding.
+    0 for a document without features, or equal to the mean document up to rounding.
 
     distances  (n,) ‖φ(d) - μ‖²
     squares    (n,) ‖φ(d)‖²
@@ -49,9 +49,9 @@ def scales_of(
 class DocumentKernel:
     """K of N documents over F features.
 
-    features  SΦ: (N, F) sparse, rows already scaled
+    features  SΦ: (N, F) sparse, scaled rows
     scales    (N,) the diagonal of S
-    mean      μ: (F,), 0 where the kernel is not centred
+    mean      μ: (F,), 0 if the kernel is not centred
     """
 
     features: sparse.csr_array
@@ -62,10 +62,10 @@ class DocumentKernel:
     def of(
         cls, Phi: sparse.csr_array, *, centred: bool = False, normalised: bool = False
     ) -> DocumentKernel:
-        """Make the kernel of features. Cost O(nnz); a document without features has K = 0.
+        """Return the kernel of features Φ. Cost O(nnz); a document without features has K = 0.
 
-        Above `EXACT` documents the scaled features are float32, half the memory; all sums over them
-        stay float64. The places of the entries are shared with Phi, the numbers are not.
+        Above `EXACT` documents the scaled features are float32, and sums over them float64. The
+        index arrays are shared with Phi.
         """
         N, F = Phi.shape
         mean = sums_of_columns(Phi) / N if centred and N else np.zeros(F)
@@ -80,7 +80,7 @@ class DocumentKernel:
         normalised: bool,
         documents: int,
     ) -> DocumentKernel:
-        """Make the kernel of some of `documents`, with the mean of all."""
+        """Return the kernel of some of `documents` documents, with the mean of all."""
         scales = np.ones(Phi.shape[0])
         if normalised:
             squares, mean_square = squares_of_rows(Phi), np.einsum("f,f->", mean, mean)
@@ -89,36 +89,35 @@ class DocumentKernel:
         return cls(scaled_rows(Phi, scales, precision_of(documents)), scales, mean)
 
     def __len__(self) -> int:
-        """N, the number of documents."""
+        """Return N, the number of documents."""
         return int(self.features.shape[0])
 
     @lazy_property
     def _transposed(self) -> sparse.csc_array:
-        return self.features.T  # a view: the numbers are not stored twice
+        return self.features.T  # a view
 
     @lazy_property
     def towards_mean(self) -> npt.NDArray[np.floating]:
-        """SΦμ: (N,) inner product of each scaled document with the mean document."""
+        """Return SΦμ: (N,) inner products of the scaled documents with the mean document."""
         return rows_with(self.features, self.mean)
 
     @lazy_property
     def mean_square(self) -> float:
-        """‖μ‖²."""
+        """Return ‖μ‖²."""
         return float(np.einsum("f,f->", self.mean, self.mean, dtype=np.float64))
 
     def forward(self, x: Matrix) -> Matrix:
-        """A x: (F,) or (F, c) → (N,) or (N, c). Cost O(nnz) a column."""
+        """Return A x: (F,) or (F, c) → (N,) or (N, c). Cost O(nnz) per column."""
         return np.asarray(self.features @ x - _outer(self.scales, self.mean @ x))
 
     def backward(self, y: Matrix) -> Matrix:
-        """Aᵀ y: (N,) or (N, c) → (F,) or (F, c). Cost O(nnz) a column."""
+        """Return Aᵀ y: (N,) or (N, c) → (F,) or (F, c). Cost O(nnz) per column."""
         return np.asarray(self._transposed @ y - _outer(self.mean, self.scales @ y))
 
     def apply(self, x: Matrix) -> Matrix:
-        """K x: (N,) or (N, c). Cost O(nnz) a column.
+        """Return K x: (N,) or (N, c). Cost O(nnz) per column.
 
-        Written out so that the mean, as long as all features, meets no x; not by BLAS, whose bits
-        change with its threads.
+        Expanded to avoid products with the dense mean; without BLAS, whose bits depend on threads.
         """
         scaled = np.einsum("n,n...->...", self.scales, x)
         towards = np.einsum("n,n...->...", self.towards_mean, x)
@@ -128,7 +127,7 @@ class DocumentKernel:
         return plain
 
     def rows(self, documents: Positions) -> Matrix:
-        """Rows of K: (n, N) dense. Cost O(n · nnz / N · density); memory 8 n N bytes."""
+        """Return rows of K: (n, N) dense. Cost O(n · nnz / N · density); memory 8 n N bytes."""
         chosen = self.features[documents]
         raw = np.asarray((chosen @ self._transposed).toarray())
         raw -= np.outer(self.towards_mean[documents], self.scales)
@@ -136,7 +135,7 @@ class DocumentKernel:
         return raw
 
     def between(self, document: int, others: Positions) -> Matrix:
-        """K(document, others): (n,). Cost: the features of those documents."""
+        """Return K(document, others): (n,). Cost: the features of those documents."""
         chosen = self.features[[document]]
         raw: Matrix = (chosen @ self.features[others].T).toarray()[0]
         scale, towards = self.scales[document], self.towards_mean[document]
@@ -145,12 +144,12 @@ class DocumentKernel:
         return raw
 
     def explicit(self) -> Matrix:
-        """K: (N, N) dense; the reference of the tests, and what D is made of while it is small."""
+        """Return K: (N, N) dense, for small collections and tests."""
         return self.rows(np.arange(len(self)))
 
     @lazy_property
     def diagonal(self) -> npt.NDArray[np.float64]:
-        """K(d, d): (N,)."""
+        """Return K(d, d): (N,)."""
         squares = squares_of_rows(self.features)
         crossed = self.towards_mean * self.scales
         diagonal = squares - 2 * crossed + self.scales**2 * self.mean_square

@@ -1,8 +1,8 @@
 """The Gram-Schmidt factor of a kernel: K ≈ R Rᵀ from T of its rows [LSK 2002, table 1].
 
-The same as a pivoted, incomplete Cholesky factorisation: each step takes the document whose part
-outside the features so far is longest, and makes that part the next feature. Exact after as many
-steps as K has rank, and never more than T rows of K are computed.
+This is the pivoted incomplete Cholesky factorisation: each step selects the document with the
+largest residual and makes its residual the next feature. Exact after rank(K) steps; computes at
+most T rows of K.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import Matrix, Positions
 
-EXHAUSTED = 1e-10  # of the largest K(d, d): a residual below it is rounding noise
+EXHAUSTED = 1e-10  # residual that is rounding noise, relative to the largest K(d, d)
 
 
 @dataclass(frozen=True)
 class GramSchmidt:
     """K ≈ R Rᵀ of N documents.
 
-    features   R: (N, T) float64; rows of the pivots are lower triangular, in the order picked
-    pivots     (T,) the documents picked
-    residuals  (N,) K(d, d) - ‖R_d‖², what of each document is outside the features
+    features   R: (N, T) float64; the rows of the pivots, in their order, are lower triangular
+    pivots     (T,) the documents selected, in order
+    residuals  (N,) K(d, d) - ‖R_d‖²
     """
 
     features: Matrix
@@ -34,9 +34,10 @@ class GramSchmidt:
     residuals: npt.NDArray[np.float64]
 
     def place(self, rows: Matrix) -> Matrix:
-        """Features of new points: (n, T), by the recurrence that made those of the documents.
+        """Return the features of new points: (n, T).
 
-        rows  (n, T) kernel of each point with the pivots. Cost O(n · T²).
+        rows  (n, T) kernel of each point with the pivots
+        Cost O(n · T²).
         """
         triangle = self.features[self.pivots]
         with threadpool_limits(limits=1, user_api="blas"):
@@ -49,21 +50,20 @@ def gram_schmidt(
     dimensions: int,
     bias: npt.NDArray[np.floating] | None = None,
 ) -> GramSchmidt:
-    """Pick `dimensions` documents and make their features [LSK 2002, table 1].
+    """Return the factor with the features of `dimensions` documents [LSK 2002, table 1].
 
     row         d → (N,), row d of K
     diagonal    (N,) K(d, d)
-    dimensions  T; fewer where nothing is left outside the features, which is the rank of K
-    bias        (N,) above 0: residuals are multiplied by it before the pick, and only there, so
-                that documents of more weight are described first (the generalised form); ties
-                go to the first document
+    dimensions  T; limited by the rank of K
+    bias        (N,) above 0, multiplies residuals when selecting pivots, so that documents with
+                more weight are selected first (the generalised form); ties go to the first document
 
     Cost O(N · T²) and T rows of K; memory 8 N T bytes.
     """
     residuals = np.array(diagonal, dtype=np.float64)
     least = EXHAUSTED * residuals.max(initial=0.0)
     weights = np.ones_like(residuals) if bias is None else np.asarray(bias, dtype=np.float64)
-    # Feature by feature, so that the ones made so far lie together in memory.
+    # One row per feature, so that earlier features are contiguous.
     made = np.empty((min(dimensions, len(residuals)), len(residuals)))
     pivots: list[int] = []
     with threadpool_limits(limits=1, user_api="blas"):
@@ -74,10 +74,10 @@ def gram_schmidt(
             earlier = made[:step]
             np.subtract(row(pivot), earlier[:, pivot] @ earlier, out=feature)
             feature /= np.sqrt(residuals[pivot])
-            feature[pivots] = 0  # they are described in full; what is left there is rounding
+            feature[pivots] = 0  # their residuals are only rounding
             residuals -= feature**2
             residuals[pivot] = 0
             pivots.append(pivot)
     if len(pivots) < len(made):
-        made = made[: len(pivots)].copy()  # lets go of the room that was not needed
+        made = made[: len(pivots)].copy()  # frees the unused rows
     return GramSchmidt(made.T, np.array(pivots, dtype=np.int64), np.maximum(residuals, 0))

@@ -1,17 +1,16 @@
-"""Nearest neighbours: the strongest entries of each row of K, without comparing all pairs.
+"""Nearest neighbours: the largest entries of each row of K, without comparing all pairs.
 
-First the heaviest features of each row's document are chosen, then each part adds its postings to
-the pool, then each computes K for what of the pool is its own. What comes out does not depend on
-how the documents are divided among parts; at a time only one part is looked at.
+The largest features of a document are a query against truncated postings, which have only the
+largest documents of each feature. The documents with the largest partial sums are candidates, for
+which K is computed exactly; the largest entries are kept. A document can be missed if it is not
+among the largest of any shared feature; entries kept are exact.
 
-A document's heaviest features are a query against postings that hold, for each feature, its
-strongest documents only. The documents with the largest partial sums are its pool; for those K is
-computed exactly, and the strongest are kept. What may be missed is a document that shares only
-features in which it is not among the strongest; what is kept has its true value.
+Documents can be divided into parts, of which one is in memory at a time: all parts add their
+postings to the candidates, then each computes K for its own. The division does not change the
+result, nor does the number of threads.
 
-Cost a document: at most `Effort.postings` additions and `Effort.pool` sparse inner products,
-whatever N is, so the whole is linear in N. Each row depends on nothing but the collection: the
-number of threads does not change a bit.
+Cost per document: at most `KnnParams.postings` additions and `KnnParams.candidates` sparse inner
+products, independent of N.
 """
 
 from __future__ import annotations
@@ -43,31 +42,31 @@ if TYPE_CHECKING:
 
 
 FILTER = 1 << 14
-"""Bytes of the filter that spares look-ups; fits the first cache."""
+"""Bytes of the filter that saves lookups; fits the L1 cache."""
 
 
 @compiled
-def entries_of_row(
-    own: Any, first: int, features: Any, centring: Any, pool: Any, held: int, keys: Any, size: int,
-    others: Any, wide: Any, asked: Any, one: Any, bits: Any,
+def score_candidates(
+    own: Any, first: int, features: Any, centring: Any, candidates: Any, found: int, keys: Any,
+    size: int, others: Any, dense: Any, filter_: Any, one: Any, bits: Any,
 ) -> int:  # fmt: skip
-    """Add the keys of the positive entries of a row with the documents from `first` on.
+    """Add the keys of the positive entries of a row in the documents from `first` on.
 
-    own       columns and weights of the row's document, S and SΦμ
-    features  of the documents from `first` on, and likewise `centring`
-    pool      (held,) keys of documents; those elsewhere are passed over
-    keys      value and document of each entry, `size` of them so far
-    others    (held,) at least
-    wide      (F,) zeros, and zeros again at the end; `asked` likewise, its filter
-    one       (1,) float32, which `bits` views as an integer
-    Returns how many entries there are.
+    own         columns and weights of the document of the row, S and SΦμ
+    features    of the documents from `first` on; `centring` likewise
+    candidates  (found,) keys of documents; those of other parts are skipped
+    keys        value and document of each entry, `size` of them so far
+    others      (found,) at least, scratch
+    dense       (F,) zeros, also on return; `filter_` likewise, indexed by the lowest bits
+    one         (1,) float32, which `bits` views as an integer
+    Returns the new number of entries.
     """
     starts, columns, weights = features
     scales, towards_mean, mean_square = centring
     own_columns, own_weights, scale, towards = own
     count = 0
-    for i in range(held):
-        x = LOW - (pool[i] & LOW) - first
+    for i in range(found):
+        x = LOW - (candidates[i] & LOW) - first
         if 0 <= x < len(scales):
             others[count] = x
             count += 1
@@ -75,14 +74,14 @@ def entries_of_row(
         return size
     mask = np.int32(FILTER - 1)
     for p in range(len(own_columns)):
-        wide[np.uint32(own_columns[p])] = own_weights[p]
-        asked[own_columns[p] & mask] = True
+        dense[np.uint32(own_columns[p])] = own_weights[p]
+        filter_[own_columns[p] & mask] = True
     for i in range(count):
         x = others[i]
         total = np.float32(0)
         for p in range(starts[x], starts[x + 1]):
-            if asked[columns[p] & mask]:
-                total += weights[p] * wide[np.uint32(columns[p])]
+            if filter_[columns[p] & mask]:
+                total += weights[p] * dense[np.uint32(columns[p])]
         total -= towards * scales[x] + scale * (towards_mean[x] - scales[x] * mean_square)
         if total <= 0:
             continue
@@ -90,14 +89,14 @@ def entries_of_row(
         keys[size] = (np.int64(bits[0]) << 32) | (LOW - x - first)
         size += 1
     for p in range(len(own_columns)):
-        wide[np.uint32(own_columns[p])] = 0
-        asked[own_columns[p] & mask] = False
+        dense[np.uint32(own_columns[p])] = 0
+        filter_[own_columns[p] & mask] = False
     return size
 
 
 @compiled
-def keep_largest(keys: Any, size: int, at: int, kept: Any, one: Any, bits: Any) -> None:
-    """Write the largest keys to row `at` of columns, values and sizes, in document order."""
+def write_row(keys: Any, size: int, at: int, kept: Any, one: Any, bits: Any) -> None:
+    """Write the entries of the largest keys to row `at`, in document order."""
     columns, values, sizes = kept
     width = min(size, columns.shape[1])
     if size > width:
@@ -114,7 +113,7 @@ def keep_largest(keys: Any, size: int, at: int, kept: Any, one: Any, bits: Any) 
 
 @compiled
 def compact(columns: Any, values: Any, sizes: Any) -> int:
-    """Move the first sizes[i] entries of each row i to the front of all; return their number."""
+    """Move the first sizes[i] entries of all rows i to the front; return their number."""
     flat_columns, flat_values = columns.ravel(), values.ravel()
     total = 0
     for row in range(len(sizes)):
@@ -126,7 +125,7 @@ def compact(columns: Any, values: Any, sizes: Any) -> int:
 
 
 NearestRows = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32]]
-"""Columns and values of rows, and how many there are in each."""
+"""Columns and values of rows, and their number in each."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +145,9 @@ class KnnParams:
 
 
 class DocumentFeatures(NamedTuple):
-    """The features of documents, numbered from `first` on, in float32.
+    """The features of documents with doc ids from `first` on, in float32.
 
-    features  where each document begins, columns, weights
+    features  start of each document, columns, weights
     centring  S, SΦμ, ‖μ‖²
     """
 
@@ -158,7 +157,7 @@ class DocumentFeatures(NamedTuple):
 
     @classmethod
     def of(cls, kernel: DocumentKernel, first: int = 0) -> DocumentFeatures:
-        """Of a kernel of the documents from `first` on."""
+        """Return the features of a kernel of the documents from `first` on."""
         return cls(
             first,
             (
@@ -175,35 +174,34 @@ class DocumentFeatures(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """Most features of a document."""
+        """Return the maximum number of features of a document."""
         return int(np.diff(self.features[0]).max(initial=0))
 
 
 class KnnSearcher:
-    """Looks for a chunk of rows at a time.
+    """Finds the neighbours of a chunk of documents at a time.
 
-    rows       of a chunk, at most
-    documents  of a part, at most
-    longest    most features of a document that is asked for
-    Memory: 4 (documents + F), and for each row 16 bytes for each document of the pool and 8 for
-    each feature that is asked.
+    rows       maximum number of documents in a chunk
+    documents  maximum number of documents in a part
+    longest    maximum number of features of a document
+    Memory: 4 (documents + F) bytes, and per row 16 bytes per candidate and 8 per query feature.
     """
 
     def __init__(self, params: KnnParams, rows: int, documents: int, F: int, longest: int) -> None:
         width = min(params.features, longest)
         self._limits = (params.features, params.postings)
-        self._pool = params.candidates
+        self._limit = params.candidates
         self._order = np.zeros(longest, np.int64)
-        self._asked = np.zeros((rows, width), np.int32)
-        self._asked_weights = np.zeros((rows, width), np.float32)
+        self._query = np.zeros((rows, width), np.int32)
+        self._query_weights = np.zeros((rows, width), np.float32)
         self._used = np.zeros(rows, np.int64)
         self._keys = np.zeros((rows, params.candidates + 1), np.int64)
-        self._held = np.zeros(rows, np.int64)
-        self._found = np.zeros((rows, params.candidates + 1), np.int64)
+        self._counts = np.zeros(rows, np.int64)
+        self._entries = np.zeros((rows, params.candidates + 1), np.int64)
         self._sizes = np.zeros(rows, np.int64)
         sums = np.zeros(documents, np.float32)
         touched = np.zeros(max(params.postings, params.documents_per_feature) + 1, np.int32)
-        self._adding = (
+        self._add_scratch = (
             sums,
             sums.view(np.int32),
             touched,
@@ -212,105 +210,112 @@ class KnnSearcher:
         one = np.zeros(1, np.float32)
         self._one = (one, one.view(np.int32))
         others = np.zeros(params.candidates + 1, np.int64)
-        self._comparing = (others, np.zeros(F, np.float32), np.zeros(FILTER, np.bool_), *self._one)
+        self._score_scratch = (
+            others,
+            np.zeros(F, np.float32),
+            np.zeros(FILTER, np.bool_),
+            *self._one,
+        )
 
     def start(
         self, documents: Positions, own: DocumentFeatures, starts: npt.NDArray[np.integer[Any]]
     ) -> None:
-        """Begin with these documents, which are among `own`.
+        """Start with documents of the part `own`.
 
-        starts  (F + 1,) where the postings of all parts begin, for each feature
+        starts  (F + 1,) start of the postings of each feature, over all parts
         """
-        self._documents, self._own, self._compared = documents, own, False
-        self._held[:] = 0
+        self._documents, self._own, self._has_own = documents, own, False
+        self._counts[:] = 0
         self._sizes[:] = 0
-        _ask(
+        _select_query(
             documents - own.first, own.features, starts, self._limits, self._order,
-            self._asked, self._asked_weights, self._used,
+            self._query, self._query_weights, self._used,
         )  # fmt: skip
 
     def add_postings(self, first: int, postings: TruncatedPostings) -> None:
-        """Add the postings of a part, whose documents are numbered from `first` on."""
-        _add(
-            self._documents, self._asked, self._asked_weights, self._used, postings, first,
-            self._pool, self._adding, self._keys, self._held,
+        """Add the postings of a part, with doc ids from `first` on."""
+        _add_postings(
+            self._documents, self._query, self._query_weights, self._used, postings, first,
+            self._limit, self._add_scratch, self._keys, self._counts,
         )  # fmt: skip
 
     def score(self, part: DocumentFeatures) -> None:
-        """Compute K for what of the pool is in this part; all postings are added by now."""
-        if not self._compared:  # the document itself
+        """Compute K for the candidates in this part, after the postings of all parts are added."""
+        if not self._has_own:  # the document itself
             count = len(self._documents)
-            self._keys[np.arange(count), self._held[:count]] = LOW - self._documents
-            self._held[:count] += 1
-            self._compared = True
-        _compare(
+            self._keys[np.arange(count), self._counts[:count]] = LOW - self._documents
+            self._counts[:count] += 1
+            self._has_own = True
+        _score(
             self._documents - self._own.first, self._own.features, self._own.centring,
             part.first, part.features, part.centring,
-            self._keys, self._held, self._found, self._sizes, self._comparing,
+            self._keys, self._counts, self._entries, self._sizes, self._score_scratch,
         )  # fmt: skip
 
     def write_rows(self, rows: NearestRows, at: int) -> None:
-        """Write the strongest entries to the rows from `at` on."""
-        _keep(len(self._documents), self._found, self._sizes, at, rows, *self._one)
+        """Write the largest entries to the rows from `at` on."""
+        _write_rows(len(self._documents), self._entries, self._sizes, at, rows, *self._one)
 
 
 @compiled
-def _ask(
-    rows: Any, features: Any, of_feature: Any, limits: Any, order: Any, asked: Any,
-    asked_weights: Any, used: Any,
+def _select_query(
+    rows: Any, features: Any, of_feature: Any, limits: Any, order: Any, query: Any,
+    query_weights: Any, used: Any,
 ) -> None:  # fmt: skip
     starts, columns, weights = features
     for i in range(len(rows)):
         begin, end = starts[rows[i]], starts[rows[i] + 1]
         used[i] = select_query_features(
-            columns[begin:end], weights[begin:end], of_feature, limits, order, asked[i],
-            asked_weights[i],
+            columns[begin:end], weights[begin:end], of_feature, limits, order, query[i],
+            query_weights[i],
         )  # fmt: skip
 
 
 @compiled
-def _add(
-    documents: Any, asked: Any, asked_weights: Any, used: Any, postings: Any, first: int,
-    pool: int, scratch: Any, keys: Any, held: Any,
+def _add_postings(
+    documents: Any, query: Any, query_weights: Any, used: Any, postings: Any, first: int,
+    limit: int, scratch: Any, keys: Any, counts: Any,
 ) -> None:  # fmt: skip
     sums, sums_bits, touched, merged = scratch
     for i in range(len(documents)):
-        size = held[i]
+        size = counts[i]
         for j in range(size):
             merged[j] = keys[i, j]
         size = find_candidates(
-            documents[i], asked[i], asked_weights[i], used[i], postings, first, pool,
+            documents[i], query[i], query_weights[i], used[i], postings, first, limit,
             sums, sums_bits, touched, merged, size,
         )  # fmt: skip
         for j in range(size):
             keys[i, j] = merged[j]
-        held[i] = size
+        counts[i] = size
 
 
 @compiled
-def _compare(
+def _score(
     rows: Any, own: Any, own_centring: Any, first: int, features: Any, centring: Any,
-    keys: Any, held: Any, found: Any, sizes: Any, scratch: Any,
+    keys: Any, counts: Any, entries: Any, sizes: Any, scratch: Any,
 ) -> None:  # fmt: skip
     starts, columns, weights = own
     scales, towards_mean, _ = own_centring
-    others, wide, asked, one, bits = scratch
+    others, dense, filter_, one, bits = scratch
     for i in range(len(rows)):
         begin, end = starts[rows[i]], starts[rows[i] + 1]
         row = (columns[begin:end], weights[begin:end], scales[rows[i]], towards_mean[rows[i]])
-        sizes[i] = entries_of_row(
-            row, first, features, centring, keys[i], held[i], found[i], sizes[i],
-            others, wide, asked, one, bits,
+        sizes[i] = score_candidates(
+            row, first, features, centring, keys[i], counts[i], entries[i], sizes[i],
+            others, dense, filter_, one, bits,
         )  # fmt: skip
 
 
 @compiled
-def _keep(count: int, found: Any, sizes: Any, at: int, rows: Any, one: Any, bits: Any) -> None:
+def _write_rows(
+    count: int, found: Any, sizes: Any, at: int, rows: Any, one: Any, bits: Any
+) -> None:
     for i in range(count):
-        keep_largest(found[i], sizes[i], at + i, rows, one, bits)
+        write_row(found[i], sizes[i], at + i, rows, one, bits)
 
 
-_CHUNK = 256  # documents a task
+_CHUNK = 256  # documents per task
 
 
 def nearest_rows(
@@ -322,13 +327,13 @@ def nearest_rows(
     documents: npt.NDArray[np.integer[Any]] | None = None,
     progress: Progress | None = None,
 ) -> sparse.csr_array:
-    """Find the `entries` strongest of each row of K: (N, N) sparse float32, none below 0.
+    """Return the `entries` largest of each row of K: (N, N) sparse float32, none below 0.
 
-    documents  positions to do, ascending; the rows of all others stay empty. All by default
-    threads    as many as the machine has processors by default
-    progress   called as "neighbours" with the documents done, and all
-    Memory: 16 bytes for each feature of a document, half of them only at first, 8 for each entry
-    that is kept, and 4 (N + F) for each thread.
+    documents  doc ids of the rows to compute, ascending; others stay empty. All by default
+    threads    by default the number of processors
+    progress   called as "neighbours" with the number of documents done and the total
+    Memory: 16 bytes per feature of a document, half of them temporarily, 8 per entry, and
+    4 (N + F) per thread.
     """
     params = params or KnnParams()
     N, F = kernel.features.shape
@@ -359,14 +364,14 @@ def nearest_rows(
 
 
 def posting_scales(kernel: DocumentKernel) -> npt.NDArray[np.float32]:
-    """K(d,d)^-¼: (N,), 0 for the mean document."""
+    """Return K(d,d)^-¼: (N,), 0 for the mean document."""
     lengths = np.sqrt(kernel.diagonal)
     inverse = np.divide(1.0, lengths, out=np.zeros(len(kernel)), where=lengths > 0)
     return np.sqrt(inverse).astype(np.float32)
 
 
 def empty_rows(size: int, width: int) -> NearestRows:
-    """Room for rows of so many entries: columns, values, sizes."""
+    """Return empty rows of up to `width` entries."""
     return (
         np.zeros((size, width), np.int32),
         np.zeros((size, width), np.float32),
@@ -377,7 +382,7 @@ def empty_rows(size: int, width: int) -> NearestRows:
 def rows_to_csr(
     kept: NearestRows, chosen: npt.NDArray[np.integer[Any]], shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """Make the sparse matrix of what is kept, in the memory it is in; rows are those chosen."""
+    """Return a sparse matrix with the rows `chosen`, in the memory of `kept`."""
     columns, values, sizes = kept
     total = compact(columns, values, sizes)
     of_document = np.zeros(shape[0], np.int64)
@@ -390,15 +395,15 @@ def rows_to_csr(
     return matrix
 
 
-_ENTRIES = 2**22  # of K at a time
+_ENTRIES = 2**22  # entries of K in memory at a time
 
 
 def neighbour_graph(kernel: DocumentKernel, count: int) -> sparse.csr_array:
-    """W: (N, N) sparse, of each row of K its `count` largest positive entries, scaled to sum 1.
+    """Return W: (N, N) sparse, the `count` largest positive entries of each row of K, with sum 1.
 
-    No document is its own neighbour; ties go by document order. A document that is like no other
-    has an empty row. Cost: N rows of K, a block at a time; memory some 40 bytes for each entry of
-    a block of `_ENTRIES`, or of one row where that is more.
+    The diagonal is left out; ties go to the first document. A document without similar ones has an
+    empty row. Cost: N rows of K, a block at a time; memory about 40 bytes per entry of a block of
+    `_ENTRIES`, or of one row if that is more.
     """
     N = len(kernel)
     blocks = [sparse.csr_array((0, N))]
@@ -415,12 +420,12 @@ def neighbour_graph(kernel: DocumentKernel, count: int) -> sparse.csr_array:
 
 
 def largest_of_rows(rows: np.ndarray, count: int) -> sparse.csr_array:
-    """Keep the `count` largest positive entries of each row, the first ones among equals."""
+    """Return the `count` largest positive entries of each row, the first ones among equals."""
     width = rows.shape[1]
     kept = np.maximum(rows, 0.0)
     if count < width:
         limits = np.partition(kept, width - count, axis=1)[:, width - count, None]
-        level = kept == limits
-        room = count - (kept > limits).sum(axis=1, keepdims=True)
-        kept[(kept < limits) | (level & (level.cumsum(axis=1) > room))] = 0
+        is_tied = kept == limits
+        ties = count - (kept > limits).sum(axis=1, keepdims=True)
+        kept[(kept < limits) | (is_tied & (is_tied.cumsum(axis=1) > ties))] = 0
     return sparse.csr_array(kept)

@@ -1,4 +1,4 @@
-"""Pairs of terms that at least two documents hold: which they are, and their numbers."""
+"""Pairs of terms in at least two documents, and their numbers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SORTED = 1 << 23  # keys sorted at a time
 
 
 def shared_pairs(keys: Spool) -> _KEYS:
-    """Return, in order, the keys that stand in the spool more than once.
+    """Return the keys that occur more than once in the spool, in order.
 
-    One key a document that holds the pair. They are sorted a range of keys at a time, ranges
-    chosen from a sample, so that some 64 MB are enough whatever the number of keys.
-    Cost O(K log K), and a pass over the spool for every `_SORTED` keys.
+    The spool has one key per pair and document. Keys are sorted range by range, with ranges from a
+    sample, so about 64 MB suffice for any number of keys.
+    Cost O(K log K) for K keys, and one pass over the spool per `_SORTED` keys.
     """
     pieces = -(-len(keys) // _SORTED)
     if pieces <= 1:
@@ -50,14 +50,13 @@ def number_pairs(
     threads: int,
     numbered: Callable[[int], None],
 ) -> tuple[_INT32, Spool, Spool]:
-    """Keep the shared pairs of each document; a pair's number is its place among the shared.
+    """Return the shared pairs of each document as sizes (N,), numbers and counts.
 
-    shared        (P,) keys in order
+    shared        (P,) keys in order; the number of a pair is its index here
     terms         V
-    sizes         of blocks of documents: how many pairs each document has in keys and counts
-    keys, counts  document after document, in order within each
+    sizes         for each block of documents, the number of pairs of each document
+    keys, counts  of all pairs, document by document, in order within each
     numbered      called with the number of documents done
-    Returns the new sizes (N,), numbers and counts.
     """
     starts = np.searchsorted(shared, np.arange(terms + 1, dtype=np.int64) * terms)
     numbers, kept_counts = spools.spool(np.int32), spools.spool(np.int32)
@@ -93,7 +92,7 @@ def _chunks(keys: Spool) -> Iterator[_KEYS]:
 
 
 def _repeated(keys: _KEYS) -> _KEYS:
-    """Sort in place; return each that stands there more than once."""
+    """Sort the keys in place and return those that occur more than once."""
     keys.sort()
     again: _KEYS = keys[1:][keys[1:] == keys[:-1]]
     first = np.ones(len(again), np.bool_)
@@ -104,13 +103,12 @@ def _repeated(keys: _KEYS) -> _KEYS:
 def number_block(
     shared: _KEYS, starts: _KEYS, terms: int, sizes: _INT32, keys: _KEYS, counts: _INT32
 ) -> tuple[_INT32, _INT32, _INT32]:
-    """Keep the shared pairs of some documents; `counts` is changed.
+    """Return the shared pairs of some documents as sizes, numbers and counts; changes `counts`.
 
-    shared       (P,) keys in order
-    starts       (V + 1,) where those of each lesser term begin
-    terms        V
-    sizes        pairs of each document in keys and counts
-    Returns the new sizes, the place of each pair among the shared, and counts.
+    shared  (P,) keys in order
+    starts  (V + 1,) start of the pairs of each lesser term
+    terms   V
+    sizes   number of pairs of each document in keys and counts
     """
     numbers, kept = np.empty(len(keys), np.int32), np.empty(len(sizes), np.int32)
     size = _number(shared, starts, terms, sizes, keys, counts, numbers, kept)
@@ -128,7 +126,7 @@ def _number(
     numbers: Any,
     kept: Any,
 ) -> int:
-    """Find each key among those of its lesser term; `counts` is made shorter in place."""
+    """Search each key among those of its lesser term; compacts `counts` in place."""
     V = np.int64(terms)
     at, end = 0, 0
     for document in range(len(sizes)):

@@ -1,4 +1,4 @@
-"""Postings of the query kernel: which documents hold a term, and how saturated its count is there.
+"""Postings of the query kernel: the documents of each term, with saturated counts.
 
     k_q(d) = step · Σ_t (1 + ⌊weight(t) · saturation(t,d) / 2^16⌋)            [KLSA eq. 3]
 
@@ -6,14 +6,14 @@
     weight(t)       = f(t,q) · w(t) in 65,536ths
     step            = (k1 + 1) / 65,536
 
-All terms are whole numbers, so that their sum is the same bits in any order, and the weight of a
-term stands apart from its postings: documents may come and go without a posting being touched.
+All summands are integers, so their sum does not depend on the order. Term weights are not part of
+postings, so adding or deleting documents does not change them.
 
-A posting takes four bytes. Documents are cut into blocks of 2^b positions, b <= 16; a term's
-postings in one block are a run: 16 bits for the place in the block, 16 for the saturation. Of each
-run its block, its length and its strongest saturation are kept: an upper bound for all of it, as in
-block-max WAND [Ding, Suel 2011], with the blocks cut by document as in [Dimopoulos, Nepomnyashchiy,
-Suel 2013]. The n-th best saturation of a term is a lower bound of the n-th best score.
+A posting has 32 bits. Doc ids are divided into blocks of 2^b, b <= 16; the postings of a term in
+one block are a run, each with 16 bits for the offset in the block and 16 for the saturation. For
+each run its block, length and maximum saturation are stored: an upper bound as in block-max WAND
+[Ding, Suel 2011], with blocks of doc ids as in [Dimopoulos, Nepomnyashchiy, Suel 2013]. The n-th
+best saturation of a term is a lower bound of the n-th best score.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ UNIT: Final = 1 << 16
 """Steps of a saturation of 1, and of a weight of 1."""
 
 DEPTHS: Final = (1, 10, 100, 1000)
-"""The n of the n-th best saturations that are kept; a search uses the next one above its own k."""
+"""The n of the n-th best saturations that are stored; a search for k uses the next one above k."""
 
 ONE_BLOCK: Final = 1 << 16
-"""Documents up to which there is one block: there is nothing to pass over."""
+"""Number of documents up to which there is one block, because skipping does not pay."""
 
 BLOCK_BITS: Final = 13
-"""Beyond, blocks of 8,192: their scores, 32 KiB, stay in the first cache of a processor."""
+"""Block size above that, 8,192: the scores of a block, 32 KiB, fit the L1 cache."""
 
-_TOGETHER: Final = 1 << 20  # postings cut at a time
+_CHUNK: Final = 1 << 20  # postings processed at a time
 
 _Starts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Postings:
-    """For each term the documents that hold it, in document order.
+    """The documents of each term, in document order.
 
-    k1          what counts were saturated with
+    k1          parameter of the saturation
     shape       (2,) int64: N and b
-    starts      (V + 1,) int64, where each term's entries begin
-    entries     (nnz,) uint32, place in the block << 16 | saturation
-    run_starts  (V + 1,) int64, where each term's runs begin
-    runs        (R, 3) uint16: block, length - 1, strongest saturation
-    best        (V, 4) uint16, its strongest saturation, its 10th, 100th and 1000th; 0 without
-    occurrences (V,) int64, of each term in all documents: Σ_d f(t,d)
+    starts      (V + 1,) int64, start of the entries of each term
+    entries     (nnz,) uint32, offset in the block << 16 | saturation
+    run_starts  (V + 1,) int64, start of the runs of each term
+    runs        (R, 3) uint16: block, length - 1, maximum saturation
+    best        (V, 4) uint16, its best saturation, its 10th, 100th and 1000th; 0 without
+    occurrences (V,) int64, Σ_d f(t,d)
     """
 
     k1: float
@@ -81,12 +81,12 @@ class Postings:
         *,
         block_bits: int | None = None,
     ) -> Postings:
-        """Make postings of counts.
+        """Return the postings of counts.
 
         counts      f(t,d): (N, V), without stored zeros
-        norms       K_d: (N,), see `features.bm25.norms`
+        norms       K_d: (N,), see `kernels.bm25.norms`
         block_bits  b, from 6 to 16; by default one block for up to 65,536 documents, else 13
-        Cost O(nnz); memory 4 bytes a posting, 6 a run, 28 a term, and the counts.
+        Cost O(nnz); memory 4 bytes per posting, 6 per run, 28 per term, and the counts.
         """
         N, V = counts.shape
         if block_bits is None:
@@ -115,24 +115,24 @@ class Postings:
         counts: Callable[[int, int], sparse.csr_array],
         norms: npt.NDArray[np.float64],
     ) -> Postings:
-        """Make postings of the same counts by other norms.
+        """Return postings of the same counts with other norms.
 
-        counts  f(t,d) of the documents from one position to below another: (n, V), the types of
-                its arrays as of the counts that these were made of
+        counts  returns f(t,d) of the documents in a range of doc ids: (n, V), with arrays of the
+                same types as the original counts
         norms   K_d: (N,)
-        Cost O(nnz); memory 4 bytes a posting and 6 a run, and the counts of 65,536 documents.
+        Cost O(nnz); memory 4 bytes per posting, 6 per run, and the counts of 65,536 documents.
         """
         V, entries = len(self.starts) - 1, np.empty(len(self.entries), np.uint32)
         places, run_places = self.starts[:-1].copy(), self.run_starts[:-1].copy()
         runs = np.zeros(self.runs.shape, np.uint16)
-        for first in range(0, self.size, ONE_BLOCK):  # a multiple of every size of blocks
+        for first in range(0, self.size, ONE_BLOCK):  # a multiple of all block sizes
             after = min(first + ONE_BLOCK, self.size)
             some, last = counts(first, after), np.full(V, -1, np.int32)
             _fill(
                 some.indptr, some.indices, some.data, norms[first:after], self.block_bits,
                 last, places, run_places, entries, runs,
             )  # fmt: skip
-        runs[:, :2] = self.runs[:, :2]  # blocks were counted from the first of some
+        runs[:, :2] = self.runs[:, :2]  # _fill numbers blocks from `first`
         best = np.zeros(self.best.shape, np.uint16)
         longest = np.diff(self.starts).max(initial=0)
         _find_best(np.array(self.starts), entries, np.empty(longest, np.int64), best)
@@ -140,35 +140,35 @@ class Postings:
 
     @property
     def size(self) -> int:
-        """N, the number of documents."""
+        """Return N, the number of documents."""
         return int(self.shape[0])
 
     @property
     def block_bits(self) -> int:
-        """b: a block is of 2^b positions."""
+        """Return b: a block has 2^b doc ids."""
         return int(self.shape[1])
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are, at least one."""
+        """Return the number of blocks, at least 1."""
         return max(1, -(-self.size >> self.block_bits))
 
     @property
     def step(self) -> float:
-        """What one step of a score is worth, in units of BM25."""
+        """Return one step of a score in units of BM25."""
         return (self.k1 + 1) / UNIT
 
     @property
     def frequencies(self) -> _Starts:
-        """n_t: (V,) documents that hold each term."""
+        """Return n_t: (V,) document frequencies."""
         return np.diff(self.starts)
 
     def of_term(self, term: int) -> tuple[Positions, npt.NDArray[np.uint16]]:
-        """Documents and saturations of one term. Cost: its postings."""
+        """Return documents and saturations of one term. Cost: its postings."""
         return self.of_terms(term, term + 1)
 
     def of_terms(self, first: int, after: int) -> tuple[Positions, npt.NDArray[np.uint16]]:
-        """Documents and saturations of consecutive terms, one term after the other."""
+        """Return documents and saturations of consecutive terms, in order."""
         entries = self.entries[self.starts[first] : self.starts[after]]
         runs = self.runs[self.run_starts[first] : self.run_starts[after]]
         firsts = runs[:, 0].astype(np.int32) << self.block_bits
@@ -177,22 +177,22 @@ class Postings:
         return documents, entries.astype(np.uint16)
 
     def between(self, first: int, after: int) -> Postings:
-        """Postings of consecutive documents alone, numbered from 0, of the same terms.
+        """Return the postings of a range of doc ids, renumbered from 0, of the same terms.
 
-        How often a term occurs in them is not known of postings: `occurrences` are 0.
-        Cost O(nnz); memory 30 bytes for each of some million postings, besides the result.
+        `occurrences` are 0, because postings do not contain counts.
+        Cost O(nnz); memory 30 bytes for each of a million postings, besides the result.
         """
         V, bits = len(self.starts) - 1, self.block_bits
         lengths, runs = np.zeros(V, np.int64), np.zeros(V, np.int64)
         entries, table = [np.zeros(0, np.uint32)], [np.zeros((0, 3), np.uint16)]
         term = 0
         while term < V:
-            end = int(np.searchsorted(self.starts, self.starts[term] + _TOGETHER, side="right")) - 1
+            end = int(np.searchsorted(self.starts, self.starts[term] + _CHUNK, side="right")) - 1
             end = min(max(end, term + 1), V)
             documents, saturations = self.of_terms(term, end)
-            held = (documents >= first) & (documents < after)
-            terms = np.repeat(np.arange(term, end), np.diff(self.starts[term : end + 1]))[held]
-            documents, saturations = documents[held] - first, saturations[held]
+            is_inside = (documents >= first) & (documents < after)
+            terms = np.repeat(np.arange(term, end), np.diff(self.starts[term : end + 1]))[is_inside]
+            documents, saturations = documents[is_inside] - first, saturations[is_inside]
             lengths += np.bincount(terms, minlength=V)
             places = (documents & ((1 << bits) - 1)).astype(np.uint32)
             entries.append((places << np.uint32(16)) | saturations)
@@ -221,7 +221,7 @@ class Postings:
         )
 
     def steps(self, terms: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> _Starts:
-        """k_q in steps: (N,). Cost: the postings of the terms, and O(N)."""
+        """Return k_q in steps: (N,). Cost: the postings of the terms, and O(N)."""
         row = np.zeros(self.size, np.int64)
         arrays = self.starts, self.entries, self.run_starts, self.runs, self.block_bits
         if not_compiled(_add_postings):
@@ -234,16 +234,16 @@ class Postings:
 
 
 def postings_arrays(postings: Postings) -> dict[str, npt.NDArray[Any]]:
-    """Take postings apart into the arrays they are kept as, `postings_<name>`; k1 is a setting."""
-    return {f"postings_{name}": getattr(postings, name) for name in _KEPT}
+    """Return the stored arrays by name: `postings_<name>`; k1 is a setting."""
+    return {f"postings_{name}": getattr(postings, name) for name in _STORED}
 
 
 def postings_of_arrays(array: Callable[[str], npt.NDArray[Any]], k1: float) -> Postings:
-    """Put them together again; `array` gives the array of a name."""
-    return Postings(k1, **{name: array(f"postings_{name}") for name in _KEPT})
+    """Return the postings of stored arrays; `array` returns the array of a name."""
+    return Postings(k1, **{name: array(f"postings_{name}") for name in _STORED})
 
 
-_KEPT: Final = tuple(field.name for field in fields(Postings) if field.name != "k1")
+_STORED: Final = tuple(field.name for field in fields(Postings) if field.name != "k1")
 
 
 def _cumulated(lengths: _Starts) -> _Starts:
@@ -255,7 +255,7 @@ def _count(
     indptr: Any, terms: Any, counts: Any, bits: int, last: Any, lengths: Any, runs: Any,
     occurrences: Any,
 ) -> None:  # fmt: skip
-    """Count the postings, the runs and the occurrences of each term."""
+    """Count the postings, runs and occurrences of each term."""
     for document in range(len(indptr) - 1):
         block = document >> bits
         for p in range(indptr[document], indptr[document + 1]):
@@ -271,7 +271,7 @@ def _fill(
     indptr: Any, terms: Any, counts: Any, norms: Any, bits: int,
     last: Any, places: Any, run_places: Any, entries: Any, runs: Any,
 ) -> None:  # fmt: skip
-    """Write entries and runs; the places move on to the next of each term."""
+    """Write entries and runs, and advance the places of each term."""
     mask = (1 << bits) - 1
     for document in range(len(indptr) - 1):
         block = document >> bits
@@ -293,7 +293,7 @@ def _fill(
 
 @compiled
 def _find_best(starts: Any, entries: Any, keys: Any, best: Any) -> None:
-    """Find the n-th best saturation of each term for every n of DEPTHS."""
+    """Write the n-th best saturation of each term for every n of DEPTHS."""
     for term in range(len(starts) - 1):
         size = starts[term + 1] - starts[term]
         for i in range(size):

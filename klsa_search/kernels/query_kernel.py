@@ -1,15 +1,14 @@
-"""The query kernel with the weights of its terms: a query → its raw kernel row k_q.
+"""The query kernel with term weights: a query → its raw kernel row k_q.
 
     k_q(d) = Σ_t f(t,q) · h(t) · w(t) · sat(t,d)                              [KLSA eq. 3]
 
-    w(t) = idf(t) · b(t), the idf of `features.bm25.idf_of`
-    b(t) = √(N (1 - exp(-c_t / N)) / n_t), within 1 and a limit
-    h(t)   a half, or whatever is set, for common terms; 1 for all others
+    w(t) = idf(t) · b(t), with the idf of `kernels.bm25.idf_of`
+    b(t) = √(N (1 - exp(-c_t / N)) / n_t), from 1 to a limit
+    h(t)   a setting, by default 0.5, for common terms; 1 for others
 
-of N documents, n_t that hold the term and c_t occurrences of it in all. N (1 - exp(-c_t / N)) is
-how many would hold it if its occurrences fell by chance: a term that comes in bursts is about
-something, and its few documents say too little of that. The logarithm of the ratio is the residual
-idf of [Church, Gale 1995].
+of N documents, with document frequency n_t and c_t occurrences. N (1 - exp(-c_t / N)) is the
+expected document frequency if occurrences were random: a bursty term is specific, and its document
+frequency understates that. The logarithm of the ratio is the residual idf of [Church, Gale 1995].
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ _Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class TermWeighting:
-    """What decides the weight of a term, besides its occurrences in documents.
+    """Parameters of the term weights.
 
-    burstiness     the largest b(t); 1 for plain idf
+    burstiness     limit of b(t); 1 for plain idf
     common         numbers of the common terms
-    common_weight  h(t) of these
-    idf            which
+    common_weight  h(t) of common terms
+    idf            variant
     """
 
     burstiness: float = 1.0
@@ -47,16 +46,16 @@ class TermWeighting:
 
 
 PLAIN: Final = TermWeighting()
-"""w(t) = idf(t), whatever the term: BM25 as published."""
+"""w(t) = idf(t): BM25 as published."""
 
 
 @dataclass(frozen=True)
 class DeletedCounts:
-    """What is in postings of documents that count no more.
+    """Statistics of deleted documents that are still in the postings.
 
-    documents    how many
-    frequencies  (V,) how many of them hold each term
-    occurrences  (V,) how often each stands in them
+    documents    their number
+    frequencies  (V,) how many of them contain each term
+    occurrences  (V,) occurrences of each term in them
     """
 
     documents: int
@@ -68,13 +67,13 @@ class DeletedCounts:
 class QueryKernel:
     """BM25 between queries and documents.
 
-    postings   what documents hold
-    documents  N, those that count
-    term_weights      (V,) float32, h(t) · w(t): what a term counts for that is asked for once
-    weights    (V,) int64, the same in 65,536ths, at least one
-    burstiness     (V,) float32, b(t)
-    unseen     w of a term that no document holds
-    deleted       what is in the postings of documents that count no more, where there are any
+    postings      including those of deleted documents
+    documents     N, number of live documents
+    term_weights  (V,) float32, h(t) · w(t)
+    weights       (V,) int64, the same in 65,536ths, at least 1
+    burstiness    (V,) float32, b(t)
+    unseen        w of a term that no document contains
+    deleted       statistics of deleted documents in the postings; None without any
     """
 
     postings: Segments
@@ -92,12 +91,13 @@ class QueryKernel:
         deleted: DeletedCounts | None = None,
         weighting: TermWeighting = PLAIN,
     ) -> QueryKernel:
-        """Weigh the terms of postings by the documents that hold them. Cost O(V).
+        """Return the kernel of postings. Cost O(V).
 
-        Of whole numbers of all documents together, so any way of cutting them gives the same bits.
+        It depends on integers summed over all segments, so their division does not change a bit.
         """
-        held = Segments.single(postings) if isinstance(postings, Postings) else postings
-        documents, frequencies, occurrences = held.documents, held.frequencies, held.occurrences
+        segments = Segments.single(postings) if isinstance(postings, Postings) else postings
+        documents, frequencies = segments.documents, segments.frequencies
+        occurrences = segments.occurrences
         if deleted is not None:
             documents -= deleted.documents
             frequencies = frequencies - deleted.frequencies
@@ -108,27 +108,27 @@ class QueryKernel:
         weights = np.maximum(np.rint(term_weights * UNIT), 1).astype(np.int64)
         whole, factors = term_weights.astype(np.float32), burstiness.astype(np.float32)
         (unseen,) = idf_of(np.zeros(1), documents, weighting.idf).tolist()
-        return cls(held, documents, whole, weights, factors, unseen, deleted)
+        return cls(segments, documents, whole, weights, factors, unseen, deleted)
 
     @property
     def frequencies(self) -> _Numbers:
-        """n_t: (V,) documents that count and hold each term."""
-        held = self.postings.frequencies
-        return held if self.deleted is None else held - self.deleted.frequencies
+        """Return n_t: (V,) document frequencies among live documents."""
+        frequencies = self.postings.frequencies
+        return frequencies if self.deleted is None else frequencies - self.deleted.frequencies
 
     @property
     def occurrences(self) -> _Numbers:
-        """c_t: (V,) how often each term stands in documents that count."""
-        held = self.postings.occurrences
-        return held if self.deleted is None else held - self.deleted.occurrences
+        """Return c_t: (V,) occurrences of each term in live documents."""
+        occurrences = self.postings.occurrences
+        return occurrences if self.deleted is None else occurrences - self.deleted.occurrences
 
     @property
     def size(self) -> int:
-        """Positions: (size,) is a score for each."""
+        """Return the number of doc ids, the length of a row."""
         return self.postings.size
 
     def impacts_of(self, term: int, times: float = 1.0) -> tuple[Positions, _Floats]:
-        """Documents of one term, and what it adds to k_q of each. Cost: its postings.
+        """Return the documents of a term and its share of k_q in each. Cost: its postings.
 
         times  f(t,q)
         """
@@ -138,36 +138,36 @@ class QueryKernel:
         return documents, (steps * self.postings.step).astype(np.float32)
 
     def quantised_weights(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
-        """f(t,q) · h(t) · w(t) in 65,536ths; `counts` are f(t,q), whole or not."""
+        """Return f(t,q) · h(t) · w(t) in 65,536ths; `counts` are f(t,q), possibly fractional."""
         return np.rint(counts.astype(np.float64) * self.weights[terms]).astype(np.int64)
 
     def steps(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
-        """k_q in steps: (size,); `counts` as in `quantised_weights`. Cost: their postings."""
-        asked = counts > 0
+        """Return k_q in steps: (size,). Cost: the postings of the terms."""
+        is_used = counts > 0
         return self.postings.steps(
-            terms[asked], self.quantised_weights(terms[asked], counts[asked])
+            terms[is_used], self.quantised_weights(terms[is_used], counts[is_used])
         )
 
     def query_row(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> Scores:
-        """k_q: (size,) float32. See `steps`."""
+        """Return k_q: (size,) float32. See `steps`."""
         return (self.steps(terms, counts) * self.postings.step).astype(np.float32)
 
     def matched_share(
         self, terms: _Numbers, counts: npt.NDArray[np.floating], document: int
     ) -> float:
-        """Share of a query, by the weights of its terms, that a document holds: 0 to 1.
+        """Return the share of a query, by term weights, that a document contains: 0 to 1.
 
-        At least one of the terms is asked for. Cost: their postings.
+        At least one count must be above 0. Cost: the postings of the terms.
         """
         weights = self.quantised_weights(terms, counts)
-        held = [document in self.postings.of_term(term)[0] for term in terms.tolist()]
-        return float(weights[held].sum() / weights.sum())
+        is_matched = [document in self.postings.of_term(term)[0] for term in terms.tolist()]
+        return float(weights[is_matched].sum() / weights.sum())
 
 
 def burst_factors(
     frequencies: _Numbers, occurrences: _Numbers, documents: int, limit: float
 ) -> npt.NDArray[np.float64]:
-    """b(t): (V,), from 1 to `limit`; 1 for a term that no document holds."""
+    """Return b(t): (V,), from 1 to `limit`; 1 for a term that no document contains."""
     N = max(documents, 1)
-    by_chance = N * -np.expm1(-occurrences / N)
-    return np.asarray(np.clip(np.sqrt(by_chance / np.maximum(frequencies, 1)), 1, limit))
+    expected = N * -np.expm1(-occurrences / N)
+    return np.asarray(np.clip(np.sqrt(expected / np.maximum(frequencies, 1)), 1, limit))

@@ -1,9 +1,8 @@
-"""Segments: postings of a collection that grows, part after part.
+"""Postings in segments: one of the build, and further ones of later documents.
 
-What is there when an index is built is one segment; documents that come later are further ones.
-Each numbers its terms for itself, so that a small one stays small; what a term weighs is said by
-all together (`kernels.query_kernel`), so nothing in a segment changes when another comes or goes. Scores
-are sums of whole numbers, so any cut of a collection into segments gives the same bits.
+Each segment numbers its own terms, so a small segment stays small. Term weights are computed from
+all segments (`kernels.query_kernel`), so adding or removing one changes no other. Scores are sums
+of whole numbers, so any division into segments gives the same bits.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.postings import Postings
 
 ALIGNED: Final = 64
-"""Segments begin at multiples of it: the documents of one word of a mask are of one segment."""
+"""Alignment of segments, so that each word of a bit mask belongs to one segment."""
 
 _Numbers = npt.NDArray[np.int64]
 
 
 def aligned(position: int) -> int:
-    """Return the first position, at or after this one, at which a segment can begin."""
+    """Return the first doc id, at or after this one, at which a segment can begin."""
     return -(-position // ALIGNED) * ALIGNED
 
 
 class Segment(NamedTuple):
     """The postings of consecutive documents.
 
-    first     position of the first of them, a multiple of 64
-    postings  with terms numbered for themselves
-    terms     (T,) ascending, the number of each among the terms of all; None where it is the same
-    own       (T,) which of its terms that is; None as well
+    first     doc id of the first document, a multiple of 64
+    postings  with local term numbers
+    terms     (T,) global term numbers, ascending; None if local numbers are global
+    own       (T,) their local numbers; None likewise
     """
 
     first: int
@@ -45,25 +44,25 @@ class Segment(NamedTuple):
 
     @classmethod
     def of(cls, first: int, postings: Postings, numbers: _Numbers) -> Segment:
-        """Make one whose terms have these numbers among all: (T,) in any order."""
+        """Return a segment with the global numbers of its terms: (T,) in any order."""
         own = np.argsort(numbers, kind="stable")
         return cls(first, postings, numbers[own].astype(np.int64), own.astype(np.int64))
 
     @property
     def after(self) -> int:
-        """Position after its last document."""
+        """Return the doc id after the last document."""
         return self.first + self.postings.size
 
     def local_number(self, term: int) -> int | None:
-        """Its number of a term; None where none of its documents holds it. Cost O(log T)."""
+        """Return the local number of a term; None if it is not in the segment. Cost O(log T)."""
         if self.terms is None or self.own is None:
             return term if term < len(self.postings.starts) - 1 else None
         place = int(np.searchsorted(self.terms, term))
-        held = place < len(self.terms) and self.terms[place] == term
-        return int(self.own[place]) if held else None
+        is_found = place < len(self.terms) and self.terms[place] == term
+        return int(self.own[place]) if is_found else None
 
     def numbers(self) -> _Numbers:
-        """Number among all of each of its own: (T,). Cost O(T)."""
+        """Return the global numbers of the local terms: (T,). Cost O(T)."""
         if self.terms is None or self.own is None:
             return np.arange(len(self.postings.starts) - 1)
         numbers = np.empty_like(self.terms)
@@ -72,10 +71,10 @@ class Segment(NamedTuple):
 
 
 class Segments:
-    """Postings, segment after segment; immutable.
+    """Postings of one or more segments; immutable.
 
-    parts  at least one, ascending; of the same k1 and size of blocks
-    terms  V, of all together
+    parts  segments, ascending, with the same k1 and size of blocks
+    terms  V, number of terms in all
     """
 
     def __init__(self, parts: Sequence[Segment], terms: int) -> None:
@@ -90,22 +89,22 @@ class Segments:
                 raise ValueError("segments of different k1 or size of blocks")
             position = part.after
         self.size = position
-        """Positions; those between two segments are of no document."""
+        """Number of doc ids; those between two segments have no document."""
         self.blocks = sum(part.postings.blocks for part in self.parts)
 
     @classmethod
     def single(cls, postings: Postings) -> Segments:
-        """One segment."""
+        """Return postings as a single segment."""
         return cls((Segment(0, postings),), len(postings.starts) - 1)
 
     @property
     def documents(self) -> int:
-        """How many documents they are of."""
+        """Return the number of documents."""
         return sum(part.postings.size for part in self.parts)
 
     @lazy_property
     def frequencies(self) -> _Numbers:
-        """n_t: (V,) documents that hold each term. Cost O(V), once."""
+        """Return n_t: (V,) document frequencies. Cost O(V), once."""
         frequencies = np.zeros(self.terms, np.int64)
         for part in self.parts:
             own = part.postings.frequencies
@@ -114,7 +113,7 @@ class Segments:
 
     @lazy_property
     def occurrences(self) -> _Numbers:
-        """Σ_d f(t,d): (V,) of each term in all documents. Cost O(V), once."""
+        """Return Σ_d f(t,d): (V,) occurrences of each term. Cost O(V), once."""
         occurrences = np.zeros(self.terms, np.int64)
         for part in self.parts:
             occurrences[part.numbers()] += part.postings.occurrences
@@ -122,7 +121,7 @@ class Segments:
 
     @lazy_property
     def best(self) -> npt.NDArray[np.uint16]:
-        """(V, 4): see `Postings`; the first is the strongest of all, the others certain of one."""
+        """Return (V, 4) as `Postings`: the maximum, then lower bounds of the n-th best."""
         (first, *others) = self.parts
         if not others:
             return first.postings.best
@@ -134,7 +133,7 @@ class Segments:
         return best
 
     def of_term(self, term: int) -> tuple[Positions, npt.NDArray[np.uint16]]:
-        """Documents and saturations of one term. Cost: its postings."""
+        """Return documents and saturations of one term. Cost: its postings."""
         found = [
             (part.first, *part.postings.of_term(own))
             for part, own in ((part, part.local_number(term)) for part in self.parts)
@@ -148,7 +147,7 @@ class Segments:
         )
 
     def batches(self, limit: int) -> Iterator[tuple[_Numbers, Positions, npt.NDArray[np.uint16]]]:
-        """All postings, about `limit` at a time: numbers of terms, documents and saturations."""
+        """Yield all postings, about `limit` at a time: term numbers, documents and saturations."""
         for part in self.parts:
             starts, numbers, first = part.postings.starts, part.numbers(), 0
             while first < len(numbers):
@@ -160,11 +159,11 @@ class Segments:
                 first = after
 
     def steps(self, terms: _Numbers, weights: _Numbers) -> _Numbers:
-        """k_q in steps: (positions,); see `Postings.steps`."""
+        """Return k_q in steps: (size,); see `Postings.steps`."""
         row = np.zeros(self.size, np.int64)
         for part in self.parts:
             own = [part.local_number(term) for term in terms.tolist()]
-            held = np.array([number is not None for number in own], np.bool_)
+            is_found = np.array([number is not None for number in own], np.bool_)
             numbers = np.array([number for number in own if number is not None], np.int64)
-            row[part.first : part.after] = part.postings.steps(numbers, weights[held])
+            row[part.first : part.after] = part.postings.steps(numbers, weights[is_found])
         return row

@@ -1,7 +1,7 @@
-"""Sums over the entries of a sparse matrix, in float64 and without a copy of its numbers.
+"""Sums over the entries of a sparse matrix, in float64, without copying it.
 
-SciPy's own raise a float32 matrix to float64 first, which at a million documents is more memory
-than all the rest. Sums are taken in the order of the entries.
+SciPy converts a float32 matrix to float64 first, which takes too much memory at a million
+documents. Sums are computed in the order of the entries.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 
 def squares_of_rows(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
-    """Σ_f x² of each row: (m,). Cost O(nnz)."""
+    """Return Σ_f x² of each row: (m,). Cost O(nnz)."""
     sums = np.empty(matrix.shape[0])
     _squares_of_rows(matrix.indptr, matrix.data, sums)
     return sums
 
 
 def sums_of_columns(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
-    """Σ_d x of each column: (n,). Cost O(nnz)."""
+    """Return Σ_d x of each column: (n,). Cost O(nnz)."""
     sums = np.zeros(matrix.shape[1])
     add_to_columns(matrix, sums)
     return sums
 
 
 def add_to_columns(matrix: sparse.csr_array, sums: npt.NDArray[np.float64]) -> None:
-    """Add the rows of a matrix to the sums of those before: (m, n), (n,). Cost O(nnz)."""
+    """Add the rows of a matrix (m, n) to `sums` (n,). Cost O(nnz)."""
     _add_to_columns(matrix.indices, matrix.data, sums)
 
 
 def rows_with(matrix: sparse.csr_array, vector: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Inner product of each row with a vector: (m, n), (n,) → (m,). Cost O(nnz)."""
+    """Return the inner product of each row with a vector: (m, n), (n,) → (m,). Cost O(nnz)."""
     sums = np.empty(matrix.shape[0])
     _rows_with(matrix.indptr, matrix.indices, matrix.data, vector.astype(np.float64), sums)
     return sums
@@ -46,7 +46,7 @@ def rows_with(matrix: sparse.csr_array, vector: npt.NDArray[Any]) -> npt.NDArray
 def scaled_rows(
     matrix: sparse.csr_array, scales: npt.NDArray[np.float64], dtype: type[np.floating[Any]]
 ) -> sparse.csr_array:
-    """Each row times its scale; the places of the entries are shared with `matrix`. O(nnz)."""
+    """Return each row times its scale; index arrays are shared with `matrix`. Cost O(nnz)."""
     from scipy import sparse
 
     data = np.empty(len(matrix.data), dtype)

@@ -1,6 +1,6 @@
-"""The terms of a collection; a term's place is its number.
+"""The terms of a collection and their numbers.
 
-What an index is built of is in sorted order; terms of documents that came later stand behind.
+Terms of the build are sorted; terms of later documents follow them.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import cast
 
 
 class Vocabulary:
-    """V distinct terms, sorted by code point at first, and the way back from term to number.
+    """V distinct terms, those of the build sorted by code point, and their numbers.
 
-    A term that no live document contains any more keeps its place in `terms`, and has no number.
-    Memory is the strings plus one dict entry a term; look-up is O(1).
+    A term that no live document contains stays in `terms` but has no number. Memory: the strings
+    and one dict entry per term; lookup is O(1).
     """
 
     def __init__(self, terms: Iterable[str]) -> None:
         self.terms: Sequence[str] = tuple(terms)
-        # Both without a step of Python for each term: this is most of what opening an index takes.
+        # No Python loop over the terms: this is most of the time of opening an index.
         self.numbers: Mapping[str, int] = dict(zip(self.terms, range(len(self.terms)), strict=True))
         if not all(map(lt, self.terms, islice(self.terms, 1, None))):
-            raise ValueError("a vocabulary is sorted and holds each term once")
+            raise ValueError("the terms of a vocabulary must be sorted and distinct")
 
     def __len__(self) -> int:
-        """V, the number of terms."""
+        """Return V, the number of terms."""
         return len(self.terms)
 
     def extended(self, words: Sequence[str], dead: Collection[int] = ()) -> Vocabulary:
-        """Return a vocabulary of these terms and further ones behind, less those at some places.
+        """Return a vocabulary with further terms, some of them without a number.
 
-        dead  places of terms that no live document contains
+        dead  numbers of terms that no live document contains
         Cost O(V) pointers, and a set of the dead terms.
         """
         extended = object.__new__(Vocabulary)
@@ -49,7 +49,7 @@ class Vocabulary:
 
 
 class _Without(Mapping[str, int]):
-    """A mapping less some of its keys."""
+    """A mapping without some of its keys."""
 
     def __init__(self, whole: Mapping[str, int], dead: frozenset[str]) -> None:
         self._whole, self._dead = whole, dead
