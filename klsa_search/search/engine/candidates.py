@@ -15,7 +15,48 @@ from klsa_search.search.engine.workspace import TERM_GROUP, IndexArrays, QueryCo
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
+BATCH = 64  # candidates that are read ahead: two cache lines of each fit the first cache
 QUERY_LEVELS = 2**14  # value of the largest coordinate of a query vector
+
+
+@inlined
+def read_rows(
+    rows: npt.NDArray[np.uint32], documents: Ints, slots: Ints, begin: int, end: int
+) -> np.uint32:
+    """Read a part of the row of each document of a batch.
+
+    Documents lie anywhere in memory. Here no read waits for another, and what is read is in the
+    cache when it is used; the caller stores the result, so that the reads are not optimised away.
+    """
+    bits = np.uint32(0)
+    for i in range(begin, end):
+        document = documents[slots[i]]
+        bits |= rows[document, 0] | rows[document, rows.shape[1] // 3]
+    return bits
+
+
+@inlined
+def read_features(
+    index: IndexArrays, documents: Ints, slots: Ints, begin: int, end: int
+) -> np.uint32:
+    """Read a part of the features of each document of a batch: see `read_rows`."""
+    starts, features = index.feature_starts, index.features
+    bits = np.uint32(0)
+    for i in range(begin, end):
+        document = documents[slots[i]]
+        first, after = starts[document], starts[document + 1]
+        if first < after:
+            bits |= features[first] | features[min(first + 16, after - 1)]
+    return bits
+
+
+@inlined
+def read_vectors(vectors: npt.NDArray[np.int8], documents: Ints, begin: int, end: int) -> np.int8:
+    """Read a part of the vector of each document of a batch of slots: see `read_rows`."""
+    bits = np.int8(0)
+    for slot in range(begin, end):
+        bits |= vectors[documents[slot], 0]
+    return bits
 
 
 @unchecked
@@ -43,38 +84,42 @@ def score_coverage(
     impacts, weights, half = workspace.impacts, workspace.term_weights, workspace.half
     sums = workspace.neighbour_impacts
     near, shares = workspace.near, workspace.shares
-    for i in range(count):
-        slot = slots[i]
-        document = documents[slot]
-        hits, levels = 0, np.uint32(0)
-        for place in range(neighbours):
-            entry = rows[document, place]
-            level = entry & np.uint32(LEVELS)
-            levels += level
-            other = entry >> np.uint32(8)
-            near[hits] = other
-            shares[hits] = np.float32(level)
-            # Without a branch, which would be mispredicted. Bits fit the cache, slots would not.
-            bit = (is_best[other >> np.uint32(5)] >> (other & np.uint32(31))) & np.uint32(1)
-            hits += bit & (level > 0)
-        for place in range(hits):
-            near[place] = slot_of[near[place]] * stride
-        part = np.float32(NEIGHBOURHOOD) / np.float32(max(levels, np.uint32(1)))
-        own = slot * stride if slot <= best else 0
-        total = np.float32(0)
-        for first in range(0, stride, TERM_GROUP):
-            for lane in range(TERM_GROUP):
-                sums[lane] = 0
+    for begin in range(0, count, BATCH):
+        end = min(begin + BATCH, count)
+        if neighbours > 0:
+            near[0] = read_rows(rows, documents, slots, begin, end)
+        for i in range(begin, end):
+            slot = slots[i]
+            document = documents[slot]
+            hits, levels = 0, np.uint32(0)
+            for place in range(neighbours):
+                entry = rows[document, place]
+                level = entry & np.uint32(LEVELS)
+                levels += level
+                other = entry >> np.uint32(8)
+                near[hits] = other
+                shares[hits] = np.float32(level)
+                # No branch: it would be mispredicted. Bits fit the cache, slots do not.
+                bit = (is_best[other >> np.uint32(5)] >> (other & np.uint32(31))) & np.uint32(1)
+                hits += bit & (level > 0)
             for place in range(hits):
-                begin, share = near[place] + first, shares[place]
+                near[place] = slot_of[near[place]] * stride
+            part = np.float32(NEIGHBOURHOOD) / np.float32(max(levels, np.uint32(1)))
+            own = slot * stride if slot <= best else 0
+            total = np.float32(0)
+            for first in range(0, stride, TERM_GROUP):
                 for lane in range(TERM_GROUP):
-                    sums[lane] += share * impacts[begin + lane]
-            for lane in range(TERM_GROUP):
-                y = impacts[own + first + lane] + part * sums[lane]
-                sums[lane] = weights[first + lane] * (y / (y + half[first + lane]))
-            even = (sums[0] + sums[4]) + (sums[2] + sums[6])
-            total += even + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
-        covered[i] = total
+                    sums[lane] = 0
+                for place in range(hits):
+                    offset, share = near[place] + first, shares[place]
+                    for lane in range(TERM_GROUP):
+                        sums[lane] += share * impacts[offset + lane]
+                for lane in range(TERM_GROUP):
+                    y = impacts[own + first + lane] + part * sums[lane]
+                    sums[lane] = weights[first + lane] * (y / (y + half[first + lane]))
+                even = (sums[0] + sums[4]) + (sums[2] + sums[6])
+                total += even + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+            covered[i] = total
 
 
 @internal

@@ -9,7 +9,14 @@ import numpy.typing as npt
 
 from klsa_search.core.compiling import internal
 from klsa_search.core.selection import LOW, select_largest, sort_descending
-from klsa_search.search.engine.candidates import expansion_score, latent_score, score_coverage
+from klsa_search.search.engine.candidates import (
+    BATCH,
+    expansion_score,
+    latent_score,
+    read_features,
+    read_vectors,
+    score_coverage,
+)
 from klsa_search.search.engine.scan import LANES, count_above, find_threshold, indices_above
 from klsa_search.search.engine.seeds import KlsaParams, clip, power
 from klsa_search.search.engine.workspace import IndexArrays, Workspace
@@ -50,10 +57,13 @@ def score_all(
     for slot in range(1, ranges.matched + 1):
         scores[slot] += x * power(lexical[slot], params.lexical_sharpness)
     if params.latent > 0:
-        document_vectors, query_vector = index.document_vectors, workspace.query_vector
-        for slot in range(1, ranges.size + 1):
-            steps = latent_score(document_vectors, int(documents[slot]), query_vector)
-            scores[slot] += a * clip(np.float32(steps), params)
+        vectors, query_vector = index.document_vectors, workspace.query_vector
+        for begin in range(1, ranges.size + 1, BATCH):
+            end = min(begin + BATCH, ranges.size + 1)
+            workspace.near[0] = read_vectors(vectors, documents, begin, end)
+            for slot in range(begin, end):
+                steps = latent_score(vectors, int(documents[slot]), query_vector)
+                scores[slot] += a * clip(np.float32(steps), params)
 
 
 @internal
@@ -134,11 +144,16 @@ def rescore_expansion(
     documents, chosen = workspace.documents, workspace.chosen
     scores, expanded = workspace.scores, workspace.expanded
     count = _drop_below(workspace, select_slots(workspace, ranges.size, depth), EXCLUDED)
-    for i in range(count):
-        slot = chosen[i]
-        if slot > ranges.seeds:
-            exact = clip(expansion_score(int(documents[slot]), index, workspace, centre), params)
-            scores[slot] += e * (exact - expanded[slot])
+    for begin in range(0, count, BATCH):
+        end = min(begin + BATCH, count)
+        workspace.near[0] = read_features(index, documents, chosen, begin, end)
+        for i in range(begin, end):
+            slot = chosen[i]
+            if slot > ranges.seeds:
+                exact = clip(
+                    expansion_score(int(documents[slot]), index, workspace, centre), params
+                )
+                scores[slot] += e * (exact - expanded[slot])
     return count
 
 
