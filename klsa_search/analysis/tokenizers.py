@@ -1,7 +1,7 @@
 """User tokenizers: functions that find the words of a text, named `module:function`.
 
 An index stores the name. Importing it runs code, and an index may come from an untrusted source, so
-a process imports only tokenizers that it was told to trust.
+a process imports only tokenizers that the user trusts.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ from klsa_search.kernels.nearest_neighbours import (
 )
 from klsa_search.lowrank.latent_space import (
     LatentSpace,
-    added,
     document_coordinates,
     scaled_sums,
+    sum_in_order,
     term_coordinates,
 )
 from klsa_search.lowrank.products import to_features
@@ -190,7 +190,7 @@ def packed(
         for part, some in zip(parts, vectors, strict=True)
     ]
     sums = work.make(_scaled, *calls)
-    scaled = added((row for each in sums for row in mapped(each, "sums")), m)
+    scaled = sum_in_order((row for each in sums for row in mapped(each, "sums")), m)
     V = len(term_weights)
     terms = work.make(
         _terms,

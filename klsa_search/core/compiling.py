@@ -132,15 +132,15 @@ class Compiled:
     def _cache_folder(self) -> Path | None:
         if not self.name or self.options.get("inline"):
             return None
-        kept = code_folder() / self.name
+        folder = code_folder() / self.name
         if is_writable(code_folder()):
-            return kept
+            return folder
         if not self.is_cached():
             return None
         # numba reads only from folders that it can write to.
-        linked = Path(_temporary().name) / self.name
-        shutil.copytree(kept.absolute(), linked, copy_function=os.symlink, dirs_exist_ok=True)
-        return linked
+        links = Path(_temporary().name) / self.name
+        shutil.copytree(folder.absolute(), links, copy_function=os.symlink, dirs_exist_ok=True)
+        return links
 
     def _prepare(self, arguments: tuple[Any, ...]) -> None:
         """Compile for the types of these arguments, or load the code from disk."""

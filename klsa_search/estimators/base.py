@@ -21,28 +21,29 @@ from klsa_search.errors import ArgumentError
 def checked_number(
     name: str,
     value: Any,
-    least: float,
-    most: float = float("inf"),
+    minimum: float,
+    maximum: float = float("inf"),
     *,
     open_below: bool = False,
     open_above: bool = False,
 ) -> float:
-    """Return `value` as a float; ArgumentError where it is no number of the interval."""
+    """Return `value` as a float; ArgumentError if it is not a number in the interval."""
     if isinstance(value, Real) and not isinstance(value, bool):
         number = float(value)
-        above = number > least if open_below else number >= least
-        below = number < most if open_above else number <= most
+        above = number > minimum if open_below else number >= minimum
+        below = number < maximum if open_above else number <= maximum
         if above and below:
             return number
-    left, right = "(" if open_below else "[", ")" if open_above or most == float("inf") else "]"
+    left, right = "(" if open_below else "[", ")" if open_above or maximum == float("inf") else "]"
     raise ArgumentError(
-        f"{name} = {value!r} is outside {left}{least:g}, {most:g}{right}; choose a number within",
+        f"{name} = {value!r} is outside {left}{minimum:g}, {maximum:g}{right}; choose a number "
+        "within",
         field=name,
     )
 
 
 def check_rank(n_components: int | None, rank: int, N: int) -> None:
-    """Meet the components asked for with those the kernel of N rows has; ArgumentError."""
+    """Raise ArgumentError if the rank of the kernel of N rows is 0 or below `n_components`."""
     if rank == 0:
         raise ArgumentError(
             f"X: the kernel of its {N} rows is all 0; remove empty documents, or "
@@ -57,14 +58,14 @@ def check_rank(n_components: int | None, rank: int, N: int) -> None:
         )
 
 
-def checked_count(name: str, value: Any, most: int, of_what: str) -> int:
-    """Return `value` as an int of 1 to `most`; None stands for `most`; ArgumentError beyond."""
+def checked_count(name: str, value: Any, maximum: int, of_what: str) -> int:
+    """Return `value` as an int from 1 to `maximum`, which None stands for; or ArgumentError."""
     if value is None:
-        return most
-    if isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most:
+        return maximum
+    if isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= maximum:
         return int(value)
     raise ArgumentError(
-        f"{name} = {value!r} is outside 1..{most}, {of_what}; choose a whole "
+        f"{name} = {value!r} is outside 1..{maximum}, {of_what}; choose a whole "
         "number within, or None for all",
         field=name,
     )
@@ -129,7 +130,7 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         return squared_lengths(self.transform(X))
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that sparse input is welcome."""
+        """Return the tags; sparse input is accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -137,15 +138,15 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
     @property
     @abstractmethod
     def _n_features_out(self) -> int:
-        """T, the columns of `transform`."""
+        """Return T, the number of columns of `transform`."""
 
     @abstractmethod
     def _learn(self, points: Points, y: Any) -> None:
-        """Learn from training points, as the base gives them; ArgumentError."""
+        """Learn from training points of the base; ArgumentError."""
 
     @abstractmethod
     def _place(self, points: Points) -> Points:
-        """Place points, as the base gives them: (n, T)."""
+        """Return the coordinates of points of the base: (n, T)."""
 
     def _checked(self, X: Any, *, reset: bool = False) -> Points:
         checked = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
@@ -153,37 +154,37 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
 
     @property
     def _linear(self) -> bool:
-        """Whether the base kernel is the inner product of `_points`."""
+        """Return whether the base kernel is the inner product of `_points`."""
         return self.base_ is None or self.base_.has_coordinates
 
     def _points(self, X: Points) -> Points:
-        """What this kernel sees of X: coordinates where the base has some, else X itself."""
+        """Return the coordinates of X in the base if it has coordinates, else X."""
         if self.base_ is None or not self.base_.has_coordinates:
             return X
         return self.base_.transform(X)
 
     def _compare(self, left: Points, right: Points) -> Matrix:
-        """Base kernel of points: (n, m)."""
+        """Return the base kernel of points: (n, m)."""
         if self.base_ is None or self.base_.has_coordinates:
             return inner_products(left, right)
         return self.base_.kernel(left, None if right is left else right)
 
     def _lengths(self, points: Points) -> npt.NDArray[np.float64]:
-        """Base kernel of each point with itself: (n,)."""
+        """Return the base kernel of each point with itself: (n,)."""
         if self.base_ is None or self.base_.has_coordinates:
             return squared_lengths(points)
         return self.base_.diagonal(points)
 
 
 def inner_products(left: Points, right: Points) -> Matrix:
-    """(n, F) and (m, F) → (n, m) dense; on one thread, whose bits no machine changes."""
+    """Return inner products of rows: (n, F), (m, F) → (n, m) dense; on one thread, repeatable."""
     with threadpool_limits(limits=1, user_api="blas"):
         product: Any = left @ right.T
     return np.asarray(product.toarray() if sparse.issparse(product) else product)
 
 
 def squared_lengths(points: Points) -> npt.NDArray[np.float64]:
-    """Squared length of each row: (n,)."""
+    """Return the squared length of each row: (n,)."""
     if sparse.issparse(points):
         return np.asarray((points * points).sum(axis=1)).ravel()
     return np.asarray(np.einsum("nf,nf->n", points, points))

@@ -20,9 +20,9 @@ from klsa_search.kernels import bm25, tfidf
 
 # scikit-learn is untyped, so mypy takes its classes for Any.
 class Weighting(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """Base of the features: counts (n, V), dense or sparse, in; weights of that shape out.
+    """Base class of the features: maps counts (n, V), dense or sparse, to weights (n, V).
 
-    Meant to follow CountVectorizer. ValueError for counts below 0.
+    For use after CountVectorizer. ValueError for negative counts.
 
     idf_            (V,) weight of each term
     n_features_in_  V
@@ -31,14 +31,14 @@ class Weighting(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # 
     idf_: npt.NDArray[np.float64]
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that counts are sparse and never negative."""
+        """Return the tags; counts may be sparse and must not be negative."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
 
     def transform(self, X: Any) -> Matrix | sparse.csr_array:
-        """Weigh counts: (n, V) → (n, V), sparse where the counts are. Cost O(nnz)."""
+        """Return weights of counts: (n, V) → (n, V), sparse if the counts are. Cost O(nnz)."""
         check_is_fitted(self)
         counts, dense = self._counts(X)
         features = self._weigh(counts)
@@ -46,10 +46,10 @@ class Weighting(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # 
 
     @abstractmethod
     def _weigh(self, counts: sparse.csr_array) -> sparse.csr_array:
-        """Weights of counts: (n, V), for which `fit` has learnt."""
+        """Return weights of counts: (n, V)."""
 
     def _counts(self, X: Any, *, reset: bool = False) -> tuple[sparse.csr_array, bool]:
-        """Counts without stored zeros, and whether they came as a dense array."""
+        """Return counts without stored zeros, and whether X is dense."""
         X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
         check_non_negative(X, f"{type(self).__name__}: counts")
         counts = sparse.csr_array(X, copy=True)

@@ -67,7 +67,7 @@ class GramSchmidtKernel(Kernel):
         """Return the function d → row d of the base kernel: (N,)."""
         if not self._linear or not sparse.issparse(points):
             return lambda d: self._compare(points[[d]], points)[0]
-        # By feature, once for all rows: a row then costs the entries of its own features.
+        # Transposed once, so a row costs only the entries of its features.
         by_feature = sparse.csr_array(points.T)
         return lambda d: np.asarray((points[[d]] @ by_feature).toarray())[0]
 

@@ -14,10 +14,10 @@ from klsa_search.estimators.base import Kernel, Points, checked_count, checked_n
 
 
 class PointwiseKernel(Kernel):
-    """Base of the polynomial and Gaussian kernels, whose own coordinates are never formed.
+    """Base class of the polynomial and Gaussian kernels, which have no explicit coordinates.
 
-    `transform` gives kernel rows with the training points, (n, N): a pipeline that ends in one of
-    them feeds `SVC(kernel="precomputed")`.
+    `transform` returns kernel rows with the training points, (n, N), as input for
+    `SVC(kernel="precomputed")`.
 
     points_  the training points
     """
@@ -25,13 +25,13 @@ class PointwiseKernel(Kernel):
     has_coordinates: ClassVar[bool] = False
 
     def kernel(self, X: Any, Y: Any = None) -> Matrix:
-        """Gram matrix: (n, F) and (m, F) → (n, m); of X with itself where Y is None."""
+        """Return the Gram matrix: (n, F) and (m, F) → (n, m); Y defaults to X."""
         check_is_fitted(self)
         left = self._points(self._checked(X))
         return self._of(left, left if Y is None else self._points(self._checked(Y)))
 
     def diagonal(self, X: Any) -> npt.NDArray[np.float64]:
-        """k(x, x) of each point: (n,)."""
+        """Return k(x, x) of each point: (n,)."""
         check_is_fitted(self)
         return self._of_itself(self._points(self._checked(X)))
 
@@ -48,15 +48,15 @@ class PointwiseKernel(Kernel):
 
     @abstractmethod
     def _check(self) -> None:
-        """Check the parameters; ArgumentError."""
+        """Raise ArgumentError for invalid parameters."""
 
     @abstractmethod
     def _of(self, left: Points, right: Points) -> Matrix:
-        """Kernel of points: (n, m)."""
+        """Return the kernel of points: (n, m)."""
 
     @abstractmethod
     def _of_itself(self, points: Points) -> npt.NDArray[np.float64]:
-        """Kernel of each point with itself: (n,)."""
+        """Return the kernel of each point with itself: (n,)."""
 
 
 class GaussianKernel(PointwiseKernel):
@@ -82,7 +82,7 @@ class GaussianKernel(PointwiseKernel):
         squares = self._lengths(left)[:, None] + self._lengths(right)
         distances = np.maximum(squares - 2 * self._compare(left, right), 0)
         if left is right:
-            np.fill_diagonal(distances, 0)  # rounding would leave a point apart from itself
+            np.fill_diagonal(distances, 0)  # remove rounding
         return np.asarray(np.exp(-distances / self.sigma**2))
 
     def _of_itself(self, points: Points) -> npt.NDArray[np.float64]:

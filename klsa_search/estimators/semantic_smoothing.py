@@ -1,8 +1,10 @@
-"""Semantic smoothing: terms matched through a network of concepts such as WordNet [LSK 2002].
+"""Semantic smoothing: matching of terms through a network such as WordNet [LSK 2002].
 
-As wndb(5WN) describes them: lines of index.noun are `lemma pos synsets pointers [symbol]... senses
-tagged offset...`, those of data.noun `offset file type words(hex) [word id]... pointers
-[symbol offset pos ends]... | gloss`; lines of the licence begin with a blank.
+WordNet files, see wndb(5WN), have these lines; those of the licence begin with a blank:
+
+    index.noun  lemma pos synsets pointers [symbol]... senses tagged offset...
+    data.noun   offset file type words(hex) [word id]... pointers [symbol offset pos ends]...
+                | gloss
 """
 
 from __future__ import annotations
@@ -21,19 +23,18 @@ from sklearn.utils import check_array
 from klsa_search.errors import ArgumentError
 from klsa_search.estimators.base import Kernel, Points
 
-_Held = TypeVar("_Held")
+_Parsed = TypeVar("_Parsed")
 
-_HYPERNYMS: Final = {"@", "@i"}  # of a kind, and of an instance
+_HYPERNYMS: Final = {"@", "@i"}  # hypernym and instance hypernym
 
 
 def read_nouns(folder: Path) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, str]]]:
-    """Return lemma → synsets, and pairs of a synset and one it is a kind of.
+    """Return lemma → synsets, and pairs of a synset and its hypernym.
 
-    The words of a lemma are parted by blanks. ArgumentError where a file is missing, or a line is
-    cut short or something else.
+    Words of a lemma are separated by blanks. ArgumentError if a file is missing or a line invalid.
     """
     meanings = dict(_read(folder / "index.noun", _meanings))
-    edges = [edge for held in _read(folder / "data.noun", _hypernyms) for edge in held]
+    edges = [edge for pairs in _read(folder / "data.noun", _hypernyms) for edge in pairs]
     return meanings, edges
 
 
@@ -58,27 +59,27 @@ def _hypernyms(fields: list[str]) -> list[tuple[str, str]]:
     ]
 
 
-def _read(path: Path, held_by: Callable[[list[str]], _Held]) -> Iterator[_Held]:
-    """What each line holds, by its fields; ArgumentError where that raises Value- or IndexError."""
+def _read(path: Path, parse: Callable[[list[str]], _Parsed]) -> Iterator[_Parsed]:
+    """Yield each line parsed; ArgumentError if `parse` raises ValueError or IndexError."""
     if not path.is_file():
         raise ArgumentError(
             f"`{path}` is missing; name the folder with index.noun and data.noun of WordNet",
             field="folder",
         )
-    # A letter that is no UTF-8 spoils its own lemma or gloss and nothing else.
+    # Bytes that are not UTF-8 only affect their own lemma or gloss.
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             if line.startswith(" "):
                 continue
             try:
-                held = held_by(line.split("|")[0].split())
+                parsed = parse(line.split("|")[0].split())
             except (ValueError, IndexError):
                 raise ArgumentError(
                     f"{path}:{number} is not a line of a WordNet database; give "
                     "the files as WordNet distributes them",
                     field="folder",
                 ) from None
-            yield held
+            yield parsed
 
 
 class TermNetwork:
@@ -156,7 +157,7 @@ class TermNetwork:
         return sparse.csr_array((np.array(values, dtype=np.float64), columns, starts), shape=shape)
 
     def _within(self, nodes: Iterable[Hashable], longest: int) -> dict[Hashable, int]:
-        """Edges to every node within reach of `nodes`, nearest first."""
+        """Return the distances of nodes within reach of `nodes`, nearest first."""
         reached = dict.fromkeys(nodes, 0)
         border = list(reached)
         for length in range(1, longest + 1):

@@ -28,30 +28,30 @@ from klsa_search.lowrank.eigensolver import Spectrum, decompose, decompose_gram
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS, SpectralFunction
 
 EXACT: Final = 4000
-"""Rows and columns up to which a spectrum is computed to rounding.
+"""Rows and columns up to which a spectrum is computed in float64.
 
-Beyond, where less than a quarter of it is wanted, the features are handed over in float32.
+Above, float32 is used if less than a quarter of the spectrum is wanted.
 """
 
 
 class SpectralKernel(Kernel):
-    """Base of the kernels K̂ = U λf(λ) Uᵀ; the stored eigenvalues are all there is of them.
+    """Base class of the kernels K̂ = U λf(λ) Uᵀ, without the tail of the spectrum.
 
-    A point x lies at Σ_n k(x, n) C_n, with C = U √(f(λ)/λ): for f = 1 the Λ^-½ Uᵀ t of
-    [LSK, "novel inputs"]. Over a linear base the sum is taken once, at fit, so that placing costs
-    O(nnz · k) whatever N is.
+    The coordinates of a point x are Σ_n k(x, n) C_n with C = U √(f(λ)/λ), for f = 1 the Λ^-½ Uᵀ t
+    of [LSK, "novel inputs"]. For a linear base the sum is computed by `fit`, so `transform` costs
+    O(nnz · k) for any N.
 
     spectrum_         eigenvectors and eigenvalues of the base kernel
     eigenvalues_      (k,) of the base kernel, largest first
-    components_       (k, F) ΦᵀC, transposed; over a linear base
-    dual_components_  (N, k) C; over any other base, with points_, the training points
+    components_       (k, F) ΦᵀC, transposed, for a linear base
+    dual_components_  (N, k) C for any other base, with points_, the training points
     """
 
     n_components: int | None
 
     @abstractmethod
     def _function(self, relative: Eigenvalues, spectrum: Spectrum, y: Any) -> SpectralFunction:
-        """Choose f, of eigenvalues divided by the first."""
+        """Return f, for eigenvalues divided by the first."""
 
     def _learn(self, points: Points, y: Any) -> None:
         N = points.shape[0]
@@ -61,7 +61,7 @@ class SpectralKernel(Kernel):
         )
         try:
             spectrum = self._spectrum(points, wanted)
-        except SettingsError as error:  # of the solver: it did not converge
+        except SettingsError as error:  # the solver did not converge
             raise ArgumentError(
                 f"n_components = {wanted}: {error}", field="n_components"
             ) from error
@@ -97,19 +97,19 @@ class SpectralKernel(Kernel):
 
 
 class AlignedKernel(SpectralKernel):
-    """Base of the von Neumann and exponential kernels.
+    """Base class of the von Neumann and exponential kernels.
 
-    γ counts in units of 1/λ_1, so that it means the same for every X; the papers' λ is
+    γ is in units of 1/λ_1, so it does not depend on the scale of X; the papers' λ is
     γ / `eigenvalues_[0]`.
 
     gamma_            γ in use
-    alignment_curve_  alignment against γ on the training labels, with its maximum, where
+    alignment_curve_  alignment against γ on the training labels, with its maximum, if
                       gamma = "alignment"; else None
     """
 
     spectral: ClassVar[str]
-    most: ClassVar[float]
-    most_is_open: ClassVar[bool]
+    max_gamma: ClassVar[float]
+    max_gamma_is_open: ClassVar[bool]
 
     def __init__(
         self,
@@ -127,12 +127,12 @@ class AlignedKernel(SpectralKernel):
     @staticmethod
     @abstractmethod
     def _grid() -> npt.NDArray[np.float64]:
-        """γ of the line search, ascending."""
+        """Return the γ of the line search, ascending."""
 
     @staticmethod
     @abstractmethod
     def _growth(relative: Eigenvalues, values: Eigenvalues) -> Eigenvalues:
-        """Return d log f / dγ, where `values` are f(λ)."""
+        """Return d log f / dγ; `values` are f(λ)."""
 
     def _function(self, relative: Eigenvalues, spectrum: Spectrum, y: Any) -> SpectralFunction:
         made = SPECTRAL_FUNCTIONS[self.spectral]
@@ -142,7 +142,7 @@ class AlignedKernel(SpectralKernel):
         else:
             self.alignment_curve_ = None
             self.gamma_ = checked_number(
-                "gamma", self.gamma, 0, self.most, open_above=self.most_is_open
+                "gamma", self.gamma, 0, self.max_gamma, open_above=self.max_gamma_is_open
             )
         return made(self.gamma_)
 
@@ -186,8 +186,8 @@ class ExponentialKernel(AlignedKernel):
     """
 
     spectral = "exponential"
-    most = 300.0  # exp of it squared is still a float64
-    most_is_open = False
+    max_gamma = 300.0  # exp of it squared is still a float64
+    max_gamma_is_open = False
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class ExponentialKernel(AlignedKernel):
 
     @staticmethod
     def _grid() -> npt.NDArray[np.float64]:
-        return np.concatenate(([0.0], np.geomspace(1e-2, ExponentialKernel.most, 120)))
+        return np.concatenate(([0.0], np.geomspace(1e-2, ExponentialKernel.max_gamma, 120)))
 
     @staticmethod
     def _growth(relative: Eigenvalues, values: Eigenvalues) -> Eigenvalues:
@@ -229,8 +229,8 @@ class VonNeumannKernel(AlignedKernel):
     """
 
     spectral = "von-neumann"
-    most = 1.0
-    most_is_open = True
+    max_gamma = 1.0
+    max_gamma_is_open = True
 
     def __init__(
         self,
@@ -272,7 +272,7 @@ class LatentSemanticKernel(SpectralKernel):
         return SPECTRAL_FUNCTIONS["truncation"](0.0)
 
 
-_LEAST = 1e-10  # of λ_1: below it K + γI is not positive definite in float64
+_MIN_GAMMA = 1e-10  # below it K + γλ_1 I is not positive definite in float64
 
 
 class SquashedKernel(Kernel):
@@ -301,7 +301,7 @@ class SquashedKernel(Kernel):
         self.base = base
 
     def _learn(self, points: Points, y: Any) -> None:
-        gamma = checked_number("gamma", self.gamma, _LEAST)
+        gamma = checked_number("gamma", self.gamma, _MIN_GAMMA)
         K = self._compare(points, points)
         first = decompose_gram(K, 1).eigenvalues
         check_rank(None, len(first), len(K))

@@ -1,1 +1,1 @@
-"""Decompose: document kernel → eigenvectors and eigenvalues; functions of them."""
+"""Eigendecomposition of the document kernel, functions of the spectrum, and the expansion D."""

@@ -1,10 +1,9 @@
-"""K → its top eigenpairs where documents are many: block Lanczos with thick restarts.
+"""Block Lanczos with thick restarts: the top eigenpairs of K for many documents.
 
-A random block Ω, K Ω, K² Ω, ... span a space in which the top eigenvectors appear first [Golub,
-Underwood 1977; Musco, Musco 2015]; the best of it is kept when room runs out, and the rest grows
-again [Wu, Simon 2000]. A block costs a third of what its columns cost one by one, since K is read
-once for all of them. Vectors and products are float32, everything of the size of the space is
-float64: eigenvalues are good to a millionth of the first, far below `TOLERANCE`.
+A random block Ω, K Ω, K² Ω, ... span a space that contains the top eigenvectors first [Golub,
+Underwood 1977; Musco, Musco 2015]; a restart keeps the best part of a full space [Wu, Simon 2000].
+A block costs a third of its columns one by one, because K is read once. Vectors and products are
+float32, small matrices float64; eigenvalues are accurate to 1e-6 of the first.
 """
 
 from __future__ import annotations
@@ -22,51 +21,50 @@ from klsa_search.errors import SettingsError
 from klsa_search.lowrank.products import WIDTH, Products
 
 GROWTH = 6 * WIDTH
-"""Columns for which there is room besides those that a restart keeps."""
+"""Columns that the space grows by between restarts."""
 
 TOLERANCE = 1e-4
-"""Largest ‖K u_i - λ_i u_i‖ / λ_1 that is accepted.
+"""Limit of ‖K u_i - λ_i u_i‖ / λ_1.
 
-The cosine of the largest angle to the exact space is then above .99999 at 300,000 documents, and of
-the 20 nearest documents by the first 50 dimensions 99.9 % are the same; ten times more changes
-one in a hundred.
+At 300,000 documents the cosine of the largest angle to the exact space is then above 0.99999, and
+99.9% of the 20 nearest documents by the first 50 dimensions agree; with 1e-3 it is 99%.
 """
 
 PRODUCTS = 100
-"""Products after which the solver gives up; a million documents need 14."""
+"""Limit of products; a million documents need 14."""
 
 RANK_TOLERANCE = 1e-5
-"""Eigenvalues below this share of the first are rounding noise of float32."""
+"""Eigenvalues below this, relative to the first, are rounding noise of float32."""
 
-_PASSES = 8  # of orthogonalisation; two do, unless a block has lost rank
-_LOST = 1e-10  # squared length, of the largest, below which a direction is rounding noise
-_FLOOR = 1e-6  # the same below which float32 cannot scale a direction to length 1 at once
+_PASSES = 8  # of orthogonalisation; two suffice unless a block has lost rank
+_LOST = 1e-10  # relative squared length below which a direction is rounding noise
+_FLOOR = 1e-6  # relative squared length below which float32 needs two passes to normalise
 
 B = TypeVar("B")
 
 
 def _kept(wanted: int) -> int:
-    """How many columns a restart keeps: whole blocks, and half a one more than are wanted."""
+    """Return the number of columns that a restart keeps: `wanted` and half a block, in blocks."""
     return -(-(wanted + WIDTH // 2) // WIDTH) * WIDTH
 
 
 def max_columns(wanted: int) -> int:
-    """How many columns the space may have."""
+    """Return the maximum number of columns of the space."""
     return _kept(wanted) + GROWTH
 
 
 def largest_eigenpairs(
     products: Products[B], wanted: int, *, progress: Progress | None = None
 ) -> tuple[Eigenvalues, list[B], float]:
-    """Find the `wanted` strongest eigenpairs of K.
+    """Return the `wanted` largest eigenvalues of K, their eigenvectors and the residual.
 
-    Returns (wanted,) eigenvalues in float64, (N, wanted) eigenvectors in blocks of WIDTH columns,
-    and the largest residual, max ‖K u_i - λ_i u_i‖ / λ_1. The same bits for any number of threads,
-    and wherever blocks are kept. `progress` is called as "eigenvectors" with the products done and,
-    by the fall of the residual, expected.
+    Eigenvalues are (wanted,) float64, eigenvectors (N, wanted) in blocks of WIDTH columns, and the
+    residual is max ‖K u_i - λ_i u_i‖ / λ_1. Threads and storage of blocks do not change a bit.
 
-    Cost some 15 products with 32 columns, O(nnz · 32) each, and O(N · wanted) for each column;
-    memory 4 N (wanted + 10 · 32) + 128 F bytes. SettingsError if 100 products are not enough.
+    progress  called as "eigenvectors" with the products done and the estimated total
+
+    Cost about 15 products with 32 columns, O(nnz · 32) each, and O(N · wanted) per column; memory
+    4 N (wanted + 10 · 32) + 128 F bytes. SettingsError if 100 products do not suffice.
     """
     kept, size = _kept(wanted), max_columns(wanted)
     V: list[B] = []
@@ -75,21 +73,22 @@ def largest_eigenpairs(
     for done in range(1, PRODUCTS + 1):
         W = _orthonormalised(products, V, W)
         first = len(V) * WIDTH
-        held = first + WIDTH
+        size_now = first + WIDTH
         V.append(W)
         W = products.apply(W)
         column = products.inner(V, W)
         W = products.subtract(V, column, W)
-        H[:held, first:held], H[first:held, :held] = column, column.T
-        values, vectors = linalg.eigh((H[:held, :held] + H[:held, :held].T) / 2)
+        H[:size_now, first:size_now], H[first:size_now, :size_now] = column, column.T
+        active = H[:size_now, :size_now]
+        values, vectors = linalg.eigh((active + active.T) / 2)
         values, vectors = values[::-1], vectors[:, ::-1]
-        # K V = V H but for what the newest columns left over: that is the residual.
+        # K V = V H up to the remainder W of the newest columns, which gives the residual.
         residual = _lengths(products.inner([W], W), vectors[first:, :wanted]) / values[0]
         if progress is not None:
             progress(EIGENVECTORS, done, _expected(done, residual))
-        if held >= wanted and residual <= TOLERANCE:
+        if size_now >= wanted and residual <= TOLERANCE:
             break
-        if held + WIDTH > size:
+        if size_now + WIDTH > size:
             V = products.combine(V, vectors[:, :kept])
             H[:] = 0
             np.fill_diagonal(H[:kept, :kept], values[:kept])
@@ -105,7 +104,7 @@ def largest_eigenpairs(
 
 
 def _orthonormalised(products: Products[B], V: Sequence[B], W: B) -> B:
-    """Make the columns of W orthonormal, and orthogonal to V; random ones replace what is lost."""
+    """Return W orthonormalised against V; random columns replace those that lost rank."""
     for done in range(_PASSES):
         if V:
             W = products.subtract(V, products.inner(V, W), W)
@@ -122,13 +121,13 @@ def _orthonormalised(products: Products[B], V: Sequence[B], W: B) -> B:
 
 
 def _lengths(gram: Matrix, coefficients: Matrix) -> float:
-    """The length of the longest column of W C, with the Gram matrix WᵀW."""
+    """Return the length of the longest column of W C, given the Gram matrix WᵀW."""
     squares = np.einsum("ai,ab,bi->i", coefficients, gram, coefficients)
     return float(np.sqrt(max(squares.max(), 0.0)))
 
 
 def _residual(products: Products[B], U: Sequence[B], values: Eigenvalues) -> float:
-    """The residual max ‖K u_i - λ_i u_i‖ / λ_1 of the vectors as they are handed out."""
+    """Return the residual max ‖K u_i - λ_i u_i‖ / λ_1 of the final vectors."""
     longest = 0.0
     for i, some in enumerate(U):
         own = values[i * WIDTH : (i + 1) * WIDTH]
@@ -138,6 +137,6 @@ def _residual(products: Products[B], U: Sequence[B], values: Eigenvalues) -> flo
 
 
 def _expected(done: int, residual: float) -> int:
-    """Products in all, if each takes the same share of the residual away."""
+    """Return the estimated total of products if the residual falls geometrically."""
     fall = math.log(min(max(residual, TOLERANCE), 0.5)) / math.log(TOLERANCE)
     return max(done, math.ceil(done / fall))

@@ -2,11 +2,10 @@
 
     T(d) = Σ_t v(t,q) · g(sat(t,d) + β Σ_n W(d,n) · sat(t,n)),   g(y) = y / (y + 1)
 
-with v(t,q) what the term counts for in k_q, sat(t,d) what it adds to k_q of the document over that,
-and d and n among the best documents of the query kernel; what any other document holds counts for
-nothing, and most of them have nothing near them that counts. A document that misses a word its
-nearest use is given part of it, term by term; g grows ever slower, so that covering many terms
-counts more than one term held by all.
+with v(t,q) the weight of the term in k_q and sat(t,d) its share of k_q(d) divided by v(t,q). Only
+the best documents of the query kernel count, as d and as n. A document without a query word gets
+part of it from neighbours that contain it. Since g saturates, covering many terms counts more than
+one term in all neighbours.
 """
 
 from __future__ import annotations
@@ -25,11 +24,10 @@ if TYPE_CHECKING:
 
 
 def effective_alpha(alpha: float, hold_back: float, share: float) -> float:
-    """α(q) = α · (1 - hold_back · c³): the share of the expansion in a query's scores.
+    """Return α(q) = α · (1 - hold_back · c³), the share of the expansion in the scores of a query.
 
-    share  c, how much of the query the first document of the query kernel holds, from 0 to 1
-    Where one document holds the whole query, what others say of its words adds little; where none
-    does, expansion has to find what was meant.
+    share  c, the share of the query that the first document of the query kernel contains
+    If one document contains the whole query, expansion adds little.
 
     >>> effective_alpha(0.7, 0.7, 0.0), round(effective_alpha(0.7, 0.7, 1.0), 2)
     (0.7, 0.21)
@@ -38,13 +36,12 @@ def effective_alpha(alpha: float, hold_back: float, share: float) -> float:
 
 
 NEIGHBOURHOOD = 4.0  # β
-HALF = 1.0  # saturation at which g is one half
-POWER = 6  # a seed counts by this power of its coverage
+HALF = 1.0  # saturation at which g is 0.5
+POWER = 6  # exponent of the coverage in the weight of a seed
 BEST = 300
-"""Documents of the query kernel whose terms count.
+"""Number of best documents of the query kernel whose terms count.
 
-100 rank nearly as well, and all of them a little worse: far down the list a term of the query is
-mostly an accident.
+100 rank nearly as well, all documents slightly worse: most matches of low rank are random.
 """
 
 
@@ -55,14 +52,14 @@ def coverage(
     query_weights: npt.NDArray[np.float32],
     best: Positions,
 ) -> Scores:
-    """T: (N,) float32, not negative.
+    """Return T: (N,) float32, not negative.
 
     kernel         the query kernel
     neighbours     W: (N, N), rows of sum 1
     terms          (n,) term numbers of the query
     query_weights  (n,) f(t, q)
     best           documents whose terms count
-    Cost: the edges of W, once; a binary search for each of the best and each term.
+    Cost: one pass over the edges of W; a binary search for each of the best and each term.
     """
     places = np.full(kernel.size, -1, dtype=np.int32)
     ascending = np.sort(best)
@@ -82,17 +79,17 @@ def _coverage(
     half: npt.NDArray[np.float32],
     neighbours: sparse.csr_array,
 ) -> Scores:
-    """T of each document, from its own terms and those of its neighbours: (N,) float32."""
+    """Return T of each document: (N,) float32."""
     near = places[neighbours.indices]
     edges = np.flatnonzero(near >= 0)
     documents = np.searchsorted(neighbours.indptr, edges, side="right") - 1
     shares = neighbours.data[edges].astype(np.float32, copy=False)
     covered = np.zeros(len(places), np.float32)
     for term in range(len(term_weights)):
-        held = np.zeros(len(places), np.float32)
-        np.add.at(held, documents, shares * impacts[near[edges], term])  # in the order of the edges
-        held *= np.float32(NEIGHBOURHOOD)
+        sums = np.zeros(len(places), np.float32)
+        np.add.at(sums, documents, shares * impacts[near[edges], term])  # in the order of the edges
+        sums *= np.float32(NEIGHBOURHOOD)
         own = np.flatnonzero(places >= 0)
-        held[own] += impacts[places[own], term]
-        covered += term_weights[term] * (held / (held + half[term]))
+        sums[own] += impacts[places[own], term]
+        covered += term_weights[term] * (sums / (sums + half[term]))
     return covered

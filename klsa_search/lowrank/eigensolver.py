@@ -1,7 +1,7 @@
 """Top eigenvectors and eigenvalues of the document kernel.
 
-The precision of the features chooses the solver: float64 up to 100,000 documents, for Lanczos to
-rounding; float32 above, for blocks of vectors to a stated tolerance.
+The solver depends on the precision of the features: Lanczos to machine precision for float64 (up to
+100,000 documents), block Lanczos to a tolerance for float32.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from klsa_search.lowrank.products import BlockProducts
 class Spectrum:
     """The top of the spectrum of K = UΛUᵀ.
 
-    eigenvectors  U: (N, k) in the precision of K's features, orthonormal columns, strongest first
+    eigenvectors  U: (N, k) in the precision of K's features, orthonormal columns
     eigenvalues   Λ: (k,) float64, largest first, all positive
     residual      max ‖K u_i - λ_i u_i‖ / λ_1
-    gap           (λ_k - λ_{k+1}) / λ_1: near 0, the k-th direction is not well determined
+    gap           (λ_k - λ_{k+1}) / λ_1; near 0 the k-th direction is not well determined
     trace         Σ of all N eigenvalues
     """
 
@@ -43,16 +43,16 @@ class Spectrum:
     trace: float
 
 
-_SMALL = 500  # below it the dense solver is the faster one, however few are wanted
+_SMALL = 500  # size up to which the dense solver is always faster
 
 
 def decompose_gram(K: Matrix, dimensions: int) -> Spectrum:
-    """Compute the `dimensions` strongest eigenpairs of K: (N, N) symmetric, dense.
+    """Return the `dimensions` top eigenpairs of K: (N, N) symmetric, dense.
 
-    Unlike `decompose` it gives up to N of them: for kernels that have no sparse features, and for
-    whole spectra. Capped at the rank of K; an empty spectrum where K is 0. The dense solver,
-    O(N³), where N is small or more than an eighth of the spectrum is wanted; Lanczos, some
-    3k products of O(N²), elsewhere. One thread, fixed signs: same input, same bits.
+    Unlike `decompose` it returns up to N, and needs no sparse features. Limited by the rank of K;
+    empty if K is 0. Uses the dense solver, O(N³), if N is small or more than an eighth of the
+    spectrum is wanted, else Lanczos, about 3k products of O(N²). Deterministic: one thread, fixed
+    signs.
     """
     N = len(K)
     trace = float(np.trace(K))
@@ -62,7 +62,7 @@ def decompose_gram(K: Matrix, dimensions: int) -> Spectrum:
     found = min(wanted + 1, N)  # one more than wanted, for the gap
     with threadpool_limits(limits=1, user_api="blas"):
         values, vectors = (
-            _strongest_first(*linalg.eigh(K, subset_by_index=[N - found, N - 1]))
+            _largest_first(*linalg.eigh(K, subset_by_index=[N - found, N - 1]))
             if N <= _SMALL or 8 * found > N
             else _iterative(N, lambda x: K @ x, found, seed=0)
         )
@@ -78,7 +78,7 @@ def decompose_gram(K: Matrix, dimensions: int) -> Spectrum:
     )
 
 
-RANK_TOLERANCE = 1e-10  # eigenvalues below this share of the first are rounding noise
+RANK_TOLERANCE = 1e-10  # eigenvalues below this, relative to the first, are rounding noise
 
 
 def decompose(
@@ -89,21 +89,21 @@ def decompose(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Spectrum:
-    """Compute the `dimensions` strongest eigenpairs of K = A Aᵀ [KLSA §3.1].
+    """Return the `dimensions` top eigenpairs of K = A Aᵀ [KLSA §3.1].
 
-    dimensions  k; capped at N - 1 (at least 1) and at the rank of K
-    seed        of the solver's start; same input and seed, same bits: the linear algebra does not
-                depend on the number of threads, and each eigenvector's largest entry is positive
-    threads     of the block solver, as many as the machine has processors by default
-    progress    called as "eigenvectors" with the products done, and those expected if that is known
+    dimensions  k; limited by N - 1 (at least 1) and by the rank of K
+    seed        of the start vectors. The same input and seed give the same bits with any number of
+                threads; the entry of largest size of each eigenvector is positive
+    threads     of the block solver, by default the number of processors
+    progress    called as "eigenvectors" with the products done, and the estimated total or None
 
-    Features in float64: implicitly restarted Lanczos on the smaller of A Aᵀ and Aᵀ A on one thread,
-    O(nnz · k + N · k²), to rounding; where k is more than half of that side, a dense solver serves
-    better. In float32: block Lanczos, to `krylov.TOLERANCE`. SettingsError where neither converges.
+    float64 features: implicitly restarted Lanczos on the smaller of A Aᵀ and Aᵀ A on one thread,
+    O(nnz · k + N · k²), or a dense solver if k is more than half of that side. float32 features:
+    block Lanczos to `block_lanczos.TOLERANCE`. SettingsError if the solver does not converge.
     """
     N = len(kernel)
     trace = float(kernel.diagonal.sum())
-    if trace == 0:  # no document, or none with a weighted term: K is 0 and spans nothing
+    if trace == 0:  # no document has a weighted term
         return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
     wanted = max(1, min(dimensions, N - 1))
     with threadpool_limits(limits=1, user_api="blas"):
@@ -135,14 +135,14 @@ def decompose(
 
 
 def by_blocks(shape: tuple[int, int], wanted: int, precision: npt.DTypeLike) -> bool:
-    """Blocks serve a kernel in float32, if it is wide enough for the space they grow."""
+    """Return whether the block solver is used: float32, and larger than twice its space."""
     return min(shape) > 2 * block_lanczos.max_columns(wanted) and np.dtype(precision) == np.float32
 
 
 def _one_by_one(
     kernel: DocumentKernel, wanted: int, seed: int, progress: Progress | None
 ) -> tuple[Eigenvalues, Matrix]:
-    """Solve on the smaller side, and go over to the documents."""
+    """Solve on the smaller side, and return the eigenvectors of the documents."""
     N, F = kernel.features.shape
     applied = steps(progress, EIGENVECTORS)
     if 2 * wanted >= N:
@@ -159,7 +159,7 @@ def _one_by_one(
         applied()
         return kernel.backward(kernel.forward(x))
 
-    # The feature side has at most F directions; one fewer is all Lanczos can give.
+    # Lanczos finds at most F - 1 directions.
     found = min(wanted, F - 1)
     eigenvalues, on_features = (
         _iterative(F, apply_on_features, found, seed)
@@ -176,7 +176,7 @@ def _iterative(
     start = randomness.uniform(0.5, 1.5, side)
     operator = LinearOperator((side, side), matvec=product, matmat=product, dtype=np.float64)
     try:
-        return _strongest_first(*eigsh(operator, k=wanted, v0=start, rng=randomness))
+        return _largest_first(*eigsh(operator, k=wanted, v0=start, rng=randomness))
     except ArpackNoConvergence as error:
         raise SettingsError(
             f"dimensions = {wanted - 1} did not converge: only "
@@ -188,7 +188,7 @@ def _iterative(
 
 def _dense(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues, Matrix]:
     N = len(kernel)
-    return _strongest_first(
+    return _largest_first(
         *linalg.eigh(kernel.explicit(), subset_by_index=[max(0, N - wanted), N - 1])
     )
 
@@ -197,30 +197,30 @@ def _dense_on_features(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues
     F = kernel.features.shape[1]
     gram = kernel.backward(kernel.forward(np.eye(F)))
     first = max(0, F - wanted)
-    return _strongest_first(*linalg.eigh((gram + gram.T) / 2, subset_by_index=[first, F - 1]))
+    return _largest_first(*linalg.eigh((gram + gram.T) / 2, subset_by_index=[first, F - 1]))
 
 
-def _strongest_first(values: Eigenvalues, vectors: Matrix) -> tuple[Eigenvalues, Matrix]:
-    """Largest eigenvalues first, those that are numerically zero left out."""
+def _largest_first(values: Eigenvalues, vectors: Matrix) -> tuple[Eigenvalues, Matrix]:
+    """Return eigenpairs by descending eigenvalue, without those that are numerically 0."""
     order = np.argsort(-values, kind="stable")
     rank = full_rank(values[order], RANK_TOLERANCE)
     return values[order][:rank], vectors[:, order][:, :rank]
 
 
 def full_rank(values: Eigenvalues, tolerance: float) -> int:
-    """How many of the values are more than noise."""
+    """Return the number of values above the relative tolerance."""
     return int(np.count_nonzero(values > tolerance * values[0]))
 
 
 def gap_of(values: Eigenvalues, wanted: int) -> float:
-    """(λ_k - λ_{k+1}) / λ_1 with k = `wanted`, or all there are."""
+    """Return (λ_k - λ_{k+1}) / λ_1 with k = `wanted`, or the number of values."""
     kept = values[:wanted]
     following = values[wanted] if len(values) > wanted else 0.0
     return float((kept[-1] - following) / values[0])
 
 
 def extremes(vectors: Basis) -> Basis:
-    """The entry of largest size of each column, the first of equals: (N, k) → (k,); 0 of none."""
+    """Return the entry of largest size of each column, the first of equals: (N, k) → (k,)."""
     if not len(vectors):
         return np.zeros(vectors.shape[1], vectors.dtype)
     largest = np.argmax(np.abs(vectors), axis=0)
@@ -228,5 +228,5 @@ def extremes(vectors: Basis) -> Basis:
 
 
 def _with_fixed_signs(eigenvectors: Basis) -> Basis:
-    """Turn each column so that its entry of largest size is positive."""
+    """Return the columns with signs that make their entry of largest size positive."""
     return np.ascontiguousarray(eigenvectors * np.sign(extremes(eigenvectors)))

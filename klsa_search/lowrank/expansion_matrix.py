@@ -1,7 +1,6 @@
 """The expansion matrix D = U f(Λ) Uᵀ, dense or factored, and the top-z threshold [KLSA §3.3].
 
-Both forms answer one question: what does a sparse kernel row, some seed documents and their
-weights, become after k_q · D?
+Both forms compute k_q · D for a sparse row k_q of seed documents and their weights.
 """
 
 from __future__ import annotations
@@ -23,66 +22,66 @@ if TYPE_CHECKING:
 
 
 def top_z(row: npt.NDArray[Any], z: int) -> tuple[Positions, npt.NDArray[Any]]:
-    """Return positions and values of the z largest positive entries, largest first.
+    """Return doc ids and values of the z largest positive entries, largest first.
 
-    Ties go by document order; fewer than z are returned where fewer are above 0.
+    Ties are ordered by doc id; fewer than z are returned if fewer are positive.
     Cost O(N + z log z).
     """
-    held = np.flatnonzero(row > 0)
-    values = row[held]
-    if len(held) > z:
-        threshold = np.partition(values, len(held) - z)[len(held) - z]
-        above = held[values > threshold]
-        level = held[values == threshold][: z - len(above)]
-        held = np.sort(np.concatenate((above, level)))
-        values = row[held]
+    documents = np.flatnonzero(row > 0)
+    values = row[documents]
+    if len(documents) > z:
+        threshold = np.partition(values, len(documents) - z)[len(documents) - z]
+        above = documents[values > threshold]
+        tied = documents[values == threshold][: z - len(above)]
+        documents = np.sort(np.concatenate((above, tied)))
+        values = row[documents]
     order = np.argsort(-values, kind="stable")
-    return held[order], values[order]
+    return documents[order], values[order]
 
 
 ROUNDING = 1e-6
 
 
 class Expansion(Protocol):
-    """k_q · D for a row that is 0 but for its seeds."""
+    """Computes k_q · D for a row that is 0 except at its seeds."""
 
     def expand(self, seeds: Positions, weights: Scores) -> Scores:
         """Return (N,) scores of the row with `weights` at `seeds`."""
 
     def entries(self, seeds: Positions, document: int) -> Scores:
-        """Return what D holds of a document in the rows of the seeds: (z,)."""
+        """Return the entries of D in the rows of the seeds and the column of a document: (z,)."""
 
 
 @dataclass(frozen=True)
 class DenseExpansion:
-    """D as an (N, N) array; z rows of it are read. Cost O(z · N)."""
+    """D as an (N, N) array. Cost O(z · N) for z seeds."""
 
     matrix: Matrix
 
     def expand(self, seeds: Positions, weights: Scores) -> Scores:
-        """Σ weight · row of D, added seed by seed, so that no thread count changes the bits."""
+        """Return Σ weight · row of D, added seed by seed, so the bits do not depend on threads."""
         scores = np.zeros(self.matrix.shape[1], dtype=np.float32)
         for seed, weight in zip(seeds.tolist(), weights, strict=True):
             scores += weight * self.matrix[seed]
         return _without_rounding(scores, weights)
 
     def entries(self, seeds: Positions, document: int) -> Scores:
-        """D(s, d): (z,). Cost: a look at each."""
+        """Return D(s, d): (z,). Cost O(z)."""
         return np.asarray(self.matrix[seeds, document])
 
 
 @dataclass(frozen=True)
 class FactoredExpansion:
-    """D_f as f(0) I + s K + U (f(Λ) - f(0) - s Λ) Uᵀ, never built.
-
-    Cost O((z + N) · k) for the stored eigenvectors, and one product with the features, O(nnz), for
-    the tail where f has one.
+    """D_f as the operator f(0) I + s K + U (f(Λ) - f(0) - s Λ) Uᵀ.
 
     eigenvectors  U: (N, k)
-    correction    (k,) f(Λ) - f(0) - s Λ, Λ divided by its first; 0 throughout where f is linear
+    correction    (k,) f(Λ) - f(0) - s Λ, with Λ divided by λ_1; 0 if f is linear
     value         f(0)
     slope         s / λ_1, the slope of the tail
-    kernel        gives K where the slope is not 0; called only then
+    kernel        returns K; called only if the slope is not 0
+
+    Cost O((z + N) · k) for the stored eigenvectors, and one product with the features, O(nnz), if f
+    has a tail.
     """
 
     eigenvectors: Basis
@@ -101,7 +100,7 @@ class FactoredExpansion:
         head: int = 0,
         kernel: Callable[[], DocumentKernel] | None = None,
     ) -> FactoredExpansion:
-        """Take f of a spectrum; the first `head` eigenvectors are left out, tail and all."""
+        """Return the expansion by f of a spectrum, without the first `head` eigenvectors."""
         first = eigenvalues[0] if len(eigenvalues) else 1.0
         relative = eigenvalues / first
         values = np.array(function.of(relative))
@@ -117,7 +116,7 @@ class FactoredExpansion:
         )
 
     def expand(self, seeds: Positions, weights: Scores) -> Scores:
-        """Return k_q · D_f; not by BLAS, whose bits change with its threads."""
+        """Return k_q · D_f; without BLAS, whose bits depend on threads."""
         row = np.zeros(len(self.eigenvectors))
         row[seeds] = weights
         scores: Scores = np.zeros(len(row))
@@ -131,7 +130,7 @@ class FactoredExpansion:
         return _without_rounding(scores.astype(np.float32), weights)
 
     def entries(self, seeds: Positions, document: int) -> Scores:
-        """D_f(s, d): (z,). Cost O(z · k), and their features where f has a tail."""
+        """Return D_f(s, d): (z,). Cost O(z · k), and their features if f has a tail."""
         entries: Scores = self.value * (seeds == document).astype(np.float64)
         if self.correction.any():
             place = self.correction * self.eigenvectors[document]
@@ -142,10 +141,9 @@ class FactoredExpansion:
 
 
 def _without_rounding(scores: Scores, weights: Scores) -> Scores:
-    """Set to 0 what is no more than the rounding of float32, so that it counts as no match.
+    """Set scores that are only rounding of float32 to 0, so that they do not count as matches.
 
-    No score is larger than the length of the weights times the largest f(λ), and the error of
-    float32 grows with that length.
+    The error grows with the norm of the weights.
     """
     scores[np.abs(scores) < ROUNDING * np.sqrt(np.square(weights).sum())] = 0
     return scores
@@ -154,7 +152,7 @@ def _without_rounding(scores: Scores, weights: Scores) -> Scores:
 def expansion_matrix(
     kernel: DocumentKernel, spectrum: Spectrum, spectral: str, gamma: float, head: int = 0
 ) -> Matrix:
-    """D_f: (N, N) float32. Cost O(N² · k), and N rows of K where f has a tail; 4 N² bytes."""
+    """Return D_f: (N, N) float32. Cost O(N² · k), N rows of K if f has a tail; 4 N² bytes."""
     factors = FactoredExpansion.of(
         spectrum.eigenvectors,
         spectrum.eigenvalues,

@@ -1,11 +1,10 @@
-"""Products of K with blocks of vectors, compiled, on all processors, in float32.
+"""Products of K with blocks of vectors in float32, compiled and parallel.
 
-A slice is the same rows wherever they are kept, so that blocks in parts of whole slices give the
-same bits as blocks in one piece.
+Blocks are processed in slices of rows. Parts of whole slices give the same bits as one piece.
 
-The features are read as they stand, without a transposed copy: on the way to the features each
-thread adds to a range of its own, document by document, and on the way back each makes rows of its
-own. Every sum is taken in document or feature order, so no bit depends on the number of threads.
+The features are not transposed: for Φᵀ X each thread sums over its own range of features, document
+by document; for Φ T each thread computes its own rows. All sums are in document or feature order,
+so the bits do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -27,35 +26,35 @@ ROWS = 8192
 """Rows of a slice."""
 
 WIDTH = 32
-"""Columns of a block: more read K less often, fewer make more of each product."""
+"""Columns of a block: a wider one reads K less often, a narrower one needs fewer products."""
 
 Block = npt.NDArray[np.float32]
 """(N, b) contiguous, b <= WIDTH."""
 
 
 def slices(rows: int) -> list[slice]:
-    """Cut so many rows into slices; the last may be short."""
+    """Return the slices of so many rows; the last may be shorter."""
     return [slice(first, min(first + ROWS, rows)) for first in range(0, rows, ROWS)]
 
 
 def slice_number(row: int) -> int:
-    """The number of the slice that a row is in."""
+    """Return the number of the slice of a row."""
     return row // ROWS
 
 
 def inner_of(X: Sequence[Block], Y: Block, rows: slice) -> Matrix:
-    """Xᵀ Y of a slice: (n, a), (n, b) → (a, b), X in blocks of columns."""
+    """Return Xᵀ Y of a slice: (n, a), (n, b) → (a, b), X in blocks of columns."""
     return np.concatenate([block[rows].T @ Y[rows] for block in X])
 
 
 def subtract_of(X: Sequence[Block], C: Block, Y: Block, rows: slice) -> None:
-    """Y -= X C of a slice, in place: (n, a), (a, b), (n, b)."""
+    """Subtract X C from Y in place, for a slice: (n, a), (a, b), (n, b)."""
     for block, some in zip(X, split(C, X), strict=True):
         Y[rows] -= block[rows] @ some
 
 
 def combined_of(X: Sequence[Block], C: Block, rows: slice) -> Block:
-    """X C of a slice: (n, a), (a, b) → (n, b)."""
+    """Return X C of a slice: (n, a), (a, b) → (n, b)."""
     first, *others = zip(X, split(C, X), strict=True)
     out: Block = first[0][rows] @ first[1]
     for block, some in others:
@@ -64,12 +63,12 @@ def combined_of(X: Sequence[Block], C: Block, rows: slice) -> Block:
 
 
 def random_of(seed: int, draw: int, number: int, shape: tuple[int, int]) -> Block:
-    """Random numbers of the slice of that number, the same wherever it is drawn."""
+    """Return the random numbers of a slice, which depend only on the arguments."""
     return np.random.default_rng((seed, draw, number)).standard_normal(shape, np.float32)
 
 
 def split(C: Block, X: Sequence[Block]) -> list[Block]:
-    """The rows of C that meet each block of X."""
+    """Return the rows of C for each block of X."""
     edges = accumulate((block.shape[1] for block in X), initial=0)
     return [np.ascontiguousarray(C[first:last]) for first, last in pairwise(edges)]
 
@@ -78,33 +77,32 @@ B = TypeVar("B")
 
 
 class Products(Protocol[B]):
-    """What the block solver does with blocks B of columns, wherever they are kept."""
+    """Operations of the block solver on blocks B of columns, in memory or distributed."""
 
     def random(self) -> B:
-        """Draw a block of WIDTH columns."""
+        """Return a random block of WIDTH columns."""
 
     def renew(self, W: B, columns: Positions) -> B:
-        """Replace columns of a block by random ones of about length 1; W is gone."""
+        """Return W with columns replaced by random ones of length about 1; W is overwritten."""
 
     def apply(self, X: B) -> B:
-        """K X: (N, b) → (N, b). Cost O(nnz · b)."""
+        """Return K X: (N, b) → (N, b). Cost O(nnz · b)."""
 
     def inner(self, X: Sequence[B], Y: B) -> Matrix:
-        """Xᵀ Y in float64: (N, a), (N, b) → (a, b). Cost O(N · a · b)."""
+        """Return Xᵀ Y in float64: (N, a), (N, b) → (a, b). Cost O(N · a · b)."""
 
     def subtract(self, X: Sequence[B], C: Matrix, Y: B) -> B:
-        """Y - X C: (N, a), (a, b), (N, b) → (N, b); Y is gone. Cost O(N · a · b)."""
+        """Return Y - X C: (N, a), (a, b), (N, b) → (N, b); Y is overwritten. Cost O(N · a · b)."""
 
     def combine(self, X: Sequence[B], C: Matrix) -> list[B]:
-        """X C: (N, a), (a, b) → (N, b), b <= a; X is gone. Cost O(N · a · b)."""
+        """Return X C: (N, a), (a, b) → (N, b), b <= a; X is overwritten. Cost O(N · a · b)."""
 
 
 class BlockProducts:
     """The products in memory.
 
-    Memory: the features in float32 if they are not, F floats for each column of a block, and the
-    places where N documents are cut, once for each thread. BLAS has to be held to one thread: the
-    slices are what runs side by side.
+    Memory: the features in float32 unless they are, F floats per column of a block, and N offsets
+    per thread. The caller limits BLAS to one thread, because slices run in parallel.
     """
 
     def __init__(
@@ -122,17 +120,17 @@ class BlockProducts:
         self._on_features = np.empty((self.shape[1], 0), np.float32)
 
     def random(self) -> Block:
-        """Draw a block of WIDTH columns."""
-        return self._drawn(WIDTH)
+        """Return a random block of WIDTH columns."""
+        return self._draw(WIDTH)
 
     def renew(self, W: Block, columns: Positions) -> Block:
-        """Replace columns, in place."""
-        W[:, columns] = self._drawn(len(columns))
+        """Replace columns by random ones, in place."""
+        W[:, columns] = self._draw(len(columns))
         W[:, columns] /= np.float32(math.sqrt(len(W)))
         return W
 
     def apply(self, X: Block) -> Block:
-        """K X: (N, b) → (N, b). Cost O(nnz · b)."""
+        """Return K X: (N, b) → (N, b). Cost O(nnz · b)."""
         F = self.shape[1]
         if self._on_features.shape[1] != X.shape[1]:
             self._on_features = np.empty((F, X.shape[1]), np.float32)
@@ -155,20 +153,20 @@ class BlockProducts:
         return Y
 
     def inner(self, X: Sequence[Block], Y: Block) -> Matrix:
-        """Xᵀ Y: slices are added one after the other."""
+        """Return Xᵀ Y, with slices added in order."""
         total = np.zeros((sum(block.shape[1] for block in X), Y.shape[1]))
         for part in self._workers.map(lambda rows: inner_of(X, Y, rows), slices(len(Y))):
             total += part
         return total
 
     def subtract(self, X: Sequence[Block], C: Matrix, Y: Block) -> Block:
-        """Y - X C, in place."""
+        """Subtract X C from Y, in place."""
         coefficients = C.astype(np.float32)
         self._each_slice(lambda rows: subtract_of(X, coefficients, Y, rows))
         return Y
 
     def combine(self, X: Sequence[Block], C: Matrix) -> list[Block]:
-        """X C, in the place of X."""
+        """Return X C in the memory of X."""
         coefficients = columns_of(C)
         out = [
             block if block.shape[1] == some.shape[1] else np.empty((len(block), some.shape[1]), "f")
@@ -183,7 +181,7 @@ class BlockProducts:
         self._each_slice(of_slice)
         return out
 
-    def _drawn(self, columns: int) -> Block:
+    def _draw(self, columns: int) -> Block:
         W = np.empty((self.shape[0], columns), np.float32)
         for number, rows in enumerate(slices(len(W))):
             shape = (rows.stop - rows.start, columns)
@@ -197,7 +195,7 @@ class BlockProducts:
 
 
 def columns_of(C: Matrix) -> list[Block]:
-    """The coefficients of each block of a product X C."""
+    """Return the columns of C for each block of the product X C."""
     return [
         np.ascontiguousarray(C[:, first : first + WIDTH], np.float32)
         for first in range(0, C.shape[1], WIDTH)
@@ -205,21 +203,21 @@ def columns_of(C: Matrix) -> list[Block]:
 
 
 def centring_of(kernel: DocumentKernel) -> Block:
-    """What the mean document takes from each other one: (N, 2), S and SΦμ."""
+    """Return the scalars of centring: (N, 2), S and SΦμ."""
     return np.stack((kernel.scales, kernel.towards_mean), axis=1).astype(np.float32)
 
 
 def shift_of(centred: Matrix, mean_square: float) -> Block:
-    """What of the mean document comes out of a product: (2, b), a product of rank two.
+    """Return the right factor of the centring term of K X, which has rank 2: (2, b).
 
-    centred  (2, b), the centring times the block: so the mean meets no block
+    centred  (2, b), `centring_of` transposed times X
     """
     scaled, towards = centred
     return np.stack((towards - mean_square * scaled, scaled)).astype(np.float32)
 
 
 def _cuts(starts: Any, columns: Any, F: int, ranges: int) -> npt.NDArray[np.integer[Any]]:
-    """Where each of some ranges of features, equally heavy, begins in each document, and ends."""
+    """Return the offsets in each document of ranges of features with equally many entries."""
     weight = np.cumsum(np.bincount(columns, minlength=F))
     edges = np.searchsorted(weight, np.arange(1, ranges) * weight[-1] / ranges)
     cuts = np.empty((ranges + 1, len(starts) - 1), starts.dtype)
@@ -231,14 +229,14 @@ def _cuts(starts: Any, columns: Any, F: int, ranges: int) -> npt.NDArray[np.inte
 
 @compiled
 def find_edge(starts: Any, columns: Any, edge: int, places: Any) -> None:
-    """Find where the features of each document come to an edge: (N,) places."""
+    """Write to `places` (N,) the offset of the first feature of each document from `edge` on."""
     for d in range(len(places)):
         places[d] = starts[d] + np.searchsorted(columns[starts[d] : starts[d + 1]], edge)
 
 
 @compiled
 def to_features(columns: Any, weights: Any, begins: Any, ends: Any, X: Any, T: Any) -> None:
-    """T += Φᵀ X, document by document, of the features between `begins` and `ends` of each."""
+    """Add Φᵀ X to T, document by document, for the entries from `begins` to `ends` of each."""
     width = T.shape[1]
     for d in range(len(begins)):
         x = X[d]
@@ -250,7 +248,7 @@ def to_features(columns: Any, weights: Any, begins: Any, ends: Any, X: Any, T: A
 
 @compiled
 def from_mean(centring: Any, shift: Any, Y: Any) -> None:
-    """Y = what the mean document takes away."""
+    """Set Y to the centring term of K X."""
     for d in range(len(Y)):
         y = Y[d]
         for j in range(Y.shape[1]):
@@ -259,7 +257,7 @@ def from_mean(centring: Any, shift: Any, Y: Any) -> None:
 
 @compiled
 def to_documents(columns: Any, weights: Any, begins: Any, ends: Any, T: Any, Y: Any) -> None:
-    """Y += Φ T, of the features between `begins` and `ends` of each document, in their order."""
+    """Add Φ T to Y, for the entries from `begins` to `ends` of each document, in order."""
     width = T.shape[1]
     for d in range(len(begins)):
         y = Y[d]

@@ -1,15 +1,12 @@
-"""The sparse expansion matrix: the strongest entries of each row of D, packed in 32 bits.
+"""The sparse expansion matrix: the largest entries of each row of D, packed in 32 bits.
 
-A level counts steps of 1/255 of the largest entry of its row; none that is held is 0.
+Above a few thousand documents a dense D is too large, and not needed: the rows of the seeds give
+candidates, and for the best of these D is computed exactly, from the features. This requires D to
+be a multiple of K, because single entries of K are cheap.
 
-Above a few thousand documents D neither fits nor is needed. The rows of a query's seeds bring up
-their strongest documents; for the few that come out in front D is computed exactly, from the
-features. Only a D that is a multiple of K can be cut without being computed, since single entries
-of K are cheap.
-
-An entry is one number of 32 bits: 24 for whose it is, 8 for how much, in steps of 1/255 of the
-largest of its row. Whatever is read of a document lies together, as each place in memory that is
-looked at costs as long as a hundred sums.
+An entry has 24 bits for its column and 8 bits for its level, in steps of 1/255 of the largest entry
+of its row; stored levels are at least 1. The data of a document is contiguous, because a cache miss
+costs as much as a hundred additions.
 """
 
 from __future__ import annotations
@@ -33,12 +30,12 @@ if TYPE_CHECKING:
 
 LEVELS = 255
 NUMBERS = 2**24
-"""What 24 bits can number."""
+"""Number of columns that 24 bits can address."""
 
 MAX_DOCUMENTS = NUMBERS
-"""Document numbers of an index that can be written to: an entry holds one in 24 bits."""
+"""Limit of doc ids of a writable index, which entries store in 24 bits."""
 
-_BLOCK = 8_192  # rows at a time: what is sorted takes forty bytes an entry
+_BLOCK = 8_192  # rows packed at a time; sorting takes 40 bytes per entry
 
 _Packed = npt.NDArray[np.uint32]
 _Steps = npt.NDArray[np.float32]
@@ -47,9 +44,10 @@ _Steps = npt.NDArray[np.float32]
 def pack_rows(
     rows: sparse.csr_array, ranks: npt.NDArray[np.int64] | None = None
 ) -> tuple[npt.NDArray[np.int64], _Packed, _Steps]:
-    """Pack positive entries, columns numbered by `ranks` or as they are; none past 2^24 is kept.
+    """Return packed positive entries as starts, entries and the step of each row.
 
-    Returns starts, entries and the step of each row. Cost O(entries).
+    ranks  new numbers of the columns; those from 2^24 on are left out
+    Cost O(entries).
     """
     N = rows.shape[0]
     steps = np.zeros(N, np.float32)
@@ -73,7 +71,7 @@ def pack_rows(
 def unpack_rows(
     starts: npt.NDArray[np.int64], entries: _Packed, steps: _Steps, columns: int
 ) -> sparse.csr_array:
-    """Give rows back: (N, columns) sparse float32. Cost O(entries)."""
+    """Return unpacked rows: (N, columns) sparse float32. Cost O(entries)."""
     from scipy import sparse
 
     values = (entries & np.uint32(LEVELS)) * np.repeat(steps, np.diff(starts))
@@ -82,11 +80,10 @@ def unpack_rows(
 
 
 def pack_table(rows: sparse.csr_array, width: int, first_row: int = 0) -> tuple[_Packed, _Steps]:
-    """Pack the `width` strongest positive entries of each row, strongest first, then 0.
+    """Return the `width` largest positive entries of each row, packed, and the step of each row.
 
-    The diagonal is left out, which begins at column `first_row`; ties go by column. Returns
-    (N, width) and the step of each row.
-    Cost O(entries log entries).
+    Entries are (N, width), largest first, padded with 0; ties are ordered by column. The diagonal,
+    which begins at column `first_row`, is left out. Cost O(entries log entries).
     """
     N = rows.shape[0]
     table, steps = np.zeros((N, width), np.uint32), np.zeros(N, np.float32)
@@ -109,13 +106,13 @@ def pack_table(rows: sparse.csr_array, width: int, first_row: int = 0) -> tuple[
 
 
 def unpack_table(table: _Packed) -> sparse.csr_array:
-    """Give the levels of a table back: (N, N) sparse float32, columns in order."""
+    """Return the levels of a table: (N, N) sparse float32, columns in order."""
     from scipy import sparse
 
     N = len(table)
-    held = table > 0
-    starts = narrow_indptr(np.concatenate(([0], np.cumsum(held.sum(axis=1)))))
-    entries = table[held]
+    is_used = table > 0
+    starts = narrow_indptr(np.concatenate(([0], np.cumsum(is_used.sum(axis=1)))))
+    entries = table[is_used]
     levels = (entries & np.uint32(LEVELS)).astype(np.float32)
     columns = (entries >> np.uint32(8)).astype(np.int32)
     matrix = sparse.csr_array((levels, columns, starts), shape=(N, N))
@@ -129,25 +126,27 @@ def _levels(values: npt.NDArray[np.floating], steps: _Steps) -> _Packed:
 
 
 ENTRIES = 48
-"""Entries kept of a row, besides the document's own."""
+"""Entries stored per row, without the diagonal."""
 
 LATENT_LEVELS = 127
-DOCUMENT_SCALARS = 3  # numbers of a card besides the coordinates: step of the features, S, SΦμ
+DOCUMENT_SCALARS = 3  # scalars after the coordinates of a document: step of the features, S, SΦμ
 
 
 @dataclass(frozen=True)
 class SparseExpansion:
-    """K in its strongest entries, with the features that give every other.
+    """The largest entries of K, and the features from which all entries can be computed.
 
-    rows      (N, entries) uint32, of each row of K its strongest others, strongest first, then 0
+    rows      (N, entries) uint32, the largest entries of each row without the diagonal, largest
+              first, padded with 0
     scales    (N, 2) float32, the step of the row, and K(d, d)
-    starts    (N + 1,) int64, where each document's features begin
+    starts    (N + 1,) int64, start of the features of each document
     features  (n,) uint32, of SΦ, numbered from the most frequent on
     mean      (F,) float32, μ, numbered likewise
-    cards     (N, w) int8: coordinates in the latent space in steps of 1/127, then three float32:
+    document_vectors
+              (N, w) int8: coordinates in the latent space in steps of 1/127, then three float32:
               the step of the features, S and SΦμ; w a multiple of 16
-    terms     (V, v) int8: what a term adds to a query's coordinates, in steps of its own, and that
-              step as float32; v a multiple of 4
+    terms     (V, v) int8: what a term adds to the coordinates of a query, and the step of these
+              values as float32; v a multiple of 4
     """
 
     rows: npt.NDArray[np.uint32]
@@ -162,19 +161,19 @@ class SparseExpansion:
     def of(
         cls,
         kernel: DocumentKernel,
-        strongest: sparse.csr_array,
+        nearest: sparse.csr_array,
         latent: LatentSpace,
         entries: int = ENTRIES,
         *,
         first: int = 0,
         ranks: npt.NDArray[np.int64] | None = None,
     ) -> SparseExpansion:
-        """Cut the rows of a kernel, or of some documents of one.
+        """Return the sparse expansion of a kernel of all documents or some of them.
 
-        strongest  (N, N) of each row of K its strongest positive entries
-        entries    kept of a row, besides the document's own
-        first      the number of the first document, where there are others before it
-        ranks      of the features among all documents; by these documents alone otherwise
+        nearest  (N, N) the largest positive entries of each row of K
+        entries  number of entries stored per row
+        first    doc id of the first document
+        ranks    ranks of the features by frequency; by default those in these documents
         Features beyond the 2^24 most frequent are left out. Cost O(entries log entries).
         """
         N, F = kernel.features.shape
@@ -184,7 +183,7 @@ class SparseExpansion:
         kept = ranks < NUMBERS
         mean[ranks[kept]] = kernel.mean[kept]
         starts, features, steps = pack_rows(kernel.features, ranks)
-        rows, row_steps = pack_table(strongest, entries, first)
+        rows, row_steps = pack_table(nearest, entries, first)
         m = latent.documents.shape[1]
         vectors = np.zeros((N, document_vector_width(m)), np.int8)
         vectors[:, :m] = np.rint(latent.documents * LATENT_LEVELS)
@@ -202,30 +201,30 @@ class SparseExpansion:
 
     @property
     def document_scalars(self) -> npt.NDArray[np.float32]:
-        """Step of the features, S and SΦμ: (N, 3)."""
+        """Return the step of the features, S and SΦμ: (N, 3)."""
         return self.document_vectors.view(np.float32)[:, -DOCUMENT_SCALARS:]
 
     @property
     def mean_square(self) -> float:
-        """‖μ‖²."""
+        """Return ‖μ‖²."""
         return float(np.einsum("f,f->", self.mean, self.mean, dtype=np.float64))
 
     def latent(self, dimensions: int) -> LatentSpace:
-        """The latent space as it was rounded. Memory 4 (N + V) m bytes."""
+        """Return the latent space with rounded coordinates. Memory 4 (N + V) m bytes."""
         return LatentSpace(
             self.document_vectors[:, :dimensions] * np.float32(1 / LATENT_LEVELS),
             self.terms[:, :dimensions] * self.terms.view(np.float32)[:, -1:],
         )
 
     def kernel(self) -> DocumentKernel:
-        """K, from the features as they were rounded. Cost and memory O(n)."""
+        """Return K of the rounded features. Cost and memory O(n)."""
         matrix = unpack_rows(
             self.starts, self.features, self.document_scalars[:, 0], len(self.mean)
         )
         return DocumentKernel(matrix, self.document_scalars[:, 1].astype(np.float64), self.mean)
 
     def neighbours(self, count: int) -> sparse.csr_array:
-        """W: (N, N) sparse, the `count` strongest of each row, scaled to sum 1."""
+        """Return W: (N, N) sparse, the `count` largest entries of each row, with sum 1."""
         W = unpack_table(self.rows[:, :count])
         sums = np.asarray(W.sum(axis=1)).ravel()
         W.data /= np.repeat(sums, np.diff(W.indptr))
@@ -233,14 +232,14 @@ class SparseExpansion:
 
 
 def ranks_of(frequencies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Number features from the most frequent on: (F,)."""
+    """Return the ranks of features by descending frequency: (F,)."""
     ranks = np.empty(len(frequencies), np.int64)
     ranks[np.argsort(-frequencies, kind="stable")] = np.arange(len(frequencies))
     return ranks
 
 
 def packed_terms(terms: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
-    """Coordinates of terms in 8 bits, and their steps: (V, m) → (V, v)."""
+    """Return coordinates of terms in 8 bits, and their steps: (V, m) → (V, v)."""
     V, m = terms.shape
     packed = np.zeros((V, term_width(m)), np.int8)
     steps = np.abs(terms).max(axis=1, initial=0) / np.float32(LATENT_LEVELS)
@@ -250,22 +249,22 @@ def packed_terms(terms: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
 
 
 def term_width(dimensions: int) -> int:
-    """Bytes of a term's place in the latent space."""
+    """Return the bytes of a packed term."""
     return -(-(dimensions + 4) // 4) * 4
 
 
 def document_vector_width(dimensions: int) -> int:
-    """Bytes of a document's card."""
+    """Return the bytes of a packed document."""
     return -(-(dimensions + 4 * DOCUMENT_SCALARS) // 16) * 16
 
 
 @cache
 def is_multiple_of_kernel(spectral: str, gamma: float, head: int) -> bool:
-    """Whether f is a straight line through 0, and no eigenvector is left out: what can be cut."""
+    """Return whether D is a multiple of K: f is proportional to λ and no eigenvector left out."""
     function = SPECTRAL_FUNCTIONS[spectral](gamma)
     relative = np.linspace(0.1, 1.0, 10)
-    straight = np.array_equal(function.of(relative), function.slope(relative[:1]) * relative)
-    return straight and function.value == 0 and head == 0
+    is_linear = np.array_equal(function.of(relative), function.slope(relative[:1]) * relative)
+    return is_linear and function.value == 0 and head == 0
 
 
 def sparse_expansion_arrays(expansion: SparseExpansion) -> dict[str, npt.NDArray[Any]]:

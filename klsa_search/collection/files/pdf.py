@@ -1,4 +1,4 @@
-"""PDF, read with PDFium, which recovers most of damaged files and has one type of exception."""
+"""PDF, read with PDFium, which recovers most damaged files and has one type of exception."""
 
 from __future__ import annotations
 

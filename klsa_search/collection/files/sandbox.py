@@ -140,17 +140,17 @@ def serve() -> None:
     requests, answers = pipes_of_worker()
     received = read_requests(requests)
     limits: Limits = next(received)
-    most = _limit_memory(limits.memory)
+    memory_limit = _limit_memory(limits.memory)
     for kind, path in received:
-        for answer in _answers(kind, path, limits, most):
+        for answer in _answers(kind, path, limits):
             if "content" not in answer:
                 # Leaked or fragmented memory must not count against the next file.
-                answer["reusable"] = _address_space() < most - limits.memory / 2
+                answer["reusable"] = _address_space() < memory_limit - limits.memory / 2
             answers.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
             answers.flush()
 
 
-def _answers(kind: FileFormat, path: Path, limits: Limits, most: float) -> Iterator[dict[str, Any]]:
+def _answers(kind: FileFormat, path: Path, limits: Limits) -> Iterator[dict[str, Any]]:
     try:
         _limit_time(limits.seconds)
         for content in kind.read(path):
@@ -197,12 +197,12 @@ def _limit_memory(memory: int) -> float:
         return float("inf")
     import resource
 
-    most = _address_space() + memory
+    memory_limit = _address_space() + memory
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     if hard != resource.RLIM_INFINITY:
-        most = min(most, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-    return most
+        memory_limit = min(memory_limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_limit, hard))
+    return memory_limit
 
 
 def _address_space() -> int:
