@@ -23,7 +23,7 @@ from scipy.spatial import cKDTree
 from klsa_search import Index, build
 from klsa_search.collection import open_collection
 from klsa_search.core.array_types import Matrix
-from klsa_search.mining.clusters import divided
+from klsa_search.mining.clusters import k_means
 from klsa_search.mining.map_layout import layout_points, nearest
 from studies.datasets import reuters_folder
 from studies.effectiveness.reuters import labelled
@@ -37,7 +37,7 @@ def by_eigenvectors(points: Matrix) -> Matrix:
 
 
 def by_clusters(points: Matrix) -> Matrix:
-    centres, labels = divided(points.astype(np.float64), CLUSTERS, 0)
+    centres, labels = k_means(points.astype(np.float64), CLUSTERS, 0)
     middle = centres.mean(axis=0)
     axes = np.linalg.svd(centres - middle, full_matrices=False)[2][:2]
     places = (centres - middle) @ axes.T

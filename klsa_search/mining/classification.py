@@ -1,8 +1,8 @@
-"""Classify: a few labelled documents in, labels with margins for others out.
+"""Classification of documents and texts, learned from a few labelled documents.
 
-Regularised least squares, one class against the others, on the unit coordinates of the latent
+Regularised least squares, one label against the others, on the unit coordinates of the latent
 space: the latent semantic kernel as a linear classifier [LSK §4]. The coordinates come from all
-documents, labelled or not, which is what a few labels gain by.
+documents, labelled or not, which is why few labels are enough.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.options import whole_number
 
 RIDGE: Final = 1.0
-"""Added to the squares of the coordinates, of which each labelled document has a sum of 1."""
+"""Ridge parameter; each labelled document has coordinates of length 1."""
 
 _BLOCK: Final = 65_536
 
@@ -68,22 +68,22 @@ def classify(
     (Classified(id='copy', label='wheels', margin=..., scores={...}),)
     """
     most = None if k is None else whole_number("k", k)
-    learnt = _Classifier.of(index, labels)
+    classifier = _Classifier.of(index, labels)
     coordinates = latent_space(index).documents
     if ids is not None:
-        wanted = list(ids)
-        places = np.asarray(coordinates)[index.doc_ids(wanted)]
-        return _answers(wanted, learnt.names, learnt.scores(places))
-    rest = np.setdiff1d(np.flatnonzero(index.arrays.live_docs()), learnt.positions)
+        requested = list(ids)
+        points = np.asarray(coordinates)[index.doc_ids(requested)]
+        return _results(requested, classifier.names, classifier.scores(points))
+    rest = np.setdiff1d(np.flatnonzero(index.arrays.live_docs()), classifier.doc_ids)
     scores = np.concatenate(
-        [np.zeros((0, len(learnt.names)))]
+        [np.zeros((0, len(classifier.names)))]
         + [
-            learnt.scores(coordinates[rest[begin : begin + _BLOCK]])
+            classifier.scores(coordinates[rest[begin : begin + _BLOCK]])
             for begin in range(0, len(rest), _BLOCK)
         ]
     )
-    surest = np.argsort(-_margins(scores), kind="stable")[:most]
-    return _answers(index.ids(rest[surest]), learnt.names, scores[surest])
+    order = np.argsort(-_margins(scores), kind="stable")[:most]
+    return _results(index.ids(rest[order]), classifier.names, scores[order])
 
 
 def classify_texts(
@@ -102,46 +102,45 @@ def classify_texts(
     for text in given:
         if not isinstance(text, str):
             raise QueryError(f"texts contains {text!r}, which is not a text", field="texts")
-    learnt = _Classifier.of(index, labels)
-    return _answers(
-        [None] * len(given), learnt.names, learnt.scores(text_coordinates(index, given))
-    )
+    classifier = _Classifier.of(index, labels)
+    scores = classifier.scores(text_coordinates(index, given))
+    return _results([None] * len(given), classifier.names, scores)
 
 
 @dataclass(frozen=True)
 class _Classifier:
     """Scores x ↦ (x - mean) · weights + shares, one column for each name.
 
-    positions  of the labelled documents
-    mean       (m,) their middle
-    weights    (m, c)
-    shares     (c,) share of each label among them
+    doc_ids  of the labelled documents
+    mean     (m,) their mean
+    weights  (m, c)
+    shares   (c,) share of each label among them
     """
 
     names: tuple[str, ...]
-    positions: Positions
+    doc_ids: Positions
     mean: Matrix
     weights: Matrix
     shares: Matrix
 
     @classmethod
     def of(cls, index: Index, labels: Mapping[str, str]) -> _Classifier:
-        """Learn from labelled documents; QueryError for fewer than two labels."""
+        """Fit to labelled documents; QueryError for fewer than two labels."""
         names = _names(labels)
-        positions = np.array(index.doc_ids(labels))
-        places = np.asarray(latent_space(index).documents)[positions].astype(np.float64)
-        wanted = np.array([[float(label == name) for name in names] for label in labels.values()])
-        mean, shares = places.mean(axis=0), wanted.mean(axis=0)
-        places, wanted = places - mean, wanted - shares
-        # No BLAS here, whose bits change with its threads.
-        squares = np.einsum("nm,nl->ml", places, places) + RIDGE * np.eye(len(mean))
+        doc_ids = np.array(index.doc_ids(labels))
+        points = np.asarray(latent_space(index).documents)[doc_ids].astype(np.float64)
+        targets = np.array([[float(label == name) for name in names] for label in labels.values()])
+        mean, shares = points.mean(axis=0), targets.mean(axis=0)
+        points, targets = points - mean, targets - shares
+        # Not with BLAS, whose result depends on the number of threads.
+        squares = np.einsum("nm,nl->ml", points, points) + RIDGE * np.eye(len(mean))
         with threadpool_limits(limits=1, user_api="blas"):
-            weights = np.linalg.solve(squares, np.einsum("nm,nc->mc", places, wanted))
-        return cls(names, positions, mean, weights, shares)
+            weights = np.linalg.solve(squares, np.einsum("nm,nc->mc", points, targets))
+        return cls(names, doc_ids, mean, weights, shares)
 
-    def scores(self, places: Matrix) -> Matrix:
-        """(n, m) → (n, c); what lies nowhere has the shares of the labels."""
-        exact = np.asarray(places, np.float64)
+    def scores(self, points: Matrix) -> Matrix:
+        """Return scores (n, c) of points (n, m); the shares of the labels for a point at 0."""
+        exact = np.asarray(points, np.float64)
         scores = np.einsum("nm,mc->nc", exact - self.mean, self.weights) + self.shares
         return np.where(exact.any(axis=1, keepdims=True), scores, self.shares)
 
@@ -152,9 +151,9 @@ def _names(labels: Mapping[str, str]) -> tuple[str, ...]:
             raise QueryError(f"labels contains {label!r}, which is not a text", field="labels")
     names = tuple(sorted(set(labels.values())))
     if len(names) < 2:
-        held = f"there is only {names[0]!r}" if names else "there is none"
+        count = f"there is only {names[0]!r}" if names else "there is none"
         raise QueryError(
-            f"labels: at least two different labels are needed, and {held}; add "
+            f"labels: at least two different labels are needed, and {count}; add "
             "documents with another label",
             field="labels",
         )
@@ -166,7 +165,7 @@ def _margins(scores: Matrix) -> Matrix:
     return np.asarray(ordered[:, -1] - ordered[:, -2])
 
 
-def _answers(
+def _results(
     ids: Sequence[str | None], names: Sequence[str], scores: Matrix
 ) -> tuple[Classified, ...]:
     best = scores.argmax(axis=1) if len(scores) else np.zeros(0, np.int64)
@@ -174,9 +173,9 @@ def _answers(
     return tuple(
         Classified(
             id=id,
-            label=names[best[place]],
-            margin=float(margins[place]),
-            scores=dict(zip(names, scores[place].tolist(), strict=True)),
+            label=names[best[i]],
+            margin=float(margins[i]),
+            scores=dict(zip(names, scores[i].tolist(), strict=True)),
         )
-        for place, id in enumerate(ids)  # noqa: A001 - the field's own name
+        for i, id in enumerate(ids)  # noqa: A001 - the field's own name
     )

@@ -25,20 +25,20 @@ _LENGTH: Final = 80
 
 
 def title_of(index: Index, document: Document) -> str:
-    """Title of a document, or the beginning of its text where it has none."""
+    """Return the title of a document, or the beginning of its text if it has none."""
     return document.title or snippet(document.text, (), index.analyzer, length=_LENGTH)
 
 
 _STARTS: Final = 5
-"""Number of starts; the tightest clusters are kept."""
+"""Number of starts of k-means; the result with the least inertia is used."""
 
 _ROUNDS: Final = 50
 
 _COPY: Final = 1e-12
-"""Squared distance up to which two points of length 1 differ by rounding alone."""
+"""Squared distance of equal points of length 1, due to rounding."""
 
 _BLOCK: Final = 2**22
-"""Postings looked at together."""
+"""Postings processed at a time."""
 
 _Labels = npt.NDArray[np.int64]
 
@@ -70,7 +70,7 @@ class Clustering:
     unplaced: tuple[str, ...]
 
     def __len__(self) -> int:
-        """Count the clusters."""
+        """Return the number of clusters."""
         return len(self.clusters)
 
 
@@ -94,8 +94,8 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
     k, words = whole_number("k", k), whole_number("words", words)
     titles = whole_number("titles", titles)
     coordinates = latent_space(index).documents
-    counting = index.arrays.live_docs()
-    placed = np.flatnonzero(np.asarray(coordinates).any(axis=1) & counting)
+    live = index.arrays.live_docs()
+    placed = np.flatnonzero(np.asarray(coordinates).any(axis=1) & live)
     if k > len(placed):
         instead = "ask for fewer" if len(placed) else "there is nothing to divide"
         raise QueryError(
@@ -105,56 +105,56 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
         )
     points = np.asarray(coordinates[placed], np.float64)
     k = min(k, len(np.unique(points, axis=0)))
-    centres, labels = divided(points, k, index.settings.seed)
+    centres, labels = k_means(points, k, index.settings.seed)
     whole_labels = np.full(len(coordinates), k, np.int64)
     whole_labels[placed] = labels
     strongest = terms_of_clusters(index, whole_labels, k, words)
-    # All at once: many a document shows words of several clusters.
+    # All in one call, because documents contain words of several clusters.
     written = iter(words_of(index, [term for terms in strongest for term in terms]))
     named = [tuple(islice(written, len(terms))) for terms in strongest]
     nearness = np.einsum("nm,nm->n", points, centres[labels])
     clusters = []
     for number in np.argsort(-np.bincount(labels, minlength=k), kind="stable").tolist():
-        held = np.flatnonzero(labels == number)
-        if len(held):
-            order = placed[held[np.argsort(-nearness[held], kind="stable")]]
+        members = np.flatnonzero(labels == number)
+        if len(members):
+            order = placed[members[np.argsort(-nearness[members], kind="stable")]]
             shown = index.documents(order[:titles])
             clusters.append(
                 Cluster(
                     words=named[number],
-                    size=len(held),
+                    size=len(members),
                     central=tuple(index.ids(order)),
                     titles=tuple(title_of(index, document) for document in shown),
                 )
             )
-    unplaced = np.flatnonzero((whole_labels == k) & counting)
+    unplaced = np.flatnonzero((whole_labels == k) & live)
     return Clustering(clusters=tuple(clusters), unplaced=tuple(index.ids(unplaced)))
 
 
-def divided(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
-    """Divide points into k: centres (k, m) and the number of each point's, the tightest found."""
+def k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
+    """Return the centres (k, m) and the labels of points, with the least inertia of five starts."""
     generator = np.random.default_rng(seed)
     best: tuple[float, Matrix, _Labels] | None = None
-    # BLAS adds in another order on another number of threads.
+    # The order of sums in BLAS depends on the number of threads.
     with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
-        # A cluster that comes out empty is left out.
+        # Empty clusters are dropped by the caller.
         warnings.filterwarnings("ignore", "One of the clusters is empty")
         for _ in range(_STARTS):
-            start = _chosen_apart(points, k, generator)
+            start = _k_means_plus_plus(points, k, generator)
             centres, labels = kmeans2(points, start, iter=_ROUNDS, minit="matrix")
-            spread = float(np.square(points - centres[labels]).sum())
-            if best is None or spread < best[0]:
-                best = spread, centres, labels
+            inertia = float(np.square(points - centres[labels]).sum())
+            if best is None or inertia < best[0]:
+                best = inertia, centres, labels
     assert best is not None
     return best[1], best[2].astype(np.int64)
 
 
-def _chosen_apart(points: Matrix, k: int, generator: np.random.Generator) -> Matrix:
-    """Choose k points, each likely to be far from those before it: (k, m). Cost O(N · k · m).
+def _k_means_plus_plus(points: Matrix, k: int, generator: np.random.Generator) -> Matrix:
+    """Return k initial centres by k-means++ [Arthur & Vassilvitskii 2007]: (k, m).
 
-    k-means++ [Arthur & Vassilvitskii 2007]: the chance of a point grows with its squared distance
-    from the nearest that is chosen. SciPy's own measures all of those again at each choice, k
-    times the work.
+    The probability of a point is proportional to its squared distance from the nearest chosen one.
+    SciPy's own computes all distances again for each choice, which costs k times as much. Cost:
+    O(N · k · m).
     """
     chosen = [int(generator.integers(len(points)))]
     squares = np.einsum("nm,nm->n", points, points)
@@ -170,14 +170,14 @@ def _chosen_apart(points: Matrix, k: int, generator: np.random.Generator) -> Mat
 
 
 def terms_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list[list[int]]:
-    """Numbers of the terms whose impact stands out in each cluster; `labels` is k for none."""
+    """Return the terms with the highest impact in each cluster; `labels` is k for none."""
     bm25 = index.arrays.bm25
     terms = len(bm25.term_weights)
     sums = np.zeros(terms * (k + 1))
-    counting = index.arrays.live_docs()
-    for held, documents, saturations in bm25.postings.batches(_BLOCK):
-        places = held * (k + 1) + labels[documents]
-        np.add.at(sums, places, saturations * counting[documents])
+    live = index.arrays.live_docs()
+    for terms_of_batch, documents, saturations in bm25.postings.batches(_BLOCK):
+        cells = terms_of_batch * (k + 1) + labels[documents]
+        np.add.at(sums, cells, saturations * live[documents])
     by_cluster = sums.reshape(terms, k + 1)
     by_cluster *= (bm25.postings.step * bm25.term_weights)[:, None]
     by_cluster[index.arrays.common] = 0

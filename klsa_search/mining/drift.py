@@ -1,4 +1,4 @@
-"""Drift: how far an index is from its build, write by write, computed from its log alone."""
+"""Drift of an index from its build, batch by batch, computed from its log."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class DriftPoint:
 
 
 def drift(index: Index) -> tuple[DriftPoint, ...]:
-    """Return the drift of an index after each batch of writes; None if there are no writes.
+    """Return the drift of an index after each batch of writes; empty if there are no writes.
 
     The last point agrees with `index.drift`, unless there were writes since the last refresh. Cost:
-    reading the log. IndexDamaged.
+    reading the log. Raise IndexDamaged.
 
     >>> index.delete(["copy", "tyre"])
     2
@@ -40,21 +40,21 @@ def drift(index: Index) -> tuple[DriftPoint, ...]:
     log, built = WriteLog(index.path), DocumentReader(index.path)
     documents = index.manifest.counts.documents
     try:
-        later: dict[str, bool] = {}  # whether each id that was written is there, as a later one
-        added = gone = passed = 0
+        live: dict[str, bool] = {}  # whether each written ID has a later document
+        added = deleted = replaced = 0
         points = []
         last = log.last()
         ends = {batch.last: batch for batch in log.batches() if batch.undone is None}
         for writes, write in enumerate(log.rows(0, last), start=1):
-            if write.id not in later:
-                gone += built.find(write.id) is not None
-            elif later[write.id]:
-                added, passed = added - 1, passed + 1
-            later[write.id] = write.document is not None
-            added += later[write.id]
+            if write.id not in live:
+                deleted += built.find(write.id) is not None
+            elif live[write.id]:
+                added, replaced = added - 1, replaced + 1
+            live[write.id] = write.document is not None
+            added += live[write.id]
             if write.seq in ends:
-                drift = Drift(added=added, deleted=gone, passed=passed)
-                count = documents - gone + added
+                drift = Drift(added=added, deleted=deleted, passed=replaced)
+                count = documents - deleted + added
                 points.append(
                     DriftPoint(
                         writes=writes,

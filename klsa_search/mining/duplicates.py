@@ -14,7 +14,7 @@ from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import nearest_rows
 from klsa_search.kernels.sums import scaled_rows
 from klsa_search.mining.clusters import title_of
-from klsa_search.mining.similar import share
+from klsa_search.mining.similar import checked_share
 from klsa_search.search.index import Index
 
 THRESHOLD: Final = 0.9
@@ -51,56 +51,55 @@ def duplicates(
     progress   called with ("neighbours", documents done, all documents)
 
     A document joins the group of the first earlier document that is similar enough. Documents
-    without terms are in no group. Only the 64 nearest neighbours of a document are compared, so a
-    pair may be missed in a large group. Cost: linear in N, on all processors; memory for the
-    features twice. QueryError.
+    pair may be missed in a large group. Cost: linear in N, on all processors; memory for two
+    copies of the features. Raise QueryError.
 
     >>> (group,) = duplicates(index)
     >>> group
     DuplicateGroup(documents=(Duplicate(id='tyre', ...), Duplicate(id='copy', ...)))
     """
-    least = share("threshold", threshold)
+    least = checked_share("threshold", threshold)
     near = nearest_rows(_normalised(index.arrays.kernel), _NEAREST, progress=progress)
     pairs = sparse.csr_array(near.maximum(near.T))
-    pairs.data[~_counting(index, pairs)] = 0
+    pairs.data[~_both_count(index, pairs)] = 0
     leaders = _leaders(pairs, least - _ROUNDING)
-    led = np.flatnonzero(leaders >= 0)
-    members: dict[int, list[tuple[int, float]]] = {}
-    for document, leader in zip(led.tolist(), leaders[led].tolist(), strict=True):
+    followers = np.flatnonzero(leaders >= 0)
+    groups: dict[int, list[tuple[int, float]]] = {}
+    for document, leader in zip(followers.tolist(), leaders[followers].tolist(), strict=True):
         similarity = min(float(pairs[leader, document]), 1.0)
-        members.setdefault(leader, [(leader, 1.0)]).append((document, similarity))
+        groups.setdefault(leader, [(leader, 1.0)]).append((document, similarity))
     means = _mean_documents(index)
     if len(means) > 1:
-        members[means[0]] = [(document, 1.0) for document in means]
-    return tuple(_group(index, found) for _, found in sorted(members.items()))
+        groups[means[0]] = [(document, 1.0) for document in means]
+    return tuple(_group(index, members) for _, members in sorted(groups.items()))
 
 
 def _normalised(kernel: DocumentKernel) -> DocumentKernel:
-    """The kernel whose diagonal is 1, or 0 for a document that is like no other."""
+    """Return the kernel with diagonal 1, or 0 for a document without similar ones."""
     lengths = np.sqrt(kernel.diagonal)
     factors = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     features = scaled_rows(kernel.features, factors, np.float32)
     return DocumentKernel(features, kernel.scales * factors, kernel.mean)
 
 
-def _counting(index: Index, pairs: sparse.csr_array) -> npt.NDArray[np.bool_]:
-    """Whether both documents of each pair count."""
-    counting = index.arrays.live_docs()
+def _both_count(index: Index, pairs: sparse.csr_array) -> npt.NDArray[np.bool_]:
+    """Return whether both documents of each pair are live."""
+    live = index.arrays.live_docs()
     rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
-    return np.asarray(counting[rows] & counting[pairs.indices])
+    return np.asarray(live[rows] & live[pairs.indices])
 
 
 def _mean_documents(index: Index) -> list[int]:
-    """Documents of content terms that yet have no K: what distinguishes them is centred away."""
+    """Return documents with content terms but without K, because they equal the mean document."""
     snapshot = index.arrays
     alike = (snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0) & snapshot.live_docs()
     means = np.flatnonzero(alike)
-    held = np.diff(snapshot.content_counts_of(means).indptr) > 0
-    return [int(document) for document in means[held]]
+    has_content = np.diff(snapshot.content_counts_of(means).indptr) > 0
+    return [int(document) for document in means[has_content]]
 
 
 def _leaders(pairs: sparse.csr_array, least: float) -> npt.NDArray[np.int64]:
-    """First of the group that each document joins, -1 for none: (N,)."""
+    """Return the first document of the group that each document joins, -1 for none: (N,)."""
     leaders = np.full(pairs.shape[0], -1, np.int64)
     near = pairs.data >= least
     rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
@@ -113,11 +112,11 @@ def _leaders(pairs: sparse.csr_array, least: float) -> npt.NDArray[np.int64]:
     return leaders
 
 
-def _group(index: Index, found: list[tuple[int, float]]) -> DuplicateGroup:
-    documents = index.documents([position for position, _ in found])
+def _group(index: Index, members: list[tuple[int, float]]) -> DuplicateGroup:
+    documents = index.documents([doc_id for doc_id, _ in members])
     return DuplicateGroup(
         documents=tuple(
             Duplicate(id=document.id, title=title_of(index, document), similarity=similarity)
-            for document, (_, similarity) in zip(documents, found, strict=True)
+            for document, (_, similarity) in zip(documents, members, strict=True)
         )
     )

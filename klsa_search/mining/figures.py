@@ -1,4 +1,4 @@
-"""Pictures of an index: its spectrum, its map, its drift, the terms of its dimensions."""
+"""Figures of an index: its spectrum, its map, its drift, the terms of its dimensions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from klsa_search.core.drawing import GREY, INK, PALE, TONES, save_figure, text_o
 from klsa_search.errors import QueryError
 from klsa_search.mining.drift import drift
 from klsa_search.mining.map import DocumentMap, document_map
-from klsa_search.mining.related_terms import DOUBT, term_places, words_of
+from klsa_search.mining.related_terms import DAMPING, term_vectors, words_of
 from klsa_search.mining.similar import latent_space
 from klsa_search.search.index import Index
 
@@ -25,13 +25,13 @@ _WORDS: Final = 2
 _FEW: Final = 2_000
 _LETTERS: Final = 32
 _LABELLED: Final = 50
-"""Documents up to which a map shows their titles."""
+"""Largest map that shows the titles of its documents."""
 
 
 def draw_spectrum(index: Index, path: Path) -> None:
-    """Draw the eigenvalues, and the share of the trace that the first ones have.
+    """Draw the eigenvalues, and the cumulative share of the trace.
 
-    Errors are those of `drawn`; QueryError for an index without eigenvalues.
+    Raise QueryError for an index without eigenvalues; for other errors see `save_figure`.
     """
     eigenvalues = np.asarray(index.arrays.eigenvalues, np.float64)
     if not len(eigenvalues) or eigenvalues[0] <= 0:
@@ -72,9 +72,9 @@ def draw_spectrum(index: Index, path: Path) -> None:
 
 
 def draw_map(index: Index, path: Path) -> None:
-    """Draw the map: with titles of at most 50 documents, else with the words of its clusters.
+    """Draw the map, with titles of at most 50 documents, else with the words of its clusters.
 
-    Errors are those of `drawn`; QueryError.
+    Raise QueryError; for other errors see `save_figure`.
     """
     found = document_map(index, words=_WORDS)
     titles = _short_titles(index, found) if len(found) <= _LABELLED else []
@@ -98,7 +98,7 @@ def draw_map(index: Index, path: Path) -> None:
             rasterized=True,
         )
         _title(axes, f"{index.name}: {found.documents:,} documents")
-        figure.draw_without_rendering()  # so that the room of words is known
+        figure.draw_without_rendering()  # so that the extents of words are known
         if titles:
             _write_titles(axes, titles, found.places)
         else:
@@ -106,9 +106,9 @@ def draw_map(index: Index, path: Path) -> None:
 
 
 def draw_drift(index: Index, path: Path) -> None:
-    """Draw how far the index came from its build with each write.
+    """Draw the drift of an index from its build, write by write.
 
-    Errors are those of `drawn`; QueryError where nothing was written.
+    Raise QueryError if there are no writes; for other errors see `save_figure`.
     """
     points = drift(index)
     if not points:
@@ -142,12 +142,12 @@ def draw_drift(index: Index, path: Path) -> None:
 def draw_terms(index: Index, path: Path) -> None:
     """Draw the strongest terms at both ends of the first dimensions of the latent space.
 
-    Errors are those of `drawn`; QueryError for an index without a latent space.
+    Raise QueryError for an index without a latent space; for other errors see `save_figure`.
     """
-    places = np.asarray(term_places(index), np.float64)
+    vectors = np.asarray(term_vectors(index), np.float64)
     frequencies = index.arrays.bm25.frequencies
-    # A term of few documents lies where these happen to: see `related`.
-    strengths = places * (frequencies / (frequencies + DOUBT))[:, None]
+    # Rare terms are damped: see `related`.
+    strengths = vectors * (frequencies / (frequencies + DAMPING))[:, None]
     dimensions = min(_DIMENSIONS, latent_space(index).terms.shape[1])
     ends = [_strongest(strengths[:, number]) for number in range(dimensions)]
     if not any(ends):
@@ -168,7 +168,7 @@ def draw_terms(index: Index, path: Path) -> None:
 PICTURES: Final[Mapping[str, Callable[[Index, Path], None]]] = MappingProxyType(
     {"spectrum": draw_spectrum, "map": draw_map, "drift": draw_drift, "terms": draw_terms}
 )
-"""What can be drawn of an index, by name."""
+"""Figures of an index, by name."""
 
 
 def _title(axes: Any, text: str) -> None:
@@ -176,13 +176,13 @@ def _title(axes: Any, text: str) -> None:
 
 
 def _short_titles(index: Index, found: DocumentMap) -> list[str]:
-    """Return the title of each document on a map, or its id if it has none."""
+    """Return the title of each document on a map, or its ID if it has none."""
     documents = index.documents(found.doc_ids.tolist())
     return [shorten(each.title or each.id, _LETTERS, placeholder="…") for each in documents]
 
 
 def _write_titles(axes: Any, titles: Sequence[str], places: Matrix) -> None:
-    """Write each title next to its point, towards the middle of the map, if there is room."""
+    """Write each title next to its point, towards the centre of the map, if there is space."""
     taken: list[Any] = []
     for title, place in zip(titles, places.tolist(), strict=True):
         side, align = (-5, "right") if place[0] > 0.5 else (5, "left")
@@ -191,7 +191,7 @@ def _write_titles(axes: Any, titles: Sequence[str], places: Matrix) -> None:
 
 
 def _name_clusters(axes: Any, found: DocumentMap) -> None:
-    """Write the words of clusters if there is room, the largest first."""
+    """Write the words of clusters, the largest first, if there is space."""
     taken: list[Any] = []
     offsets = [(0, dy) for dy in (0, 13, -13, 26, -26)]
     style = {"ha": "center", "fontsize": "small", "fontweight": "bold"}
@@ -227,7 +227,7 @@ def _write(
 
 
 def _strongest(strengths: Any) -> list[int]:
-    """Numbers of the terms at both ends, from the strongest above 0 to the strongest below."""
+    """Return the terms at both ends, from the largest strength to the smallest."""
     order = np.argsort(-strengths, kind="stable")
     above = [int(term) for term in order[:_ENDS] if strengths[term] > 0]
     below = [int(term) for term in order[-_ENDS:] if strengths[term] < 0]
@@ -242,7 +242,7 @@ def _draw_ends(axes: Any, strengths: Any, words: Sequence[str]) -> None:
     largest = np.abs(strengths).max(initial=1e-9)
     axes.set_xlim(-1.1 * largest, 1.1 * largest)
     for height, value, word in zip(heights, strengths, words, strict=True):
-        # Next to the line, on the side where the bar is not.
+        # On the side of the axis without the bar.
         away = -1 if value > 0 else 1
         axes.annotate(
             word,

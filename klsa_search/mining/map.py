@@ -1,4 +1,4 @@
-"""The map: an index drawn in two dimensions, with the clusters it falls into and their words."""
+"""Map of an index: a layout in two dimensions, with clusters and their words."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import Matrix, Positions
-from klsa_search.mining.clusters import divided, terms_of_clusters
-from klsa_search.mining.map_layout import MOST, layout_points, nearest
+from klsa_search.mining.clusters import k_means, terms_of_clusters
+from klsa_search.mining.map_layout import MAX_POINTS, layout_points, nearest
 from klsa_search.mining.related_terms import words_of
 from klsa_search.mining.similar import latent_space
 from klsa_search.search.index import Index
 from klsa_search.search.options import whole_number
 
 CLUSTERS: Final = 20
-"""Clusters of a map, at most: more have no room for their words."""
+"""Limit of clusters, so that their words fit on the map."""
 
 TONES: Final = 8
-"""Colours that people can tell apart, whatever they see of colour."""
+"""Number of colours, distinguishable with colour blindness."""
 
-_EACH: Final = 10
-_AMONG: Final = 5
-_KEPT: Final = 4
+_DOCUMENTS_PER_CLUSTER: Final = 10
+_NEIGHBOURS: Final = 5
+_CACHED: Final = 4
 _CELLS: Final = 32
 _BLOCK: Final = 65_536
 
@@ -102,24 +102,24 @@ def document_map(index: Index, *, words: int = 4, ids: Iterable[str] | None = No
     """
     words = whole_number("words", words)
     coordinates = np.asarray(latent_space(index).documents)
-    counting = index.arrays.live_docs()
+    live = index.arrays.live_docs()
     placed = np.asarray(coordinates.any(axis=1))
     built = min(index.manifest.counts.documents, len(coordinates))
-    basis = _evenly(np.flatnonzero(placed[:built]))
-    plan = _planned(_Points.of(coordinates[basis]), index.settings.seed)
-    labels = _labels(coordinates, placed, plan.centres)
-    labels[~counting] = len(plan.centres)
-    wanted = placed & counting
+    basis = _sample(np.flatnonzero(placed[:built]))
+    layout = _layout(_Points.of(coordinates[basis]), index.settings.seed)
+    labels = _labels(coordinates, placed, layout.centres)
+    labels[~live] = len(layout.centres)
+    drawable = placed & live
     if ids is None:
-        shown = _shown(basis, built, wanted)
+        shown = _shown(basis, built, drawable)
     else:
-        asked = np.unique(np.array(index.doc_ids(ids), np.int64))
-        shown = asked[wanted[asked]]
-    places = _places(coordinates, basis, plan.places, shown)
-    sizes = np.bincount(labels, minlength=len(plan.centres) + 1)[:-1]
+        requested = np.unique(np.array(index.doc_ids(ids), np.int64))
+        shown = requested[drawable[requested]]
+    places = _places(coordinates, basis, layout.places, shown)
+    sizes = np.bincount(labels, minlength=len(layout.centres) + 1)[:-1]
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > 0]
-    ranks = np.full(len(plan.centres), -1, np.int64)
+    ranks = np.full(len(layout.centres), -1, np.int64)
     ranks[order] = np.arange(len(order))
     cluster = ranks[labels[shown]]
     return DocumentMap(
@@ -130,13 +130,13 @@ def document_map(index: Index, *, words: int = 4, ids: Iterable[str] | None = No
         if ids is None
         else (),
         documents=len(index),
-        unplaced=int((counting & ~placed).sum()),
+        unplaced=int((live & ~placed).sum()),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """Coordinates, equal where their bytes are."""
+    """Coordinates as a cache key, equal if their bytes are."""
 
     coordinates: Matrix
     digest: bytes
@@ -155,29 +155,29 @@ class _Points:
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """Where points lie in the plane, (n, 2) from 0 to 1, and the centres of clusters, (k, m)."""
+class _Layout:
+    """Points in the plane, (n, 2) from 0 to 1, and the centres of clusters, (k, m)."""
 
     places: Matrix
     centres: Matrix
 
 
-@lru_cache(maxsize=_KEPT)
-def _planned(points: _Points, seed: int) -> _Plan:
-    """Lay points out, and divide them; kept, as it is what takes long."""
+@lru_cache(maxsize=_CACHED)
+def _layout(points: _Points, seed: int) -> _Layout:
+    """Return layout and clusters of points; cached, because it takes seconds."""
     coordinates = points.coordinates
-    wanted = min(CLUSTERS, round((len(coordinates) / _EACH) ** 0.5))
+    count = min(CLUSTERS, round((len(coordinates) / _DOCUMENTS_PER_CLUSTER) ** 0.5))
     exact = coordinates.astype(np.float64)
-    places = len(np.unique(exact, axis=0))
+    distinct = len(np.unique(exact, axis=0))
     centres: Matrix = np.zeros((0, exact.shape[1]))
-    if places:
-        centres, labels = divided(exact, min(max(wanted, 1), places), seed)
+    if distinct:
+        centres, labels = k_means(exact, min(max(count, 1), distinct), seed)
         centres = centres[np.unique(labels)]
-    return _Plan(_within(layout_points(coordinates)), centres)
+    return _Layout(_scaled(layout_points(coordinates)), centres)
 
 
-def _within(places: Matrix) -> Matrix:
-    """Move them between 0 and 1, both sides by the same scale."""
+def _scaled(places: Matrix) -> Matrix:
+    """Return points scaled to 0..1, both coordinates by the same factor."""
     if not len(places):
         return places
     exact = places.astype(np.float64)
@@ -185,17 +185,17 @@ def _within(places: Matrix) -> Matrix:
     return np.asarray(0.5 + (exact - (low + high) / 2) / ((high - low).max() or 1.0))
 
 
-def _evenly(positions: Positions) -> Positions:
-    """At most `MOST` of them, evenly chosen."""
-    if len(positions) <= MOST:
-        return positions
-    return positions[np.arange(MOST) * len(positions) // MOST]
+def _sample(doc_ids: Positions) -> Positions:
+    """Return at most `MAX_POINTS` doc ids, evenly spaced."""
+    if len(doc_ids) <= MAX_POINTS:
+        return doc_ids
+    return doc_ids[np.arange(MAX_POINTS) * len(doc_ids) // MAX_POINTS]
 
 
 def _labels(
     coordinates: Matrix, placed: npt.NDArray[np.bool_], centres: Matrix
 ) -> npt.NDArray[np.int64]:
-    """Number the nearest centre of each document; as many as there are centres for none."""
+    """Return the nearest centre of each document; the number of centres for none."""
     labels = np.full(len(coordinates), len(centres), np.int64)
     if not len(centres):
         return labels
@@ -207,24 +207,24 @@ def _labels(
     return labels
 
 
-def _shown(basis: Positions, built: int, wanted: npt.NDArray[np.bool_]) -> Positions:
-    """Which documents are drawn: the basis, and what came later, as far as wanted."""
-    later = _evenly(built + np.flatnonzero(wanted[built:])) if len(basis) else basis
-    return _evenly(np.concatenate((basis[wanted[basis]], later)))
+def _shown(basis: Positions, built: int, drawable: npt.NDArray[np.bool_]) -> Positions:
+    """Return the documents to draw: the drawable ones of the basis, and later ones."""
+    later = _sample(built + np.flatnonzero(drawable[built:])) if len(basis) else basis
+    return _sample(np.concatenate((basis[drawable[basis]], later)))
 
 
 def _places(coordinates: Matrix, basis: Positions, places: Matrix, shown: Positions) -> Matrix:
-    """Where documents lie: those of the basis at their places, others among their like there."""
+    """Return points of documents: their own for the basis, the median of neighbours for others."""
     if not len(basis):
         return np.zeros((0, 2))
     at = np.minimum(np.searchsorted(basis, shown), len(basis) - 1)
-    found = places[at]
-    apart = basis[at] != shown
-    if apart.any():
-        near = nearest(coordinates[shown[apart]], coordinates[basis], min(_AMONG, len(basis)))
-        # The middle one of each coordinate: a mean would lie between groups, in none.
-        found[apart] = np.median(places[near], axis=1)
-    return found
+    result = places[at]
+    others = basis[at] != shown
+    if others.any():
+        near = nearest(coordinates[shown[others]], coordinates[basis], min(_NEIGHBOURS, len(basis)))
+        # By coordinate: a mean would lie between groups, in none.
+        result[others] = np.median(places[near], axis=1)
+    return result
 
 
 def _clusters(
@@ -254,18 +254,18 @@ def _clusters(
 
 
 def _tones(middles: Matrix) -> list[int]:
-    """Give each cluster the tone that the nearest of the same tone is farthest from."""
+    """Return the colour of each cluster: the one whose nearest cluster is farthest."""
     tones: list[int] = []
     for number, middle in enumerate(middles):
         before = np.array(tones, np.int64)
         distances = np.square(middles[:number] - middle).sum(axis=1)
-        rooms = [distances[before == tone].min(initial=np.inf) for tone in range(TONES)]
-        tones.append(int(np.argmax(rooms)))
+        distances_by_tone = [distances[before == tone].min(initial=np.inf) for tone in range(TONES)]
+        tones.append(int(np.argmax(distances_by_tone)))
     return tones
 
 
 def _densest(places: Matrix) -> tuple[float, float]:
-    """Middle of the points in the densest three by three cells of a coarse grid."""
+    """Return the mean of the points in the densest three by three cells of a coarse grid."""
     if not len(places):
         return 0.5, 0.5
     cells = np.minimum((places * _CELLS).astype(np.int64), _CELLS - 1)

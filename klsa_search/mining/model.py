@@ -1,4 +1,4 @@
-"""What an index learned, as matrices: the spectrum of K, rows of K and rows of D."""
+"""The model of an index as matrices: the spectrum of K, rows of K and rows of D."""
 
 from __future__ import annotations
 

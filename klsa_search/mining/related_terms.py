@@ -1,8 +1,8 @@
 """Related terms, and the strongest terms of a document.
 
-The term side of the spectrum, A = U Λ^½ Vᵀ, places term t at row t of V Λ^½: inner products of
-these rows are AᵀA on the first eigenvectors, how two terms go together in documents, smoothed by
-all the others [LSK §3, seen from the terms]. Terms need not meet in any document to be near.
+The spectrum A = U Λ^½ Vᵀ gives term t the vector of row t of V Λ^½. Inner products of these vectors
+are AᵀA on the first eigenvectors: how often two terms occur together, smoothed by all others
+[LSK §3, for terms]. Related terms need not occur in the same document.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from klsa_search.search.query.word_forms import commonest, written_forms
 
 
 def words_of(index: Index, terms: Iterable[int]) -> list[str]:
-    """Give the commonest written form of each term, by number; the term itself where none is found.
+    """Return the most frequent written form of each term number, or the term itself if none.
 
-    See `written_forms`, which says where they are counted and what that costs.
+    For counts and cost see `written_forms`.
     """
     numbers = [int(term) for term in terms]
     forms = written_forms(index.arrays, index.analyzer, index.documents, numbers)
     names = index.arrays.vocabulary.terms
     return [
-        commonest(found) if found else names[number]
-        for number, found in zip(numbers, forms, strict=True)
+        commonest(counts) if counts else names[number]
+        for number, counts in zip(numbers, forms, strict=True)
     ]
 
 
@@ -72,13 +72,13 @@ def strongest_terms(
     (StrongTerm(word='tyres', term='tyre', weight=..., count=3, documents=3),)
     """
     k = whole_number("k", k)
-    (position,) = index.doc_ids([id])
+    (doc_id,) = index.doc_ids([id])
     snapshot = index.arrays
-    row = snapshot.content_counts_of(np.array([position]))
-    weights = np.array([_addend(index, term, position) for term in row.indices.tolist()])
+    row = snapshot.content_counts_of(np.array([doc_id]))
+    weights = np.array([_score(index, term, doc_id) for term in row.indices.tolist()])
     names = [snapshot.vocabulary.terms[term] for term in row.indices.tolist()]
     order = sorted(range(len(names)), key=lambda at: (-weights[at], names[at]))[:k]
-    written = _written(index, position)
+    written = _written(index, doc_id)
     return tuple(
         StrongTerm(
             word=commonest(written[names[at]]) if names[at] in written else names[at],
@@ -91,28 +91,28 @@ def strongest_terms(
     )
 
 
-def _addend(index: Index, term: int, position: int) -> float:
-    """What a term adds to the score of a document that holds it."""
+def _score(index: Index, term: int, doc_id: int) -> float:
+    """Return the part of a term in the BM25 score of a document that contains it."""
     bm25 = index.arrays.bm25
     documents, saturations = bm25.postings.of_term(term)
-    (saturation,) = saturations[documents == position]
+    (saturation,) = saturations[documents == doc_id]
     return float(bm25.term_weights[term] * bm25.postings.step * saturation)
 
 
-def _written(index: Index, position: int) -> dict[str, Counter[str]]:
-    """How the document writes each of its terms."""
-    (document,) = index.documents([position])
+def _written(index: Index, doc_id: int) -> dict[str, Counter[str]]:
+    """Return the counts of written forms of each term of a document."""
+    (document,) = index.documents([doc_id])
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for term, word in index.analyzer.written(f"{document.title}\n{document.text}"):
         forms[term][word] += 1
     return forms
 
 
-DOUBT: Final = 3.0
-"""Documents at which a term's cosine counts half.
+DAMPING: Final = 3.0
+"""Number of documents for which a term's cosine is halved.
 
-A term of few documents lies where these happen to lie, and would be near to whatever they are
-about: undamped, the first places go to terms of two or three documents.
+Vectors of rare terms depend on the few documents that contain them, and are close to any of their
+subjects: without damping, terms of two or three documents come first.
 """
 
 
@@ -147,13 +147,13 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     k = whole_number("k", k)
     if not isinstance(term, str):
         raise QueryError(f"term = {term!r} is not a text", field="term")
-    asked = _numbers(index, term)
-    space = term_places(index)
-    place = space[asked].sum(axis=0)
+    numbers = _numbers(index, term)
+    vectors = term_vectors(index)
+    query = vectors[numbers].sum(axis=0)
     frequencies = index.arrays.bm25.frequencies
-    cosines = _cosines(space, place) * (frequencies / (frequencies + DOUBT))
+    cosines = _cosines(vectors, query) * (frequencies / (frequencies + DAMPING))
     cosines[frequencies < 2] = 0
-    cosines[asked] = 0
+    cosines[numbers] = 0
     nearest, values = top_z(cosines, k)
     return tuple(
         RelatedTerm(
@@ -166,8 +166,8 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     )
 
 
-def term_places(index: Index) -> Matrix:
-    """Rows of w^p V Λ^½, each along its term's place: (V, m). Cost O(V · m). QueryError."""
+def term_vectors(index: Index) -> Matrix:
+    """Return w^p V Λ^½, one row a term: (V, m). Cost: O(V · m). Raise QueryError."""
     terms = latent_space(index).terms
     roots = np.sqrt(index.arrays.eigenvalues[: terms.shape[1]])
     return np.asarray(terms * roots.astype(np.float32))
@@ -179,8 +179,8 @@ def _numbers(index: Index, text: str) -> list[int]:
     known = [numbers[term] for term in terms if term in numbers and numbers[term] not in common]
     if known:
         return known
-    held = not terms or any(term in numbers for term in terms)
-    reason = "nothing is left of it but common words" if held else "no document contains it"
+    all_common = not terms or any(term in numbers for term in terms)
+    reason = "nothing is left of it but common words" if all_common else "no document contains it"
     raise TermNotFound(
         f"term = {text!r}: {reason} in index `{index.name}`; klsa-index analyze "
         "shows the terms of a text",
@@ -188,10 +188,10 @@ def _numbers(index: Index, text: str) -> list[int]:
     )
 
 
-def _cosines(space: Matrix, place: Matrix) -> npt.NDArray[np.float64]:
-    """Not by BLAS, whose bits change with its threads."""
-    lengths = np.sqrt(np.einsum("vm,vm->v", space, space, dtype=np.float64))
-    lengths *= np.sqrt(np.einsum("m,m->", place, place, dtype=np.float64))
-    products = np.einsum("vm,m->v", space, place, dtype=np.float64)
+def _cosines(vectors: Matrix, query: Matrix) -> npt.NDArray[np.float64]:
+    """Return cosines without BLAS, whose result depends on the number of threads."""
+    lengths = np.sqrt(np.einsum("vm,vm->v", vectors, vectors, dtype=np.float64))
+    lengths *= np.sqrt(np.einsum("m,m->", query, query, dtype=np.float64))
+    products = np.einsum("vm,m->v", vectors, query, dtype=np.float64)
     cosines = np.divide(products, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return np.asarray(cosines)

@@ -25,8 +25,8 @@ from klsa_search.search.results import Hit
 from klsa_search.search.snapshot import Snapshot
 
 
-def share(name: str, value: object) -> float:
-    """Take a number above 0 and up to 1; QueryError for any other."""
+def checked_share(name: str, value: object) -> float:
+    """Return a number above 0 and up to 1; QueryError for any other."""
     if isinstance(value, float | int | np.floating) and not isinstance(value, bool):
         number = float(value)
         if 0 < number <= 1:
@@ -35,9 +35,9 @@ def share(name: str, value: object) -> float:
 
 
 def latent_space(index: Index, *, field: str = "index", otherwise: str = "") -> LatentSpace:
-    """Give the latent space of an index; QueryError if it was built without.
+    """Return the latent space of an index; QueryError if it was built without.
 
-    field, otherwise  the argument at fault, and what may be asked for instead
+    field, otherwise  the argument at fault, and an alternative for the message
     """
     space = index.arrays.latent
     if space is None:
@@ -53,20 +53,20 @@ Numbers = npt.NDArray[np.float64]
 
 
 def kernel_diagonal(snapshot: Snapshot) -> Numbers:
-    """K(d, d): (N,). Where D is cut it is stored; else O(nnz) the first time."""
+    """Return K(d, d): (N,). It is stored with a sparse D; otherwise O(nnz) the first time."""
     if snapshot.sparse_expansion is not None:
         return np.asarray(snapshot.sparse_expansion.scales[:, 1], np.float64)
     return snapshot.kernel.diagonal
 
 
 def kernel_entries(snapshot: Snapshot, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Numbers:
-    """K(left_i, right_i): (n,), for positions (n,) each. Cost: the features of those documents."""
-    documents, places = np.unique(np.concatenate((left, right)), return_inverse=True)
+    """Return K(left_i, right_i): (n,) for doc ids (n,). Cost: the features of these documents."""
+    documents, indices = np.unique(np.concatenate((left, right)), return_inverse=True)
     features, scales, towards, mean_square = _documents(snapshot, documents)
-    a, b = places[: len(left)], places[len(left) :]
-    plain = np.asarray(features[a].multiply(features[b]).sum(axis=1)).ravel()
+    a, b = indices[: len(left)], indices[len(left) :]
+    products = np.asarray(features[a].multiply(features[b]).sum(axis=1)).ravel()
     return np.asarray(
-        plain
+        products
         - towards[a] * scales[b]
         - scales[a] * towards[b]
         + scales[a] * scales[b] * mean_square
@@ -76,34 +76,35 @@ def kernel_entries(snapshot: Snapshot, left: npt.NDArray[Any], right: npt.NDArra
 def _documents(
     snapshot: Snapshot, documents: npt.NDArray[Any]
 ) -> tuple[sparse.csr_array, Numbers, Numbers, float]:
-    """SΦ, S and SΦμ of some documents, and ‖μ‖²."""
+    """Return SΦ, S and SΦμ of documents, and ‖μ‖²."""
     if snapshot.sparse_expansion is not None:
-        facts = snapshot.sparse_expansion.document_scalars[documents].astype(np.float64)
-        features = _cut_features(snapshot.sparse_expansion, documents)
-        return features, facts[:, 1], facts[:, 2], snapshot.mean_square
+        scalars = snapshot.sparse_expansion.document_scalars[documents].astype(np.float64)
+        features = _sparse_features(snapshot.sparse_expansion, documents)
+        return features, scalars[:, 1], scalars[:, 2], snapshot.mean_square
     kernel = snapshot.kernel
     features = sparse.csr_array(kernel.features[documents], dtype=np.float64)
     return features, kernel.scales[documents], kernel.towards_mean[documents], kernel.mean_square
 
 
-def _cut_features(cut: SparseExpansion, documents: npt.NDArray[Any]) -> sparse.csr_array:
-    begins, ends = cut.starts[documents], cut.starts[documents + 1]
+def _sparse_features(expansion: SparseExpansion, documents: npt.NDArray[Any]) -> sparse.csr_array:
+    begins, ends = expansion.starts[documents], expansion.starts[documents + 1]
     starts = np.concatenate(([0], np.cumsum(ends - begins)))
-    held = [cut.features[:0]]
-    held += [cut.features[b:e] for b, e in zip(begins.tolist(), ends.tolist(), strict=True)]
-    features = unpack_rows(
-        starts, np.concatenate(held), cut.document_scalars[documents, 0], len(cut.mean)
-    ).astype(np.float64)
+    packed = [expansion.features[:0]]
+    packed += [expansion.features[b:e] for b, e in zip(begins.tolist(), ends.tolist(), strict=True)]
+    steps = expansion.document_scalars[documents, 0]
+    features = unpack_rows(starts, np.concatenate(packed), steps, len(expansion.mean)).astype(
+        np.float64
+    )
     features.sort_indices()
     return features
 
 
 def text_coordinates(index: Index, texts: Sequence[str]) -> Matrix:
-    """Coordinates of texts: (n, m) float64, each of length 1, or 0 without a known term.
+    """Return coordinates of texts: (n, m) float64, of length 1, or 0 without a known term.
 
-    φ(x) V, with the term features of the document kernel, w(t)^p · sat(t,x) [KLSA eq. 4]. What a
-    document of the index also has, its pairs of words and its distance from the mean, is left out.
-    Cost: analysing the texts, and O(m) a term.
+    φ(x) V, with the term features of the document kernel, w(t)^p · sat(t,x) [KLSA eq. 4]. Unlike
+    for documents, pairs of words and the distance from the mean are not included. Cost: analysing
+    the texts, and O(m) a term.
     """
     terms = latent_space(index).terms
     settings, snapshot = index.settings, index.arrays
@@ -113,15 +114,15 @@ def text_coordinates(index: Index, texts: Sequence[str]) -> Matrix:
     words = [[term for term in index.analyzer.terms(text) if term not in common] for text in texts]
     lengths = np.array([len(terms) for terms in words]) / snapshot.average_content
     saturated = bm25.saturated(counts, lengths, 1.0, settings.kernel_k1, settings.b)
-    places = np.asarray(saturated @ terms.astype(np.float64))
-    sizes = np.sqrt(np.einsum("nm,nm->n", places, places))[:, None]
-    return np.asarray(np.divide(places, sizes, out=places, where=sizes > 0))
+    points = np.asarray(saturated @ terms.astype(np.float64))
+    sizes = np.sqrt(np.einsum("nm,nm->n", points, points))[:, None]
+    return np.asarray(np.divide(points, sizes, out=points, where=sizes > 0))
 
 
 DOCUMENT: Final = "document"
 LATENT: Final = "latent"
 KERNELS: Final = (LATENT, DOCUMENT, *SPECTRAL_FUNCTIONS)
-"""The cosine in the latent space, K itself, or D of a function of the spectrum."""
+"""Cosine in the latent space, K itself, or D of a function of the spectrum."""
 
 
 def similar(
@@ -152,23 +153,23 @@ def similar(
     ('latent', 'document')
     """
     k = whole_number("k", k)
-    (position,) = index.doc_ids([id])
+    (doc_id,) = index.doc_ids([id])
     if kernel not in KERNELS:
         raise QueryError(
             f"kernel = {kernel!r} is unknown; the kernels are: {', '.join(KERNELS)}",
             field="kernel",
         )
-    _refuse_beyond_cut(index, k, kernel)
-    row, own = _row(index, position, kernel, gamma)
-    row[position] = 0
-    positions, values = top_z(row * index.arrays.live_docs(), k)
-    return _hits(index, position, positions, values / own if own else values)
+    _refuse_unsupported(index, k, kernel)
+    row, own = _row(index, doc_id, kernel, gamma)
+    row[doc_id] = 0
+    doc_ids, values = top_z(row * index.arrays.live_docs(), k)
+    return _hits(index, doc_id, doc_ids, values / own if own else values)
 
 
-def _refuse_beyond_cut(index: Index, k: int, kernel: str) -> None:
-    """Refuse what a cut D cannot answer."""
-    cut = index.arrays.sparse_expansion
-    if cut is None or kernel == LATENT or index.arrays.has_spectrum:
+def _refuse_unsupported(index: Index, k: int, kernel: str) -> None:
+    """Raise QueryError for a kernel or k that a sparse D does not support."""
+    expansion = index.arrays.sparse_expansion
+    if expansion is None or kernel == LATENT or index.arrays.has_spectrum:
         return
     instead = "or rebuild it with --expansion factored"
     if kernel not in (DOCUMENT, "gvsm"):
@@ -178,44 +179,44 @@ def _refuse_beyond_cut(index: Index, k: int, kernel: str) -> None:
             f"use one of these, {instead}",
             field="kernel",
         )
-    kept = cut.rows.shape[1]
-    if k > kept:
+    entries = expansion.rows.shape[1]
+    if k > entries:
         raise QueryError(
-            f"k = {k} is more than the {kept} nearest documents that index "
+            f"k = {k} is more than the {entries} nearest documents that index "
             f"`{index.name}` keeps of each; use fewer, {instead}",
             field="k",
         )
 
 
-def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple[Scores, float]:
-    """Row of the kernel, and its entry for the document itself."""
+def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[Scores, float]:
+    """Return a row of the kernel, and its entry for the document itself."""
     snapshot = index.arrays
-    one, itself = np.array([position]), np.ones(1, np.float32)
+    one, itself = np.array([doc_id]), np.ones(1, np.float32)
     if kernel == LATENT:
         space = latent_space(index, field="kernel", otherwise=f"use {DOCUMENT}, or ")
         documents = np.asarray(space.documents)
-        row = np.einsum("nm,m->n", documents, documents[position])
-        return row, float(row[position])
+        row = np.einsum("nm,m->n", documents, documents[doc_id])
+        return row, float(row[doc_id])
     if kernel != DOCUMENT:
         function = cast(SpectralName, kernel)
         parameters = index.parameters(ranker="klsa", spectral=function, gamma=gamma, head=0)
         if snapshot.has_spectrum:
             dimensions = snapshot.eigenvectors.shape[1]
             row = snapshot.expansion_of(parameters, dimensions).expand(one, itself)
-            return row, float(row[position])
+            return row, float(row[doc_id])
     row = np.zeros(len(snapshot))
     if snapshot.sparse_expansion is not None and not snapshot.has_spectrum:
-        others = snapshot.nearest(position)
+        others = snapshot.nearest(doc_id)
         row[others] = kernel_entries(snapshot, np.repeat(one, len(others)), others)
-        return row, float(kernel_diagonal(snapshot)[position])
-    row[position] = 1
+        return row, float(kernel_diagonal(snapshot)[doc_id])
+    row[doc_id] = 1
     row = snapshot.kernel.apply(row)
-    return row, float(row[position])
+    return row, float(row[doc_id])
 
 
-def _hits(index: Index, position: int, positions: Positions, values: Scores) -> tuple[Hit, ...]:
-    (document,) = index.documents([position])
-    numbers, worth = index.arrays.vocabulary.numbers, index.arrays.bm25.term_weights
+def _hits(index: Index, doc_id: int, doc_ids: Positions, values: Scores) -> tuple[Hit, ...]:
+    (document,) = index.documents([doc_id])
+    numbers, term_weights = index.arrays.vocabulary.numbers, index.arrays.bm25.term_weights
     terms = {*index.analyzer.terms(document.title), *index.analyzer.terms(document.text)}
-    weights = {term: float(worth[numbers[term]]) for term in terms if term in numbers}
-    return index.hits(positions, values, terms, weights)
+    weights = {term: float(term_weights[numbers[term]]) for term in terms if term in numbers}
+    return index.hits(doc_ids, values, terms, weights)

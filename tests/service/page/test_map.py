@@ -49,7 +49,7 @@ def test_the_navigation_leads_to_the_map(page):
 
 
 def test_hits_that_the_map_leaves_out_are_lit_too(browser, address, monkeypatch):
-    monkeypatch.setattr(maps, "MOST", 15)
+    monkeypatch.setattr(maps, "MAX_POINTS", 15)
     with watched(browser, address) as page:
         page.goto(f"{address}/?view=map")
         canvas = page.locator("canvas")
@@ -62,7 +62,7 @@ def test_hits_that_the_map_leaves_out_are_lit_too(browser, address, monkeypatch)
         expect(canvas).to_have_attribute("data-lit", str(count))
         assert int(canvas.get_attribute("data-points")) > 15
         assert view(page) == before
-    maps._planned.cache_clear()
+    maps._layout.cache_clear()
 
 
 def test_every_document_is_a_point(page, map_):
