@@ -1,8 +1,7 @@
-"""Candidates of tuning: settings that are tried, and their scores on every query.
+"""Candidates of tuning: combinations of settings, and their values for every query.
 
-Random search, not a grid: of these seven settings few matter on any one collection, and a grid
-spends its budget on repeating the values of those few while it walks through the others
-[Bergstra & Bengio, JMLR 13, 2012]. A budget is also something a user can wait for.
+Random search instead of a grid: only few of these settings matter for a collection, and a grid
+repeats their few values for all values of the others [Bergstra & Bengio, JMLR 13, 2012].
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from klsa_search.indexing.sizes import layout
 from klsa_search.search.index import Index
 
 LENGTHS = ((0.9, 0.4), (1.2, 0.4), (1.2, 0.75), (1.6, 0.6), (2.0, 0.75))
-"""The (k1, b) that are tried besides those of the index; each costs a build."""
+"""Values of (k1, b) to try besides those of the index; each costs a build."""
 TRIALS = 30
-"""Candidates at the index's own (k1, b)."""
+"""Candidates with the (k1, b) of the index."""
 TRIALS_OF_LENGTHS = 6
-"""Candidates at each other (k1, b), and one that changes nothing else."""
+"""Candidates with each other (k1, b), besides one without further changes."""
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""What is tried without judgements."""
+"""Values of α to try without judgements."""
 
 _SPECTRAL = ("exponential", "gvsm", "squashing", "truncation", "von-neumann")
 _GAMMAS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)  # all below 1, which the von Neumann kernel needs
@@ -48,9 +47,9 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """Settings to try: the index's own with a few changes; none for the default itself.
+    """Settings to try: changes to those of the index; none for the default.
 
-    lengths     (k1, b), which a build needs to know
+    lengths     (k1, b), which require a build
     parameters  parameters of a search; by default those of the index
     """
 
@@ -58,25 +57,25 @@ class Candidate:
     parameters: Mapping[str, Any]
 
     def changes(self, settings: Settings) -> dict[str, Any]:
-        """Name the settings that differ from these, with their new values."""
-        wanted = {"k1": self.lengths[0], "b": self.lengths[1], **self.parameters}
-        return {name: value for name, value in wanted.items() if getattr(settings, name) != value}
+        """Return the settings that differ from these, with their new values."""
+        chosen = {"k1": self.lengths[0], "b": self.lengths[1], **self.parameters}
+        return {name: value for name, value in chosen.items() if getattr(settings, name) != value}
 
 
 def draw(settings: Settings, seed: int = 0) -> list[Candidate]:
-    """Draw the candidates for an index of these settings; the first is the default, no change.
+    """Return random candidates for an index with these settings; the first changes nothing.
 
-    Each draw keeps each setting with probability one half: the default is a good place to start
-    from, and a change of everything at once rarely helps. Same seed, same candidates; none twice.
+    Each setting is unchanged with probability one half, because changing all at once rarely helps.
+    No candidate occurs twice. The result is deterministic for a seed.
     """
-    randomness = np.random.default_rng(seed)
+    generator = np.random.default_rng(seed)
     own = (settings.k1, settings.b)
     candidates = []
     for lengths in (own, *(lengths for lengths in LENGTHS if lengths != own)):
         here = [Candidate(lengths, {})]
         trials = TRIALS if lengths == own else TRIALS_OF_LENGTHS
         while len(here) <= trials:
-            candidate = Candidate(lengths, _drawn(settings, randomness))
+            candidate = Candidate(lengths, _drawn(settings, generator))
             if candidate not in here:
                 here.append(candidate)
         candidates += here
@@ -84,18 +83,18 @@ def draw(settings: Settings, seed: int = 0) -> list[Candidate]:
 
 
 def alphas(settings: Settings) -> list[Candidate]:
-    """List the candidates that differ in α alone; the first is the default, no change."""
+    """Return the candidates that differ in α alone; the first changes nothing."""
     own = (settings.k1, settings.b)
-    wanted = [{"ranker": "klsa", "alpha": alpha} for alpha in ALPHAS]
-    tried = [Candidate(own, parameters) for parameters in wanted]
+    parameters = [{"ranker": "klsa", "alpha": alpha} for alpha in ALPHAS]
+    tried = [Candidate(own, each) for each in parameters]
     return [Candidate(own, {}), *(other for other in tried if other.changes(settings))]
 
 
-def _drawn(settings: Settings, randomness: np.random.Generator) -> dict[str, Any]:
+def _drawn(settings: Settings, generator: np.random.Generator) -> dict[str, Any]:
     drawn: dict[str, Any] = {"ranker": "klsa"}
     for name, values in _CHOICES.items():
-        value = _pick(values, randomness)
-        drawn[name] = value if randomness.random() < 0.5 else getattr(settings, name)
+        value = _pick(values, generator)
+        drawn[name] = value if generator.random() < 0.5 else getattr(settings, name)
     if drawn["spectral"] in _WITHOUT_GAMMA:
         drawn["gamma"] = settings.gamma
     elif drawn["spectral"] == "von-neumann" and drawn["gamma"] >= 1:
@@ -103,12 +102,12 @@ def _drawn(settings: Settings, randomness: np.random.Generator) -> dict[str, Any
     return {name: value for name, value in drawn.items() if getattr(settings, name) != value}
 
 
-def _pick(values: Sequence[Any], randomness: np.random.Generator) -> Any:
-    return values[int(randomness.integers(len(values)))]
+def _pick(values: Sequence[Any], generator: np.random.Generator) -> Any:
+    return values[int(generator.integers(len(values)))]
 
 
 Table = npt.NDArray[np.float64]
-"""(Q, C): the value of a measure, one row a judged query, one column a candidate."""
+"""(Q, C): values of a measure, one row per judged query, one column per candidate."""
 
 
 def measure_candidates(
@@ -119,17 +118,17 @@ def measure_candidates(
     *,
     progress: Progress | None = None,
 ) -> Table:
-    """Measure each candidate by the first measure of the judge; a query without an answer holds 0.
+    """Return the first measure of the judge for each candidate; 0 for a query without results.
 
-    `progress` gets ("candidates", done, total). Cost: C runs over the queries, and a build in
-    a folder that goes away for each (k1, b) that is not the index's own, and for its own where
-    the index keeps D cut, which knows one spectral function only. Such builds hold no D: a
-    candidate is searched in its factors. OSError if there is no room for them.
+    progress  called with ("candidates", done, total)
+    Cost: C runs of the queries, and a build in a temporary folder for each other (k1, b), also for
+    that of the index if its D is sparse, which supports one spectral function only. These builds
+    are factored. Raise OSError on a full disk.
     """
     own = (index.settings.k1, index.settings.b)
-    cut = layout(len(index), index.settings) == "sparse"
+    sparse = layout(len(index), index.settings) == "sparse"
     judged = frozenset(judge.query_ids)
-    asked = [query for query in queries if query.id in judged]
+    judged_queries = [query for query in queries if query.id in judged]
     table = np.zeros((len(judge.query_ids), len(candidates)))
     done = 0
     with tempfile.TemporaryDirectory(prefix="klsa-tune-") as home:
@@ -137,14 +136,14 @@ def measure_candidates(
             k1, b = lengths
             searched = (
                 index
-                if lengths == own and not cut
+                if lengths == own and not sparse
                 else build_like(
                     index, home=Path(home), name="candidate", k1=k1, b=b, expansion="factored"
                 )
             )
             for column, candidate in enumerate(candidates):
                 if candidate.lengths == lengths:
-                    run = rank_best(searched, asked, **candidate.parameters)
+                    run = rank_best(searched, judged_queries, **candidate.parameters)
                     table[:, column] = judge.measure(run).values(judge.measures[0])
                     done += 1
                     if progress is not None:

@@ -30,7 +30,7 @@ EXTREMES = 5
 """Maximum number of queries in `worst` and in `best`."""
 
 _ROUNDING = 1e-12
-""".51 - .50 is a tie, although floating point makes it a little more than .01."""
+"""0.51 - 0.50 is a tie, although its floating-point value is slightly above 0.01."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +122,8 @@ def compare(
 ) -> Comparison:
     """Return a comparison of systems that were measured on the collection `target`.
 
-    SettingsError if no system has the name of the baseline. Cost: 100,000 sign flips of the judged
-    queries per system, about 0.3 s for 225 queries.
+    Raise SettingsError if no system has the name of the baseline. Cost: 100,000 sign flips of the
+    judged queries per system, about 0.3 s for 225 queries.
     """
     if baseline not in measured:
         raise SettingsError(
@@ -164,9 +164,9 @@ def _contrast(
     losses = int(np.count_nonzero(differences < -TIE - _ROUNDING))
     mean = _array(base).mean()
     rows = [AtQuery(query=query, baseline=base[query], value=values[query]) for query in base]
-    # Equal differences stay in query order, at both ends.
-    rising = [rows[place] for place in np.argsort(differences, kind="stable")]
-    falling = [rows[place] for place in np.argsort(-differences, kind="stable")]
+    # Ties stay in query order, at both ends.
+    ascending = [rows[i] for i in np.argsort(differences, kind="stable")]
+    descending = [rows[i] for i in np.argsort(-differences, kind="stable")]
     return Contrast(
         gain=float(_array(values).mean() / mean - 1) if mean else None,
         interval=confidence_interval(differences, within=(-1.0, 1.0)),
@@ -179,8 +179,8 @@ def _contrast(
         hurt=losses / count,
         robustness=(wins - losses) / count,
         worst_tenth=float(np.sort(differences)[: -(-count // 10)].mean()),
-        worst=tuple(row for row in rising[:EXTREMES] if row.value < row.baseline),
-        best=tuple(row for row in falling[:EXTREMES] if row.value > row.baseline),
+        worst=tuple(row for row in ascending[:EXTREMES] if row.value < row.baseline),
+        best=tuple(row for row in descending[:EXTREMES] if row.value > row.baseline),
     )
 
 

@@ -1,7 +1,7 @@
-"""Choosing among candidates, and what such a choice is worth on queries it has not seen.
+"""Choice among candidates, and its value on held-out queries by cross-validation.
 
-The judged value of a candidate has no part that is learnt from queries, so the mean over inner
-folds is the mean over the training queries: nested cross-validation is arithmetic on one table.
+The value of a candidate for a query does not depend on other queries, so nested cross-validation is
+arithmetic on one table.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from klsa_search.evaluation.candidates import Table
 from klsa_search.evaluation.significance import Differences, randomisation_test
 
 FEWEST_QUERIES = 4
-"""Judged queries without which there is nothing to fold; under six, no choice can be sure."""
+"""Least number of judged queries to divide into folds; below six, no choice is significant."""
 REPEATS = 10
-"""Ways to part the queries into folds: what one way finds depends on its luck."""
+"""Random divisions into folds, which reduce the variance of a single one."""
 RESAMPLES = 10_000
-"""Of the queries, for an interval."""
+"""Bootstrap samples of the queries for an interval."""
 
 _CHUNK = 1000
 
@@ -46,11 +46,11 @@ class HeldOut:
 
 
 def choose(table: Table) -> int:
-    """Choose the column with the largest gain over the first less two standard errors.
+    """Return the column with the largest mean gain over the first, minus two standard errors.
 
-    By the mean alone, the luckiest of many candidates would win; its gain has to be steady over
-    the queries too. The first column, the default, gains 0 for certain and stays if no other is
-    better beyond noise. table: (Q, C) with Q at least 2.
+    By the mean alone, the luckiest of many candidates would win; its gain also has to be consistent
+    over queries. The first column, the default, gains 0 and stays if no other is significantly
+    better. table: (Q, C) with Q at least 2.
     """
     gains = table - table[:, :1]
     errors = gains.std(axis=0, ddof=1) / np.sqrt(len(gains))
@@ -58,25 +58,26 @@ def choose(table: Table) -> int:
 
 
 def cross_validate(table: Table, folds: int, seed: int = 0) -> HeldOut:
-    """Part the queries into folds, choose without each fold, judge on it; ten times over.
+    """Divide the queries into folds, choose without each fold, and measure on it; ten times.
 
-    The held-out value of a query is its mean over the ten partitions. table: (Q, C) with Q at
-    least `FEWEST_QUERIES`; folds at least 2, and no more than the queries. Same seed, same answer.
-    Cost O(10 · folds · Q · C).
+    table  (Q, C) with Q at least `FEWEST_QUERIES`
+    folds  at least 2, and at most Q
+    The held-out value of a query is its mean over the ten divisions. The result is deterministic
+    for a seed. Cost: O(10 · folds · Q · C).
     """
     size = len(table)
     folds = min(folds, size)
-    randomness = np.random.default_rng(seed)
+    generator = np.random.default_rng(seed)
     gains = table - table[:, :1]
     differences = np.zeros(size)
     choices: Counter[int] = Counter()
     for _ in range(REPEATS):
-        fold_of = randomness.permutation(np.arange(size) % folds)
+        fold_of = generator.permutation(np.arange(size) % folds)
         for fold in range(folds):
-            out = fold_of == fold
-            column = choose(table[~out])
+            held_out = fold_of == fold
+            column = choose(table[~held_out])
             choices[column] += 1
-            differences[out] += gains[out, column]
+            differences[held_out] += gains[held_out, column]
     differences /= REPEATS
     low, high = bootstrap_interval(differences, seed)
     chosen = choose(table)
@@ -92,15 +93,16 @@ def cross_validate(table: Table, folds: int, seed: int = 0) -> HeldOut:
 
 
 def bootstrap_interval(differences: Differences, seed: int = 0) -> tuple[float, float]:
-    """Find the 2.5th and the 97.5th percentile of the mean of resampled queries [Efron, 1979].
+    """Return the 2.5th and 97.5th percentile of the mean of resampled queries [Efron, 1979].
 
-    differences: (Q,). Cost O(10 000 · Q).
+    differences  (Q,)
+    Cost: O(10,000 · Q).
     """
-    randomness = np.random.default_rng(seed)
+    generator = np.random.default_rng(seed)
     size = len(differences)
     means = np.concatenate(
         [
-            differences[randomness.integers(0, size, (_CHUNK, size))].mean(axis=1)
+            differences[generator.integers(0, size, (_CHUNK, size))].mean(axis=1)
             for _ in range(RESAMPLES // _CHUNK)
         ]
     )

@@ -59,7 +59,7 @@ def _draw_panel(axes: Any, comparison: Comparison, system: str) -> None:
         [_WIN, _TIE, _LOSS], [contrast.wins, contrast.ties, contrast.losses]
     ).tolist()
     places = (np.arange(count) + 0.5) / count
-    # Many thin bars with gaps would flicker.
+    # Gaps between many thin bars would cause moiré.
     width = (0.86 if count <= _FEW else 1) / count
     axes.bar(places, differences, width=width, color=colours, linewidth=0, zorder=2)
     axes.axhline(0, color=GREY, linewidth=0.8, zorder=3)
@@ -123,7 +123,7 @@ def _mark_best(axes: Any, grid: Grid) -> None:
 
 
 def _name_lines(axes: Any, grid: Grid) -> None:
-    """Write the name of each line at its right end, where the eye leaves it."""
+    """Write the name of each line at its right end."""
     names = [
         (line[-1], f"z = {z}", colour)
         for (z, line), colour in zip(grid.points.items(), _COLOURS, strict=True)
@@ -145,9 +145,9 @@ def _name_lines(axes: Any, grid: Grid) -> None:
 
 
 def _spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Move ascending heights apart until each is `gap` above the one before, centred as they were.
+    """Return ascending heights with distances of at least `gap`, moved as little as possible.
 
-    Heights that collide become one block around their mean; blocks that collide are merged.
+    Heights that collide form a block around their mean; blocks that collide are merged.
     """
     blocks: list[list[float]] = []
     for height in heights:
@@ -159,13 +159,13 @@ def _spread(heights: Sequence[float], gap: float) -> list[float]:
 
 
 def _foot(block: Sequence[float], gap: float) -> float:
-    """Find the height of a block's lowest line."""
+    """Return the height of a block's lowest line."""
     return sum(block) / len(block) - gap * (len(block) - 1) / 2
 
 
 ALPHAS = tuple(tenths / 10 for tenths in range(11))
 SEEDS = (1, 5, 10, 20, 50)
-"""The α and the z of the figure."""
+"""α and z of the figure."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class Grid:
     points: dict[int, tuple[float, ...]]
 
     def best(self) -> tuple[int, float, float]:
-        """Return z, α and MAP of the best point; of equal ones that with the smallest z."""
+        """Return z, α and MAP of the best point; ties go to the smallest z."""
         flat = [
             (z, alpha, value)
             for z, values in self.points.items()
@@ -211,7 +211,7 @@ def measure_grid(
 
     progress  called with ("points", done, total)
 
-    Cost: 57 runs of the judged queries. CollectionError if the collection has no judgements.
+    Cost: 57 runs of the judged queries. Raise CollectionError if there are no judgements.
     """
     judge = Judge(collection.judgements(), measures=("map",))
     queries = judged_queries(collection, judge)

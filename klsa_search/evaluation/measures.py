@@ -1,9 +1,9 @@
-"""The measures of a ranking, through ir_measures (trec_eval's own code underneath).
+"""Measures of rankings, computed by ir_measures with the code of trec_eval.
 
-| name        | what it says                                                     | counts        |
+| name        | definition                                                       | judgements    |
 |-------------|------------------------------------------------------------------|---------------|
 | map         | mean average precision over the full ranking                     | grade above 0 |
-| ndcg@10     | gain of the first ten, discounted by log2(rank + 1), of the best | gain          |
+| ndcg@10     | gain of the first ten, discounted by log2(rank + 1), normalised  | gain          |
 | p@10        | share of relevant documents among the first ten                  | grade above 0 |
 | recall@1000 | share of the relevant documents found among the first thousand   | grade above 0 |
 """
@@ -49,7 +49,7 @@ class Judge:
     measures  names of the measures to compute
 
     A query is judged if it has at least one judgement, relevant or not, as in trec_eval.
-    CollectionError if there are no judgements; MissingExtra without ir_measures (extra `eval`).
+    Raise CollectionError if there are no judgements; MissingExtra without ir_measures (`eval`).
     """
 
     def __init__(self, judgements: Iterable[Judgement], measures: Sequence[str] = MEASURES) -> None:
@@ -78,9 +78,9 @@ class Judge:
         provider = ir_measures.pytrec_eval
         self._evaluators = {
             query: [
-                provider.evaluator(wanted, {query: qrels[query]})
+                provider.evaluator(chosen, {query: qrels[query]})
                 for qrels, of in ((relevant, of_grade), (gains, of_gain))
-                if (wanted := [measure for measure in of if measure in self._names])
+                if (chosen := [measure for measure in of if measure in self._names])
             ]
             for query in relevant
         }
@@ -91,11 +91,11 @@ class Judge:
         The run is read once; memory: one ranking.
         """
         judged = (ranking for ranking in run if ranking.query_id in self._evaluators)
-        found = {r.query_id: self.score(r) for r in judged if r.document_ids}
-        nothing = dict.fromkeys(self.measures, 0.0)
+        scores = {r.query_id: self.score(r) for r in judged if r.document_ids}
+        zeros = dict.fromkeys(self.measures, 0.0)
         return Measured(
-            queries={query: found.get(query, nothing) for query in self.query_ids},
-            answered=len(found),
+            queries={query: scores.get(query, zeros) for query in self.query_ids},
+            answered=len(scores),
         )
 
     def score(self, ranking: Ranking) -> dict[str, float]:
@@ -105,12 +105,12 @@ class Judge:
         ties by document ID. Exact for up to 2^24 documents. Cost: O(N log N).
         """
         ids = ranking.document_ids
-        falling = {
+        descending = {
             ranking.query_id: dict(zip(ids, map(float, range(len(ids), 0, -1)), strict=True))
         }
         values = {
             self._names[metric.measure]: float(metric.value)
             for evaluator in self._evaluators[ranking.query_id]
-            for metric in evaluator.iter_calc(falling)
+            for metric in evaluator.iter_calc(descending)
         }
         return {name: values[name] for name in self.measures}

@@ -1,9 +1,9 @@
-"""Record of a run: everything that its bytes depend on.
+"""Record of a run: everything that its content depends on.
 
     record = record_run(index, queries, run, k, alpha=0.5)    writes the run
     write_record(record, path), read_record(path)             JSON
 
-It has no time and no place, so the same run of the same index has the same record.
+It has no date and no path, so the same run of the same index has the same record.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _PACKAGES: Final = [
     "scipy",
     "stopwordsiso",
 ]
-"""Those whose code a score, or a term of a query, comes from."""
+"""Packages that affect scores, or the terms of a query."""
 
 
 class QueriesEntry(Frozen):
-    """The file of queries."""
+    """File of queries."""
 
     name: str
     sha256: str
 
 
 class RunEntry(Frozen):
-    """The run file, and how much is in it."""
+    """Run file, with the number of its queries and hits."""
 
     name: str
     sha256: str
@@ -55,10 +55,10 @@ class RunEntry(Frozen):
 
 
 class IndexEntry(Frozen):
-    """The index that was asked, as it was built.
+    """The searched index, as it was built.
 
-    package_version  that it was built by
-    files            SHA-256 of each, as its manifest has it
+    package_version  of the build
+    files            SHA-256 of each file, from the manifest
     """
 
     name: str
@@ -73,14 +73,14 @@ class IndexEntry(Frozen):
 
 
 class Conditions(Frozen):
-    """All that a run follows from.
+    """Everything that a run depends on.
 
     record      version of this format
-    parameters  every parameter of the searches, those too that the index had by default
-    dimensions  eigenvectors that were asked for; None for all there are
-    synonyms    of the index; None where the searches did without
-    tokenizer   SHA-256 of the file that the index's own tokenizer is in, where it has one
-    versions    of Python and the packages whose code a score comes from
+    parameters  all parameters of the searches, defaults of the index included
+    dimensions  number of eigenvectors requested; None for all
+    synonyms    of the index; None if the searches did not use them
+    tokenizer   SHA-256 of the module of a tokenizer of the user
+    versions    of Python and the packages that affect scores
     """
 
     record: Literal[1] = 1
@@ -116,7 +116,7 @@ def record_run(
     run      file to write, in TREC format; the tag is the name of the ranker
 
     Other parameters are those of `Index.rank_many`. Cost: that of the run, and of reading both
-    files again. ReplayFailed if the index was written to since its build; CollectionError;
+    files again. Raise ReplayFailed if the index was written to since its build; CollectionError;
     QueryError.
     """
     known = conditions(index, queries, k, dimensions, parameters)
@@ -131,7 +131,7 @@ def conditions(
     dimensions: int | None,
     parameters: SearchParameters,
 ) -> Conditions:
-    """Return the record of a run before it is made. See `record_run`."""
+    """Return what a run will depend on. See `record_run`."""
     if index.last_write.seq:
         raise ReplayFailed(
             f"index `{index.name}` has writes after its build, which a record "
@@ -163,7 +163,7 @@ def conditions(
         synonyms={word: tuple(others) for word, others in index.synonyms.items()}
         if reading["synonyms"]
         else None,
-        tokenizer=_sum_of_module(index.settings.tokenizer),
+        tokenizer=_module_checksum(index.settings.tokenizer),
         versions={"python": platform.python_version()}
         | {package: version(package) for package in _PACKAGES},
     )
@@ -172,15 +172,20 @@ def conditions(
 def write_run(
     known: Conditions, index: Index, queries: Path, run: Path, *, threads: int = 1
 ) -> RunEntry:
-    """Write the run that follows from what is known, and say what is in it."""
-    asked = read_query_lines(queries)
+    """Write the run for these conditions, and return its entry."""
+    queries_of_file = read_query_lines(queries)
     rankings = rank_best(
-        index, asked, known.k, threads=threads, dimensions=known.dimensions, **known.parameters
+        index,
+        queries_of_file,
+        known.k,
+        threads=threads,
+        dimensions=known.dimensions,
+        **known.parameters,
     )
     hits = sum(
         len(each.document_ids) for each in recorded(rankings, run, known.parameters["ranker"])
     )
-    return RunEntry(name=run.name, sha256=sha256_of(run), queries=len(asked), hits=hits)
+    return RunEntry(name=run.name, sha256=sha256_of(run), queries=len(queries_of_file), hits=hits)
 
 
 def write_record(record: RunRecord, path: Path) -> None:
@@ -192,14 +197,14 @@ def read_record(path: Path) -> RunRecord:
     """Return the record of a run from a file; ReplayFailed for other files; OSError."""
     try:
         raw = json.loads(path.read_bytes())
-        found = raw["record"]
+        version_found = raw["record"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ReplayFailed(
             f"`{path}` is not a record of a run; give a file written by `klsa-search --record`"
         ) from None
-    if found != RECORD_VERSION:
+    if version_found != RECORD_VERSION:
         raise ReplayFailed(
-            f"`{path}` is a record of version {found!r}, and this version of "
+            f"`{path}` is a record of version {version_found!r}, and this version of "
             f"klsa-search reads {RECORD_VERSION}; replay it with the version that "
             "wrote it"
         )
@@ -214,8 +219,8 @@ def read_record(path: Path) -> RunRecord:
         ) from None
 
 
-def _sum_of_module(tokenizer: str | None) -> str | None:
-    """SHA-256 of the file that a tokenizer is in: an index knows no more of it than its name."""
+def _module_checksum(tokenizer: str | None) -> str | None:
+    """Return SHA-256 of the module of a tokenizer, because an index has only its name."""
     if tokenizer is None:
         return None
     file = getattr(sys.modules[tokenizer.partition(":")[0]], "__file__", None)

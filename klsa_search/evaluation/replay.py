@@ -1,4 +1,4 @@
-"""Replay of a recorded run, and the first difference if there is one."""
+"""Replay of a recorded run, with the first difference if there is one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klsa_search.search.index import Index
 from klsa_search.storage.manifest import settings_as_built, sha256_of
 
 _DOCUMENTS: Final = ("documents.npy", "documents_starts.npy")
-"""Files of an index that are its documents, whatever was made of them."""
+"""Files of an index that depend on its documents alone."""
 
 
 class Replayed(NamedTuple):
@@ -48,14 +48,14 @@ def replay(
     run      file of the recorded run, to report the first line that differs
     out      file to write the new run to; it is kept if the run differs
 
-    ReplayFailed names the first difference: the queries; the settings, documents, synonyms or
+    Raise ReplayFailed for the first difference: the queries; the settings, documents, synonyms or
     tokenizer of the index; or the run, with the package versions that differ. It is also raised for
     an index that was written to since its build. Cost: that of the run.
     """
     refuse_other_files(record, queries, run)
     parameters = cast(SearchParameters, record.parameters)
     now = conditions(index, queries, record.k, record.dimensions, parameters)
-    _refuse_others(record, now)
+    _refuse_differences(record, now)
     names = sorted({*record.index.files, *now.index.files})
     files = tuple(n for n in names if record.index.files.get(n) != now.index.files.get(n))
     versions = tuple(
@@ -67,10 +67,10 @@ def replay(
         path = out or Path(folder) / record.run.name
         entry = write_run(record, index, queries, path)
         if entry.sha256 != record.run.sha256:
-            others = [*versions, *files[:1]]
+            differences = [*versions, *files[:1]]
             cause = (
-                f"differs from the record: {'; '.join(others)}"
-                if others
+                f"differs from the record: {'; '.join(differences)}"
+                if differences
                 else "all else is as recorded"
             )
             raise ReplayFailed(f"the run differs: {_first_line(run, path)} ({cause})")
@@ -82,9 +82,9 @@ def build_as_recorded(
 ) -> Index:
     """Build the index of a record in an index directory, with the recorded settings and synonyms.
 
-    `replay` checks whether the documents are the recorded ones. ReplayFailed for settings that this
-    version does not have; SettingsError for a tokenizer that this process does not trust; other
-    errors and cost are those of `klsa_search.build`.
+    `replay` checks whether the documents are the recorded ones. Raise ReplayFailed for settings
+    that this version does not have; SettingsError for a tokenizer that this process does not trust;
+    other errors and cost are those of `klsa_search.build`.
     """
     then = record.index
     try:
@@ -94,7 +94,7 @@ def build_as_recorded(
             f"index `{then.name}` cannot be rebuilt as recorded: {error.message}; "
             f"use klsa-search {then.package_version}"
         ) from None
-    Analyzer(settings)  # A record may name a tokenizer, not have it imported: `build` would trust.
+    Analyzer(settings)  # checks the tokenizer, which `build` would import and trust
     index = build(source, name=then.name, home=home, progress=progress, **settings.model_dump())
     if record.synonyms:
         index.set_synonyms(record.synonyms)
@@ -117,8 +117,8 @@ def refuse_other_files(record: RunRecord, queries: Path, run: Path | None = None
         )
 
 
-def _refuse_others(then: Conditions, now: Conditions) -> None:
-    """ReplayFailed for the first of an index that is not as recorded."""
+def _refuse_differences(then: Conditions, now: Conditions) -> None:
+    """Raise ReplayFailed for the first difference of an index from the recorded one."""
     here, there = now.index, then.index
     step = "give the documents as --source, and it is built as recorded"
     if here.format_version != there.format_version:
@@ -141,11 +141,12 @@ def _refuse_others(then: Conditions, now: Conditions) -> None:
             "documents and options"
         )
     if now.synonyms != then.synonyms:
-        mine, theirs = now.synonyms or {}, then.synonyms or {}
-        word = min(w for w in {*mine, *theirs} if mine.get(w) != theirs.get(w))
+        here_synonyms, there_synonyms = now.synonyms or {}, then.synonyms or {}
+        words = {*here_synonyms, *there_synonyms}
+        word = min(w for w in words if here_synonyms.get(w) != there_synonyms.get(w))
         raise ReplayFailed(
-            f"index `{here.name}` has {_listed(mine.get(word))} as synonyms of "
-            f"{word!r}, and {_listed(theirs.get(word))} were recorded; set the "
+            f"index `{here.name}` has {_listed(here_synonyms.get(word))} as synonyms of "
+            f"{word!r}, and {_listed(there_synonyms.get(word))} were recorded; set the "
             f"recorded ones (klsa-index synonyms {here.name} FILE), or {step}"
         )
     if now.tokenizer != then.tokenizer:
@@ -160,14 +161,14 @@ def _listed(words: tuple[str, ...] | None) -> str:
 
 
 def _first_line(then: Path | None, now: Path) -> str:
-    """Tell the first line that differs between two runs that do."""
+    """Return a description of the first line that differs between two runs."""
     if then is None:
         return "give the recorded run as --run to see the first line that differs"
     with (
-        then.open(encoding="utf-8", newline="") as former,
-        now.open(encoding="utf-8", newline="") as latter,
+        then.open(encoding="utf-8", newline="") as before,
+        now.open(encoding="utf-8", newline="") as after,
     ):
-        for number, (was, is_) in enumerate(zip_longest(former, latter, fillvalue=""), start=1):
+        for number, (was, is_) in enumerate(zip_longest(before, after, fillvalue=""), start=1):
             if was != is_:
                 return f"line {number} was {was.strip()!r} and is {is_.strip()!r}"
-    raise AssertionError("files of different sums have no line that differs")
+    raise AssertionError("files with different checksums have no line that differs")

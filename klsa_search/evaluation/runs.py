@@ -1,7 +1,7 @@
-"""Runs: the ranking of each query, and the files that hold them.
+"""Runs: the ranking of each query, in memory and in TREC run files.
 
-A run file is TREC's: six columns a line, `query Q0 document rank score tag`, ranks from 1.
-What reads it back goes by the scores alone, as trec_eval does.
+A run file has six columns a line, `query Q0 document rank score tag`, ranks from 1. Reading it
+ignores the ranks and uses the scores, as trec_eval does.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from klsa_search.search.searcher import ids_by_doc_id
 AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
 """Parameters that read queries as plain words."""
 
-_AT_ONCE: Final = 4096
-"""Queries of a batch that are in memory with their hits."""
+_BATCH: Final = 4096
+"""Queries whose rankings are in memory at a time."""
 
 
 DEPTH: Final = 1000
-"""Documents of a ranking that are judged, as is usual in TREC."""
+"""Depth of a judged ranking, as usual in TREC."""
 
 
 def rank_best(
@@ -49,18 +49,18 @@ def rank_best(
     Takes the parameters of `Index.rank_many`. Memory: some thousand queries at a time.
     """
     ids = ids_by_doc_id(index)
-    for begin in range(0, len(queries), _AT_ONCE):
-        some = queries[begin : begin + _AT_ONCE]
-        texts = [query.text for query in some]
-        answers = index.rank_many(texts, k, threads=threads, dimensions=dimensions, **parameters)
-        for query, (positions, scores) in zip(some, answers, strict=True):
-            yield Ranking(query.id, tuple(ids[positions]), scores)
+    for begin in range(0, len(queries), _BATCH):
+        batch = queries[begin : begin + _BATCH]
+        texts = [query.text for query in batch]
+        rankings = index.rank_many(texts, k, threads=threads, dimensions=dimensions, **parameters)
+        for query, (doc_ids, scores) in zip(batch, rankings, strict=True):
+            yield Ranking(query.id, tuple(ids[doc_ids]), scores)
 
 
 _FILE = "a run file"
 _LARGEST = float(np.finfo(np.float32).max)
 _SUBNORMAL = 0x7FFFFF
-"""How many 32-bit floats lie between 0 and the smallest normal one."""
+"""Number of 32-bit floats between 0 and the smallest normal one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +79,17 @@ def recorded(run: Iterable[Ranking], path: Path, tag: str) -> Iterator[Ranking]:
     """Yield the rankings of a run, and write them to a file, which is complete at the end.
 
     Scores are made distinct, so that tools that sort by score keep the order: see
-    `distinct_scores`. CollectionError for an ID with white space; OSError.
+    `distinct_scores`. Raise CollectionError for an ID with white space; OSError.
     """
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for ranking in run:
             query = checked_column(ranking.query_id, _FILE)
             scores = distinct_scores(ranking.scores).tolist()
-            answers = zip(ranking.document_ids, scores, strict=True)
+            rows = zip(ranking.document_ids, scores, strict=True)
             file.writelines(
-                # Nine digits are what it takes to read back the same 32-bit float.
+                # Nine digits identify a 32-bit float.
                 f"{query} Q0 {checked_column(document, _FILE)} {rank} {score:.9g} {tag}\n"
-                for rank, (document, score) in enumerate(answers, start=1)
+                for rank, (document, score) in enumerate(rows, start=1)
             )
             yield ranking
 
@@ -98,11 +98,11 @@ def read_run(path: Path) -> list[Ranking]:
     """Return the rankings of a run file, plain or gzip, in the order of their first lines.
 
     Documents are sorted as by trec_eval: by 32-bit score, then by ID, both descending; the order of
-    lines and the rank column are ignored, and so are blank lines. CollectionError names file and
-    line of an invalid line or score, or of a document that occurs twice for a query. Memory: the
+    lines and the rank column are ignored, and so are blank lines. Raise CollectionError, with file
+    and line, for an invalid line or score, or a document that occurs twice for a query. Memory: the
     whole run.
     """
-    found: dict[str, dict[str, float]] = {}
+    by_query: dict[str, dict[str, float]] = {}
     for number, line in lines(path):
         where = f"{path}:{number}"
         fault = text_fault(line)
@@ -116,13 +116,13 @@ def read_run(path: Path) -> list[Ranking]:
                 f"{where}: {len(columns)} columns; a run has 6: query Q0 document rank score tag"
             )
         query, _, document, _, score, _ = columns
-        answers = found.setdefault(query, {})
-        if document in answers:
+        scores = by_query.setdefault(query, {})
+        if document in scores:
             raise CollectionError(
                 f"{where}: document {document} appears twice for query {query}; keep one"
             )
-        answers[document] = _score(score, where)
-    return [_sorted(query, answers) for query, answers in found.items()]
+        scores[document] = _score(score, where)
+    return [_sorted(query, scores) for query, scores in by_query.items()]
 
 
 def _score(digits: str, where: str) -> float:
@@ -130,14 +130,14 @@ def _score(digits: str, where: str) -> float:
         score = float(digits)
     except ValueError:
         raise CollectionError(f"{where}: the score {digits!r} is not a number") from None
-    if not abs(score) <= _LARGEST:  # nan is not either
+    if not abs(score) <= _LARGEST:  # also rejects NaN
         raise CollectionError(f"{where}: the score {digits} is not a number that 32 bits can hold")
     return score
 
 
-def _sorted(query: str, answers: Mapping[str, float]) -> Ranking:
-    ids = np.array(sorted(answers, reverse=True), dtype=object)
-    scores = np.array([answers[document] for document in ids], dtype=np.float32)
+def _sorted(query: str, by_document: Mapping[str, float]) -> Ranking:
+    ids = np.array(sorted(by_document, reverse=True), dtype=object)
+    scores = np.array([by_document[document] for document in ids], dtype=np.float32)
     order = np.argsort(-scores, kind="stable")
     return Ranking(query, tuple(ids[order]), scores[order])
 
@@ -151,20 +151,20 @@ def distinct_scores(scores: Scores) -> npt.NDArray[np.float32]:
     the 32-bit grid as necessary; subnormal numbers are skipped, because some tools read them as 0.
     """
     steps = _steps(scores.astype(np.float32))
-    places = np.arange(len(steps))
+    ranks = np.arange(len(steps))
     # s'_i = min(s_i, s'_{i-1} - 1), without a loop.
-    return _values(np.minimum.accumulate(steps + places) - places)
+    return _values(np.minimum.accumulate(steps + ranks) - ranks)
 
 
 def _steps(values: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
-    """Number the normal 32-bit floats in order, 0 at 0."""
+    """Return the position of normal 32-bit floats in their order, 0 at 0."""
     bits = np.abs(values).view(np.int32).astype(np.int64)
     magnitude = np.maximum(bits - _SUBNORMAL, 0)
     return np.where(values < 0, -magnitude, magnitude)
 
 
 def _values(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-    """Undo `_steps`."""
+    """Return the floats of positions; inverse of `_steps`."""
     bits = np.where(steps == 0, 0, np.abs(steps) + _SUBNORMAL).astype(np.int32)
     magnitude = bits.view(np.float32)
     return np.where(steps < 0, -magnitude, magnitude)

@@ -1,8 +1,7 @@
-"""Is a difference more than the luck of the queries? Pure functions of paired differences.
+"""Statistical tests of paired differences, as pure functions.
 
-Throughout, `differences` is (n,): one value a query, that of a system less that of the baseline.
-The tests are two-sided and ask whether the mean could be 0. Holm's correction makes up for asking
-of several systems at once.
+`differences` is (n,): the value of a system minus that of the baseline, by query. Tests are
+two-sided, with the null hypothesis of mean 0. Holm's correction is for several systems.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ Differences = npt.NDArray[np.float64]
 """(n,) value of a system minus that of the baseline, by query."""
 
 SAMPLES = 100_000
-"""Random sign flips where there are too many queries to try them all."""
+"""Random sign flips if there are too many queries for all flips."""
 
 _EXACT = 16
-"""Up to so many differing queries, all 2^n flips are fewer than the samples."""
+"""Up to this number of differing queries, all 2^n flips are fewer than the samples."""
 _CHUNK = 10_000
 """Flips in memory at a time: 20 MB for 250 queries."""
 _ROUNDING = 1e-12
-"""Of the sum of all sizes: sums closer than this are equal but for the order of adding."""
+"""Relative to the sum of all sizes: smaller differences of sums are rounding errors."""
 
 
 def randomisation_test(differences: Differences, *, samples: int = SAMPLES, seed: int = 0) -> float:
@@ -37,22 +36,22 @@ def randomisation_test(differences: Differences, *, samples: int = SAMPLES, seed
 
     Cost: O(2^n · n) for up to 16 differences, otherwise O(samples · n).
     """
-    moved = differences[differences != 0]
-    limit = abs(moved.sum()) - _ROUNDING * np.abs(moved).sum()
-    if len(moved) <= _EXACT:
-        flips = (np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved))) & 1
-        return _as_far(flips, moved, limit) / len(flips)
+    non_zero = differences[differences != 0]
+    limit = abs(non_zero.sum()) - _ROUNDING * np.abs(non_zero).sum()
+    if len(non_zero) <= _EXACT:
+        flips = (np.arange(2 ** len(non_zero))[:, None] >> np.arange(len(non_zero))) & 1
+        return _extreme(flips, non_zero, limit) / len(flips)
     rng = np.random.default_rng(seed)
-    found = 0
+    count = 0
     for start in range(0, samples, _CHUNK):
-        shape = (min(_CHUNK, samples - start), len(moved))
-        found += _as_far(rng.integers(0, 2, shape, dtype=np.bool_), moved, limit)
-    return (found + 1) / (samples + 1)
+        shape = (min(_CHUNK, samples - start), len(non_zero))
+        count += _extreme(rng.integers(0, 2, shape, dtype=np.bool_), non_zero, limit)
+    return (count + 1) / (samples + 1)
 
 
-def _as_far(flips: npt.NDArray[np.generic], moved: Differences, limit: float) -> int:
-    """Count the rows of flips (m, n) whose sum is at least `limit` in size."""
-    sums = moved.sum() - 2 * (flips.astype(np.float64) @ moved)
+def _extreme(flips: npt.NDArray[np.generic], differences: Differences, limit: float) -> int:
+    """Return the number of rows of flips (m, n) whose sum is at least `limit` in size."""
+    sums = differences.sum() - 2 * (flips.astype(np.float64) @ differences)
     return int(np.count_nonzero(np.abs(sums) >= limit))
 
 
@@ -64,9 +63,9 @@ def paired_t_test(differences: Differences) -> float:
     """
     if len(differences) < 2 or not differences.any():
         return 1.0
-    if _alike(differences):
+    if _are_equal(differences):
         return 0.0
-    # Half a second to import, which only a comparison is to pay.
+    # The import takes half a second, so only a comparison pays it.
     from scipy.stats import ttest_1samp
 
     return float(ttest_1samp(differences, 0.0).pvalue)
@@ -80,7 +79,7 @@ def effect_size(differences: Differences) -> float | None:
     """
     if not differences.any():
         return 0.0
-    if len(differences) < 2 or _alike(differences):
+    if len(differences) < 2 or _are_equal(differences):
         return None
     return float(differences.mean() / differences.std(ddof=1))
 
@@ -97,15 +96,15 @@ def confidence_interval(
     """
     if len(values) < 2:
         return None
-    from scipy.stats import t  # half a second to import, which only a comparison is to pay
+    from scipy.stats import t  # the import takes half a second, so only a comparison pays it
 
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     reach = t.ppf(0.975, len(values) - 1) * error
     return float(max(mean - reach, within[0])), float(min(mean + reach, within[1]))
 
 
-def _alike(differences: Differences) -> bool:
-    """Whether all are the same, but for rounding."""
+def _are_equal(differences: Differences) -> bool:
+    """Return whether all are equal, except for rounding."""
     return bool(np.ptp(differences) <= _ROUNDING * np.abs(differences).max())
 
 
@@ -118,7 +117,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     corrected = [0.0] * len(p_values)
     highest = 0.0
-    for step, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        highest = max(highest, min(1.0, (len(p_values) - step) * p_values[place]))
-        corrected[place] = highest
+    for step, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - step) * p_values[i]))
+        corrected[i] = highest
     return corrected

@@ -1,4 +1,4 @@
-"""Systems that are compared, and how each is judged."""
+"""Systems to compare, and their measures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SYSTEMS = (
     _PAPER,
     System(name="klsa", preset="default", ranker="klsa"),
 )
-"""Those of the MAP table, in its order; the first is what the others are compared with."""
+"""Systems of the MAP table, in its order; the first is the baseline."""
 
 ALL_SYSTEMS = (
     *(
@@ -52,10 +52,10 @@ ALL_SYSTEMS = (
     ),
     _PAPER,
 )
-"""Those of a comparison: every ranker there is on the default index, and the published method."""
+"""Systems of a comparison: all rankers on the default index, and the published method."""
 
 DEFAULT_SYSTEM = Settings.of_preset().ranker
-"""Name of the one that a user gets who asks for nothing."""
+"""Name of the system with default settings."""
 
 
 def judge_systems(
@@ -73,7 +73,7 @@ def judge_systems(
     run_dir   existing folder to write each run to, as `<collection>.<system>.run`
     progress  called with ("<collection> systems", done, total)
 
-    CollectionError if the collection has no judgements; OSError.
+    Raise CollectionError if the collection has no judgements; OSError.
     """
     judge = Judge(collection.judgements(), measures)
     queries = judged_queries(collection, judge)
@@ -96,46 +96,46 @@ def judge_runs(
 ) -> dict[str, Measured]:
     """Return measures of run files, by name of the system, on the judged queries of a collection.
 
-    A judged query that is missing from a run counts 0. CollectionError for invalid run files, for a
-    run without any judged query, and if there are no judgements.
+    A judged query that is missing from a run counts 0. Raise CollectionError for invalid run files,
+    for a run without any judged query, and if there are no judgements.
     """
     judge = Judge(collection.judgements(), measures)
     measured = {}
     for name, path in files.items():
-        found = judge.measure(read_run(path))
-        if not found.answered:
+        result = judge.measure(read_run(path))
+        if not result.answered:
             raise CollectionError(
                 f"`{path}` has none of the {len(judge.query_ids)} judged queries "
                 f"of {collection.name}; check that it is a run on that collection, "
                 "with its query IDs"
             )
-        measured[name] = found
+        measured[name] = result
     return measured
 
 
 def judged_queries(collection: Collection, judge: Judge) -> list[Query]:
-    """Select the queries that count, in source order."""
+    """Return the judged queries, in source order."""
     judged = frozenset(judge.query_ids)
     return [query for query in collection.queries() if query.id in judged]
 
 
 def own_judgements(index: Index) -> tuple[list[Query], list[Judgement], int]:
-    """Return the judged queries of an index, its judgements, and the number of those left out.
+    """Return the judged queries of an index, its judgements, and the number of skipped ones.
 
-    Judgements of deleted documents are left out. CollectionError if there are no others.
+    Judgements of deleted documents are skipped. Raise CollectionError if there are no others.
     """
     judged = index.judgements.queries()
-    held = set(index.ids())
-    said = [judgement for each in judged for judgement in each.judgements()]
-    kept = [each for each in said if each.document_id in held]
-    if not kept:
-        others = f", only {len(said):,} of deleted documents" if said else ""
+    live = set(index.ids())
+    judgements = [judgement for each in judged for judgement in each.judgements()]
+    usable = [each for each in judgements if each.document_id in live]
+    if not usable:
+        others = f", only {len(judgements):,} of deleted documents" if judgements else ""
         raise CollectionError(
             f"index `{index.name}` has no judgements{others}; judge hits on its "
             "page, or with index.judge(query, id, grade)"
         )
     queries = [Query(id=str(each.number), text=each.text) for each in judged]
-    return queries, kept, len(said) - len(kept)
+    return queries, usable, len(judgements) - len(usable)
 
 
 def compare_rankers(
@@ -146,13 +146,13 @@ def compare_rankers(
 ) -> tuple[Mapping[str, Measured], Comparison]:
     """Return measures of rankers of an index, and a comparison of their MAP with that of the first.
 
-    Each ranker returns the best 1,000 documents for each judged query. MissingExtra without the
-    extra `eval`.
+    Each ranker returns the best 1,000 documents for each judged query. Raise MissingExtra without
+    the extra `eval`.
     """
     judge = Judge(judgements)
     judged = set(judge.query_ids)
-    asked = [query for query in queries if query.id in judged]
+    judged_only = [query for query in queries if query.id in judged]
     measured: dict[str, Measured] = {
-        ranker: judge.measure(rank_best(index, asked, ranker=ranker)) for ranker in rankers
+        ranker: judge.measure(rank_best(index, judged_only, ranker=ranker)) for ranker in rankers
     }
     return measured, compare(measured, target=index.name, measure="map", baseline=rankers[0])

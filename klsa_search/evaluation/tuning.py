@@ -1,13 +1,12 @@
-"""Tune the settings of an index by judgements, or by halves of its documents.
+"""Tuning of the settings of an index, by judgements or by halves of its documents.
 
-Each document is cut in the middle. The first halves ask and judge: to the title of a document, or
-to its first words, are relevant the document itself and those whose first half is nearest to its
-own. The second halves are what is searched. No text is on both sides, so that a word finds a
-document because two texts on one subject use it, not because it was copied from there.
+Without judgements, each document is cut in the middle. A query is the title of a document, or its
+first words. Relevant to it are the document itself and those whose first halves are most similar to
+its own; the second halves are searched. No text is on both sides, so a match means that two texts
+on a subject share a word, not that one was copied.
 
-A plain known-item search, a title that is to find its own document, ranks settings as the
-judgements do on none of cran, cacm and med: it has one right answer, and whatever looks beyond the
-words of the query can only do harm to it.
+A plain known-item search, in which a title has to find its own document, does not rank settings as
+judgements do on cran, cacm or med: it has one relevant document, so expansion can only hurt.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
 
 QUERIES = 200
-"""Documents that are asked for at most."""
+"""Limit of sampled queries."""
 NEAREST = 5
-"""Number of relevant documents besides the one the query is from."""
+"""Relevant documents besides the one of the query."""
 SHORTEST = 20
-"""Terms a text must have to be cut."""
+"""Least number of terms of a text to be cut."""
 FIRST_WORDS = 10
-"""Terms of the query where there is no title."""
+"""Terms of the query if there is no title."""
 
 
 @dataclass(frozen=True)
 class Halves:
-    """The documents that could be cut, twice, and queries for some of them.
+    """The documents that are long enough, in halves, and queries for a sample of them.
 
     first    title and first half of each
-    second   second half of each, under the same ids, in the same order
-    queries  one a sampled document, under its id
+    second   second half of each, with the same IDs, in the same order
+    queries  one per sampled document, with its ID
     """
 
     first: tuple[Document, ...]
@@ -57,9 +56,9 @@ class Halves:
 
 
 def halve(documents: Iterable[Document], analyzer: Analyzer, seed: int = 0) -> Halves:
-    """Cut every document that is long enough, and sample the queries.
+    """Return the halves of all documents that are long enough, and sampled queries.
 
-    Cost: one pass; the halves stay in memory. Same seed, same sample.
+    Cost: one pass, and memory for the halves. The sample is deterministic for a seed.
     """
     first, second, queries = [], [], []
     for document in documents:
@@ -77,15 +76,16 @@ def halve(documents: Iterable[Document], analyzer: Analyzer, seed: int = 0) -> H
 
 
 def judge_by_first_halves(halves: Halves, first: Index) -> list[Judgement]:
-    """Call relevant to a query its document and the nearest others by BM25 of the first halves.
+    """Return judgements: relevant to a query are its document and its nearest neighbours by BM25.
 
-    `first` is an index of the first halves. Cost: one search a query, with a whole half as text.
+    first  index of the first halves
+    Cost: one search per query, with a whole half as text.
     """
     texts = {document.id: f"{document.title} {document.text}" for document in halves.first}
     judgements = []
     for query in halves.queries:
-        positions, _ = first.rank(texts[query.id], NEAREST + 1, ranker="bm25")
-        others = (other for other in first.ids(positions) if other != query.id)
+        doc_ids, _ = first.rank(texts[query.id], NEAREST + 1, ranker="bm25")
+        others = (other for other in first.ids(doc_ids) if other != query.id)
         judgements += [
             Judgement(query_id=query.id, document_id=relevant, grade=1, gain=1)
             for relevant in (query.id, *islice(others, NEAREST))
@@ -94,21 +94,20 @@ def judge_by_first_halves(halves: Halves, first: Index) -> list[Judgement]:
 
 
 FEWEST_HALVED = 50
-"""Documents that have to be long enough to be cut."""
+"""Least number of documents that are long enough to be cut."""
 SHARE_HALVED = 0.25
-"""Of the documents: a few long ones say little of the many short ones."""
+"""Least share of such documents: a few long ones do not represent many short ones."""
 MARGIN = 0.05
-"""How much of the default's value the lower end of the interval has to gain on the halves.
+"""Required lower end of the gain on halves, as a share of the default's value.
 
-Halves are a stand-in for judgements, and err:
-`python -m studies.tuning_margin` counts how often.
+Halves only approximate judgements; `python -m studies.tuning_margin` counts their errors.
 """
 MARGIN_OF_LESS = 0.25
-"""The same where α would become less: the halves count the query's own document among the six that
-are relevant, and so think too well of the lexical part. On cran they promised .17 and were wrong.
+"""The same for a smaller α: with halves, the query's own document is one of six relevant ones, so
+they overestimate the lexical part. On cran they predicted a gain of 0.17 that was wrong.
 """
 SIGNIFICANT = 0.05
-"""p below which a gain is no luck: it guards the few queries where a bootstrap is too narrow."""
+"""Threshold of p, for small numbers of queries, where a bootstrap interval is too narrow."""
 
 
 @dataclass(frozen=True)
@@ -134,15 +133,17 @@ class Tuning:
     @property
     def sure(self) -> bool:
         """Return whether the gain is significant and above the margin."""
-        found = self.held_out
-        beyond = found.low > self.margin * found.default
-        return bool(self.changes) and beyond and found.p < SIGNIFICANT
+        result = self.held_out
+        beyond = result.low > self.margin * result.default
+        return bool(self.changes) and beyond and result.p < SIGNIFICANT
 
     def as_json(self) -> dict[str, Any]:
         """Return all values as JSON."""
-        known = {name: value for name, value in asdict(self).items() if name != "held_out"}
-        found = {name: value for name, value in asdict(self.held_out).items() if name != "chosen"}
-        return {**known, **found, "sure": self.sure}
+        own = {name: value for name, value in asdict(self).items() if name != "held_out"}
+        held_out = {
+            name: value for name, value in asdict(self.held_out).items() if name != "chosen"
+        }
+        return {**own, **held_out, "sure": self.sure}
 
 
 def tune(
@@ -160,14 +161,14 @@ def tune(
     progress  called with ("candidates", done, total)
 
     The index is not changed. Judgements of queries that are not in `queries` are ignored. Cost: one
-    run per candidate, and a build for each k1 and b. CollectionError for too few judged queries, or
-    if no judgement names a relevant document of the index; SettingsError for fewer than 2 folds;
-    OSError.
+    run per candidate, and a build for each k1 and b. Raise CollectionError for too few judged
+    queries, or if no judgement names a relevant document of the index; SettingsError for fewer than
+    2 folds; OSError.
     """
-    asked = {query.id for query in queries}
-    held = set(index.ids())
-    useful = [judgement for judgement in judgements if judgement.query_id in asked]
-    if not any(judgement.grade > 0 and judgement.document_id in held for judgement in useful):
+    query_ids = {query.id for query in queries}
+    live = set(index.ids())
+    useful = [judgement for judgement in judgements if judgement.query_id in query_ids]
+    if not any(judgement.grade > 0 and judgement.document_id in live for judgement in useful):
         raise CollectionError(
             f"no judgement names a relevant document of index `{index.name}` for "
             "any of the queries; compare the IDs of judgements, queries and "
@@ -192,7 +193,7 @@ def tune_by_halves(
     Other settings are not chosen, because the best ones for halves are not the best for complete
     documents. The gain must exceed `MARGIN`, or `MARGIN_OF_LESS` for a smaller α. Cost: two builds
     of halves in a temporary folder, six runs of at most 200 queries, and memory for all documents.
-    CollectionError if too few documents are long enough; OSError.
+    Raise CollectionError if too few documents are long enough; OSError.
     """
     halves = halve(index.live_documents(), index.analyzer, seed)
     needed = max(FEWEST_HALVED, SHARE_HALVED * len(index))
@@ -203,17 +204,17 @@ def tune_by_halves(
             f"judgements needs {needed:.0f}; give queries and judgements"
         )
     settings = index.settings.model_dump()
-    # The first halves are searched by BM25 alone.
+    # Only BM25 searches the first halves.
     plain = {**settings, "dimensions": 1, "expansion": "factored", "coverage": 0.0, "latent": 0.0}
     with tempfile.TemporaryDirectory(prefix="klsa-tune-") as folder:
         first = build(halves.first, name="first", home=Path(folder), **plain)
         judgements = judge_by_first_halves(halves, first)
         first.close()
-        # Scored in full, so D is of no use.
+        # Tuning scores all documents, so D is not needed.
         second = build(
             halves.second, name="second", home=Path(folder), **{**settings, "expansion": "factored"}
         )
-        found = _tuned(
+        tuning = _tuned(
             second,
             alphas(index.settings),
             halves.queries,
@@ -223,12 +224,12 @@ def tune_by_halves(
             progress=progress,
         )
         second.close()
-    more = found.changes.get("alpha", 0.0) > _own_alpha(index.settings)
-    return replace(found, evidence="halves", margin=MARGIN if more else MARGIN_OF_LESS)
+    more = tuning.changes.get("alpha", 0.0) > _own_alpha(index.settings)
+    return replace(tuning, evidence="halves", margin=MARGIN if more else MARGIN_OF_LESS)
 
 
 def _own_alpha(settings: Settings) -> float:
-    """Find the share of expansion in an index's own ranking; other rankers are expansion alone."""
+    """Return the share of expansion in the ranking of an index; 1 for rankers other than BM25."""
     return {"klsa": settings.alpha, "bm25": 0.0}.get(settings.ranker, 1.0)
 
 
