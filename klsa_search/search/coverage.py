@@ -18,7 +18,7 @@ from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.query.terms import QueryTerms
-from klsa_search.search.rankers.bm25 import held
+from klsa_search.search.rankers.bm25 import boosted_postings
 from klsa_search.search.snapshot import Snapshot
 
 Numbers = npt.NDArray[np.int64]
@@ -59,21 +59,21 @@ class QueryWeights(NamedTuple):
         cls, snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings
     ) -> QueryWeights:
         """Return the same with the boosts of a search: see `rankers.bm25`."""
-        plain = cls.of(snapshot, query.numbers, query.counts)
+        unboosted = cls.of(snapshot, query.numbers, query.counts)
         if not parameters.boosts:
-            return plain
-        postings = (held(snapshot, term, parameters) for term in query.numbers.tolist())
-        return plain._replace(postings=tuple(postings))
+            return unboosted
+        postings = (boosted_postings(snapshot, term, parameters) for term in query.numbers.tolist())
+        return unboosted._replace(postings=tuple(postings))
 
     def addends(self, documents: Positions) -> Values:
         """Return the addends of k_q: (d, n), equal to those of the scores to the bit."""
-        found = np.zeros((len(documents), len(self.numbers)))
+        result = np.zeros((len(documents), len(self.numbers)))
         for at, (postings, saturations) in enumerate(self.postings):
             if self.counts[at] > 0:
-                held = values_at(documents, postings, saturations).astype(np.int64)
-                addends = self.step * (1 + ((self.steps[at] * held) >> 16))
-                found[:, at] = np.where(held > 0, addends, 0.0)
-        return found
+                boosted_postings = values_at(documents, postings, saturations).astype(np.int64)
+                addends = self.step * (1 + ((self.steps[at] * boosted_postings) >> 16))
+                result[:, at] = np.where(boosted_postings > 0, addends, 0.0)
+        return result
 
 
 class Covered(NamedTuple):
@@ -100,26 +100,26 @@ def covered_by(
     """Return T of a document: see `lowrank.coverage`; only impacts of `best` documents count."""
     own = query.addends(np.array([document]))[0] * np.isin([document], best)
     lenders, shares = near
-    live_docs = np.isin(lenders, best) & (shares > 0)
-    lenders, shares = lenders[live_docs], shares[live_docs]
+    counted = np.isin(lenders, best) & (shares > 0)
+    lenders, shares = lenders[counted], shares[counted]
     neighbour_addends = NEIGHBOURHOOD * shares[:, None] * query.addends(lenders)
     total = neighbour_addends.sum(axis=0)
     return Covered(
-        query.numbers, _saturated(query, own + total), own, total, neighbour_addends, lenders
+        query.numbers, _saturate(query, own + total), own, total, neighbour_addends, lenders
     )
 
 
 def own_coverage(query: QueryWeights, covered: Covered) -> Covered:
     """Return T of a document without its neighbours."""
     return covered._replace(
-        value=_saturated(query, covered.own),
+        value=_saturate(query, covered.own),
         near=np.zeros_like(covered.near),
         neighbour_addends=covered.neighbour_addends[:0],
         lenders=covered.lenders[:0],
     )
 
 
-def _saturated(query: QueryWeights, together: Values) -> Values:
+def _saturate(query: QueryWeights, together: Values) -> Values:
     half = HALF * query.steps / UNIT
     return np.asarray(query.weights * (together / np.where(half > 0, together + half, 1)))
 
@@ -154,13 +154,13 @@ def shares_with(
     numbers, weights = snapshot.vocabulary.numbers, snapshot.bm25.term_weights
     others = (term for some in synonyms.values() for terms in some for term in terms)
     known = sorted({numbers[term] for term in (*analyzed, *others) if term in numbers})
-    held = dict(zip(known, _term_coverage(snapshot, known, documents), strict=True))
+    coverage = dict(zip(known, _term_coverage(snapshot, known, documents), strict=True))
     covered, total, nothing = np.zeros(len(documents)), 0.0, np.zeros(len(documents))
     for term in sorted(analyzed):
         number = numbers.get(term)
-        best = nothing if number is None else held[number]
+        best = nothing if number is None else coverage[number]
         for terms in synonyms.get(term, ()):
-            best = np.maximum(best, np.mean([held[numbers[each]] for each in terms], axis=0))
+            best = np.maximum(best, np.mean([coverage[numbers[each]] for each in terms], axis=0))
         weight = snapshot.bm25.unseen if number is None else float(weights[number])
         covered, total = covered + weight * best, total + weight
     return np.asarray(covered / total)
@@ -176,10 +176,10 @@ def contain_all(
     numbers, postings = snapshot.vocabulary.numbers, snapshot.bm25.postings
 
     def contain(terms: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-        held = np.ones(len(documents), np.bool_)
+        contained = np.ones(len(documents), np.bool_)
         for term in terms:
-            held &= term in numbers and np.isin(documents, postings.of_term(numbers[term])[0])
-        return held
+            contained &= term in numbers and np.isin(documents, postings.of_term(numbers[term])[0])
+        return contained
 
     every = np.ones(len(documents), np.bool_)
     for term in analyzed:
@@ -200,10 +200,10 @@ def _term_coverage(
     places = places.reshape(len(documents), -1)
     steps = snapshot.bm25.postings.step * snapshot.live_docs()[candidates].astype(np.float64)
     for term in terms:
-        held = values_at(candidates, *snapshot.bm25.postings.of_term(term)) * steps
-        neighbour_addends = np.einsum("dn,dn->d", shares, held[places[:, 1:]])
-        together = held[places[:, 0]] + NEIGHBOURHOOD * neighbour_addends
-        yield together / (together + HALF)
+        own = values_at(candidates, *snapshot.bm25.postings.of_term(term)) * steps
+        neighbour_addends = np.einsum("dn,dn->d", shares, own[places[:, 1:]])
+        covered = own[places[:, 0]] + NEIGHBOURHOOD * neighbour_addends
+        yield covered / (covered + HALF)
 
 
 def neighbours_of(snapshot: Snapshot, documents: Positions) -> tuple[Positions, Values]:
@@ -213,14 +213,14 @@ def neighbours_of(snapshot: Snapshot, documents: Positions) -> tuple[Positions, 
         levels = (rows & np.uint32(LEVELS)).astype(np.float64)
         shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1.0)
         return (rows >> np.uint32(8)).astype(np.int64), shares
-    kept = snapshot.neighbours
-    if kept is None:
+    neighbours = snapshot.neighbours
+    if neighbours is None:
         return np.zeros((len(documents), 0), np.int64), np.zeros((len(documents), 0))
-    sizes = np.diff(kept.indptr)[documents]
+    sizes = np.diff(neighbours.indptr)[documents]
     near = np.zeros((len(documents), int(sizes.max(initial=0))), np.int64)
     shares = np.zeros(near.shape)
     for at, (document, size) in enumerate(zip(documents.tolist(), sizes.tolist(), strict=True)):
-        first = kept.indptr[document]
-        near[at, :size] = kept.indices[first : first + size]
-        shares[at, :size] = kept.data[first : first + size]
+        first = neighbours.indptr[document]
+        near[at, :size] = neighbours.indices[first : first + size]
+        shares[at, :size] = neighbours.data[first : first + size]
     return near, shares

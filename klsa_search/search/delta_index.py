@@ -90,8 +90,8 @@ class DeltaSegments:
                 begin = self._segments.pop().begin
             self._segments.append(self._segment_of(begin, until))
             begin = until
-        found = [part.segment for part in self._segments]
-        return found if begin == end else [*found, self._segment_of(begin, end).segment]
+        segments_ = [kept.segment for kept in self._segments]
+        return segments_ if begin == end else [*segments_, self._segment_of(begin, end).segment]
 
     def _segment_of(self, begin: int, end: int) -> _Segment:
         ends = self._ends.rows
@@ -125,37 +125,37 @@ class DeltaIndex:
         self._settings = settings = info.settings
         self._sparse_expansion = base.sparse_expansion
         statistics = open_statistics(info.path, settings, base.vocabulary)
-        self._folding = DeltaBuilder(statistics)
+        self._builder = DeltaBuilder(statistics)
         self.kept = SegmentCache(info.path, info.manifest)
         self.titles = state.suggester.titles.extended()
         self._arrays = AppendedArrays(info.path, statistics.first)
-        (self._built,) = base.bm25.postings.parts
+        (self._base_segment,) = base.bm25.postings.parts
         self._saturated = SaturatedPostings(
-            info.path, info.manifest, self._built.postings, base.forward, base.lengths
+            info.path, info.manifest, self._base_segment.postings, base.forward, base.lengths
         )
-        # Quantised mean lengths: of the build, of live documents, and of `_built`.
+        # Quantised mean lengths: of the build, of live documents, and of `_base_segment`.
         self._first_length = self._length = self._base_length = statistics.quantised_length
-        bits = self._built.postings.block_bits
+        bits = self._base_segment.postings.block_bits
         self._fields = DeltaColumns(
             state.fields, info.manifest.fields, settings.declared(), statistics.first
         )
         self._delta_segments = DeltaSegments(statistics.first, bits, k1=settings.k1, b=settings.b)
-        self._words: list[str] = []  # terms of the delta
+        self._new_terms: list[str] = []  # terms of the delta
         self._doc_ids: dict[str, int | None] = {}
         self._reverse = ReverseNeighboursBuilder()
         self._live = GrowableArray(np.bool_)
         self._live.extend(np.ones(len(base), np.bool_))
         self._lengths = int(base.lengths.sum(dtype=np.int64))  # of live documents
         self._common = statistics.common
-        nothing = np.zeros(len(base.vocabulary), np.int64)
-        self._deleted = DeletedCounts(0, nothing, nothing)
+        zeros = np.zeros(len(base.vocabulary), np.int64)
+        self._deleted = DeletedCounts(0, zeros, zeros)
         self._deleted_of_build = 0
-        self._later_words = self._unseen = 0  # of live documents of the delta
+        self._delta_words = self._unseen = 0  # of live documents of the delta
 
     def apply(self, writes: Sequence[Write]) -> None:
         """Apply writes in order. Cost: see `delta.folding`, and 10 µs a deletion."""
         documents = [write.document for write in writes if write.document is not None]
-        position = self._folding.after
+        doc_id = self._builder.after
         count, words_before = self._count(), self._lengths
         changes = np.zeros((2, len(writes)), np.int64)  # of documents and words, for each write
         if documents:
@@ -163,17 +163,17 @@ class DeltaIndex:
             self._arrays.append(segment, documents)
             self._delta_segments.append(segment)
             self._fields.extend(documents)
-            self._words += segment.new_terms
+            self._new_terms += segment.new_terms
             self._reverse.append(len(self._arrays), segment.reverse, segment.reverse_values)
-            passed = len(self._arrays) - len(self._live.rows) - len(documents)
-            self._live.extend(np.arange(passed + len(documents)) >= passed)
+            unused = len(self._arrays) - len(self._live.rows) - len(documents)
+            self._live.extend(np.arange(unused + len(documents)) >= unused)
             put_rows = [n for n, write in enumerate(writes) if write.document is not None]
             changes[0, put_rows], changes[1, put_rows] = 1, segment.lengths
             words = int(segment.lengths.sum(dtype=np.int64))
             self._lengths += words
-            self._later_words += words
-            new = segment.terms >= len(self._base.vocabulary)
-            self._unseen += int(segment.counts[new[segment.count_terms]].sum(dtype=np.int64))
+            self._delta_words += words
+            is_new = segment.terms >= len(self._base.vocabulary)
+            self._unseen += int(segment.counts[is_new[segment.count_terms]].sum(dtype=np.int64))
         deleted_ids: list[int] = []
         delete_rows: list[int] = []
         for n, write in enumerate(writes):
@@ -187,8 +187,8 @@ class DeltaIndex:
                 delete_rows.append(n)
             self._doc_ids[write.id] = None
             if write.document is not None:
-                self._doc_ids[write.id] = position
-                position += 1
+                self._doc_ids[write.id] = doc_id
+                doc_id += 1
         changes[0, delete_rows] -= 1
         changes[1, delete_rows] -= self._arrays.view("lengths")[deleted_ids]
         self._delete(np.array(deleted_ids, np.int64))
@@ -211,10 +211,10 @@ class DeltaIndex:
         """Return the drift from the build. Cost: none."""
         deleted = self._deleted_of_build
         return Drift(
-            added=self._folding.after - self._folding.first - (self._deleted.documents - deleted),
+            added=self._builder.after - self._builder.first - (self._deleted.documents - deleted),
             deleted=deleted,
             passed=self._deleted.documents - deleted,
-            words=self._later_words,
+            words=self._delta_words,
             unseen=self._unseen,
             bytes=self._arrays.delta_bytes(),
         )
@@ -224,19 +224,19 @@ class DeltaIndex:
         base, n = self._base, len(self._arrays)
         live = self._live.rows.copy()
         mask = None if live.all() else Mask(live)
-        terms = len(base.vocabulary) + len(self._words)
+        terms = len(base.vocabulary) + len(self._new_terms)
         forward = self._arrays.forward(base.forward, terms)
         segments = Segments(self._segments(), terms)
         _ = segments.best  # computed here, so that no query waits for it
-        new = [word in self._common for word in self._words]
-        common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(new)))
+        is_common = [term in self._common for term in self._new_terms]
+        common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(is_common)))
         settings = self._settings
         weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
         bm25_ = QueryKernel.of(segments, self._deleted_counts(terms), weighting)
-        deleted_ids = np.flatnonzero(bm25_.frequencies == 0).tolist()
+        unused_terms = np.flatnonzero(bm25_.frequencies == 0).tolist()
         snapshot_ = replace(
             base,
-            vocabulary=base.vocabulary.extended(self._words, deleted_ids),
+            vocabulary=base.vocabulary.extended(self._new_terms, unused_terms),
             bm25=bm25_,
             common=common,
             lengths=self._arrays.view("lengths"),
@@ -261,45 +261,45 @@ class DeltaIndex:
         """Return the segment of the next documents, stored or new."""
         segment = self.kept.get(documents)
         if segment is None:
-            segment = self._folding.fold(documents)
+            segment = self._builder.fold(documents)
             self.kept.append(segment)
         else:
-            self._folding.add_segment(segment)
+            self._builder.add_segment(segment)
         return segment
 
     def _count(self) -> int:
         """Return the number of live documents."""
-        return len(self._base) + self._folding.after - self._folding.first - self._deleted.documents
+        return len(self._base) + self._builder.after - self._builder.first - self._deleted.documents
 
     def _segments(self) -> list[Segment]:
         """Return segments of all postings, saturated by the mean length of live documents."""
         if self._length != self._base_length:
-            (self._built,) = self._base.bm25.postings.parts
+            (self._base_segment,) = self._base.bm25.postings.parts
             if self._length != self._first_length:
-                self._built = Segment(0, self._saturated.at(self._length))
+                self._base_segment = Segment(0, self._saturated.at(self._length))
             self._base_length = self._length
-        return [self._built, *self._delta_segments.segments(self._length)]
+        return [self._base_segment, *self._delta_segments.segments(self._length)]
 
-    def _delete(self, positions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    def _delete(self, doc_ids: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         """Mark documents as deleted."""
-        if not len(positions):
+        if not len(doc_ids):
             return
-        terms = len(self._base.vocabulary) + len(self._words)
-        counts = self._arrays.forward(self._base.forward, terms).counts(positions)
+        terms = len(self._base.vocabulary) + len(self._new_terms)
+        counts = self._arrays.forward(self._base.forward, terms).counts(doc_ids)
         deleted = self._deleted_counts(terms)
         self._deleted = DeletedCounts(
-            deleted.documents + len(positions),
+            deleted.documents + len(doc_ids),
             deleted.frequencies + np.bincount(counts.indices, minlength=terms),
             deleted.occurrences + np.bincount(counts.indices, counts.data, terms).astype(np.int64),
         )
-        lengths = self._arrays.view("lengths")[positions].astype(np.int64)
-        later = positions >= self._folding.first
+        lengths = self._arrays.view("lengths")[doc_ids].astype(np.int64)
+        later = doc_ids >= self._builder.first
         self._deleted_of_build += int((~later).sum())
         self._lengths -= int(lengths.sum())
-        self._later_words -= int(lengths[later].sum())
-        new = counts.indices >= len(self._base.vocabulary)
-        self._unseen -= int(counts.data[new].sum(dtype=np.int64))
-        self._live.rows[positions] = False
+        self._delta_words -= int(lengths[later].sum())
+        is_new = counts.indices >= len(self._base.vocabulary)
+        self._unseen -= int(counts.data[is_new].sum(dtype=np.int64))
+        self._live.rows[doc_ids] = False
 
     def _deleted_counts(self, terms: int) -> DeletedCounts:
         """Return the counts of deleted documents, for V terms."""

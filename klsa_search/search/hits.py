@@ -70,8 +70,8 @@ def _add_quality(
     if not terms:
         return hits, None
     qualities = state.quality.of(state.snapshot, terms, top.doc_ids, synonyms.of)
-    rated = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
-    return tuple(rated), max(qualities, default=0.0)
+    hits_ = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
+    return tuple(hits_), max(qualities, default=0.0)
 
 
 def _weights(state: State, terms: Collection[str]) -> dict[str, float]:
@@ -110,5 +110,5 @@ def hits_of(
 
 def _parse_numbers(metadata: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
     """Return metadata with numeric texts of number fields converted to numbers."""
-    found = {name: as_number(metadata[name]) for name in fields if name in metadata}
-    return {**metadata, **found} if found else metadata
+    numbers_ = {name: as_number(metadata[name]) for name in fields if name in metadata}
+    return {**metadata, **numbers_} if numbers_ else metadata

@@ -233,16 +233,16 @@ def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
     """Return a list of names as a tuple; QueryError."""
     if isinstance(given, str):
         raise QueryError(f"{parameter} = {given!r} is a text; give a list", field=parameter)
-    taken = tuple(given)
-    for name in taken:
+    result = tuple(given)
+    for name in result:
         if not isinstance(name, str):
             raise QueryError(f"{parameter}: {name!r} is not a text", field=parameter)
-    if len(taken) > MAX_NAMES:
+    if len(result) > MAX_NAMES:
         raise QueryError(
-            f"{parameter}: {len(taken):,} names, more than the limit of {MAX_NAMES}; give fewer",
+            f"{parameter}: {len(result):,} names, more than the limit of {MAX_NAMES}; give fewer",
             field=parameter,
         )
-    return taken
+    return result
 
 
 def finite_score(value: Any) -> float | None:

@@ -62,11 +62,11 @@ class Passages:
         """
         if self._analyzer.tokenizes:
             return self._by_snippet(doc_ids, terms, weights, length)
-        found: list[str] = []
+        result: list[str] = []
         for first in range(0, len(doc_ids), _BATCH):
             batch = np.asarray(doc_ids[first : first + _BATCH], np.int64)
-            found += self._of(batch, terms, weights, length)
-        return found
+            result += self._of(batch, terms, weights, length)
+        return result
 
     def _of(
         self,
@@ -97,13 +97,13 @@ class Passages:
                 break
             self._characters = all_characters()
         try:
-            found = _lines(passages, end)
+            result = _lines(passages, end)
         except UnicodeDecodeError as error:
             raise self._documents.damaged(error) from error
         for place in skipped[:skipped_count].tolist():
             text = self._documents.text(int(doc_ids[place]))
-            found[place] = snippet(text, terms, self._analyzer, weights=weights, length=length)
-        return found
+            result[place] = snippet(text, terms, self._analyzer, weights=weights, length=length)
+        return result
 
     def _by_snippet(
         self,
@@ -160,14 +160,14 @@ def _find_passages(
             after_code = min(codes_begin[doc_ids[i] + 1], len(forward))
             places = np.empty(max(after_code - first_code, 0), np.int32)
             which = np.empty_like(places)
-            found = find_words(forward, first_code, after_code, table, numbers, places, which)
-            starts, ends = np.empty(found, np.int32), np.empty(found, np.int32)
-            found = locate_words(line, size, characters, places[:found], starts, ends)
-            if found < 0:
+            result = find_words(forward, first_code, after_code, table, numbers, places, which)
+            starts, ends = np.empty(result, np.int32), np.empty(result, np.int32)
+            result = locate_words(line, size, characters, places[:result], starts, ends)
+            if result < 0:
                 skipped[skipped_count] = i
                 skipped_count += 1
             else:
-                first, after = best_window(found, which, starts, ends, weights, counts, length)
+                first, after = best_window(result, which, starts, ends, weights, counts, length)
                 cut = cut_out(line, size, first, after, length, passage)
                 written = encode(passage, cut, passages, written)
         passages[written] = _LINE_END

@@ -144,8 +144,8 @@ class Quality:
 def _terms_of_one(snapshot: Snapshot, rng: np.random.Generator, size: int) -> tuple[int, list[int]]:
     """Return a document and up to `size` distinct content terms of it."""
     document = int(rng.integers(len(snapshot)))
-    held = snapshot.content_counts_of(np.array([document])).indices
-    return document, rng.choice(held, min(size, len(held)), replace=False).tolist()
+    terms = snapshot.content_counts_of(np.array([document])).indices
+    return document, rng.choice(terms, min(size, len(terms)), replace=False).tolist()
 
 
 def _terms_of_many(snapshot: Snapshot, rng: np.random.Generator, size: int) -> list[int]:

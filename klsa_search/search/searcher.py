@@ -288,9 +288,11 @@ class Searcher:
 
 
 def _ranks_with_klsa_engine(parameters: SearchSettings) -> bool:
-    full = parameters.exact or parameters.boosts
-    asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not full
-    return asked and is_multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
+    every_document = parameters.exact or parameters.boosts
+    ranks_klsa = parameters.ranker == "klsa" and parameters.alpha > 0 and not every_document
+    return ranks_klsa and is_multiple_of_kernel(
+        parameters.spectral, parameters.gamma, parameters.head
+    )
 
 
 def top_docs(scores: Scores, k: int) -> TopDocs:

@@ -126,12 +126,12 @@ def cut_out(line: Points, size: int, first: int, after: int, length: int, passag
 
     passage  room for two characters more than the passage may have
     """
-    start, end = _widened_points(line, size, first, after, length)
+    start, end = _widen_points(line, size, first, after, length)
     written = 0
     if start > 0:
         passage[written] = _ELLIPSIS_POINT
         written += 1
-    cut_behind = end < size
+    cut_end = end < size
     while start < end and line[start] == _BLANK:
         start += 1
     while start < end and line[end - 1] == _BLANK:
@@ -139,16 +139,14 @@ def cut_out(line: Points, size: int, first: int, after: int, length: int, passag
     for i in range(start, end):
         passage[written] = line[i]
         written += 1
-    if cut_behind:
+    if cut_end:
         passage[written] = _ELLIPSIS_POINT
         written += 1
     return written
 
 
 @compiled
-def _widened_points(
-    line: Points, size: int, first: int, after: int, length: int
-) -> tuple[Any, Any]:
+def _widen_points(line: Points, size: int, first: int, after: int, length: int) -> tuple[Any, Any]:
     """Ends of the passage around a window: `length` wide, most of the room behind the window."""
     spare = max(length - (after - first), 0)
     start = max(0, min(first - spare // 3, size - length))

@@ -253,9 +253,9 @@ class LogTailer:
                 batch, documents, size = [], 0, delta.kept.next_size
         delta.apply(batch)
         delta.kept.end()
-        joined = self._state_of(delta, last)
+        state = self._state_of(delta, last)
         self._delta, self._applied = delta, last
-        return joined
+        return state
 
     def save(self) -> None:
         """Store what was folded in files of the generation: see `DeltaIndex.save`."""

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from klsa_search import build
 from klsa_search.search.query.terms import QueryTerms
-from klsa_search.search.rankers.feedback import DOCUMENTS, RM3, ROCCHIO, TERMS, enlarged
+from klsa_search.search.rankers.feedback import DOCUMENTS, RM3, ROCCHIO, TERMS, add_terms
 from tests.support.worlds import random_documents
 
 PLAIN = {"language": "none"}
@@ -35,18 +35,18 @@ def weights(query):
 def test_rm3_by_hand():
     # P(t|d): 2/3 1/3 0 and 1/4 0 3/4. Times the scores: 9/4 1 3/4, which sum to 4.
     # Half the query and half the model, times two for the query to count as before.
-    found = enlarged(asking(a=1), rows([2, 1, 0, 0], [1, 0, 3, 0]), np.array([3.0, 1.0]), RM3)
+    found = add_terms(asking(a=1), rows([2, 1, 0, 0], [1, 0, 3, 0]), np.array([3.0, 1.0]), RM3)
     assert weights(found) == pytest.approx({0: 1 + 9 / 16, 1: 1 / 4, 2: 3 / 16})
 
 
 def test_rm3_gives_a_longer_query_a_larger_model():
-    found = enlarged(asking(a=1, d=3), rows([2, 1, 0, 1]), np.array([7.0]), RM3)
+    found = add_terms(asking(a=1, d=3), rows([2, 1, 0, 1]), np.array([7.0]), RM3)
     assert weights(found) == pytest.approx({0: 1 + 2, 1: 1, 3: 3 + 1})
 
 
 def test_rocchio_by_hand():
     # Unit vectors: 3/5 4/5 0 and 4/5 0 3/5, whatever the scores; their sum is 7/5 4/5 3/5.
-    found = enlarged(asking(a=1), rows([3, 4, 0, 0], [4, 0, 3, 0]), np.array([9.0, 1.0]), ROCCHIO)
+    found = add_terms(asking(a=1), rows([3, 4, 0, 0], [4, 0, 3, 0]), np.array([9.0, 1.0]), ROCCHIO)
     length = np.sqrt(49 + 16 + 9) / 5
     expected = {0: 1 + 0.75 * 1.4 / length, 1: 0.75 * 0.8 / length, 2: 0.75 * 0.6 / length}
     assert weights(found) == pytest.approx(expected)
@@ -56,7 +56,7 @@ def test_rocchio_by_hand():
 def test_of_terms_with_equal_shares_the_first_stay(ranker):
     counts = rows(np.ones(TERMS + 5))
     query = QueryTerms(np.array([TERMS + 2]), np.ones(1, dtype=np.float32))
-    found = enlarged(query, counts, np.array([2.0]), METHODS[ranker])
+    found = add_terms(query, counts, np.array([2.0]), METHODS[ranker])
     assert found.numbers.tolist() == [*range(TERMS), TERMS + 2]
     assert len(set(found.counts.tolist()[:TERMS])) == 1
 
@@ -104,7 +104,7 @@ def test_a_model_of_weight_0_is_bm25_to_the_bit(index, ranker):
     row = snapshot.bm25.query_row(query.numbers, query.counts)
     best = np.argsort(-row, kind="stable")[:DOCUMENTS]
     method = replace(METHODS[ranker], original=1.0, model=0.0)
-    same = enlarged(query, snapshot.counts_of(best), row[best], method)
+    same = add_terms(query, snapshot.counts_of(best), row[best], method)
     assert len(same.numbers) > len(query.numbers)
     assert np.array_equal(snapshot.bm25.query_row(same.numbers, same.counts), row)
 

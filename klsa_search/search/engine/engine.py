@@ -135,8 +135,8 @@ class Engine:
         return scratch
 
     def _top_from_scores(self, terms: Sequence[int], request: EngineQuery) -> TopDocs:
-        positions, steps, total = self._steps_from_scores(terms, request)
-        return TopDocs(positions, (steps * self._kernel.postings.step).astype(np.float32), total)
+        doc_ids, steps, total = self._steps_from_scores(terms, request)
+        return TopDocs(doc_ids, (steps * self._kernel.postings.step).astype(np.float32), total)
 
     def _steps_from_scores(
         self, terms: Sequence[int], request: EngineQuery
@@ -146,8 +146,8 @@ class Engine:
         mask = request.mask or self._live
         if mask is not None:
             row = row * mask.allowed[: len(row)]  # the mask of a shard is that of the whole index
-        positions, steps = top_z(row, request.k)
-        return positions, steps, int(np.count_nonzero(row)) if request.totals else 0
+        doc_ids, steps = top_z(row, request.k)
+        return doc_ids, steps, int(np.count_nonzero(row)) if request.totals else 0
 
 
 KLSA_RESULTS: Final = 2**18

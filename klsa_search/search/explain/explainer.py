@@ -52,7 +52,7 @@ class Features:
         Cost: their features, and 25 ns for each pair of terms that is a feature, once per index.
         """
         numbers, values = self._of(document)
-        found: list[tuple[Numbers, Values]] = []
+        features: list[tuple[Numbers, Values]] = []
         for other in others:
             theirs, weights = self._of(other)
             both, mine, other_places = np.intersect1d(
@@ -60,10 +60,10 @@ class Features:
             )
             products = values[mine] * weights[other_places]
             shares = products / max(float(products.sum()), 1e-300)
-            found.append((both, shares))
-        names = self._names(found)
+            features.append((both, shares))
+        names = self._names(features)
         result = []
-        for both, shares in found:
+        for both, shares in features:
             first = np.lexsort((both, -shares))
             named = [
                 (names[int(both[i])], float(shares[i])) for i in first if int(both[i]) in names
@@ -74,25 +74,25 @@ class Features:
         return result
 
     def _of(self, document: int) -> tuple[Numbers, Values]:
-        cut = self._snapshot.sparse_expansion
-        if cut is None:
+        expansion = self._snapshot.sparse_expansion
+        if expansion is None:
             features = self._snapshot.kernel.features
             row = slice(features.indptr[document], features.indptr[document + 1])
             return features.indices[row].astype(np.int64), features.data[row].astype(np.float64)
-        entries = cut.features[cut.starts[document] : cut.starts[document + 1]]
-        values = cut.document_scalars[document, 0] * (entries & np.uint32(LEVELS)).astype(
+        entries = expansion.features[expansion.starts[document] : expansion.starts[document + 1]]
+        values = expansion.document_scalars[document, 0] * (entries & np.uint32(LEVELS)).astype(
             np.float64
         )
         return (entries >> np.uint32(8)).astype(np.int64), values
 
-    def _names(self, found: list[tuple[Numbers, Values]]) -> dict[int, str]:
+    def _names(self, features: list[tuple[Numbers, Values]]) -> dict[int, str]:
         """Return the names of the strongest features of each document, and possibly of others."""
         terms = self._snapshot.vocabulary.terms
         if self._snapshot.sparse_expansion is None:
-            every = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in found)])
+            every = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in features)])
             return {n: terms[n] for n in np.unique(every).tolist() if n < len(terms)}
         strongest = [
-            numbers[np.lexsort((numbers, -shares))[:MAX_SHARED]] for numbers, shares in found
+            numbers[np.lexsort((numbers, -shares))[:MAX_SHARED]] for numbers, shares in features
         ]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *strongest]))
         pairs = self._snapshot.pairs
@@ -153,15 +153,15 @@ class Explainer:
                 else RowSplitter(snapshot, self._query, self._row, parameters, dimensions)
             )
 
-    def of(self, position: int, score: float | None) -> Explanation:
+    def of(self, doc_id: int, score: float | None) -> Explanation:
         """Explain the score of a document; `None` for its exact score.
 
         Cost: the features of the document and of the seeds, and searches in the query's postings.
         """
-        (id_,) = self._documents.ids([position])
+        (id_,) = self._documents.ids([doc_id])
         if self._ranker in ("lsi", "lsi-cosine"):
-            return self._explain_lsi(id_, position, score)
-        addends = self._query_weights.addends(np.array([position]))[0]
+            return self._explain_lsi(id_, doc_id, score)
+        addends = self._query_weights.addends(np.array([doc_id]))[0]
         bm25 = float(addends.sum())
         if self._splitter is None:
             lexical = Lexical(value=bm25, terms=self._terms(addends, 1.0))
@@ -174,33 +174,33 @@ class Explainer:
                 lexical=lexical,
                 feedback=tuple(self._documents.ids(self._feedback_documents.tolist())),
             )
-        split = self._splitter.split(position, score)
-        covered = 0.0 if split.covered is None else float(split.covered.value.sum())
-        whole = split.lexical + covered + (split.latent or 0.0) + split.expansion
-        share = split.lexical / bm25 if bm25 else 0.0
+        parts = self._splitter.split(doc_id, score)
+        covered = 0.0 if parts.covered is None else float(parts.covered.value.sum())
+        total = parts.lexical + covered + (parts.latent or 0.0) + parts.expansion
+        share = parts.lexical / bm25 if bm25 else 0.0
         return Explanation(
             id=id_,
-            score=whole if score is None else score,
+            score=total if score is None else score,
             ranker=self._ranker,
             bm25=bm25,
-            alpha=split.alpha,
-            lexical=Lexical(value=split.lexical, terms=self._terms(addends, share)),
-            coverage=None if split.covered is None else self._coverage(split.covered),
-            latent=None if split.latent is None else Latent(value=split.latent),
-            expansion=self._expanded(position, split),
-            estimated=split.estimated,
+            alpha=parts.alpha,
+            lexical=Lexical(value=parts.lexical, terms=self._terms(addends, share)),
+            coverage=None if parts.covered is None else self._coverage(parts.covered),
+            latent=None if parts.latent is None else Latent(value=parts.latent),
+            expansion=self._expanded(doc_id, parts),
+            estimated=parts.estimated,
         )
 
     def _terms(self, addends: Values, share: float) -> tuple[TermShare, ...]:
         """Return what each term adds, strongest first; 0 for query terms not in the document."""
-        terms, asked = self._snapshot.vocabulary.terms, set(self._query.numbers.tolist())
+        terms, query_terms = self._snapshot.vocabulary.terms, set(self._query.numbers.tolist())
         entries = [
             TermShare(
                 term=terms[number],
                 value=share * addend,
                 weight=weight,
                 bm25=addend,
-                added=number not in asked,
+                added=number not in query_terms,
             )
             for number, addend, weight in zip(
                 self._query_weights.numbers.tolist(),
@@ -208,7 +208,7 @@ class Explainer:
                 self._query_weights.weights.tolist(),
                 strict=True,
             )
-            if addend or number in asked
+            if addend or number in query_terms
         ]  # fmt: skip
         return tuple(sorted(entries, key=lambda one: (-one.bm25, one.term)))
 
@@ -233,40 +233,40 @@ class Explainer:
         entries.sort(key=lambda one: (-one.value, one.term))
         return Coverage(value=float(covered.value.sum()), terms=tuple(entries))
 
-    def _expanded(self, position: int, split: ScoreParts) -> Expanded:
+    def _expanded(self, doc_id: int, parts: ScoreParts) -> Expanded:
         """Return the strongest seeds; none if their sum is clipped to 0."""
-        strengths = np.abs(split.by_seed) * (split.expansion != 0)
+        strengths = np.abs(parts.by_seed) * (parts.expansion != 0)
         first = [i for i in np.argsort(-strengths, kind="stable")[:MAX_SEEDS] if strengths[i] > 0]
-        seeds = [int(split.seeds[i]) for i in first]
-        shared = self._features.shared(position, seeds)
+        seeds = [int(parts.seeds[i]) for i in first]
+        shared = self._features.shared(doc_id, seeds)
         entries = tuple(
             Seed(
                 id=record.id,
                 title=record.title,
-                weight=float(split.weights[i]),
-                value=float(split.by_seed[i]),
+                weight=float(parts.weights[i]),
+                value=float(parts.by_seed[i]),
                 shared=terms,
             )
             for i, record, terms in zip(first, self._documents.records(seeds), shared, strict=True)
         )
-        others = split.expansion - sum(seed.value for seed in entries)
-        return Expanded(value=split.expansion, seeds=entries, others=others)
+        others = parts.expansion - sum(seed.value for seed in entries)
+        return Expanded(value=parts.expansion, seeds=entries, others=others)
 
-    def _explain_lsi(self, id_: str, position: int, score: float | None) -> Explanation:
-        values = lsi_terms(self._snapshot, self._query, self._ranker, self._dimensions, position)
+    def _explain_lsi(self, id_: str, doc_id: int, score: float | None) -> Explanation:
+        values = lsi_terms(self._snapshot, self._query, self._ranker, self._dimensions, doc_id)
         terms = self._snapshot.vocabulary.terms
         entries = [
             LatentTerm(term=terms[number], value=value)
             for number, value in zip(self._query.numbers.tolist(), values.tolist(), strict=True)
         ]
         entries.sort(key=lambda one: (-one.value, one.term))
-        whole = float(values.sum()) if score is None else score
+        total = float(values.sum()) if score is None else score
         return Explanation(
             id=id_,
-            score=whole,
+            score=total,
             ranker=self._ranker,
-            bm25=float(self._query_weights.addends(np.array([position])).sum()),
+            bm25=float(self._query_weights.addends(np.array([doc_id])).sum()),
             alpha=None,
             lexical=None,
-            latent=Latent(value=whole, terms=tuple(entries)),
+            latent=Latent(value=total, terms=tuple(entries)),
         )

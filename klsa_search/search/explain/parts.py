@@ -74,7 +74,7 @@ class ScoreSplitter(Protocol):
 
 _F = np.float32
 
-_Way = tuple[tuple[float, bool], tuple[Covered | None, bool], tuple[float, bool]]
+_Option = tuple[tuple[float, bool], tuple[Covered | None, bool], tuple[float, bool]]
 """E, T and X, each with whether it is an estimate."""
 
 
@@ -124,7 +124,7 @@ class EngineSplitter(ReferenceEngine):
         self._place = QueryVector.of(self._index, self._dimensions, query)
         self._alpha_of_query = query_alpha(kernel, query, terms, params)
         self._shares = part_factors(
-            self._alpha_of_query, params, self._place.angle, self._top, self._whole(seeds), covered,
+            self._alpha_of_query, params, self._place.angle, self._top, self._exact(seeds), covered,
             self._cosines(seeds), power(lexical, params.lexical_sharpness),
         )  # fmt: skip
 
@@ -134,12 +134,12 @@ class EngineSplitter(ReferenceEngine):
         params, steps = self._params, float(self._row[document])
         lexical = x * float(power(np.array([steps], _F) / self._first, params.lexical_sharpness)[0])
         latent = a * float(self._cosines(np.array([document]))[0]) if params.latent > 0 else None
-        whole = e * float(self._whole(np.array([document]))[0])
+        exact = e * float(self._exact(np.array([document]))[0])
         rows, by_rows = self._by_rows(document)
         (lenders,), (shares,) = neighbours_of(self._snapshot, np.array([document]))
         near = covered_by(self._query_weights, self._best, (lenders, shares), document)
-        ways = product(
-            ((whole, False), (e * rows, True)),
+        options = product(
+            ((exact, False), (e * rows, True)),
             ((near, False), (own_coverage(self._query_weights, near), True))
             if params.coverage > 0
             else ((None, False),),
@@ -147,19 +147,21 @@ class EngineSplitter(ReferenceEngine):
         )
         seed = bool(np.isin([document], self._seeds)[0])
 
-        def off(way: _Way) -> float:
-            (expanded, _), (covered, _), (worded, _) = way
-            total = expanded + worded + (latent or 0.0)
+        def error_of(option: _Option) -> float:
+            (expanded, _), (covered, _), (lexical_, _) = option
+            total = expanded + lexical_ + (latent or 0.0)
             total += t * float(covered.value.sum()) if covered is not None else 0.0
             return abs(total - score) if score is not None else 0.0
 
-        found = next(iter(ways)) if score is None or seed else min(ways, key=off)
-        (expansion, by), (covered, lent), (worded, passed) = found
-        parts = (("expansion", by), ("coverage", lent), ("lexical", passed))
-        by_seed = e * (by_rows if by else self._of_seeds.values(self._index, params, document))
+        best_option = next(iter(options)) if score is None or seed else min(options, key=error_of)
+        (expansion, by_rows_only), (covered, own_only), (lexical_, omitted) = best_option
+        parts = (("expansion", by_rows_only), ("coverage", own_only), ("lexical", omitted))
+        by_seed = e * (
+            by_rows if by_rows_only else self._of_seeds.values(self._index, params, document)
+        )
         return ScoreParts(
             alpha=self._alpha_of_query,
-            lexical=worded,
+            lexical=lexical_,
             covered=None if covered is None else covered._replace(value=t * covered.value),
             latent=latent,
             expansion=expansion,
@@ -169,7 +171,7 @@ class EngineSplitter(ReferenceEngine):
             estimated=tuple(name for name, estimated in parts if estimated),
         )
 
-    def _whole(self, documents: Positions) -> npt.NDArray[np.float32]:
+    def _exact(self, documents: Positions) -> npt.NDArray[np.float32]:
         """Return E from the features."""
         return self._compared(DocFeatures.of(self._index, documents))
 
@@ -216,17 +218,17 @@ class _SeedFeatures(NamedTuple):
         for weight, fact in zip(weighted, info, strict=True):
             largest += float(weight * fact[-3]) * LEVELS
         steps = _F(SUMS / largest) if largest > 0 else _F(0)
-        found = [index.features[:0]]
+        entries_ = [index.features[:0]]
         values = [np.zeros(0, _F)]
         for seed, weight in zip(seeds, weighted, strict=True):
             entries = index.features[index.feature_starts[seed] : index.feature_starts[seed + 1]]
             factor = weight * steps * index.document_scalars[seed, -3]
-            found.append(entries)
+            entries_.append(entries)
             values.append(np.rint(factor * (entries & np.uint32(LEVELS)).astype(_F)))
-        sizes = [len(entries) for entries in found[1:]]
+        sizes = [len(entries) for entries in entries_[1:]]
         return cls(
             np.repeat(np.arange(len(seeds)), sizes),
-            (np.concatenate(found) >> np.uint32(8)).astype(np.int64),
+            (np.concatenate(entries_) >> np.uint32(8)).astype(np.int64),
             np.concatenate(values).astype(np.float64),
             weighted.astype(np.float64) * info[:, -2],
             weighted.astype(np.float64) * info[:, -1],
@@ -242,14 +244,14 @@ class _SeedFeatures(NamedTuple):
         numbers = (entries >> np.uint32(8)).astype(np.int64)
         order = np.argsort(numbers)
         numbers, levels = numbers[order], (entries & np.uint32(LEVELS))[order]
-        plain = np.zeros(len(self.scales))
+        products_ = np.zeros(len(self.scales))
         if len(numbers):
             places = np.minimum(np.searchsorted(numbers, self.number), len(numbers) - 1)
             shared = numbers[places] == self.number
             products = self.steps[shared] * levels[places[shared]]
-            plain += np.bincount(self.seed[shared], products, minlength=len(self.scales))
-        taken = self.scales * mean + scale * (self.means - self.scales * params.mean_square)
-        return np.asarray(self.step * step * plain - taken)
+            products_ += np.bincount(self.seed[shared], products, minlength=len(self.scales))
+        centring = self.scales * mean + scale * (self.means - self.scales * params.mean_square)
+        return np.asarray(self.step * step * products_ - centring)
 
 
 class RowSplitter:
@@ -277,8 +279,8 @@ class RowSplitter:
         covered, latent = None, None
         if "coverage" in parts:
             covered = covered_by(self._query_weights, best, self._near(document), document)
-            whole = float(covered.value.sum())
-            share = float(parts["coverage"].scored[document]) / whole if whole else 0.0
+            exact = float(covered.value.sum())
+            share = float(parts["coverage"].scored[document]) / exact if exact else 0.0
             covered = covered._replace(value=share * covered.value)
         if "latent" in parts:
             latent = float(parts["latent"].scored[document])

@@ -52,7 +52,7 @@ def mask_of(filter_: Filter, fields: Fields, size: int) -> Mask:
         for node in in_postorder(filter_)
     ]
 
-    def found(first: int, after: int) -> Allowed:
+    def in_range(first: int, after: int) -> Allowed:
         stack: list[Allowed] = []  # new arrays, so they can be overwritten
         for finder, node in steps:
             if finder is not None:
@@ -71,7 +71,7 @@ def mask_of(filter_: Filter, fields: Fields, size: int) -> Mask:
                 stack[begin:] = [joined]
         return stack[0]
 
-    return Mask.found(found, size)
+    return Mask.found(in_range, size)
 
 
 class FilterCache:

@@ -34,16 +34,16 @@ def written_forms(
     vocabulary = snapshot.vocabulary.terms
     names = {vocabulary[term] for term in terms}
     sources = {term: _sources(snapshot, term) for term in terms}
-    wanted = sorted({position for found in sources.values() for position in found})
+    doc_ids = sorted({doc_id for found in sources.values() for doc_id in found})
     written = {
-        position: _written(analyzer, f"{document.title}\n{document.text[:_CHARACTERS]}", names)
-        for position, document in zip(wanted, documents_at(wanted), strict=True)
+        doc_id: _written(analyzer, f"{document.title}\n{document.text[:_CHARACTERS]}", names)
+        for doc_id, document in zip(doc_ids, documents_at(doc_ids), strict=True)
     }
     forms = []
     for term in terms:
         counted: Counter[str] = Counter()
-        for position in sources[term]:
-            counted.update(written[position].get(vocabulary[term], {}))
+        for doc_id in sources[term]:
+            counted.update(written[doc_id].get(vocabulary[term], {}))
         forms.append(counted)
     return forms
 
@@ -67,10 +67,10 @@ def written_as(writings: Counter[str], word: str) -> str:
 
 def _sources(snapshot: Snapshot, term: int) -> list[int]:
     documents, saturations = snapshot.bm25.postings.of_term(term)
-    live_docs = snapshot.live_docs()[documents]
-    documents, saturations = documents[live_docs], saturations[live_docs]
+    is_live = snapshot.live_docs()[documents]
+    documents, saturations = documents[is_live], saturations[is_live]
     heaviest = np.argsort(-saturations.astype(np.int64), kind="stable")[:_SOURCES]
-    return [int(position) for position in documents[heaviest]]
+    return [int(doc_id) for doc_id in documents[heaviest]]
 
 
 def _written(analyzer: Analyzer, text: str, terms: Set[str]) -> dict[str, Counter[str]]:

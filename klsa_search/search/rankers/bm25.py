@@ -42,13 +42,13 @@ def lexical(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -
     for term, count, weight in zip(query.numbers.tolist(), query.counts, weights, strict=True):
         if count > 0:
             check_deadline()
-            documents, saturations = held(snapshot, term, parameters)
+            documents, saturations = boosted_postings(snapshot, term, parameters)
             row[documents] += 1 + ((weight * saturations.astype(np.int64)) >> 16)
     scores = (row * kernel.postings.step).astype(np.float32)
     return scores if snapshot.live is None else scores * snapshot.live.allowed
 
 
-def held(
+def boosted_postings(
     snapshot: Snapshot, term: int, parameters: SearchSettings
 ) -> tuple[Positions, npt.NDArray[np.uint16]]:
     """Return the doc ids that contain a term, and its boosted saturations in 65,536ths."""

@@ -21,8 +21,8 @@ def rank_lsi(
     """
     row = snapshot.lsi.row(query.numbers, np.log1p(query.counts))
     basis = snapshot.lsi.basis[:, :dimensions]
-    held = np.flatnonzero(row)
-    scores = np.einsum("nk,k->n", basis, np.einsum("z,zk->k", row[held], basis[held]))
+    matches = np.flatnonzero(row)
+    scores = np.einsum("nk,k->n", basis, np.einsum("z,zk->k", row[matches], basis[matches]))
     scores[np.abs(scores) <= 1e-6 * np.sqrt(np.square(row).sum())] = (
         0  # rounding errors are not matches
     )
@@ -51,7 +51,7 @@ def lsi_terms(
     for at in range(len(values)):
         one = slice(at, at + 1)
         row = snapshot.lsi.row(query.numbers[one], np.log1p(query.counts[one]))
-        held = np.flatnonzero(row)
-        values[at] = basis[document] @ np.einsum("z,zk->k", row[held], basis[held])
+        matches = np.flatnonzero(row)
+        values[at] = basis[document] @ np.einsum("z,zk->k", row[matches], basis[matches])
     length = snapshot.lsi.lengths(dimensions)[document] if ranker == "lsi-cosine" else 1.0
     return values / length if length > 0 else np.zeros_like(values)

@@ -85,12 +85,12 @@ def following(snapshot: Snapshot, words: Sequence[int]) -> FollowingTerms:
         documents = documents[np.linspace(0, len(documents) - 1, SAMPLE).astype(np.int64)]
     forward, pattern = snapshot.forward, pattern_of(snapshot, words)
     counts = np.zeros(len(forward.ranks), np.int32)
-    given = (
+    arguments = (
         forward.codes, forward.starts, documents, pattern, borders_of(pattern), counts,
         np.zeros_like(counts),
     )  # fmt: skip
     wait_until_compiled(count_following)
-    count_following(*given)
+    count_following(*arguments)
     ranks = np.flatnonzero(counts)
     terms, counts_ = forward.terms[ranks].astype(np.int64), counts[ranks].astype(np.int64)
     best = np.lexsort((terms, -counts_))
@@ -186,8 +186,8 @@ class Suggester:
 
         Equally many of each kind as far as possible, most frequent first.
         """
-        found = _LAST_WORD.search(typed, max(len(typed) - _READ, 0))
-        last = found[0] if found else ""
+        last_word = _LAST_WORD.search(typed, max(len(typed) - _READ, 0))
+        last = last_word[0] if last_word else ""
         before = typed[: len(typed) - len(last)]
         phrases = list(islice(self._phrases(before, last), k))
         known = {each.query for each in phrases}
@@ -217,15 +217,15 @@ class Suggester:
         """Return a term as documents write it with this prefix, or ""."""
         folded = self._analyzer.folded(beginning)
         (forms,) = self._term_dictionary.forms([term])
-        fitting = {
+        matching = {
             form: count
             for form, count in forms.items()
             if self._analyzer.folded(form).startswith(folded)
         }
-        if fitting:
-            word = commonest(Counter(fitting))
+        if matching:
+            word = commonest(Counter(matching))
             # Headlines are in capitals: prefer lower case if any document has it.
-            return word.casefold() if word.casefold() in fitting else word
+            return word.casefold() if word.casefold() in matching else word
         # Documents that were not read may contain it.
         return beginning if self._numbers(beginning) == [term] else ""
 
@@ -234,12 +234,12 @@ class Suggester:
         folded = self._analyzer.folded(last)
         if not SHORTEST <= len(folded) <= LONGEST or not folded.isalpha():
             return
-        right = self._spelling.correction(last)
-        if right is not None:
-            count = int(np.count_nonzero(self._contain(right.terms)))
-            query = before + right.words
-            yield Suggestion(kind="correction", text=right.words, query=query, documents=count)
-        known = () if right is None else right.terms
+        correction = self._spelling.correction(last)
+        if correction is not None:
+            count = int(np.count_nonzero(self._contain(correction.terms)))
+            query = before + correction.words
+            yield Suggestion(kind="correction", text=correction.words, query=query, documents=count)
+        known = () if correction is None else correction.terms
         for term in self._near_prefix(folded)[:MAX_CORRECTIONS]:
             word = self._form_of(term)
             if word and term not in known:
@@ -251,14 +251,14 @@ class Suggester:
         names = self._term_dictionary.names_beginning_with(beginning[0])
         distances = np.full(len(names), edits + 1, np.uint8)
         for length in range(len(beginning) - 1, len(beginning) + 2):
-            (found,) = process.cdist(
+            (distances_,) = process.cdist(
                 [beginning],
                 [name[:length] for name in names],
                 scorer=OSA.distance,
                 score_cutoff=edits,
                 dtype=np.uint8,
             )
-            distances = np.minimum(distances, found)
+            distances = np.minimum(distances, distances_)
         numbers, frequencies = self._snapshot.vocabulary.numbers, self._term_dictionary.frequencies
         near = [
             (int(distances[at]), numbers[names[at]])
@@ -278,7 +278,7 @@ class Suggester:
         if not self._ends_with_term(before):
             return
         own, beginning = self._numbers(last), self._analyzer.folded(last)
-        names, found = self._snapshot.vocabulary.terms, False
+        names, has_phrase = self._snapshot.vocabulary.terms, False
         for first in range(len(numbers)):
             context = tuple(numbers[first:])
             if context[0] < 0 or UNKNOWN in context:
@@ -291,14 +291,14 @@ class Suggester:
                 fits = names[term].startswith(beginning) or own == [term]
                 word = fits and (last or term not in self._common) and self._form_of(term, last)
                 if word:
-                    found = True
+                    has_phrase = True
                     yield Suggestion(
                         kind="phrase",
                         text=shown + word,
                         query=before + word,
                         documents=count if follow.exact else None,
                     )
-            if found:
+            if has_phrase:
                 return
 
     def _ends_with_term(self, text: str) -> bool:
@@ -314,13 +314,13 @@ class Suggester:
             yield Suggestion(kind="title", text=title, query=title, documents=count)
 
     def _following_terms(self, words: tuple[int, ...]) -> FollowingTerms:
-        found = self._following_cache.get(words)
-        if found is None:
-            found = following(self._snapshot, words)
+        result = self._following_cache.get(words)
+        if result is None:
+            result = following(self._snapshot, words)
             if len(self._following_cache) >= _CACHE_SIZE:
                 self._following_cache = {}
-            self._following_cache[words] = found
-        return found
+            self._following_cache[words] = result
+        return result
 
     def _contain(self, words: Sequence[int]) -> npt.NDArray[np.bool_]:
         """Return which live documents contain a phrase: (N,)."""

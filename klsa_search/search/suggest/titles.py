@@ -104,7 +104,7 @@ class Titles:
         if not needle.strip():
             return []
         chunks = self._read_until(len(live), documents)
-        found: dict[int, tuple[tuple[bool, int, int], TitleMatch]] = {}
+        matches: dict[int, tuple[tuple[bool, int, int], TitleMatch]] = {}
         for begins in (True, False):
             candidates = 0
             for chunk in chunks:
@@ -118,8 +118,8 @@ class Titles:
                     candidates += 1
                     key = int(chunk.keys[line])
                     order = (not begins, length, doc_id)
-                    found.setdefault(key, (order, TitleMatch(doc_id, key)))
-        return [each for _, each in sorted(found.values())]
+                    matches.setdefault(key, (order, TitleMatch(doc_id, key)))
+        return [each for _, each in sorted(matches.values())]
 
     def count(self, key: int, live: npt.NDArray[np.bool_]) -> int:
         """Return the number of live documents with a title. Cost: 1 ns a document."""
