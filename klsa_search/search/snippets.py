@@ -122,9 +122,9 @@ def best_window(
 
 @compiled
 def cut_out(line: Points, size: int, first: int, after: int, length: int, passage: Points) -> int:
-    """Write the passage around a window of line[:size] with "…" at cut ends; returns its length.
+    """Write the passage around a window of line[:size], with "…" at cut ends; return its length.
 
-    passage  room for two characters more than the passage may have
+    passage  two characters longer than the passage can be
     """
     start, end = _widen_points(line, size, first, after, length)
     written = 0
@@ -147,7 +147,7 @@ def cut_out(line: Points, size: int, first: int, after: int, length: int, passag
 
 @compiled
 def _widen_points(line: Points, size: int, first: int, after: int, length: int) -> tuple[Any, Any]:
-    """Ends of the passage around a window: `length` wide, most of the room behind the window."""
+    """Return the ends of a passage of `length` around a window, with most of the rest after it."""
     spare = max(length - (after - first), 0)
     start = max(0, min(first - spare // 3, size - length))
     if start > 0 and line[start - 1] != _BLANK:

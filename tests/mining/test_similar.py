@@ -70,12 +70,10 @@ def test_bad_input_is_named(index, layouts, without_latent):
         similar(without_latent, "d1")
     assert refused.value.field == "kernel"
     assert similar(without_latent, "d5", 1, kernel="document")[0].id == "d48"
+    entries = layouts["large"].arrays.sparse_expansion.rows.shape[1]
     for field, arguments in (
         ("kernel", {"kernel": "truncation"}),
-        (
-            "k",
-            {"k": layouts["large"].arrays.sparse_expansion.rows.shape[1] + 1, "kernel": "document"},
-        ),
+        ("k", {"k": entries + 1, "kernel": "document"}),
     ):
         with pytest.raises(QueryError, match="--expansion factored") as refused:
             similar(layouts["large"], "d1", **arguments)
