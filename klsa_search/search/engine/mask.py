@@ -35,7 +35,7 @@ class Mask:
         self._set_words(words, len(allowed))
 
     @classmethod
-    def found(cls, find: Callable[[int, int], npt.NDArray[np.bool_]], documents: int) -> Mask:
+    def from_ranges(cls, find: Callable[[int, int], npt.NDArray[np.bool_]], documents: int) -> Mask:
         """Return the mask of documents that `find(first, after)` allows, range by range.
 
         A range stays in the L2 cache while several conditions are tested, and no array of all

@@ -217,8 +217,8 @@ class Queries(NamedTuple):
 class TopDocs(NamedTuple):
     """The best documents of a query, best first, ties by doc id.
 
-    positions, scores  of documents that pass the mask and score above 0, at most k
-    total              how many documents match, whatever k; 0 if not requested
+    doc_ids, scores  of documents that pass the mask and score above 0, at most k
+    total            how many documents match, whatever k; 0 if not requested
     """
 
     doc_ids: Positions

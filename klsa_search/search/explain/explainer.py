@@ -135,10 +135,10 @@ class Explainer:
         self._snapshot, self._documents = snapshot, documents
         self._ranker, self._dimensions = parameters.ranker, dimensions
         self._query = QueryTerms.of(numbers)
-        self._row = lexical(snapshot, self._query, parameters)
+        self._lexical_scores = lexical(snapshot, self._query, parameters)
         self._query_weights = QueryWeights.boosted(snapshot, self._query, parameters)
         self._feedback_documents: Positions = np.zeros(0, np.int64)
-        if parameters.ranker in FEEDBACK and self._row.any():
+        if parameters.ranker in FEEDBACK and self._lexical_scores.any():
             feedback = FEEDBACK[parameters.ranker]
             add_terms, self._feedback_documents = expand_query(
                 snapshot, self._query, parameters, feedback
@@ -146,11 +146,13 @@ class Explainer:
             self._query_weights = QueryWeights.boosted(snapshot, add_terms, parameters)
         self._features = Features(snapshot)
         self._splitter: ScoreSplitter | None = None
-        if parameters.ranker == "klsa" and parameters.alpha > 0 and self._row.any():
+        if parameters.ranker == "klsa" and parameters.alpha > 0 and self._lexical_scores.any():
             self._splitter = (
                 EngineSplitter(snapshot, list(numbers), klsa_params(snapshot, parameters))
                 if engine
-                else RowSplitter(snapshot, self._query, self._row, parameters, dimensions)
+                else RowSplitter(
+                    snapshot, self._query, self._lexical_scores, parameters, dimensions
+                )
             )
 
     def of(self, doc_id: int, score: float | None) -> Explanation:

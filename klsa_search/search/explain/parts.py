@@ -101,37 +101,39 @@ class EngineSplitter(ReferenceEngine):
     def _prepare(self, query: Query) -> None:
         """Compute what is the same for all documents, as `ReferenceEngine.top` does."""
         kernel, params = self._kernel, self._params
-        row = kernel.steps(query.terms, query.counts.astype(np.float64))
-        row = row if self._live is None else row * self._live.allowed
-        best = top_z(row, params.best)[0]
+        lexical_scores = kernel.steps(query.terms, query.counts.astype(np.float64))
+        lexical_scores = (
+            lexical_scores if self._live is None else lexical_scores * self._live.allowed
+        )
+        best = top_z(lexical_scores, params.best)[0]
         seeds = best[: params.seeds]
-        self._row, self._best, self._seeds = row, best, seeds
-        self._first = _F(row[best[0]])
+        self._lexical_scores, self._best, self._seeds = lexical_scores, best, seeds
+        self._first = _F(lexical_scores[best[0]])
         self._top = self._first * _F(kernel.postings.step)
-        lexical = row[seeds].astype(_F) / self._first
-        among = np.full(kernel.size, -1)
-        among[best] = np.arange(len(best))
+        lexical = lexical_scores[seeds].astype(_F) / self._first
+        rank_of = np.full(kernel.size, -1)
+        rank_of[best] = np.arange(len(best))
         terms = self._terms(query, best)
         covered = np.zeros(len(seeds), _F)
         if params.coverage > 0:
-            covered = self._coverage(seeds, among, terms)
+            covered = self._coverage(seeds, rank_of, terms)
         self._weights = seed_weights(
             self._top, lexical, covered if params.coverage > 0 else None, params
         )
         features = DocFeatures.of(self._index, seeds)
-        self._compared = ExpansionScorer.of(features, self._weights, params)
-        self._of_seeds = _SeedFeatures.of(self._index, seeds, self._weights, params)
-        self._place = QueryVector.of(self._index, self._dimensions, query)
-        self._alpha_of_query = query_alpha(kernel, query, terms, params)
+        self._expansion_scores = ExpansionScorer.of(features, self._weights, params)
+        self._seed_features = _SeedFeatures.of(self._index, seeds, self._weights, params)
+        self._query_vector = QueryVector.of(self._index, self._dimensions, query)
+        self._query_alpha = query_alpha(kernel, query, terms, params)
         self._shares = part_factors(
-            self._alpha_of_query, params, self._place.angle, self._top, self._exact(seeds), covered,
-            self._cosines(seeds), power(lexical, params.lexical_sharpness),
+            self._query_alpha, params, self._query_vector.angle, self._top, self._exact(seeds),
+            covered, self._cosines(seeds), power(lexical, params.lexical_sharpness),
         )  # fmt: skip
 
     def split(self, document: int, score: float | None) -> ScoreParts:
         """Split a score; None for the exact score."""
         e, t, a, x = (float(share) for share in self._shares)
-        params, steps = self._params, float(self._row[document])
+        params, steps = self._params, float(self._lexical_scores[document])
         lexical = x * float(power(np.array([steps], _F) / self._first, params.lexical_sharpness)[0])
         latent = a * float(self._cosines(np.array([document]))[0]) if params.latent > 0 else None
         exact = e * float(self._exact(np.array([document]))[0])
@@ -157,10 +159,10 @@ class EngineSplitter(ReferenceEngine):
         (expansion, by_rows_only), (covered, own_only), (lexical_, omitted) = best_option
         parts = (("expansion", by_rows_only), ("coverage", own_only), ("lexical", omitted))
         by_seed = e * (
-            by_rows if by_rows_only else self._of_seeds.values(self._index, params, document)
+            by_rows if by_rows_only else self._seed_features.values(self._index, params, document)
         )
         return ScoreParts(
-            alpha=self._alpha_of_query,
+            alpha=self._query_alpha,
             lexical=lexical_,
             covered=None if covered is None else covered._replace(value=t * covered.value),
             latent=latent,
@@ -173,10 +175,10 @@ class EngineSplitter(ReferenceEngine):
 
     def _exact(self, documents: Positions) -> npt.NDArray[np.float32]:
         """Return E from the features."""
-        return self._compared(DocFeatures.of(self._index, documents))
+        return self._expansion_scores(DocFeatures.of(self._index, documents))
 
     def _cosines(self, documents: Positions) -> npt.NDArray[np.float32]:
-        return self._place.cosines(
+        return self._query_vector.cosines(
             self._index.document_vectors[documents], clip=self._params.unit_length
         )
 

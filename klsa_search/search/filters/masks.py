@@ -71,7 +71,7 @@ def mask_of(filter_: Filter, fields: Fields, size: int) -> Mask:
                 stack[begin:] = [joined]
         return stack[0]
 
-    return Mask.found(in_range, size)
+    return Mask.from_ranges(in_range, size)
 
 
 class FilterCache:

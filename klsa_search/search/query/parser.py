@@ -143,7 +143,7 @@ class QueryParser:
         other._synonyms = synonyms
         numbers = self._snapshot.vocabulary.numbers
         # A query without any of these is parsed as fast as without synonyms.
-        other._first_terms = frozenset(numbers.get(term, UNKNOWN) for term in synonyms.beginnings)
+        other._first_terms = frozenset(numbers.get(term, UNKNOWN) for term in synonyms.first_terms)
         return other
 
     def parse(self, query: str, settings: LanguageSettings) -> ParsedQuery:
@@ -356,7 +356,7 @@ class QueryParser:
         plain_words = [
             (self._term(word), word.text) for word in reading.plain_words if word.number != NO_TERM
         ]
-        for first, after, others in synonyms.found([term for term, _ in plain_words]):
+        for first, after, others in synonyms.find([term for term, _ in plain_words]):
             words = " ".join(text for _, text in plain_words[first:after])
             if words in reading.synonyms_used:
                 continue

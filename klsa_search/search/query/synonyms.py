@@ -31,14 +31,14 @@ class Synonyms:
         self.given = given
         texts = {*given, *(other for others in given.values() for other in others)}
         terms_of = {text: tuple(analyzer.terms(text)) for text in texts}
-        found: dict[Terms, dict[Terms, Synonym]] = {}
+        by_terms: dict[Terms, dict[Terms, Synonym]] = {}
         for word, others in given.items():
             terms = terms_of[word]
             for other in others:
                 synonym = Synonym(other, terms_of[other])
                 if terms and synonym.terms and synonym.terms != terms:
-                    found.setdefault(terms, {}).setdefault(synonym.terms, synonym)
-        self._of = {terms: tuple(others.values()) for terms, others in found.items()}
+                    by_terms.setdefault(terms, {}).setdefault(synonym.terms, synonym)
+        self._of = {terms: tuple(others.values()) for terms, others in by_terms.items()}
         lengths: dict[str, set[int]] = {}
         for terms in self._of:
             lengths.setdefault(terms[0], set()).add(len(terms))
@@ -50,7 +50,7 @@ class Synonyms:
         return bool(self._of)
 
     @property
-    def beginnings(self) -> Iterable[str]:
+    def first_terms(self) -> Iterable[str]:
         """The first term of each sequence that has synonyms."""
         return self._lengths.keys()
 
@@ -58,7 +58,7 @@ class Synonyms:
         """Return whether a term occurs in a sequence with synonyms, so that it is not misspelt."""
         return term in self._terms
 
-    def found(self, terms: Sequence[str]) -> Iterator[tuple[int, int, tuple[Synonym, ...]]]:
+    def find(self, terms: Sequence[str]) -> Iterator[tuple[int, int, tuple[Synonym, ...]]]:
         """Yield sequences that have synonyms: start, end and synonyms.
 
         terms  of a query, in order; unknown ones are skipped

@@ -15,7 +15,7 @@ from klsa_search.search.engine.mask import PART, Mask
 def test_a_mask_is_of_the_documents_it_was_made_of(size, share):
     rng = np.random.default_rng(size)
     allowed, others = rng.random((2, size)) < [[share], [0.5]]
-    for mask in (Mask(allowed), Mask.found(lambda first, after: allowed[first:after], size)):
+    for mask in (Mask(allowed), Mask.from_ranges(lambda first, after: allowed[first:after], size)):
         assert mask.size == np.count_nonzero(allowed)
         assert mask.allowed.dtype == np.bool_
         assert np.array_equal(mask.allowed, allowed)
