@@ -29,7 +29,7 @@ class FakeIndex:
 
     @property
     def arrays(self):
-        return SimpleNamespace(counting=lambda: np.arange(self.size))
+        return SimpleNamespace(live_docs=lambda: np.arange(self.size))
 
     def rank_many(self, queries, k, *, threads=1, dimensions=None, **parameters):
         return [self._rank(query, k, parameters) for query in queries]
