@@ -32,9 +32,9 @@ from typing import Any
 
 from benchmarks.filtering import with_fields
 from klsa_search import Index, build
-from klsa_search.cluster.host import LiveShards
-from klsa_search.cluster.index import SpreadIndex
-from klsa_search.cluster.ray import RayFleet
+from klsa_search.cluster.host import RemoteShards
+from klsa_search.cluster.index import ShardedIndex
+from klsa_search.cluster.ray import RayShardCluster
 from klsa_search.collection.queries import read_query_lines
 from klsa_search.storage.manifest import read_manifest
 
@@ -57,7 +57,7 @@ def differing(one: Index, many: Index, queries: list[str], options: dict[str, An
 def answers(index: Index, queries: list[str], shards: list[int]) -> list[dict[str, Any]]:
     found = []
     for count in shards:
-        with SpreadIndex(index.path, RayFleet("local", count)) as spread:
+        with ShardedIndex(index.path, RayShardCluster("local", count)) as spread:
             for name, way in WAYS.items():
                 asked = queries[:: 10 if name == "exact" else 1]
                 for options in (way, way | FILTERED):
@@ -72,11 +72,11 @@ def answers(index: Index, queries: list[str], shards: list[int]) -> list[dict[st
 
 def phases(index: Index, queries: list[str], shards: int) -> dict[str, float]:
     """Medians in ms of one query at a time."""
-    with SpreadIndex(index.path, RayFleet("local", shards)) as spread:
+    with ShardedIndex(index.path, RayShardCluster("local", shards)) as spread:
         took: dict[str, list[float]] = {"best": [], "scores": []}
-        asked = LiveShards._asked
+        asked = RemoteShards._asked
 
-        def timed(self: LiveShards, method: str, *rest: Any) -> Any:
+        def timed(self: RemoteShards, method: str, *rest: Any) -> Any:
             begin = time.perf_counter()
             try:
                 return asked(self, method, *rest)
@@ -91,14 +91,14 @@ def phases(index: Index, queries: list[str], shards: int) -> dict[str, float]:
                 times.append(1e3 * (time.perf_counter() - begin))
             return times
 
-        LiveShards._asked = timed  # type: ignore[assignment, method-assign]
+        RemoteShards._asked = timed  # type: ignore[assignment, method-assign]
         try:
             each(spread), each(index)
             for times in took.values():
                 times.clear()
             whole, alone = each(spread), each(index)
         finally:
-            LiveShards._asked = asked  # type: ignore[method-assign]
+            RemoteShards._asked = asked  # type: ignore[method-assign]
     rest = [t - a - b for t, a, b in zip(whole, took["best"], took["scores"], strict=True)]
     return {
         "one process": median(alone),

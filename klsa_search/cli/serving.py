@@ -65,16 +65,16 @@ def opener_of(
             "--shards or --replicas instead",
             field="workers",
         )
-    from klsa_search.cluster.index import SpreadIndex
-    from klsa_search.cluster.ray import RayFleet
+    from klsa_search.cluster.index import ShardedIndex
+    from klsa_search.cluster.ray import RayShardCluster
     from klsa_search.storage.current import current_generation
 
     report(
         f"Joining the cluster `{cluster}`: {shards} shards of each index, {replicas} replicas of "
         "each shard"
     )
-    fleet = RayFleet(cluster, shards, replicas)
-    return lambda path: SpreadIndex(current_generation(path), fleet)
+    fleet = RayShardCluster(cluster, shards, replicas)
+    return lambda path: ShardedIndex(current_generation(path), fleet)
 
 
 def serve_until_stopped(settings: ServiceSettings) -> None:

@@ -1,3 +1,3 @@
-"""Cluster: one collection built and searched by many processes, on one machine or on many."""
+"""Build and search an index with many processes, on one machine or several."""
 
 __all__: list[str] = []

@@ -1,9 +1,8 @@
 """Analyse documents in parallel, and merge their IDs and terms.
 
-Parts have their ids as bytes of UTF-8, whose order is that of the texts.
-
-A step numbers the terms of its documents as it meets them. The vocabulary is the merge of the
-sorted terms of all pieces, with a table for each from its numbers to those of all.
+IDs are sorted as UTF-8, which has the order of the texts. A step numbers the terms of its documents
+as it meets them; the vocabulary merges the sorted terms of all pieces, with a table for each piece
+from its numbers to those of the vocabulary.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import numpy.typing as npt
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.analysis.workers import TermNumbering
-from klsa_search.cluster.work import StepResult, mapped, note, noted
+from klsa_search.cluster.work import StepResult, map_array, read_facts, write_facts
 from klsa_search.collection.model import Document
 from klsa_search.core.config import Settings
 from klsa_search.indexing.reading import batches_of
@@ -33,7 +32,7 @@ from klsa_search.storage.records import Records
 
 
 def write_ids(out: Path, ids: Sequence[str]) -> None:
-    """Write the ids of a part: `ids.npy` and `ids_starts.npy` in order, the place of each."""
+    """Write the sorted IDs of a part, `ids.npy` and `ids_starts.npy`, and the place of each."""
     written = [each.encode() for each in ids]
     order = sorted(range(len(written)), key=written.__getitem__)
     arrays: dict[str, npt.NDArray[Any]] = {
@@ -45,7 +44,7 @@ def write_ids(out: Path, ids: Sequence[str]) -> None:
 
 
 def find_repeated(out: Path, parts: Sequence[StepResult]) -> None:
-    """Step: find documents whose id an earlier one has: (n, 2) part and place in it, ascending."""
+    """Step: find documents with the ID of an earlier one: (n, 2) part and place, ascending."""
     repeated = []
     before = None
     for id_, part, place in _merged(parts):
@@ -56,9 +55,11 @@ def find_repeated(out: Path, parts: Sequence[StepResult]) -> None:
 
 
 def index_ids(out: Path, parts: Sequence[StepResult], repeated: StepResult | None) -> None:
-    """Step: write `documents.db`, without what was repeated. Memory: what the merge holds."""
+    """Step: write `documents.db`, without repeated IDs. Memory: that of the merge."""
     gone = [left_out(repeated, number) for number in range(len(parts))]
-    own = [noted(part)["documents"] - len(left) for part, left in zip(parts, gone, strict=True)]
+    own = [
+        read_facts(part)["documents"] - len(left) for part, left in zip(parts, gone, strict=True)
+    ]
     firsts = np.concatenate(([0], np.cumsum(own, dtype=np.int64)))
     with IdWriter(out) as writer:
         before = None
@@ -75,31 +76,31 @@ def index_ids(out: Path, parts: Sequence[StepResult], repeated: StepResult | Non
 
 
 def left_out(repeated: StepResult | None, part: int) -> npt.NDArray[np.int64]:
-    """Places in a part of the documents that repeat an id, ascending."""
+    """Return the places in a part of documents that repeat an ID, ascending."""
     if repeated is None:
         return np.zeros(0, np.int64)
-    found = mapped(repeated, "repeated")
+    found = map_array(repeated, "repeated")
     return np.asarray(found[found[:, 0] == part, 1])
 
 
 def ids_at(part: StepResult, places: npt.NDArray[np.int64]) -> Iterator[str]:
-    """Ids of documents at some places of a part."""
+    """Yield the IDs of documents at some places of a part."""
     if not len(places):
         return
-    order = np.argsort(mapped(part, "ids_places"))
-    content, starts = mapped(part, "ids"), mapped(part, "ids_starts")
+    order = np.argsort(map_array(part, "ids_places"))
+    content, starts = map_array(part, "ids"), map_array(part, "ids_starts")
     for at in order[places].tolist():
         yield content[starts[at] : starts[at + 1]].tobytes().decode()
 
 
 def _merged(parts: Sequence[StepResult]) -> Iterator[tuple[bytes, int, int]]:
-    """Ids of all parts in order, each with its part and its place there; the earliest first."""
+    """Yield the IDs of all parts in order, with part and place; equal ones by place."""
     return heapq.merge(*(_ids_of(part, number) for number, part in enumerate(parts)))
 
 
 def _ids_of(made: StepResult, part: int) -> Iterator[tuple[bytes, int, int]]:
-    content = mapped(made, "ids").data
-    starts, places = mapped(made, "ids_starts").data, mapped(made, "ids_places")
+    content = map_array(made, "ids").data
+    starts, places = map_array(made, "ids_starts").data, map_array(made, "ids_places")
     for i, place in enumerate(places.data):
         yield bytes(content[starts[i] : starts[i + 1]]), part, place
 
@@ -109,16 +110,16 @@ _READ: Final = 2**22  # bytes of records at a time
 
 
 def settings_of(settings: Mapping[str, Any]) -> Settings:
-    """Settings as a step is given them; their tokenizer is one that the build trusts."""
+    """Return the settings in the arguments of a step, with the tokenizer that the build trusts."""
     return Settings.model_validate(with_trusted_tokenizer(settings))
 
 
 def documents_of(records: StepResult, first: int, last: int) -> Iterator[Document]:
-    """Read documents [first, last) of records that were put end to end.
+    """Yield documents [first, last) of the records.
 
-    Some megabytes at a time and not mapped, so that what was read does not stay in memory.
+    Reads some megabytes at a time, without a memory map, whose pages would stay in memory.
     """
-    starts, path = mapped(records, STARTS), records.path / f"{RECORDS}.npy"
+    starts, path = map_array(records, STARTS), records.path / f"{RECORDS}.npy"
     with path.open("rb") as stream:
         _, _, head = read_header(stream)
         while first < last:
@@ -137,10 +138,10 @@ def analyse(
 ) -> None:
     """Step: analyse documents [first, last).
 
-    words.npy    int32 numbers of their terms, title and text after one another; -1 for none
-    lengths.npy  int32 words of each title and text
-    terms.txt    the different terms, in order, and
-    numbers.npy  the number of each
+    words.npy    int32 term numbers of titles and texts; -1 for removed words
+    lengths.npy  int32 numbers of words of each title and text
+    terms.txt    distinct terms, sorted
+    numbers.npy  number of each of these terms
     """
     numbering = TermNumbering(Analyzer(settings_of(settings)))
     met: list[str] = []
@@ -160,14 +161,14 @@ def analyse(
     write_arrays(out, {"lengths": np.concatenate(lengths), "numbers": np.array(order, np.int32)})
     with (out / "terms.txt").open("x", encoding="utf-8", newline="\n") as stream:
         stream.writelines(f"{met[number]}\n" for number in order)
-    note(out, documents=last - first, words=words, tokens=tokens)
+    write_facts(out, documents=last - first, words=words, tokens=tokens)
 
 
 def merge_terms(out: Path, pieces: Sequence[StepResult], common: Sequence[str]) -> None:
-    """Step: the vocabulary of all pieces, and which of its numbers are of common terms.
+    """Step: merge the terms of all pieces into the vocabulary, and find the common terms.
 
-    terms-<i>.npy  the number of each term of piece i, in the order of its terms
-    Memory: none that grows.
+    terms-<i>.npy  number of each term of piece i, in the order of its terms
+    Memory: constant.
     """
     apart = frozenset(common)
     found = []
@@ -192,18 +193,18 @@ def merge_terms(out: Path, pieces: Sequence[StepResult], common: Sequence[str]) 
             for _, piece in holders:
                 tables[piece].append(V - 1)
     write_arrays(out, {"common": np.array(found, np.int64)})
-    note(out, terms=V)
+    write_facts(out, terms=V)
 
 
 def blocks_of(piece: StepResult, vocabulary: StepResult, number: int) -> Iterator[Block]:
-    """Give the documents of a piece, some `BLOCK` words at a time, in the numbers of all.
+    """Yield the documents of a piece with terms numbered as in the vocabulary, by blocks.
 
-    number  of the piece among those that were merged
+    number  number of the piece in the merge
     """
-    own = mapped(piece, "numbers")
+    own = map_array(piece, "numbers")
     places = np.full(len(own) + 1, _LEFT_OUT, np.int32)
-    places[own] = mapped(vocabulary, f"terms-{number}")
-    words, lengths = mapped(piece, "words"), mapped(piece, "lengths")
+    places[own] = map_array(vocabulary, f"terms-{number}")
+    words, lengths = map_array(piece, "words"), map_array(piece, "lengths")
     ends = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[::2]
     first, N = 0, len(lengths) // 2
     while first < N:
@@ -218,8 +219,8 @@ def blocks_of(piece: StepResult, vocabulary: StepResult, number: int) -> Iterato
 
 
 def terms_of(vocabulary: StepResult) -> int:
-    """V, of a vocabulary that was merged."""
-    return int(noted(vocabulary)["terms"])
+    """Return V, the number of terms of a merged vocabulary."""
+    return int(read_facts(vocabulary)["terms"])
 
 
 def _lines_of(file: Iterable[str], piece: int) -> Iterator[tuple[str, int]]:
@@ -227,7 +228,7 @@ def _lines_of(file: Iterable[str], piece: int) -> Iterator[tuple[str, int]]:
 
 
 class _Buffered:
-    """Appends numbers one by one to a file that takes many at a time."""
+    """Buffers single numbers for an `ArrayWriter`."""
 
     def __init__(self, writer: ArrayWriter) -> None:
         self._writer = writer

@@ -1,11 +1,11 @@
 """Build an index with many processes.
 
-As `indexing.sizes`: figures follow from the arrays that are alive together in a step, and files
-that are mapped count. Only `_BASE` and the sizes of Python's own objects are measured.
+The result is byte for byte the generation that `klsa_search.indexing.build` writes. Finished steps
+are in a work folder next to the generations, named by source and settings, until the commit; a
+build that was killed is resumed from it.
 
-What comes out is the generation that `klsa_search.indexing.build` makes on one machine, file for
-file the same bytes. What is done so far is next to the generations, in a folder named by the
-source and the settings, until the index is sealed: a build that was killed goes on there.
+Memory is estimated as in `indexing.sizes`: from the arrays that a step uses at the same time,
+including mapped files. Only `_BASE` and the sizes of Python objects are measured.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _ENTRY = 20  # of an entry of a shard's features: number, column, and in the oth
 _FEATURE = 24  # of each feature: sums over all documents
 
 
-def refuse_uncut(documents: int, settings: Settings) -> None:
-    """SettingsError where D of so many documents is not cut."""
+def require_sparse(documents: int, settings: Settings) -> None:
+    """Raise SettingsError if the expansion D of so many documents is not sparse."""
     kept = layout(documents, settings)
     if kept != "sparse":
         raise SettingsError(
@@ -64,11 +64,8 @@ def refuse_uncut(documents: int, settings: Settings) -> None:
 
 
 def worker_memory(shape: Shape, settings: Settings, shards: int) -> dict[str, int]:
-    """Bytes at the peak of each phase of a worker that has one step at a time.
-
-    SettingsError where D is not cut.
-    """
-    refuse_uncut(shape.documents, settings)
+    """Return the peak bytes of a worker in each phase; SettingsError if D is not sparse."""
+    require_sparse(shape.documents, settings)
     N, V, features = shape.documents, shape.terms, shape.terms + shape.pairs
     piece = min(1.0, max(PIECE / max(shape.stored, 1), 1 / MOST))  # of all documents
     shard = max(1 / shards, piece)
@@ -115,16 +112,16 @@ def build(
 
     source   a path that all workers see, a name, or an opened source, whose skipped records are
              not reported
-    workers  who does the work
-    shards   S, ranges of documents that the features are cut into, for the memory of a worker
-    reading  how the source is read, as arguments of `klsa_search.open_collection`
-    memory   that one worker may use; three quarters of this machine's by default
-    SettingsError for settings under which D is not cut.
+    workers  processes that run the steps
+    shards   number of ranges of documents; more of them need less memory for each worker
+    reading  arguments of `klsa_search.open_collection`
+    memory   limit of one worker; by default three quarters of the memory of this machine
+    SettingsError for settings whose expansion is not sparse.
     """
     chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
     if shards < 1:
         raise SettingsError(f"shards = {shards} is less than 1", field="shards")
-    refuse_uncut(0, chosen)
+    require_sparse(0, chosen)
     opened = source if isinstance(source, Source) else Source(source, reading or {})
     path, budget = index_path(Path(home), name).absolute(), memory_budget(memory)
     with open_progress(progress) as report:
@@ -162,10 +159,10 @@ def build_generation(
             _, settings = settled(fitting(collection, declared), chosen)
             read = read_records(work, source, identity, settings)
         except CollectionError:
-            shutil.rmtree(folder)  # the source has to be another one
+            shutil.rmtree(folder)  # a corrected source has another folder
             raise
         report(DOCUMENTS, read.documents, read.documents)
-        refuse_uncut(read.documents, settings)
+        require_sparse(read.documents, settings)
         refuse_to_shrink(path, read.documents, collection, replace=replace)
         files, built = make_files(work, read, settings, shards, report)
         for made, names in files:
@@ -182,7 +179,7 @@ def _key(identity: str, settings: Settings, shards: int) -> str:
 
 
 def _place(made: StepResult, names: Sequence[str], generation: Path) -> None:
-    """Have files in the folder of a generation, by a second name if the file system has links."""
+    """Link files into the folder of a generation, or copy them without hard links."""
     for name in names:
         try:
             os.link(made.path / name, generation / name)

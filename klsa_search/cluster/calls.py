@@ -1,7 +1,6 @@
-"""Call all shards at once, with replicas, deadlines and partial answers.
+"""Call all shards in parallel, with hedged requests to replicas, timeouts and partial answers.
 
-A slow call is repeated elsewhere, a failed one is not waited for, and what comes back is
-looked at before it is used: no request hangs because a machine does.
+A slow or failed call is repeated at another replica, and answers are validated before use.
 """
 
 from __future__ import annotations
@@ -18,19 +17,20 @@ from klsa_search.errors import ShardMissing
 
 
 @dataclass(slots=True)
-class Tally:
-    """Shards that were asked for one answer, in however many rounds.
+class ShardTally:
+    """Shards that answered one search, over all rounds.
 
-    partial  whether an answer may do without some of them
-    total    how many there are; `failed` those that gave no answer, and why
+    partial  whether the search may go on without some of them
+    total    number of shards
+    failed   reasons by number of the shards that did not answer
     """
 
     partial: bool = False
     total: int = 0
     failed: dict[int, str] = field(default_factory=dict)
 
-    def note(self, total: int, failed: dict[int, str]) -> None:
-        """Count a round; ShardMissing where one may not be missing, or all are."""
+    def add(self, total: int, failed: dict[int, str]) -> None:
+        """Add a round; ShardMissing if shards failed and `partial` is false, or all failed."""
         self.total = total
         self.failed |= failed
         if failed and (not self.partial or len(self.failed) == total):
@@ -42,13 +42,13 @@ class Tally:
             )
 
 
-_tally: ContextVar[Tally | None] = ContextVar("klsa_tally", default=None)
+_tally: ContextVar[ShardTally | None] = ContextVar("klsa_tally", default=None)
 
 
 @contextmanager
-def tallied(*, partial: bool = False) -> Iterator[Tally]:
-    """Tell which shards are asked in this thread until the block ends."""
-    tally = Tally(partial)
+def count_shards(*, partial: bool = False) -> Iterator[ShardTally]:
+    """Yield a tally of the shards that are called in this thread until the block ends."""
+    tally = ShardTally(partial)
     before = _tally.set(tally)
     try:
         yield tally
@@ -56,27 +56,28 @@ def tallied(*, partial: bool = False) -> Iterator[Tally]:
         _tally.reset(before)
 
 
-def current_tally() -> Tally:
-    """The tally of this thread; an unused one if there is none."""
-    return _tally.get() or Tally()
+def current_shard_tally() -> ShardTally:
+    """Return the tally of this thread, or a new one."""
+    return _tally.get() or ShardTally()
 
 
-HEDGE: Final = 0.25
-"""Seconds after which a second replica is asked for the same."""
+HEDGE_DELAY: Final = 0.25
+"""Seconds after which a slow call is repeated at another replica."""
 
-PATIENCE: Final = 10.0
-"""Seconds after which a shard counts as missing."""
+TIMEOUT: Final = 10.0
+"""Seconds after which a shard counts as failed."""
 
-_GLANCE: Final = 0.05  # seconds between looks at the deadline of the request
+_POLL_INTERVAL: Final = 0.05  # seconds between checks of the deadline of the request
 
 Reference = Any
-"""Of a call that is under way; equal to none but itself."""
+"""Reference to a running call; hashable, and equal only to itself."""
 
 
 class Replicas(Protocol):
-    """The processes that have shards, some of each.
+    """The processes that serve the shards of an index.
 
-    network  the network file system that one of them reads the index through; None without
+    shards    number of shards; `replicas` processes of each
+    network   network file system that one of them reads the index through, or None
     """
 
     shards: int
@@ -84,21 +85,21 @@ class Replicas(Protocol):
     network: str | None
 
     def call(self, shard: int, replica: int, method: str, arguments: Sequence[Any]) -> Reference:
-        """Begin a call."""
+        """Start a call."""
 
-    def wait(self, under_way: Sequence[Reference], seconds: float) -> Sequence[Reference]:
-        """Wait until one of them ends, so long at most; which have."""
+    def wait(self, running: Sequence[Reference], seconds: float) -> Sequence[Reference]:
+        """Wait for a call to end, at most so many seconds; return those that ended."""
 
     def result(self, reference: Reference) -> Any:
-        """What a call that ended gave; `CallFailed` where it gave nothing."""
+        """Return the result of a call that ended; CallFailed if it failed."""
 
 
 class CallFailed(Exception):
-    """A call of a replica that failed, and why."""
+    """A failed call of a replica, with the reason."""
 
 
-class Answers(NamedTuple):
-    """What was answered, by shard, and why others did not answer."""
+class ShardAnswers(NamedTuple):
+    """Answers by shard, and reasons by failed shard."""
 
     given: dict[int, Any]
     failed: dict[int, str]
@@ -108,16 +109,16 @@ def call_all(
     replicas: Replicas,
     method: str,
     arguments: Sequence[Sequence[Any] | None],
-    fits: Callable[[int, Any], bool],
+    is_valid: Callable[[int, Any], bool],
     *,
     first: int = 0,
-    hedge: float = HEDGE,
-    patience: float = PATIENCE,
-) -> Answers:
-    """Call a method of every shard, with arguments of its own; of none that has None.
+    hedge_delay: float = HEDGE_DELAY,
+    timeout: float = TIMEOUT,
+) -> ShardAnswers:
+    """Call a method of each shard with its own arguments; None skips the shard.
 
-    fits   whether an answer is one: what a broken machine sends must not be used
-    first  the replica that is asked first, so that all have something to do
+    is_valid  whether an answer of a shard is valid, as a broken machine may send anything
+    first     replica to call first, so that the load is spread
     """
     started = time.monotonic()
     given: dict[int, Any] = {}
@@ -140,24 +141,24 @@ def call_all(
     while len(given) + len(failed) < len(untried):
         check_deadline()
         passed = time.monotonic() - started
-        if passed > patience:
+        if passed > timeout:
             for shard in untried.keys() - given.keys() - failed.keys():
-                failed[shard] = f"no answer within {patience:g} s"
+                failed[shard] = f"no answer within {timeout:g} s"
             break
-        if not hedged and passed > hedge:
+        if not hedged and passed > hedge_delay:
             hedged = True
             for shard in untried.keys() - given.keys() - failed.keys():
                 if untried[shard]:
                     call(shard)
-        until = patience if hedged else hedge
-        seconds = min(max(until - passed, 0.0), _GLANCE)
+        until = timeout if hedged else hedge_delay
+        seconds = min(max(until - passed, 0.0), _POLL_INTERVAL)
         for reference in replicas.wait(list(under_way), seconds):
             shard = under_way.pop(reference)
             if shard in given:
                 continue
             try:
                 answer = replicas.result(reference)
-                reason = "" if fits(shard, answer) else "its answer is none"
+                reason = "" if is_valid(shard, answer) else "its answer is none"
             except CallFailed as failure:
                 reason = str(failure)
             if not reason:
@@ -166,4 +167,4 @@ def call_all(
                 call(shard)
             elif shard not in under_way.values():
                 failed[shard] = reason
-    return Answers(given, failed)
+    return ShardAnswers(given, failed)

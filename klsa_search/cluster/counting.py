@@ -1,8 +1,8 @@
-"""Count terms and pairs of terms, piece by piece and altogether.
+"""Count terms and pairs of terms, for each piece and in all.
 
-A pair is a feature where two documents of the whole hold it. Each piece has its pairs once, in the
-order of their keys; a step for a range of keys finds those that are shared, and a pair's number is
-its place among all of them.
+A pair is a feature if at least two documents of the collection contain it. Each piece lists its
+distinct pairs by key; a step for a range of keys finds the shared ones, and the number of a pair is
+its rank among all shared pairs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.cluster.analysing import blocks_of, terms_of
-from klsa_search.cluster.work import StepResult, mapped, note, noted
+from klsa_search.cluster.work import StepResult, map_array, read_facts, write_facts
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.kernels.counts import count_block
 from klsa_search.kernels.pairs import number_block
@@ -25,7 +25,7 @@ from klsa_search.storage.arrays import ArrayWriter, write_arrays
 from klsa_search.storage.forward_index import ranks_of
 
 ENTRIES: Final = 2**19
-"""Entries of documents that are weighed at a time."""
+"""Entries of documents that are weighted at a time."""
 
 _Ints = npt.NDArray[np.int32]
 _Numbers = npt.NDArray[np.int64]
@@ -34,9 +34,9 @@ _Numbers = npt.NDArray[np.int64]
 class Rows(NamedTuple):
     """Counts of consecutive documents of a piece.
 
-    matrix      (n, V) of terms
-    lengths     (n,) without common terms
-    key_sizes   (n,) pairs of each, and their keys and counts
+    matrix     (n, V) counts of terms
+    lengths    (n,) lengths without common terms
+    key_sizes  (n,) numbers of pairs; `keys` and `key_counts` are theirs
     """
 
     matrix: sparse.csr_array
@@ -47,9 +47,9 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, piece: StepResult, V: int) -> Iterator[Rows]:
-        """Go through the documents of a piece."""
+        """Yield the counts of a piece, block by block."""
         names = "sizes", "columns", "counts", "content", "key_sizes", "keys", "key_counts"
-        array = {name: mapped(piece, name) for name in names}
+        array = {name: map_array(piece, name) for name in names}
         ends, key_ends = _ends(array["sizes"]), _ends(array["key_sizes"])
         first, N = 0, len(array["sizes"])
         while first < N:
@@ -75,12 +75,12 @@ class Rows(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The shared pairs that a piece holds.
+    """The shared pairs of a piece.
 
     keys     (p,) ascending
-    starts   (V + 1,) where those of each lesser term begin
-    numbers  (p,) of each among the shared pairs of all
-    held     (p,) documents of all that hold each
+    starts   (V + 1,) starts by first term
+    numbers  (p,) numbers among all shared pairs
+    held     (p,) document frequencies in the collection
     """
 
     keys: _Numbers
@@ -90,25 +90,25 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of(cls, piece: StepResult, limits: _Numbers, ranges: Sequence[StepResult], V: int) -> Pairs:
-        """Look them up, a range of keys at a time."""
+        """Return the shared pairs of a piece, looked up by ranges of keys."""
         keys, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
         held, before = [np.zeros(0, np.int64)], 0
         for low, high, made in zip(limits[:-1], limits[1:], ranges, strict=True):
-            own = mapped(piece, "pairs")[within(piece, low, high)]
-            shared = mapped(made, "keys")
+            own = map_array(piece, "pairs")[within(piece, low, high)]
+            shared = map_array(made, "keys")
             places = np.searchsorted(shared, own)
             there = places < len(shared)
             there[there] = shared[places[there]] == own[there]
             keys.append(own[there])
             numbers.append((before + places[there]).astype(np.int32))
-            held.append(mapped(made, "held")[places[there]])
+            held.append(map_array(made, "held")[places[there]])
             before += len(shared)
         found = np.concatenate(keys)
         starts = np.searchsorted(found, np.arange(V + 1, dtype=np.int64) * V)
         return cls(found, starts, np.concatenate(numbers), np.concatenate(held))
 
     def counts(self, rows: Rows) -> sparse.csr_array:
-        """How often documents hold each of these pairs: (n, p)."""
+        """Return the counts of these pairs in documents: (n, p)."""
         sizes, columns, counts = number_block(
             self.keys,
             self.starts,
@@ -149,7 +149,7 @@ def count(
     Memory: 24 bytes a word of a block, 16 a pair, 12 a term of all.
     """
     V = terms_of(vocabulary)
-    common = mapped(vocabulary, "common")
+    common = map_array(vocabulary, "common")
     paired = np.ones(V, np.bool_)
     paired[common] = False
     frequencies, occurrences = np.zeros(V, np.int64), np.zeros(V, np.int64)
@@ -171,7 +171,7 @@ def count(
             lengths.append(_sums(found.sizes, found.counts))
             content.append(_sums(found.sizes, found.counts * paired[found.columns]))
     there = np.flatnonzero(frequencies)
-    pairs, held = np.unique(mapped(out, "keys"), return_counts=True)
+    pairs, held = np.unique(map_array(out, "keys"), return_counts=True)
     arrays: dict[str, npt.NDArray[Any]] = {
         "lengths": np.concatenate(lengths),
         "content": np.concatenate(content),
@@ -182,31 +182,31 @@ def count(
         "held": held,
     }
     write_arrays(out, arrays)
-    note(out, entries=int(frequencies.sum()), documents=sum(map(len, lengths)))
+    write_facts(out, entries=int(frequencies.sum()), documents=sum(map(len, lengths)))
 
 
 def sum_up(out: Path, pieces: Sequence[StepResult], vocabulary: StepResult) -> None:
-    """Step: what the pieces know of all documents together.
+    """Step: sums over all pieces.
 
     frequencies, occurrences  (V,) of terms
-    forward_ranks             (V,) as of the forward index
-    limits                    of ranges of keys, of some `KEYS` in all pieces, each a multiple of V
-    facts                     documents, entries, tokens in all, and without common terms
+    forward_ranks             (V,) ranks of terms in the forward index
+    limits                    multiples of V that divide the keys into ranges of about `KEYS`
+    facts                     numbers of documents, entries and tokens (all, and not common)
     """
     V = terms_of(vocabulary)
     frequencies, occurrences = np.zeros(V, np.int64), np.zeros(V, np.int64)
     facts = {"documents": 0, "entries": 0, "length": 0, "content": 0}
     keys, sample = 0, [np.zeros(0, np.int64)]
     for piece in pieces:
-        there = mapped(piece, "terms")
-        frequencies[there] += mapped(piece, "frequencies")
-        occurrences[there] += mapped(piece, "occurrences")
-        own = noted(piece)
+        there = map_array(piece, "terms")
+        frequencies[there] += map_array(piece, "frequencies")
+        occurrences[there] += map_array(piece, "occurrences")
+        own = read_facts(piece)
         facts["documents"] += own["documents"]
         facts["entries"] += own["entries"]
-        facts["length"] += int(mapped(piece, "lengths").sum())
-        facts["content"] += int(mapped(piece, "content").sum())
-        pairs = mapped(piece, "pairs")
+        facts["length"] += int(map_array(piece, "lengths").sum())
+        facts["content"] += int(map_array(piece, "content").sum())
+        pairs = map_array(piece, "pairs")
         keys += len(pairs)
         sample.append(np.array(pairs[::_SAMPLED]))
     ranges = -(-keys // KEYS)
@@ -220,36 +220,36 @@ def sum_up(out: Path, pieces: Sequence[StepResult], vocabulary: StepResult) -> N
         "limits": limits,
     }
     write_arrays(out, arrays)
-    note(out, **facts)
+    write_facts(out, **facts)
 
 
 def share(out: Path, pieces: Sequence[StepResult], low: int, high: int) -> None:
-    """Step: find the pairs with keys from `low` to below `high` that two documents hold.
+    """Step: find the pairs with keys in [low, high) that at least two documents contain.
 
     keys  (p,) ascending
-    held  (p,) documents that hold each
-    Memory: 40 bytes a key of the pieces.
+    held  (p,) document frequencies
+    Memory: 40 bytes for each key of the pieces.
     """
     keys, held = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for piece in pieces:
         own = within(piece, low, high)
-        keys.append(mapped(piece, "pairs")[own])
-        held.append(mapped(piece, "held")[own])
+        keys.append(map_array(piece, "pairs")[own])
+        held.append(map_array(piece, "held")[own])
     different, places = np.unique(np.concatenate(keys), return_inverse=True)
     sums = np.bincount(places, np.concatenate(held), minlength=len(different)).astype(np.int64)
     shared = sums > 1
     write_arrays(out, {"keys": different[shared], "held": sums[shared]})
-    note(out, pairs=int(np.count_nonzero(shared)))
+    write_facts(out, pairs=int(np.count_nonzero(shared)))
 
 
 def within(piece: StepResult, low: int, high: int) -> slice:
-    """Where the pairs of a piece with keys from `low` to below `high` are."""
-    first, last = np.searchsorted(mapped(piece, "pairs"), (low, high))
+    """Return the slice of the pairs of a piece with keys in [low, high)."""
+    first, last = np.searchsorted(map_array(piece, "pairs"), (low, high))
     return slice(int(first), int(last))
 
 
 def _sums(sizes: npt.NDArray[np.int32], counts: npt.NDArray[np.int32]) -> _Keys:
-    """Sum of the counts of each document: (n,)."""
+    """Return the sum of the counts of each document: (n,)."""
     sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
     ends = np.cumsum(sizes, dtype=np.int64)
     return np.asarray(sums[ends] - sums[ends - sizes])

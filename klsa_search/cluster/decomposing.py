@@ -1,6 +1,6 @@
-"""From the features of each shard to the arrays that a build makes of the document kernel.
+"""Spectrum and sparse expansion of the document kernel, computed by shards.
 
-File for file what `indexing.weighing` writes, to the bit, however the documents are divided.
+The files are bit for bit those of `indexing.weighing`, whatever the number of shards.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from klsa_search.cluster.document_kernel import parts_of
 from klsa_search.cluster.expansion import joined, packed, strongest_rows
 from klsa_search.cluster.spectrum import solved
-from klsa_search.cluster.work import StepResult, Work, mapped
+from klsa_search.cluster.work import StepResult, Work, map_array
 from klsa_search.core.array_types import Eigenvalues
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import EXPANSION, NEIGHBOURS, Progress
@@ -24,9 +24,9 @@ from klsa_search.lowrank.sparse_expansion import ENTRIES
 
 @dataclass(frozen=True)
 class Decomposed:
-    """The files of a generation that the kernel gives, and what the manifest says of its spectrum.
+    """Files of the kernel, and the figures of its spectrum for the manifest.
 
-    files  `eigenvalues`, `cut_*`, and `eigenvectors` where they are kept
+    files  `eigenvalues`, `cut_*`, and `eigenvectors` if they are stored
     """
 
     files: StepResult
@@ -46,17 +46,17 @@ def decomposed(
     term_weights: npt.NDArray[np.float64],
     progress: Progress,
 ) -> Decomposed:
-    """Decompose the kernel of the documents of all shards, and cut its rows.
+    """Decompose the kernel of the documents of all shards, and truncate its rows.
 
-    shards        in document order; all but the last hold a multiple of 8,192 documents. Each has
-                  Φ: `features_starts` int64, `features_columns` int32 in order within each row,
-                  `features_weights` float64
-    documents     of each shard
-    columns       F: V terms, then pairs
+    shards        features Φ in document order: `features_starts` int64, `features_columns` int32
+                  sorted in each row, `features_weights` float64; all shards but the last have a
+                  multiple of 8,192 documents
+    documents     number of documents of each shard
+    columns       number of features F: V terms, then pairs
     term_weights  (V,) w(t)^p
-    A worker holds what is of one shard, or of one of as many ranges of features. The work is that
-    of one machine; in addition each shard reads the features of all others once, and each range of
-    features every block of columns.
+    Memory of a worker: that of one shard, or of one of as many ranges of features. Cost: that of
+    one machine, plus reading the features of all shards once by each, and each block of columns
+    by each range.
     """
     N = sum(documents)
     parts, whole = parts_of(
@@ -68,7 +68,7 @@ def decomposed(
         normalised=settings.normalised,
         ranges=len(shards),
     )
-    edges = mapped(whole, "edges").tolist()
+    edges = map_array(whole, "edges").tolist()
     spectrum = solved(
         work,
         parts,

@@ -1,8 +1,7 @@
-"""The document kernel in parts: what is of all documents first, then the rows of each shard.
+"""The document kernel in parts: statistics of all documents, then the rows of each shard.
 
-Sums over the documents are handed on from shard to shard, so they are taken in document order. The
-rows of a shard are written twice: as they stand, and by ranges of features, so that what goes to a
-range of features reads no other.
+Sums are passed from shard to shard, so they are in document order. The rows of a shard are written
+twice: as a whole, and by ranges of features, so that a step for a range reads no other.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.cluster.work import StepResult, Work, mapped, note, save
+from klsa_search.cluster.work import StepResult, Work, map_array, save, write_facts
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.compiling import compiled
 from klsa_search.kernels.document_kernel import DocumentKernel
@@ -26,7 +25,7 @@ from klsa_search.lowrank.products import WIDTH, centring_of, find_edge
 from klsa_search.lowrank.sparse_expansion import ranks_of
 
 Part = Mapping[str, Any]
-"""A shard: its `features` and `kernel`, its number of `documents` and that of the `first`."""
+"""A shard: its `features` and `kernel`, its number of `documents`, and its `first` doc id."""
 
 
 def parts_of(
@@ -39,7 +38,7 @@ def parts_of(
     normalised: bool,
     ranges: int,
 ) -> tuple[list[Part], StepResult]:
-    """Make the parts of the kernel, and what is of all: mean, ranks and ranges of the features.
+    """Compute the parts of the kernel, and mean, ranks and ranges of the features of all parts.
 
     Cost O(nnz), and O(F) for each shard.
     """
@@ -66,49 +65,51 @@ def parts_of(
 
 
 def rows_of(part: Part, columns: int) -> sparse.csr_array:
-    """The scaled features of a part, in files."""
+    """Return the scaled features of a part, memory-mapped."""
     kernel: StepResult = part["kernel"]
-    arrays = mapped(kernel, "weights"), mapped(part["features"], "features_columns")
-    return sparse.csr_array((*arrays, mapped(kernel, "starts")), shape=(part["documents"], columns))
+    arrays = map_array(kernel, "weights"), map_array(part["features"], "features_columns")
+    return sparse.csr_array(
+        (*arrays, map_array(kernel, "starts")), shape=(part["documents"], columns)
+    )
 
 
 def kernel_of(part: Part, whole: StepResult) -> DocumentKernel:
-    """The kernel of the documents of a part."""
-    mean = mapped(whole, "mean")
-    return DocumentKernel(rows_of(part, len(mean)), mapped(part["kernel"], "scales"), mean)
+    """Return the kernel of the documents of a part."""
+    mean = map_array(whole, "mean")
+    return DocumentKernel(rows_of(part, len(mean)), map_array(part["kernel"], "scales"), mean)
 
 
 def range_of(part: Part, number: int) -> tuple[npt.NDArray[Any], ...]:
-    """Starts, columns and weights of a part in a range of features, numbered from its first."""
+    """Return starts, columns (from 0) and weights of a part in a range of features."""
     kernel: StepResult = part["kernel"]
     starts, columns, weights = (
-        mapped(kernel, f"range{number}_{name}") for name in ("starts", "columns", "weights")
+        map_array(kernel, f"range{number}_{name}") for name in ("starts", "columns", "weights")
     )
     return starts, columns, weights
 
 
 def _features(shard: StepResult, columns: int) -> sparse.csr_array:
-    starts = narrow_indptr(mapped(shard, "features_starts"))
-    entries = mapped(shard, "features_weights"), mapped(shard, "features_columns")
+    starts = narrow_indptr(map_array(shard, "features_starts"))
+    entries = map_array(shard, "features_weights"), map_array(shard, "features_columns")
     return sparse.csr_array((*entries, starts), shape=(len(starts) - 1, columns))
 
 
 def _totals(out: Path, *, shard: StepResult, before: StepResult | None, columns: int) -> None:
-    """Sums and frequencies of the documents up to a shard's last."""
+    """Step: sums and frequencies of the features up to the last document of a shard."""
     Phi = _features(shard, columns)
     sums, frequencies = np.zeros(columns), np.zeros(columns, np.int64)
     if before is not None:
-        sums[:], frequencies[:] = mapped(before, "sums"), mapped(before, "frequencies")
+        sums[:], frequencies[:] = map_array(before, "sums"), map_array(before, "frequencies")
     add_to_columns(Phi, sums)
     frequencies += np.bincount(Phi.indices, minlength=columns)
     save(out, sums=sums, frequencies=frequencies)
 
 
 def _whole(out: Path, *, totals: StepResult, documents: int, centred: bool, ranges: int) -> None:
-    """Mean and ranks of the features, and ranges of them that cost about the same memory."""
-    sums, frequencies = mapped(totals, "sums"), mapped(totals, "frequencies")
+    """Step: mean and ranks of the features, and ranges of them with about equal memory."""
+    sums, frequencies = map_array(totals, "sums"), map_array(totals, "frequencies")
     mean = sums / documents if centred and documents else np.zeros(len(sums))
-    # Eight bytes an entry, four bytes for each column of a block a feature.
+    # 8 bytes for each entry, and 4 for each feature and column of a block.
     weight = np.cumsum(frequencies + WIDTH // 2)
     last = weight[-1] if len(weight) else 0
     inner = np.searchsorted(weight, np.arange(1, ranges) * last / ranges)
@@ -119,8 +120,8 @@ def _whole(out: Path, *, totals: StepResult, documents: int, centred: bool, rang
 def _kernel(
     out: Path, *, shard: StepResult, whole: StepResult, normalised: bool, documents: int
 ) -> None:
-    """The rows of a shard, scaled, and what goes with each document."""
-    mean, edges = mapped(whole, "mean"), mapped(whole, "edges")
+    """Step: the scaled rows of a shard, and the values of each document."""
+    mean, edges = map_array(whole, "mean"), map_array(whole, "edges")
     kernel = DocumentKernel.of_sample(
         _features(shard, len(mean)), mean, normalised=normalised, documents=documents
     )
@@ -134,7 +135,7 @@ def _kernel(
         diagonal=kernel.diagonal,
         posting_scales=posting_scales(kernel),
     )
-    note(out, mean_square=kernel.mean_square, edges=edges.tolist())
+    write_facts(out, mean_square=kernel.mean_square, edges=edges.tolist())
     starts, columns, weights = features.indptr, features.indices, features.data
     begins, ends = starts[:-1], np.empty_like(starts[:-1])
     for number, (first, last) in enumerate(pairwise(edges)):
@@ -151,7 +152,7 @@ def _kernel(
 def _gather(
     begins: Any, ends: Any, columns: Any, weights: Any, first: int, some: Any, of_some: Any
 ) -> None:
-    """Put the entries between `begins` and `ends` of each row end to end."""
+    """Concatenate the entries between `begins` and `ends` of each row."""
     at = 0
     for row in range(len(begins)):
         for p in range(begins[row], ends[row]):

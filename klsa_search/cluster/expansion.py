@@ -1,7 +1,7 @@
-"""The sparse expansion matrix, computed by shards.
+"""Compute the sparse expansion matrix by shards.
 
-Postings are cut feature by feature, over the documents of all shards; then each shard's part of
-them is put together, and each shard looks for its rows in one part after the other.
+Postings are truncated by ranges of features, over all documents, and joined for each shard. Then
+each shard finds its rows by searching the postings of one shard after the other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.cluster.document_kernel import Part, kernel_of, range_of
-from klsa_search.cluster.work import StepResult, Work, mapped, noted, save
+from klsa_search.cluster.work import StepResult, Work, map_array, read_facts, save
 from klsa_search.core.array_types import Eigenvalues, narrow_indptr
 from klsa_search.kernels.candidates import TruncatedPostings, truncate_postings
 from klsa_search.kernels.nearest_neighbours import (
@@ -41,17 +41,17 @@ from klsa_search.lowrank.sparse_expansion import (
 )
 from klsa_search.storage.arrays import ArrayWriter, write_arrays
 
-_CHUNK = 8192  # rows that look through all parts at a time
+_CHUNK = 8192  # rows that are searched for at a time
 _NAMES = ("starts", "documents", "values")
 
 
 def strongest_rows(
     work: Work, parts: Sequence[Part], ranges: int, *, features: int, entries: int
 ) -> list[StepResult]:
-    """Find the `entries` strongest of each row, as `kernel.nearest_rows` does, shard by shard.
+    """Find the `entries` strongest of each row, as `kernels.nearest_neighbours` does, by shards.
 
-    The rows are in `starts`, `columns` and `values` of the folders.
-    Cost O(N), and each shard reads what it needs of all others: the features, and their postings.
+    The folders have the rows in `starts`, `columns` and `values`.
+    Cost O(N), and each shard reads the features and postings of all others.
     """
     cut = work.make(
         _cut,
@@ -82,7 +82,7 @@ def strongest_rows(
 
 
 def _cut(out: Path, *, parts: Sequence[Part], number: int, cut: int) -> None:
-    """Postings of a range of features, of all documents, and of each part those that stay."""
+    """Step: truncate the postings of a range of features, and divide them by shards."""
     blocks, width = [], 0
     for part in parts:
         starts, columns, weights = range_of(part, number)
@@ -91,7 +91,7 @@ def _cut(out: Path, *, parts: Sequence[Part], number: int, cut: int) -> None:
         blocks.append(sparse.csr_array((weights, columns, starts), shape=shape))
     features = blocks[0] if len(blocks) == 1 else sparse.vstack(blocks, format="csr")
     del blocks
-    scales = np.concatenate([mapped(part["kernel"], "posting_scales") for part in parts])
+    scales = np.concatenate([map_array(part["kernel"], "posting_scales") for part in parts])
     whole, documents, values = truncate_postings(sparse.csr_array(features), scales, cut)
     save(out, starts=whole)
     for i, part in enumerate(parts):
@@ -103,23 +103,23 @@ def _cut(out: Path, *, parts: Sequence[Part], number: int, cut: int) -> None:
 
 
 def _width(parts: Sequence[Part], number: int) -> int:
-    edges = noted(parts[0]["kernel"])["edges"]
+    edges = read_facts(parts[0]["kernel"])["edges"]
     return int(edges[number + 1] - edges[number])
 
 
 def _joined(out: Path, *, ranges: Sequence[StepResult], part: int) -> None:
-    """The postings of a part, of all features."""
+    """Step: join the postings of a shard, of all features."""
     arrays: dict[str, list[Any]] = {name: [] for name in _NAMES}
     for each in ranges:
         for name, some in arrays.items():
-            some.append(mapped(each, f"part{part}_{name}"))
+            some.append(map_array(each, f"part{part}_{name}"))
     starts = _end_to_end(arrays.pop("starts"))
     save(out, starts=starts, **{name: np.concatenate(some) for name, some in arrays.items()})
 
 
 def _starts(out: Path, *, ranges: Sequence[StepResult]) -> None:
-    """Where the postings of each feature begin, those of all parts together."""
-    save(out, starts=_end_to_end([mapped(each, "starts") for each in ranges]))
+    """Step: write the starts of the postings of each feature, over all shards."""
+    save(out, starts=_end_to_end([map_array(each, "starts") for each in ranges]))
 
 
 def _end_to_end(starts: Sequence[Any]) -> Any:
@@ -128,12 +128,12 @@ def _end_to_end(starts: Sequence[Any]) -> Any:
 
 
 def _found(
-    out: Path, *, parts: Sequence[Part], own: int, postings: Sequence[StepResult], starts: StepResult,
-    features: int, entries: int,
+    out: Path, *, parts: Sequence[Part], own: int, postings: Sequence[StepResult],
+    starts: StepResult, features: int, entries: int,
 ) -> None:  # fmt: skip
-    """The rows of a part: all parts add to their pools, chunk by chunk, then K is computed."""
+    """Step: find the rows of a shard by chunks: candidates of all shards, then values of K."""
     first, size = parts[own]["first"], parts[own]["documents"]
-    mine, of_feature = _rows(parts[own]), mapped(starts, "starts")
+    mine, of_feature = _rows(parts[own]), map_array(starts, "starts")
     most = max(part["documents"] for part in parts)
     searcher = KnnSearcher(KnnParams(), min(_CHUNK, size), most, features, mine.longest)
     rows = empty_rows(size, entries)
@@ -151,17 +151,17 @@ def _found(
 
 
 def _postings(made: StepResult) -> TruncatedPostings:
-    starts, documents, values = (mapped(made, name) for name in _NAMES)
+    starts, documents, values = (map_array(made, name) for name in _NAMES)
     return starts, documents, values
 
 
 def _rows(part: Part) -> DocumentFeatures:
-    """The features of a part; what is read at a time is in memory, and no more."""
+    """Return the features of a shard, memory-mapped."""
     kernel: StepResult = part["kernel"]
-    starts, weights = mapped(kernel, "starts"), mapped(kernel, "weights")
-    columns = mapped(part["features"], "features_columns")
-    scales, towards_mean = (np.ascontiguousarray(some) for some in mapped(kernel, "centring").T)
-    square = np.float32(noted(kernel)["mean_square"])
+    starts, weights = map_array(kernel, "starts"), map_array(kernel, "weights")
+    columns = map_array(part["features"], "features_columns")
+    scales, towards_mean = (np.ascontiguousarray(some) for some in map_array(kernel, "centring").T)
+    square = np.float32(read_facts(kernel)["mean_square"])
     weights = weights.astype(np.float32, copy=False)
     return DocumentFeatures(
         part["first"], (narrow_indptr(starts), columns, weights), (scales, towards_mean, square)
@@ -182,7 +182,7 @@ def packed(
 ) -> tuple[list[StepResult], list[StepResult]]:
     """Pack the rows of each shard, and the terms of each range of features.
 
-    vectors  (N, k) in pieces, `values` (m,) of the first of them: those of the latent space
+    vectors  eigenvectors (N, k) in pieces; the first m, with `values` (m,), span the latent space
     """
     m = len(values)
     calls = [
@@ -190,7 +190,7 @@ def packed(
         for part, some in zip(parts, vectors, strict=True)
     ]
     sums = work.make(_scaled, *calls)
-    scaled = sum_in_order((row for each in sums for row in mapped(each, "sums")), m)
+    scaled = sum_in_order((row for each in sums for row in map_array(each, "sums")), m)
     V = len(term_weights)
     terms = work.make(
         _terms,
@@ -228,28 +228,28 @@ def packed(
 
 
 def _scaled(out: Path, *, part: Part, vectors: StepResult, dimensions: int) -> None:
-    sums = scaled_sums(mapped(part["kernel"], "scales"), _first(vectors, dimensions))
+    sums = scaled_sums(map_array(part["kernel"], "scales"), _first(vectors, dimensions))
     save(out, sums=np.array(sums).reshape(len(sums), dimensions))
 
 
 def _first(vectors: StepResult, dimensions: int) -> npt.NDArray[Any]:
-    return np.ascontiguousarray(mapped(vectors, "vectors")[:, :dimensions])
+    return np.ascontiguousarray(map_array(vectors, "vectors")[:, :dimensions])
 
 
 def _terms(
-    out: Path, *, parts: Sequence[Part], vectors: Sequence[StepResult], whole: StepResult, number: int,
-    first: int, size: int, scaled: npt.NDArray[np.float64], values: Eigenvalues,
+    out: Path, *, parts: Sequence[Part], vectors: Sequence[StepResult], whole: StepResult,
+    number: int, first: int, size: int, scaled: npt.NDArray[np.float64], values: Eigenvalues,
     term_weights: npt.NDArray[np.float64],
 ) -> None:  # fmt: skip
-    """Where the terms of a range of features lie; pairs, which come last, lie nowhere."""
-    precision = mapped(vectors[0], "vectors").dtype
+    """Step: write the latent coordinates of the terms of a range of features; pairs have none."""
+    precision = map_array(vectors[0], "vectors").dtype
     T = np.zeros((size, len(values)), precision)
     for part, some in zip(parts, vectors, strict=True):
         starts, columns, weights = range_of(part, number)
         U = _first(some, len(values))
         to_features(columns, weights, starts[:-1], starts[1:], U, T)
     terms = len(term_weights)
-    mean = mapped(whole, "mean")[first : first + terms]
+    mean = map_array(whole, "mean")[first : first + terms]
     places = term_coordinates(T[:terms], mean, scaled, values, term_weights)
     save(out, terms=packed_terms(places))
 
@@ -260,7 +260,9 @@ def _packed_rows(
 ) -> None:  # fmt: skip
     kernel = kernel_of(part, whole)
     places = document_coordinates(_first(vectors, len(values)), values)
-    starts, columns, found = (mapped(strongest, name) for name in ("starts", "columns", "values"))
+    starts, columns, found = (
+        map_array(strongest, name) for name in ("starts", "columns", "values")
+    )
     N = max(part["first"] + part["documents"], columns.max(initial=-1) + 1)
     cut = SparseExpansion.of(
         kernel,
@@ -268,7 +270,7 @@ def _packed_rows(
         LatentSpace(places, np.zeros((0, len(values)), np.float32)),
         entries,
         first=part["first"],
-        ranks=mapped(whole, "ranks"),
+        ranks=map_array(whole, "ranks"),
     )
     arrays = sparse_expansion_arrays(cut)
     del arrays["cut_terms"]
@@ -279,17 +281,17 @@ def joined(
     out: Path, *, rows: Sequence[StepResult], terms: Sequence[StepResult], eigenvalues: Eigenvalues,
     vectors: Sequence[StepResult] | None,
 ) -> None:  # fmt: skip
-    """Write the files of a generation, one piece of one array in memory at a time.
+    """Step: write the files of a generation, with one piece of an array in memory at a time.
 
-    vectors  pieces of the eigenvectors, where they are kept: of few documents
+    vectors  pieces of the eigenvectors, if they are stored
     """
     for name in ("cut_rows", "cut_scales", "cut_cards", "cut_features"):
-        _join(out, name, (mapped(some, name) for some in rows))
+        _join(out, name, (map_array(some, name) for some in rows))
     _join(out, "cut_starts", _moved(rows))
-    _join(out, "cut_terms", (mapped(some, "terms") for some in terms))
-    write_arrays(out, {"cut_mean": mapped(rows[0], "cut_mean"), "eigenvalues": eigenvalues})
+    _join(out, "cut_terms", (map_array(some, "terms") for some in terms))
+    write_arrays(out, {"cut_mean": map_array(rows[0], "cut_mean"), "eigenvalues": eigenvalues})
     if vectors is not None:
-        U = np.concatenate([mapped(some, "vectors") for some in vectors])
+        U = np.concatenate([map_array(some, "vectors") for some in vectors])
         write_arrays(out, {"eigenvectors": U.astype(np.float32)})
 
 
@@ -303,10 +305,10 @@ def _join(out: Path, name: str, pieces: Iterator[npt.NDArray[Any]]) -> None:
 
 
 def _moved(rows: Sequence[StepResult]) -> Iterator[npt.NDArray[np.int64]]:
-    """Where the features of each document begin: each piece goes on where the one before ends."""
+    """Yield the starts of the features of each document, with each piece shifted."""
     end = 0
     yield np.zeros(1, np.int64)
     for some in rows:
-        starts = mapped(some, "cut_starts") + end
+        starts = map_array(some, "cut_starts") + end
         end = starts[-1]
         yield starts[1:]

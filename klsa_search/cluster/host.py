@@ -1,4 +1,4 @@
-"""Processes that hold shards, and the shards of one state of an index."""
+"""Processes that serve shards, and their client for one state of an index."""
 
 from __future__ import annotations
 
@@ -13,9 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.tokenizers import trust
-from klsa_search.cluster.calls import Replicas, call_all, current_tally
-from klsa_search.cluster.messages import Candidates, Found, Known, Scored, ShardRequest
-from klsa_search.cluster.shard import Shard, Share, own_postings
+from klsa_search.cluster.calls import Replicas, call_all, current_shard_tally
+from klsa_search.cluster.messages import (
+    RerankRequest,
+    RerankScores,
+    ShardCandidates,
+    ShardHits,
+    ShardRequest,
+)
+from klsa_search.cluster.shard import Shard, Share, shard_postings
 from klsa_search.kernels.postings import Postings
 from klsa_search.search.engine.formulas import Query
 from klsa_search.search.engine.mask import Mask
@@ -23,16 +29,16 @@ from klsa_search.search.state import LogTailer, PointInTime, State, open_state
 from klsa_search.storage.files import network_file_system
 from klsa_search.storage.log import LogPosition
 
-STATES: Final = 3
-"""States a host remembers: who asks may lag behind who wrote for a moment."""
+MAX_STATES: Final = 3
+"""Number of recent states of a shard that a host keeps, for clients that lag behind writes."""
 
 
 class Host:
-    """Opens a generation and answers for one shard of it; safe to share between threads.
+    """Serves one shard of a generation; safe to share between threads.
 
-    generation  its folder, on storage that all machines see
-    number      of the shard; `shards` how many there are
-    tokenizer   that who started it trusts
+    generation  folder of the generation, on storage shared by all machines
+    number      number of the shard, of `shards`
+    tokenizer   trusted tokenizer, if the index has one
     """
 
     def __init__(
@@ -44,13 +50,13 @@ class Host:
         self._following, self._state = LogTailer(self._built), self._built
         self._share = Share(len(self._built.snapshot), number, shards)
         self._whole = self._built.snapshot.bm25.postings.parts[0].postings
-        self._postings = own_postings(self._built.snapshot, self._share)
+        self._postings = shard_postings(self._built.snapshot, self._share)
         self._shards: dict[LogPosition, Shard] = {}
         self._taking_up = threading.Lock()
         self._shard(self._built.info.last)
 
     def ready(self) -> str | None:
-        """Answer once it is open and compiled: with the network file system it reads through."""
+        """Open and compile, then return the network file system of the index, or None."""
         shard = self._shard(self._built.info.last)
         none = Query(np.zeros(0, np.int64), np.zeros(0, np.int64))
         first = range(len(self._built.snapshot.vocabulary))[:1]  # an empty index has no term
@@ -58,13 +64,13 @@ class Host:
         return network_file_system(self._built.info.path)
 
     def process(self) -> int:
-        """Its number."""
+        """Return the ID of the process."""
         return os.getpid()
 
     def best(
         self, last: LogPosition, wanted: Sequence[ShardRequest], packed: bytes | None
-    ) -> list[Found]:
-        """Answer the first round of some queries, in the state of these writes."""
+    ) -> list[ShardHits]:
+        """Answer round 1 of some queries, in the state after these writes."""
         shard = self._shard(last)
         mask = self._mask(shard, packed)
         return [shard.best(each, mask) for each in wanted]
@@ -72,12 +78,12 @@ class Host:
     def scores(
         self,
         last: LogPosition,
-        known: Sequence[Known],
-        asked: Sequence[Candidates],
-    ) -> list[Scored]:
-        """Answer the second round of some queries."""
+        request: Sequence[RerankRequest],
+        asked: Sequence[ShardCandidates],
+    ) -> list[RerankScores]:
+        """Answer round 2 of some queries."""
         shard = self._shard(last)
-        return [shard.scores(*each) for each in zip(known, asked, strict=True)]
+        return [shard.scores(*each) for each in zip(request, asked, strict=True)]
 
     def _shard(self, last: LogPosition) -> Shard:
         with self._taking_up:
@@ -85,24 +91,24 @@ class Host:
             if shard is None:
                 state = self._state_of(last)
                 shard = Shard(state.snapshot, self._share, self._own(state))
-            self._shards[last] = shard  # the last one asked for stays longest
-            for former in list(self._shards)[:-STATES]:
-                del self._shards[former]
+            self._shards[last] = shard  # moves it to the end
+            for oldest in list(self._shards)[:-MAX_STATES]:
+                del self._shards[oldest]
             return shard
 
     def _state_of(self, last: LogPosition) -> State:
         following = self._following
         if last.seq < self._state.info.last.seq:
-            following = LogTailer(self._built)  # what was there before, for one who lags behind
+            following = LogTailer(self._built)  # an earlier state, for a client that lags behind
             return following.state(self._built, moment=PointInTime(last, {}))
         self._state = following.state(self._state, moment=PointInTime(last, {}))
         return self._state
 
     def _own(self, state: State) -> Postings:
-        """The shard's postings of the build, cut again only when writes moved the mean length."""
+        """Return the postings of the build; they change only if writes change the mean length."""
         whole = state.snapshot.bm25.postings.parts[0].postings
         if whole is not self._whole:
-            self._whole, self._postings = whole, own_postings(state.snapshot, self._share)
+            self._whole, self._postings = whole, shard_postings(state.snapshot, self._share)
         return self._postings
 
     @staticmethod
@@ -111,22 +117,23 @@ class Host:
 
 
 def packed(allowed: npt.NDArray[np.bool_]) -> bytes:
-    """A mask as bits."""
+    """Return a mask as bits."""
     return np.packbits(allowed).tobytes()
 
 
 def unpacked(bits: bytes, count: int) -> npt.NDArray[np.bool_]:
-    """And back: (count,)."""
+    """Return the mask of bits: (count,)."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=count).astype(np.bool_)
 
 
 _turn = count()
 
 
-class LiveShards:
-    """Asks replicas, for the state of some writes; see `spread.Shards`.
+class RemoteShards:
+    """The shards of one state of an index, served by replicas: see `index.Shards`.
 
-    built  positions of the build
+    built  number of doc ids of the build
+    last   last write of the state
     """
 
     def __init__(self, replicas: Replicas, built: int, last: LogPosition) -> None:
@@ -135,11 +142,11 @@ class LiveShards:
 
     def best(
         self, wanted: Sequence[ShardRequest], masks: Sequence[npt.NDArray[np.bool_]] | None
-    ) -> list[list[Found]]:
-        """Ask the first round; without the shards that give no answer, where one may."""
+    ) -> list[list[ShardHits]]:
+        """Run round 1; without failed shards, if partial answers are allowed."""
 
         def fits(shard: int, answer: Any) -> bool:
-            return _each(answer, Found, len(wanted)) and all(
+            return _each(answer, ShardHits, len(wanted)) and all(
                 len(found.documents) <= query.results
                 and self._has(shard, found.documents)
                 and self._has(shard, found.allowed_documents)
@@ -155,21 +162,21 @@ class LiveShards:
 
     def scores(
         self,
-        known: Sequence[Known],
-        asked: Sequence[Sequence[Candidates]],
-    ) -> list[list[Scored]]:
-        """Ask the second round, of shards that answered the first."""
+        request: Sequence[RerankRequest],
+        asked: Sequence[Sequence[ShardCandidates]],
+    ) -> list[list[RerankScores]]:
+        """Run round 2 at the shards that answered round 1."""
 
         def fits(shard: int, answer: Any) -> bool:
-            return _each(answer, Scored, len(known)) and all(
+            return _each(answer, RerankScores, len(request)) and all(
                 self._has(shard, scored.documents)
                 and len(scored.documents) == len(scored.scores) == len(scored.compared)
                 for scored in answer
             )
 
-        missing = current_tally().failed
+        missing = current_shard_tally().failed
         arguments = [
-            None if shard in missing else (self._last, known, asked[shard])
+            None if shard in missing else (self._last, request, asked[shard])
             for shard in range(len(self.shares))
         ]
         return self._asked("scores", arguments, fits)
@@ -181,12 +188,12 @@ class LiveShards:
         answers = call_all(
             self._replicas, method, arguments, fits, first=next(_turn) % self._replicas.replicas
         )
-        current_tally().note(len(self.shares), answers.failed)
+        current_shard_tally().add(len(self.shares), answers.failed)
         return [answers.given[shard] for shard in sorted(answers.given)]
 
 
 def _each(answer: Any, kind: type, count: int) -> bool:
-    """Whether an answer is a list of so many of a kind."""
+    """Return whether an answer is a list of `count` values of a type."""
     return (
         isinstance(answer, list)
         and len(answer) == count

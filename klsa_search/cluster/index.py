@@ -1,9 +1,9 @@
 """An index whose searches are executed by shards.
 
-Two rounds a query. First the best documents of the query kernel of every shard, merged: so the
-seeds are those of all, and with their rows and features the candidates are known. Then every shard
-scores its own, and returns for the best what a closer look at each adds; which of these looks
-count is decided here as one machine decides it, over the foremost of all.
+A query takes two rounds. In round 1 each shard returns its best documents by the query kernel; the
+merged list gives the seeds, whose rows and features give the candidates. In round 2 each shard
+scores its own candidates, and returns what rescoring adds to the best of them; the coordinator
+applies the same rescorings as a single machine.
 """
 
 from __future__ import annotations
@@ -17,8 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.cluster.calls import Replicas
-from klsa_search.cluster.host import LiveShards
-from klsa_search.cluster.messages import Candidates, Found, Known, Scored, ShardRequest
+from klsa_search.cluster.host import RemoteShards
+from klsa_search.cluster.messages import (
+    RerankRequest,
+    RerankScores,
+    ShardCandidates,
+    ShardHits,
+    ShardRequest,
+)
 from klsa_search.cluster.search import Read, Search
 from klsa_search.cluster.shard import Share, merged
 from klsa_search.collection.model import Document
@@ -39,26 +45,26 @@ _Allowed = npt.NDArray[np.bool_]
 
 
 class Shards(Protocol):
-    """Who has the shards of one state of an index, and asks them, all at the same time."""
+    """The shards of one state of an index, which are called in parallel."""
 
     @property
     def shares(self) -> Sequence[Share]:
-        """Which positions each has."""
+        """Doc ids of each shard."""
 
     def best(
         self, wanted: Sequence[ShardRequest], masks: Sequence[_Allowed] | None
-    ) -> Sequence[Sequence[Found]]:
-        """Ask the first round of every shard; `masks` of each. Answers by shard, then by query."""
+    ) -> Sequence[Sequence[ShardHits]]:
+        """Run round 1, with a mask for each shard; return answers by shard, then by query."""
 
     def scores(
         self,
-        known: Sequence[Known],
-        asked: Sequence[Sequence[Candidates]],
-    ) -> Sequence[Sequence[Scored]]:
-        """Ask the second round; `asked` by shard, then by query, as the answers are."""
+        request: Sequence[RerankRequest],
+        asked: Sequence[Sequence[ShardCandidates]],
+    ) -> Sequence[Sequence[RerankScores]]:
+        """Run round 2; `asked` and the answers are by shard, then by query."""
 
 
-class SpreadEngine:
+class ShardedBm25Engine:
     """Exact BM25 by shards; see `Engine`."""
 
     def __init__(self, snapshot: Snapshot, shards: Shards) -> None:
@@ -72,7 +78,7 @@ class SpreadEngine:
         *,
         totals: bool = False,
     ) -> list[TopDocs]:
-        """Return the k best documents of each query. One round for all of them."""
+        """Return the k best documents of each query; one round for all queries."""
         k = min(k, self._kernel.size)
         count, within = (k, 0) if mask is None else (0, k)
         none = Query(np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -90,7 +96,7 @@ class SpreadEngine:
         return tops
 
 
-class SpreadExpandingEngine:
+class ShardedKlsaEngine:
     """The default ranking by shards; see `KlsaEngine`."""
 
     def __init__(self, snapshot: Snapshot, shards: Shards) -> None:
@@ -110,30 +116,29 @@ class SpreadExpandingEngine:
         self,
         queries: Sequence[Sequence[int]],
         k: int,
-        mix: KlsaParams,
+        params: KlsaParams,
         mask: Mask | None = None,
         *,
         totals: bool = False,
     ) -> list[TopDocs | None]:
-        """Return the k best documents of each query; two rounds for all of them.
+        """Return the k best documents of each query; two rounds for all queries.
 
-        What shards are not made for, more than 256 terms and some thousand results, this process
-        answers by itself.
+        Queries of more than 256 terms, and for thousands of results, are executed here.
         """
         asked = EngineQuery(min(k, self._read.kernel.size), mask, totals)
         spread = [len(terms) <= MAX_TERMS for terms in queries]
-        if mix.seeds > MAX_SEEDS or not asked.k or not all(spread):
-            return self._own.top(queries, k, mix, mask, totals=totals)
-        depths = self._own.depths(asked, mix)
+        if params.seeds > MAX_SEEDS or not asked.k or not all(spread):
+            return self._own.top(queries, k, params, mask, totals=totals)
+        depths = self._own.depths(asked, params)
         kept = [distinct_query(self._read.kernel, terms) for terms in queries]
-        count = max(mix.best, asked.k)
+        count = max(params.best, asked.k)
         wanted = [
-            ShardRequest(terms, query, count, depths.filtered, mix.best, mix.seeds, totals)
+            ShardRequest(terms, query, count, depths.filtered, params.best, params.seeds, totals)
             for terms, query in zip(queries, kept, strict=True)
         ]
         found = zip(*self._shards.best(wanted, _masks(self._shards, mask)), strict=True)
         searches = [
-            Search(self._read, query, asked, mix, depths, list(each))
+            Search(self._read, query, asked, params, depths, list(each))
             for query, each in zip(kept, found, strict=True)
         ]
         open_ = [each for each in searches if each.open]
@@ -141,19 +146,19 @@ class SpreadExpandingEngine:
             candidates = [
                 [each.candidates(share) for each in open_] for share in self._shards.shares
             ]
-            scored = self._shards.scores([each.known() for each in open_], candidates)
+            scored = self._shards.scores([each.request() for each in open_], candidates)
             for each, answers in zip(open_, zip(*scored, strict=True), strict=True):
                 each.take(list(answers))
         return [
             each.top if each.top is not None
-            else self._own.top([terms], k, mix, mask, totals=totals)[0]
+            else self._own.top([terms], k, params, mask, totals=totals)[0]
             for each, terms in zip(searches, queries, strict=True)
         ]  # fmt: skip
 
 
 def spread(snapshot: Snapshot, shards: Shards) -> Engines:
-    """Return engines over a snapshot that have shards do the work."""
-    return Engines(SpreadEngine(snapshot, shards), SpreadExpandingEngine(snapshot, shards))
+    """Return engines of a snapshot that execute searches by shards."""
+    return Engines(ShardedBm25Engine(snapshot, shards), ShardedKlsaEngine(snapshot, shards))
 
 
 def _masks(shards: Shards, mask: Mask | None) -> list[_Allowed] | None:
@@ -164,17 +169,16 @@ def _masks(shards: Shards, mask: Mask | None) -> list[_Allowed] | None:
 
 
 class ShardCluster(Protocol):
-    """Has processes that answer for the shards of generations."""
+    """Starts processes that serve the shards of generations."""
 
     def replicas(self, generation: Path, tokenizer: str | None) -> Replicas:
-        """Those of one generation, once they are there; they stay while somebody holds them."""
+        """Return the replicas of a generation when they are ready; they end with the object."""
 
 
-class SpreadIndex(Index):
-    """The index of a generation; what it answers, and all it can do, is the same as of `Index`.
+class ShardedIndex(Index):
+    """An `Index` whose searches by the default ranking and BM25 are executed by shards.
 
-    Shards answer the default ranking and BM25. All else this process answers by itself, of the
-    same files.
+    Results are the same; all other operations run in this process, on the same files.
     """
 
     def __init__(self, generation: Path, fleet: ShardCluster) -> None:
@@ -184,7 +188,7 @@ class SpreadIndex(Index):
 
     @property
     def replicas(self) -> Replicas:
-        """Those of the generation in use; StoreError where its D is whole, which has none."""
+        """Replicas of the current generation; StoreError if its expansion is not sparse."""
         if self._of_generation is None:
             raise StoreError(
                 f"`{self.path}` cannot be searched by a cluster: its expansion is not "
@@ -201,7 +205,7 @@ class SpreadIndex(Index):
             replicas = self._fleet.replicas(facts.path, facts.settings.tokenizer)
             self._of_generation = facts.path, replicas
         built = snapshot.bm25.postings.parts[0].postings.size
-        shards = LiveShards(self._of_generation[1], built, facts.last)
+        shards = RemoteShards(self._of_generation[1], built, facts.last)
         ranking = Searcher(snapshot, facts.defaults, spread(snapshot, shards))
         return replace(state, searcher=ranking)
 
@@ -220,5 +224,5 @@ class SpreadIndex(Index):
         return super().write(puts, deletes)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[object, ...]]:
-        """Pickle as an index that needs no shards."""
+        """Pickle as an index without shards."""
         return reopen, (Index, self.path.absolute().parent, self.settings.tokenizer)

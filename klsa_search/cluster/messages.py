@@ -1,9 +1,9 @@
-"""What is asked of shards and what they answer, in the two rounds of a search.
+"""Messages between the coordinator and the shards in the two rounds of a search.
 
-A query is gone through as one machine goes through it (`search.engine.klsa`). First every shard
-returns its best documents by the query kernel, and what others need of them: from them all
-seeds are known. Then every shard scores its own candidates, and returns for the best what each
-closer look would add; who asked takes the closer looks that one machine would have taken.
+The steps are those of `search.engine.klsa`. In round 1 each shard returns its best documents by the
+query kernel, with the data of possible seeds; the coordinator merges them into the seeds of the
+query. In round 2 each shard scores its own candidates, and returns for the best what rescoring
+would add; the coordinator applies the same rescorings as a single machine.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Floats = npt.NDArray[np.float32]
 
 
 class ShardRequest(NamedTuple):
-    """The first round: the best documents of the query kernel.
+    """Round 1: the best documents by the query kernel.
 
-    numbers  terms as they stand in the query; `query` the distinct ones
-    results  documents, at most
-    within   documents that a mask leaves, at most
-    best     the first of them, whose terms are returned
-    seeds    the first of these, whose rows, features and vectors are returned
-    totals   whether to count
+    numbers  term numbers in the order of the query; `query` has the distinct ones
+    results  maximum number of documents
+    within   maximum number of documents that pass the mask
+    best     number of the first of them whose saturations are returned
+    seeds    number of the first of these whose rows, features and vectors are returned
+    totals   whether to count matching documents
     """
 
     numbers: Sequence[int]
@@ -48,9 +48,9 @@ class ShardRequest(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of D of some documents: of each its entries, what a level is worth, and its document.
+    """Rows of D with their documents and quantisation steps.
 
-    A document may have two: entries that came later have a row of their own, after the first.
+    A document may have two rows: the second has the entries that were written after the build.
     """
 
     documents: Positions
@@ -58,13 +58,14 @@ class Rows(NamedTuple):
     steps: Floats
 
 
-class Found(NamedTuple):
-    """An answer to the first round.
+class ShardHits(NamedTuple):
+    """The answer of a shard to round 1.
 
-    documents, steps  the best, best first; `allowed_documents`, `allowed_steps` those within a mask
-    total             documents that may be answered and hold a term
+    documents, steps  best documents and their integer scores, best first
+    allowed_documents, allowed_steps  those that pass the mask
+    total             number of matching documents
     saturations       (best, T) of the distinct terms
-    rows, features, cards  of the seeds
+    rows, features, vectors  of possible seeds
     """
 
     documents: Positions
@@ -75,20 +76,20 @@ class Found(NamedTuple):
     saturations: npt.NDArray[np.uint16]
     rows: Rows
     features: DocFeatures
-    cards: npt.NDArray[np.int8]
+    vectors: npt.NDArray[np.int8]
 
 
-class Known(NamedTuple):
-    """What all shards get for a query in the second round.
+class RerankRequest(NamedTuple):
+    """Round 2: the part of a query that all shards get.
 
-    best      the best of the query kernel in ascending order, `places` which each is
-    terms     what they hold
-    compared  the features of the seeds
-    place     of the query in the latent space
-    factors   what each part counts for
-    foremost  candidates that may be looked at closer
-    seeds     whose scores are known
-    counted   terms of the query, if the candidates that contain none of them are to be counted
+    best         best documents by the query kernel, ascending; `places` are their ranks
+    terms        term impacts of these documents
+    compared     scorer of the expansion by the features of the seeds
+    place        vector of the query in the latent space
+    factors      factors of the parts of a score
+    depth        number of candidates to return for rescoring
+    seeds        seed documents, which the coordinator scores itself
+    count_terms  terms of the query, if candidates without any of them are to be counted
     """
 
     best: Positions
@@ -97,37 +98,39 @@ class Known(NamedTuple):
     compared: ExpansionScorer
     place: npt.NDArray[np.int16]
     factors: Factors
-    covers: bool
+    has_coverage: bool
     latent: bool
     cut: bool
-    foremost: int
+    depth: int
     seeds: Positions
-    counted: npt.NDArray[np.int64]
+    count_terms: npt.NDArray[np.int64]
 
 
-class Candidates(NamedTuple):
-    """What the second round asks of one shard: documents of its own, ascending.
+class ShardCandidates(NamedTuple):
+    """Round 2: the candidates of one shard, ascending.
 
-    scores    what is known of each score
-    expanded  E by the rows of the seeds; `alone` T by what a document holds itself
+    scores        scores without latent part and rescoring
+    expanded      expansion E by the rows of the seeds
+    own_coverage  coverage T by the terms of the document itself
     """
 
     documents: Positions
     scores: Floats
     expanded: Floats
-    alone: Floats
+    own_coverage: Floats
 
 
-class Scored(NamedTuple):
-    """An answer to the second round: the foremost of the candidates, in ascending order.
+class RerankScores(NamedTuple):
+    """The answer of a shard to round 2: its best candidates, ascending.
 
-    scores    the first ones
-    covered   what a look at what is near adds, `compared` what one at the features adds
-    without   candidates that contain no term of the query, if they are counted
+    scores     scores before rescoring
+    covered    what rescoring by the coverage of neighbours adds
+    compared   what rescoring by the features of the seeds adds
+    unmatched  number of candidates without a term of the query, if requested
     """
 
     documents: Positions
     scores: Floats
     covered: Floats
     compared: Floats
-    without: int
+    unmatched: int

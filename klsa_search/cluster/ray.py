@@ -1,7 +1,7 @@
-"""Ray: the processes of a cluster, as workers of a build and as replicas of shards.
+"""Ray: processes of a cluster, as workers of a build and as replicas of shards.
 
-The one module that knows the engine. A step whose process dies is retried, and Ray restarts an
-actor that dies; what either returns follows from files alone.
+This is the only module that uses Ray. A step whose process dies is retried, and Ray restarts an
+actor that dies; the results of both depend on files only.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from klsa_search.core.extras import require
 from klsa_search.errors import ClusterFailed
 
 LOCAL: Final = "local"
-"""The address that stands for processes of this machine, which end with this one."""
+"""Address for processes of this machine, which end with this process."""
 
 START: Final = 600.0
-"""Seconds that shards have to open their files, compile what is not and say so."""
+"""Seconds that shards have to open their files and compile the engine."""
 
 MAX_RETRIES: Final = 5
-"""Retries of a step whose process died. One that needs more memory than there is dies each time."""
+"""Retries of a step whose process died; out of memory, it dies each time."""
 
-_PATIENCE: Final = 5.0  # seconds for a connection
-_AHEAD: Final = 4  # calls handed over for each process that is there
-_AT_ONCE: Final = 4  # calls that an actor answers at the same time
-_ASKED: Final = 2**20  # bytes: Ray puts an actor that asks for nothing on any machine it likes
-_STORE: Final = 256 * 2**20  # bytes for what is on its way between processes of this machine
-_BEHIND: Final = ExitStack()  # removes what a local cluster leaves behind, which has ended by then
+_CONNECT_TIMEOUT: Final = 5.0  # seconds for a connection
+_TASKS_PER_PROCESSOR: Final = 4  # calls submitted at a time
+_MAX_CONCURRENCY: Final = 4  # concurrent calls of an actor
+_ACTOR_MEMORY: Final = 2**20  # bytes; without a request Ray may use any machine
+_STORE: Final = 256 * 2**20  # bytes of Ray's object store on this machine
+_CLEANUP: Final = ExitStack()  # removes files of a local cluster after its end
 
 
 def connect(address: str, processes: int | None = None) -> Any:
-    """Join a cluster, or start one here; returns the engine. What is joined already stays.
+    """Connect to a cluster, or start a local one, unless this process is connected; return Ray.
 
     address    "local", "auto", or HOST:PORT of the head; "ray://HOST:PORT" from outside
-    processes  of a local one; as many as processors by default
-    MissingExtra; ClusterFailed where there is none at the address. Cost: seconds.
+    processes  number of processes of a local one; by default that of processors
+    MissingExtra; ClusterFailed if there is no cluster at the address. Cost: seconds.
     """
     require("cluster")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine
@@ -62,10 +62,10 @@ def connect(address: str, processes: int | None = None) -> Any:
             "num_cpus": processes,
             "include_dashboard": False,
             "object_store_memory": _STORE,
-            "_temp_dir": _BEHIND.enter_context(behind),  # Ray's own fills with a folder a start
+            "_temp_dir": _CLEANUP.enter_context(behind),  # Ray does not clean up its default folder
         }
-        atexit.register(leave)  # before the handlers of what is imported by now
-        # Ray makes its processes give way to all others of a machine.
+        atexit.register(leave)  # runs before the handlers registered so far
+        # By default Ray runs its workers at low priority.
         os.environ.setdefault("RAY_worker_niceness", "0")
     try:
         with _own_handlers():
@@ -86,23 +86,23 @@ def connect(address: str, processes: int | None = None) -> Any:
 
 @contextmanager
 def _own_handlers() -> Iterator[None]:
-    """Keep what this process does at a signal: Ray puts in its place what aborts at SIGTERM."""
+    """Restore the signal handlers, as Ray installs one that aborts at SIGTERM."""
     handlers = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        if threading.current_thread() is threading.main_thread():  # no other can
+        if threading.current_thread() is threading.main_thread():  # others cannot set handlers
             for kind, handler in handlers.items():
                 signal.signal(kind, handler)
 
 
 def _refuse_silent(address: str) -> None:
-    """ClusterFailed where nothing listens: Ray itself would try for minutes."""
+    """Raise ClusterFailed if nothing listens at the address; Ray itself would retry for minutes."""
     host, _, port = address.rpartition("//")[2].rpartition(":")
     if not (host and port.isdecimal()):
         return
     try:
-        socket.create_connection((host, int(port)), _PATIENCE).close()
+        socket.create_connection((host, int(port)), _CONNECT_TIMEOUT).close()
     except (OSError, OverflowError) as error:
         raise ClusterFailed(
             f"no cluster at `{address}` ({error}); check `ray status` there, or "
@@ -111,17 +111,17 @@ def _refuse_silent(address: str) -> None:
 
 
 def leave() -> None:
-    """Leave the cluster; a local one ends, and its logs go."""
+    """Disconnect from the cluster; a local one ends, and its logs are removed."""
     import ray
 
     ray.shutdown()
-    _BEHIND.close()
+    _CLEANUP.close()
 
 
 class _Task(NamedTuple):
-    """A call that was handed over.
+    """A submitted call.
 
-    number   among all calls
+    number   number of the call
     retries  how often its process died
     """
 
@@ -133,8 +133,8 @@ class _Task(NamedTuple):
 class RayWorkers:
     """Workers of a build: see `work.Workers`.
 
-    Each call runs in a process of its own, and again if that dies, up to `MAX_RETRIES` times; a
-    step that ended is not done again.
+    Each call runs in its own process, and is retried up to `MAX_RETRIES` times if that dies;
+    finished steps are not repeated.
     """
 
     def __init__(self, address: str, processes: int | None = None) -> None:
@@ -143,15 +143,15 @@ class RayWorkers:
     def each(
         self, function: Callable[..., None], calls: Iterable[tuple[Any, ...]]
     ) -> Iterator[int]:
-        """Make all calls; what one raises is raised here.
+        """Make all calls and yield their numbers as they end; an exception of a call is raised.
 
         ClusterFailed names the step if its process died too often.
         """
         ray = self._ray
-        # Retries are counted here: Ray's own limit leaves out those that its memory monitor killed.
+        # Counted here, as Ray's own limit ignores processes that its memory monitor killed.
         remote = ray.remote(num_cpus=1, max_retries=0)(function)
         under_way: dict[Any, _Task] = {}
-        most = _AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        most = _TASKS_PER_PROCESSOR * max(int(ray.cluster_resources().get("CPU", 1)), 1)
         for number, call in enumerate(calls):
             if len(under_way) >= most:
                 yield from self._ended(remote, under_way)
@@ -197,10 +197,11 @@ class RayWorkers:
             yield task.number
 
 
-class RayFleet:
-    """Processes that answer for shards: see `index.Fleet`.
+class RayShardCluster:
+    """Starts actors that serve shards: see `index.ShardCluster`.
 
-    shards    of each index; `replicas` of each shard
+    shards    shards of each index
+    replicas  replicas of each shard
     """
 
     def __init__(self, address: str, shards: int, replicas: int = 1) -> None:
@@ -208,18 +209,18 @@ class RayFleet:
         self._shards, self._replicas = shards, replicas
 
     def replicas(self, generation: Path, tokenizer: str | None) -> RayReplicas:
-        """Start those of one generation, and wait until each is there; they end with their last
-        user. ClusterFailed, with what the first of those that failed said.
+        """Start the replicas of a generation and wait until all are ready; they end with the
+        object. ClusterFailed with the reason of the first failure.
         """
         return RayReplicas(
             self._ray, str(generation.absolute()), self._shards, self._replicas, tokenizer
         )
 
 
-def machines_of(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the machines for shards, in an order of their own: those that have processors to give.
+def shard_machines(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the IDs of the machines for shards, sorted: those that offer processors, if any.
 
-    One without joined to lead the cluster, or to ask. Where there is no other, it has to do.
+    A machine without joined as head or client.
     """
     alive = [node for node in nodes if node["Alive"]]
     able = [node for node in alive if node["Resources"].get("CPU", 0) > 0]
@@ -227,9 +228,9 @@ def machines_of(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def places(shards: int, replicas: int, machines: Sequence[str]) -> list[list[str]]:
-    """Return the machine of each replica of each shard.
+    """Return the machine of each replica of each shard, evenly distributed.
 
-    Those of a shard are on different ones, as far as there are so many; each has as many as others.
+    Replicas of a shard are on different machines, if there are enough.
     """
     return [
         [machines[(shard + replica) % len(machines)] for replica in range(replicas)]
@@ -238,7 +239,7 @@ def places(shards: int, replicas: int, machines: Sequence[str]) -> list[list[str
 
 
 class RayReplicas:
-    """Actors that have shards: see `asking.Replicas`."""
+    """Actors that serve shards: see `calls.Replicas`."""
 
     def __init__(
         self, ray: Any, generation: str, shards: int, replicas: int, tokenizer: str | None
@@ -249,11 +250,11 @@ class RayReplicas:
 
         self._ray, self.shards, self.replicas = ray, shards, replicas
         kind = ray.remote(
-            # Waiting costs a host nothing, and a machine may have more shards than processors.
+            # A machine may have more shards than processors.
             num_cpus=0,
-            memory=_ASKED,
+            memory=_ACTOR_MEMORY,
             max_restarts=-1,
-            max_concurrency=_AT_ONCE,
+            max_concurrency=_MAX_CONCURRENCY,
         )(Host)
         mark = secrets.token_hex(4)
         self._actors = [
@@ -264,7 +265,7 @@ class RayReplicas:
                 ).remote(generation, shard, shards, tokenizer)
                 for replica, machine in enumerate(row)
             ]
-            for shard, row in enumerate(places(shards, replicas, machines_of(ray.nodes())))
+            for shard, row in enumerate(places(shards, replicas, shard_machines(ray.nodes())))
         ]
         ready = [actor.ready.remote() for row in self._actors for actor in row]
         try:
@@ -279,23 +280,23 @@ class RayReplicas:
         self.network = next(filter(None, networks), None)
 
     def processes(self) -> list[list[int]]:
-        """Process numbers, by shard and replica."""
+        """Return the process IDs, by shard and replica."""
         return [
             self._ray.get([actor.process.remote() for actor in row], timeout=START)
             for row in self._actors
         ]
 
     def call(self, shard: int, replica: int, method: str, arguments: Sequence[Any]) -> Reference:
-        """Begin a call."""
+        """Start a call."""
         return getattr(self._actors[shard][replica], method).remote(*arguments)
 
-    def wait(self, under_way: Sequence[Reference], seconds: float) -> Sequence[Reference]:
-        """Wait until one of them ends, so long at most."""
-        done, _ = self._ray.wait(list(under_way), num_returns=1, timeout=seconds)
+    def wait(self, running: Sequence[Reference], seconds: float) -> Sequence[Reference]:
+        """Wait for a call to end, at most so many seconds; return those that ended."""
+        done, _ = self._ray.wait(list(running), num_returns=1, timeout=seconds)
         return list(done)
 
     def result(self, reference: Reference) -> Any:
-        """What a call that ended gave; CallFailed."""
+        """Return the result of a call that ended; CallFailed if it failed."""
         try:
             return self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
@@ -303,13 +304,13 @@ class RayReplicas:
 
 
 def _step_of(call: tuple[Any, ...]) -> str:
-    """Return the name of the step that a call of `work.perform` does."""
+    """Return the name of the step that a call of `work.run_step` does."""
     step = call[0] if call else None
     return getattr(step, "__name__", "unknown").strip("_")
 
 
 def _brief(error: BaseException) -> str:
-    """The sentence that says why, of what may come with a whole traceback."""
+    """Return the reason of an error in one line, without the traceback that Ray adds."""
     lines = str(error).strip().splitlines()
     if not lines:
         return type(error).__name__

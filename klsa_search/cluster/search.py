@@ -1,8 +1,7 @@
-"""One query on its way through the two rounds, in the process that asks the shards.
+"""The coordinator's part of a search by shards.
 
-Each step stands in `search.engine.klsa`. Which closer looks count is decided by the scores of
-the foremost of each shard, as many as are looked at at most and an eighth more: those that one
-machine would choose are among them, and it would choose no others.
+The steps are those of `search.engine.klsa`. Each shard returns as many of its best candidates as
+are rescored at most, and an eighth more; these include all that a single machine would rescore.
 """
 
 from __future__ import annotations
@@ -13,8 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.cluster.messages import Candidates, Floats, Found, Known, Scored
-from klsa_search.cluster.shard import Share, gathered, merged, of_seeds, weighed
+from klsa_search.cluster.messages import (
+    Floats,
+    RerankRequest,
+    RerankScores,
+    ShardCandidates,
+    ShardHits,
+)
+from klsa_search.cluster.shard import Share, gathered, merged, seed_data, weighted_rows
 from klsa_search.core.array_types import values_at
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.expansion_matrix import top_z
@@ -42,7 +47,7 @@ _Allowed = npt.NDArray[np.bool_]
 
 
 class Read(NamedTuple):
-    """What the process that asks reads of the index itself: what is of terms, not of documents."""
+    """What the coordinator reads of the index: data of terms, not of documents."""
 
     kernel: QueryKernel
     held: IndexArrays
@@ -52,11 +57,11 @@ class Read(NamedTuple):
 
 
 class Search:
-    """A query.
+    """The state of a query between the rounds.
 
-    top   its answer, once it is known
-    open  whether shards are to be asked again; where they are not and there is no answer, there
-          are so many candidates that one machine goes by a sample of them
+    top   results, once they are known
+    open  whether round 2 is needed. If it is not and `top` is None, there are so many candidates
+          that a single machine would sample them
     """
 
     def __init__(
@@ -64,22 +69,22 @@ class Search:
         read: Read,
         query: Query,
         asked: EngineQuery,
-        mix: KlsaParams,
+        params: KlsaParams,
         depths: RerankDepths,
-        found: Sequence[Found],
+        found: Sequence[ShardHits],
     ) -> None:
-        self._read, self._query, self._mix = read, query, mix
+        self._read, self._query, self._params = read, query, params
         self._depths, self._asked = depths, asked
         self._total = sum(each.total for each in found)
         self.top: TopDocs | None = None
         self.open = False
         documents, steps = merged(
-            [(each.documents, each.steps) for each in found], max(mix.best, asked.k)
+            [(each.documents, each.steps) for each in found], max(params.best, asked.k)
         )
         if not len(documents):
             self.top = TopDocs(np.zeros(0, np.int32), np.zeros(0, _F), 0)
             return
-        best, self._seeds = documents[: mix.best], documents[: mix.seeds]
+        best, self._seeds = documents[: params.best], documents[: params.seeds]
         if asked.mask is not None:
             within, within_steps = merged(
                 [(each.allowed_documents, each.allowed_steps) for each in found], depths.filtered
@@ -87,111 +92,111 @@ class Search:
             more = ~np.isin(within, documents)
             documents = np.concatenate((documents, within[more]))
             steps = np.concatenate((steps, within_steps[more]))
-        foremost = [each.documents[: mix.best] for each in found]
-        saturations = gathered(best, foremost, [each.saturations for each in found])
+        depth = [each.documents[: params.best] for each in found]
+        saturations = gathered(best, depth, [each.saturations for each in found])
         self._terms = term_impacts(read.kernel, read.held.term_weights, query, saturations)
         self._places = np.argsort(best)
         self._best = best[self._places]
-        self._weigh(found, best, documents, steps)
+        self._score_candidates(found, best, documents, steps)
 
-    def _weigh(
+    def _score_candidates(
         self,
-        found: Sequence[Found],
+        found: Sequence[ShardHits],
         best: npt.NDArray[np.int64],
         documents: npt.NDArray[np.int64],
         steps: npt.NDArray[np.int64],
     ) -> None:
-        """Weigh the seeds and make what their rows bring up candidates."""
-        mix, read, seeds = self._mix, self._read, self._seeds
-        held, z = of_seeds(found, seeds), len(seeds)
+        """Weight the seeds, and score the candidates that their rows add."""
+        params, read, seeds = self._params, self._read, self._seeds
+        held, z = seed_data(found, seeds), len(seeds)
         lexical = steps.astype(_F) / _F(steps[0])
         first = _F(steps[0]) * _F(read.kernel.postings.step)
-        covers, shares = np.zeros(len(best), _F), None
-        if mix.coverage > 0:
+        coverage, shares = np.zeros(len(best), _F), None
+        if params.coverage > 0:
             near = held.nearest(read.neighbours)
-            places = self._among(near >> np.uint32(8))
+            places = self._ranks(near >> np.uint32(8))
             shares = coverage_scores(near, places, np.arange(z), self._terms)
-            # What is near the others is looked at later, by their shards.
+            # The neighbours of the other documents are looked up by their shards.
             rest = np.arange(z, len(best))
             nothing = np.zeros((len(rest), 1), np.uint32)
-            alone = coverage_scores(nothing, np.full(nothing.shape, -1), rest, self._terms)
-            covers = np.concatenate((shares, alone))
-        weights = seed_weights(first, lexical[:z], shares, mix)
-        brought, sums = add_rows(weighed(held.rows, seeds, weights, mix))
+            own_coverage = coverage_scores(nothing, np.full(nothing.shape, -1), rest, self._terms)
+            coverage = np.concatenate((shares, own_coverage))
+        weights = seed_weights(first, lexical[:z], shares, params)
+        brought, sums = add_rows(weighted_rows(held.rows, seeds, weights, params))
         candidates = np.union1d(brought, documents)
         if len(candidates) >= SAMPLING_LIMIT:
             return
-        self._compared = ExpansionScorer.of(held.features, weights, mix)
+        self._compared = ExpansionScorer.of(held.features, weights, params)
         self._place = QueryVector.of(read.held, read.dimensions, self._query)
         expanded = self._compared(held.features)
-        latent = self._place.cosines(held.cards, clip=mix.unit_length)
-        lexicals = power(lexical, mix.lexical_sharpness)
+        latent = self._place.cosines(held.vectors, clip=params.unit_length)
+        lexicals = power(lexical, params.lexical_sharpness)
         e, t, a, x = self._factors = part_factors(
-            query_alpha(read.kernel, self._query, self._terms, mix), mix, self._place.angle, first,
-            expanded, covers[:z], latent, lexicals[:z],
+            query_alpha(read.kernel, self._query, self._terms, params), params,
+            self._place.angle, first, expanded, coverage[:z], latent, lexicals[:z],
         )  # fmt: skip
         at_seeds, at_best = np.searchsorted(candidates, seeds), np.searchsorted(candidates, best)
-        self._expanded, self._alone = np.zeros((2, len(candidates)), _F)
+        self._expanded, self._own_coverage = np.zeros((2, len(candidates)), _F)
         self._expanded[np.searchsorted(candidates, brought)] = sums
         self._expanded[at_seeds] = expanded
         scores = e * self._expanded
-        if mix.coverage > 0:
-            self._alone[at_best] = covers
-            scores[at_best] += t * covers
+        if params.coverage > 0:
+            self._own_coverage[at_best] = coverage
+            scores[at_best] += t * coverage
         scores[np.searchsorted(candidates, documents)] += x * lexicals
         self._candidates, self._scores = candidates, scores
-        self._of_seeds = scores[at_seeds]
-        if mix.latent > 0:
-            self._of_seeds = self._of_seeds + a * latent
+        self._seed_scores = scores[at_seeds]
+        if params.latent > 0:
+            self._seed_scores = self._seed_scores + a * latent
         self._asked_for = np.ones(len(candidates), np.bool_)
         allowed = self._asked.mask or read.living
         if allowed is not None:
             self._asked_for = allowed.allowed[candidates]
-            self._of_seeds[~allowed.allowed[seeds]] = -np.inf
+            self._seed_scores[~allowed.allowed[seeds]] = -np.inf
         self._asked_for[at_seeds] = False
         self.open = True
 
-    def known(self) -> Known:
-        """What all shards get."""
-        mix, depths = self._mix, self._depths
+    def request(self) -> RerankRequest:
+        """Return the part of round 2 that all shards get."""
+        params, depths = self._params, self._depths
         wanted = max(depths.expansion_depth, depths.coverage_depth, self._asked.k)
-        return Known(
+        return RerankRequest(
             best=self._best,
             places=self._places,
             terms=self._terms,
             compared=self._compared,
             place=self._place.coordinates,
             factors=self._factors,
-            covers=mix.coverage > 0,
-            latent=mix.latent > 0,
-            cut=mix.unit_length,
-            foremost=wanted + wanted // 8 + 1,
+            has_coverage=params.coverage > 0,
+            latent=params.latent > 0,
+            cut=params.unit_length,
+            depth=wanted + wanted // 8 + 1,
             seeds=self._seeds,
-            counted=self._query.terms if self._asked.totals else self._query.terms[:0],
+            count_terms=self._query.terms if self._asked.totals else self._query.terms[:0],
         )
 
-    def candidates(self, share: Share) -> Candidates:
-        """What one shard is asked."""
+    def candidates(self, share: Share) -> ShardCandidates:
+        """Return the candidates of one shard for round 2."""
         own = share.holds(self._candidates) & self._asked_for
-        return Candidates(
+        return ShardCandidates(
             self._candidates[own],
             self._scores[own],
             self._expanded[own],
-            self._alone[own],
+            self._own_coverage[own],
         )
 
-    def take(self, scored: Sequence[Scored]) -> None:
-        """Take the closer looks that one machine takes, and answer."""
+    def take(self, scored: Sequence[RerankScores]) -> None:
+        """Apply the rescorings that a single machine would, and set `top`."""
         documents = np.concatenate([self._seeds, *(each.documents for each in scored)])
         none = np.zeros(len(self._seeds), _F)
-        scores = np.concatenate([self._of_seeds, *(each.scores for each in scored)])
+        scores = np.concatenate([self._seed_scores, *(each.scores for each in scored)])
         gained = np.concatenate([none, *(each.covered for each in scored)])
         compared = np.concatenate([none, *(each.compared for each in scored)])
         depths, k = self._depths, self._asked.k
-        if self._mix.coverage > 0:
+        if self._params.coverage > 0:
             chosen = _chosen(scores, depths.coverage_depth)
             if depths.coverage_depth < len(self._candidates):
-                chosen &= scores >= _F(PROMISING) * self._least(scores, k)
+                chosen &= scores >= _F(PROMISING) * self._kth_score(scores, k)
             scores[chosen] += gained[chosen]
         chosen = _chosen(scores, depths.expansion_depth)
         scores[chosen] += compared[chosen]
@@ -201,24 +206,24 @@ class Search:
         order = order[np.argsort(documents[order])]
         kept = scores[order]
         best, values = top_z(np.where(kept >= EXCLUDED, np.maximum(kept, MIN_SCORE), 0), k)
-        total = self._total + sum(each.without for each in scored) if self._asked.totals else 0
+        total = self._total + sum(each.unmatched for each in scored) if self._asked.totals else 0
         self.top = TopDocs(documents[order][best].astype(np.int32), values, total)
 
-    def _least(self, scores: Floats, k: int) -> np.float32:
-        """The lowest of the k highest of all candidates."""
+    def _kth_score(self, scores: Floats, k: int) -> np.float32:
+        """Return the k-th highest score of all candidates."""
         chosen = _chosen(scores, k)
         whole = self._asked.mask is None and self._read.living is None
-        # Where they are not k, those that may not be answered are among them.
+        # With fewer than k of them, candidates that are not allowed are among these.
         few = np.count_nonzero(scores > 0) < k
         return _F(-np.inf) if few and not whole else _F(scores[chosen].min())
 
-    def _among(self, documents: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Which of the best each document is; -1 for others."""
+    def _ranks(self, documents: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """Return the rank of each document among the best, or -1."""
         return values_at(documents, self._best, self._places, missing=-1)
 
 
 def _chosen(scores: Floats, wanted: int) -> _Allowed:
-    """Whether each is among the highest of all candidates; all are, where few are above 0."""
+    """Return whether each score is among the `wanted` highest; all are if few are above 0."""
     bits = scores.view(np.int32)
     return (
         np.asarray(bits > threshold_of(bits, wanted))

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.cluster.messages import (
-    Candidates,
     Floats,
-    Found,
-    Known,
+    RerankRequest,
+    RerankScores,
     Rows,
-    Scored,
+    ShardCandidates,
+    ShardHits,
     ShardRequest,
 )
 from klsa_search.core.array_types import Positions, values_at
@@ -40,20 +40,20 @@ _Numbers = npt.NDArray[np.int64]
 
 
 class Seeds(NamedTuple):
-    """What was returned for the seeds, in their order."""
+    """Data of the seeds, in their order."""
 
     rows: Rows
     features: DocFeatures
-    cards: npt.NDArray[np.int8]
+    vectors: npt.NDArray[np.int8]
 
     def nearest(self, count: int) -> Entries:
-        """The nearest of each: (z, count)."""
+        """Return the nearest neighbours of each seed: (z, count)."""
         firsts = np.flatnonzero(np.diff(self.rows.documents, prepend=-1) != 0)
         return self.rows.entries[firsts][:, :count]
 
 
 def merged(lists: Sequence[tuple[Positions, _Numbers]], count: int) -> tuple[_Numbers, _Numbers]:
-    """The best of several lists of documents and steps, ties by document order."""
+    """Merge lists of documents and integer scores into the best `count`; ties by doc id."""
     documents = np.concatenate([np.zeros(0, np.int64), *(each for each, _ in lists)])
     steps = np.concatenate([np.zeros(0, np.int64), *(each for _, each in lists)])
     order = np.lexsort((documents, -steps))[:count]
@@ -63,20 +63,20 @@ def merged(lists: Sequence[tuple[Positions, _Numbers]], count: int) -> tuple[_Nu
 def gathered(
     documents: _Numbers, returned: Sequence[Positions], rows: Sequence[npt.NDArray[np.uint16]]
 ) -> npt.NDArray[np.uint16]:
-    """Rows of some documents out of those returned, of each shard for its own documents."""
+    """Return the rows of some documents, from those that each shard returned for its own."""
     every = np.concatenate(returned)
     order = np.argsort(every)
     return np.concatenate(rows)[order[np.searchsorted(every[order], documents)]]
 
 
-def of_seeds(found: Sequence[Found], seeds: _Numbers) -> Seeds:
-    """Gather what was returned for the seeds."""
+def seed_data(found: Sequence[ShardHits], seeds: _Numbers) -> Seeds:
+    """Gather the data of the seeds from the answers of all shards."""
     of = {
         int(document): (each, at)
         for each in found
-        for at, document in enumerate(each.documents[: len(each.cards)])
+        for at, document in enumerate(each.documents[: len(each.vectors)])
     }
-    documents, entries, steps, features, facts, cards = [], [], [], [], [], []
+    documents, entries, steps, features, facts, vectors = [], [], [], [], [], []
     for seed in seeds.tolist():
         each, at = of[seed]
         own = np.flatnonzero(each.rows.documents == seed)
@@ -85,33 +85,33 @@ def of_seeds(found: Sequence[Found], seeds: _Numbers) -> Seeds:
         steps.append(each.rows.steps[own])
         features.append(each.features.entries[slice(*each.features.starts[at : at + 2])])
         facts.append(each.features.document_scalars[at])
-        cards.append(each.cards[at])
+        vectors.append(each.vectors[at])
     starts = np.cumsum([0, *map(len, features)])
     return Seeds(
         Rows(np.concatenate(documents), np.concatenate(entries), np.concatenate(steps)),
         DocFeatures(starts, np.concatenate(features), np.array(facts, np.float32)),
-        np.array(cards, np.int8),
+        np.array(vectors, np.int8),
     )
 
 
-def weighed(
-    rows: Rows, seeds: _Numbers, weights: Floats, mix: KlsaParams
+def weighted_rows(
+    rows: Rows, seeds: _Numbers, weights: Floats, params: KlsaParams
 ) -> Iterator[tuple[Entries, np.float32]]:
-    """Rows of the seeds that count, and what a level of each is worth."""
+    """Yield the rows of seeds with positive weight, with the value of a quantisation step."""
     of = dict(zip(seeds.tolist(), weights, strict=True))
     for document, entries, step in zip(
         rows.documents.tolist(), rows.entries, rows.steps, strict=True
     ):
         weight = of[document]
         if weight > 0:
-            yield entries, np.float32(mix.slope) * weight * step
+            yield entries, np.float32(params.slope) * weight * step
 
 
 class Share:
-    """Which positions are of a shard: consecutive ones of the build, and every so many later ones.
+    """Doc ids of a shard: a range of those of the build, and every n-th of later ones.
 
-    built          positions of the build
-    number, shards  which of how many it is
+    built   number of doc ids of the build
+    number  number of the shard, of `shards`
     """
 
     def __init__(self, built: int, number: int, shards: int) -> None:
@@ -120,12 +120,12 @@ class Share:
         self.first, self.after = edges[0], built if number + 1 == shards else edges[1]
 
     def of(self, array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Of an array of all positions, those of the shard, one after the other."""
+        """Return the elements of an array by doc id that belong to the shard."""
         later = array[self.built :][self._later(len(array) - self.built)]
         return np.concatenate((array[self.first : self.after], later))
 
     def spread(self, own: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
-        """Of all positions those that `own` has of the shard's: (size,)."""
+        """Return a mask of all doc ids from one of the shard's: (size,). Inverse of `of`."""
         allowed = np.zeros(size, np.bool_)
         width = self.after - self.first
         allowed[self.first : self.after] = own[:width]
@@ -133,34 +133,34 @@ class Share:
         return allowed
 
     def holds(self, documents: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-        """Whether each of these documents is the shard's."""
+        """Return whether each document belongs to the shard."""
         own = (documents >= self.first) & (documents < self.after)
         later = documents - self.built
         return np.asarray(own | (later >= 0) & (later % self.shards == self.number))
 
     def held(self, size: int) -> npt.NDArray[np.bool_]:
-        """Whether each position is the shard's: (size,)."""
+        """Return a mask of the doc ids of the shard: (size,)."""
         return self.spread(np.ones(self.count(size), np.bool_), size)
 
     def count(self, size: int) -> int:
-        """Positions of the shard."""
+        """Return the number of doc ids of the shard, of `size` in all."""
         return self.after - self.first + len(range(self.number, size - self.built, self.shards))
 
     def _later(self, count: int) -> slice:
         return slice(self.number, count, self.shards)
 
 
-def own_postings(snapshot: Snapshot, share: Share) -> Postings:
-    """Cut the postings of the build's documents in a shard out of all. Cost: see `between`."""
+def shard_postings(snapshot: Snapshot, share: Share) -> Postings:
+    """Return the postings of the documents of a shard that are of the build: see `between`."""
     return snapshot.bm25.postings.parts[0].postings.between(share.first, share.after)
 
 
 class Shard:
-    """Answers for its documents as a whole index would; immutable.
+    """Searches the documents of a shard; immutable.
 
-    snapshot  of the whole index: arrays of all documents are mapped, and read for its own alone
-    share     which these are
-    postings  of the build's among them, which a snapshot after writes shares with one before
+    snapshot  snapshot of the whole index; its arrays are memory-mapped
+    share     doc ids of the shard
+    postings  postings of those of the build, which snapshots share
     """
 
     def __init__(self, snapshot: Snapshot, share: Share, postings: Postings) -> None:
@@ -173,7 +173,7 @@ class Shard:
         whole = snapshot.bm25
         parts = Segment(share.first, postings), *whole.postings.parts[1:]
         segments = Segments(parts, whole.postings.terms)
-        # What is looked for is how many of its own postings are of no document of its own.
+        # `documents` tells the engine how many of the postings belong to live documents.
         held = int(np.count_nonzero(self._own.allowed))
         self._kernel: QueryKernel = replace(whole, postings=segments, documents=held)
         self._engine = Engine(self._kernel, self._own)
@@ -182,81 +182,90 @@ class Shard:
 
     @property
     def size(self) -> int:
-        """Positions it has, those of documents that are gone among them."""
+        """Number of doc ids of the shard, including deleted documents."""
         return self._share.count(len(self._own.allowed))
 
     def mask(self, allowed: npt.NDArray[np.bool_]) -> Mask:
-        """The mask of which these are the shard's positions, in their order."""
+        """Return a mask of all doc ids from one of the shard's."""
         return Mask(self._share.spread(allowed, len(self._own.allowed)) & self._own.allowed)
 
-    def best(self, wanted: ShardRequest, mask: Mask | None) -> Found:
-        """Answer the first round. Cost: a search by the query kernel, with a mask another one."""
-        counting = wanted.totals and mask is None
-        documents, steps, total = self._steps(wanted, wanted.results, None, counting)
+    def best(self, request: ShardRequest, mask: Mask | None) -> ShardHits:
+        """Answer round 1. Cost: a search by the query kernel, and another one with a mask."""
+        counting = request.totals and mask is None
+        documents, steps, total = self._steps(request, request.results, None, counting)
         allowed, allowed_steps = documents[:0], steps[:0]
         if mask is not None:
-            allowed, allowed_steps, total = self._steps(wanted, wanted.within, mask, wanted.totals)
-        seeds, held = documents[: wanted.seeds], self._held
-        best = documents[: wanted.best]
-        return Found(
+            allowed, allowed_steps, total = self._steps(
+                request, request.within, mask, request.totals
+            )
+        seeds, held = documents[: request.seeds], self._held
+        best = documents[: request.best]
+        return ShardHits(
             documents.copy(),
             steps.copy(),
             allowed.copy(),
             allowed_steps.copy(),
             total,
-            term_saturations(self._kernel.postings, wanted.query.terms, best),
+            term_saturations(self._kernel.postings, request.query.terms, best),
             self._rows(seeds),
             DocFeatures.of(held, seeds),
             held.document_vectors[seeds],
         )
 
-    def scores(self, known: Known, asked: Candidates) -> Scored:
-        """Answer the second round. Cost: the cards of the candidates, the features of some."""
-        scores = self._first(known, asked)
-        foremost = _foremost(scores, known.foremost)
-        return self._looked_at(known, asked, scores, foremost)
+    def scores(self, request: RerankRequest, candidates: ShardCandidates) -> RerankScores:
+        """Answer round 2. Cost: reads the vectors of the candidates, and the features of some."""
+        scores = self._initial_scores(request, candidates)
+        return self._rescore(request, candidates, scores, _highest(scores, request.depth))
 
     def _steps(
-        self, wanted: ShardRequest, count: int, mask: Mask | None, totals: bool
+        self, request: ShardRequest, count: int, mask: Mask | None, totals: bool
     ) -> tuple[Positions, npt.NDArray[np.int64], int]:
         if not count:
             return np.zeros(0, np.int32), np.zeros(0, np.int64), 0
-        return self._engine.steps(wanted.numbers, count, mask, totals=totals)
+        return self._engine.steps(request.numbers, count, mask, totals=totals)
 
-    def _first(self, known: Known, asked: Candidates) -> Floats:
-        """First scores of the candidates: what is left of them is where they lie."""
-        if not known.latent:
-            return asked.scores
-        place = QueryVector(known.place, np.float32(0))
-        cosines = place.cosines(self._held.document_vectors[asked.documents], clip=known.cut)
-        return asked.scores + known.factors.latent * cosines
+    def _initial_scores(self, request: RerankRequest, candidates: ShardCandidates) -> Floats:
+        """Return the scores of the candidates with the latent part."""
+        if not request.latent:
+            return candidates.scores
+        place = QueryVector(request.place, np.float32(0))
+        cosines = place.cosines(self._held.document_vectors[candidates.documents], clip=request.cut)
+        return candidates.scores + request.factors.latent * cosines
 
-    def _looked_at(
-        self, known: Known, asked: Candidates, scores: Floats, chosen: npt.NDArray[np.int64]
-    ) -> Scored:
-        documents = asked.documents[chosen]
-        gained = self._gained(known, asked, chosen)
-        exact = known.compared(DocFeatures.of(self._held, documents))
-        compared = known.factors.expansion * (exact - asked.expanded[chosen])
-        return Scored(documents, scores[chosen], gained, compared, self._without(known, asked))
+    def _rescore(
+        self,
+        request: RerankRequest,
+        candidates: ShardCandidates,
+        scores: Floats,
+        chosen: npt.NDArray[np.int64],
+    ) -> RerankScores:
+        documents = candidates.documents[chosen]
+        gained = self._coverage_gain(request, candidates, chosen)
+        exact = request.compared(DocFeatures.of(self._held, documents))
+        compared = request.factors.expansion * (exact - candidates.expanded[chosen])
+        return RerankScores(
+            documents, scores[chosen], gained, compared, self._count_unmatched(request, candidates)
+        )
 
-    def _without(self, known: Known, asked: Candidates) -> int:
+    def _count_unmatched(self, request: RerankRequest, candidates: ShardCandidates) -> int:
         """Count the candidates that contain no term of the query."""
-        if not len(known.counted):
+        if not len(request.count_terms):
             return 0
-        held = term_saturations(self._kernel.postings, known.counted, asked.documents)
+        held = term_saturations(self._kernel.postings, request.count_terms, candidates.documents)
         return int(np.count_nonzero(~held.any(axis=1)))
 
-    def _gained(self, known: Known, asked: Candidates, chosen: npt.NDArray[np.int64]) -> Floats:
-        """What a look at what is near adds to some of the candidates."""
-        if not known.covers:
+    def _coverage_gain(
+        self, request: RerankRequest, candidates: ShardCandidates, chosen: npt.NDArray[np.int64]
+    ) -> Floats:
+        """Return what the coverage of their neighbours adds to some of the candidates."""
+        if not request.has_coverage:
             return np.zeros(len(chosen), np.float32)
-        documents = asked.documents[chosen]
+        documents = candidates.documents[chosen]
         near = self._held.rows[documents, : self._neighbours]
         exact = coverage_scores(
-            near, _places(known, near >> np.uint32(8)), _places(known, documents), known.terms
+            near, _places(request, near >> np.uint32(8)), _places(request, documents), request.terms
         )
-        return np.asarray(known.factors.coverage * (exact - asked.alone[chosen]))
+        return np.asarray(request.factors.coverage * (exact - candidates.own_coverage[chosen]))
 
     def _rows(self, documents: Positions) -> Rows:
         held = self._held
@@ -275,14 +284,14 @@ class Shard:
         return Rows(np.array(of, np.int32), np.concatenate(entries), np.array(steps, np.float32))
 
 
-def _places(known: Known, documents: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Which of the best each document is; -1 for others."""
-    return values_at(documents, known.best, known.places, missing=-1)
+def _places(request: RerankRequest, documents: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Return the rank of each document among the best, or -1."""
+    return values_at(documents, request.best, request.places, missing=-1)
 
 
-def _foremost(scores: Floats, wanted: int) -> npt.NDArray[np.int64]:
-    """Places of the highest scores, and of those equal to the last; all where few are above 0."""
-    if len(scores) <= wanted or np.count_nonzero(scores > 0) <= wanted:
+def _highest(scores: Floats, count: int) -> npt.NDArray[np.int64]:
+    """Return the indices of the highest scores with ties; all if few are above 0."""
+    if len(scores) <= count or np.count_nonzero(scores > 0) <= count:
         return np.arange(len(scores))
-    least = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+    least = np.partition(scores, len(scores) - count)[len(scores) - count]
     return np.flatnonzero(scores >= least)

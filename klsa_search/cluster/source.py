@@ -1,11 +1,10 @@
-"""The source of a build: divided at line ends, and read in parallel.
+"""Read the source of a build in parallel, if it can be divided at line ends.
 
-JSON lines of which each has an id are cut at line ends. Anything else is read by one step, as its
-documents may depend on one another: numbers stand for ids, fields take the type of a first value.
+JSON lines with an ID in each are divided. Other sources are read by one step, as their documents
+may depend on each other: numbers as IDs, types of fields from first values.
 
-A step reads a part and notes what it had to refuse, and the ids it met, in order. When all have
-been read, those ids are merged, refused records are reported as in one pass over the source, and
-the records are put end to end: the files that a generation keeps.
+A step reads a part, and writes its records, sorted IDs and refused records. Then the IDs are
+merged, refused records are reported in the order of a single pass, and the records concatenated.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from klsa_search.cluster.analysing import find_repeated, ids_at, left_out, write_ids
-from klsa_search.cluster.work import StepResult, Work, mapped, note, noted
+from klsa_search.cluster.work import StepResult, Work, map_array, read_facts, write_facts
 from klsa_search.collection.intake import duplicate_id
 from klsa_search.collection.irds import PREFIX
 from klsa_search.collection.lines import LineRange, is_compressed
@@ -39,18 +38,18 @@ from klsa_search.storage.columns.declared import DeclaredFields, fitting
 from klsa_search.storage.documents import RECORDS, STARTS, RecordWriter
 
 PIECE: Final = 2**24
-"""Bytes of records that one step analyses and counts, about, unless there are too many."""
+"""Approximate bytes of records that one step analyses; more for more than `MOST` pieces."""
 
 Cut = list[list[tuple[int, int]]]
-"""Of each shard its pieces: their first document, and that after the last."""
+"""Pieces [first, last) of each shard."""
 
 
 def cut_records(records: StepResult, documents: int, shards: int) -> Cut:
-    """Cut all documents into shards, and each of them into pieces.
+    """Divide all documents into at least one shard, and each shard into pieces.
 
-    All shards but the last have a multiple of `ROWS` documents; there is at least one.
+    All shards but the last have a multiple of `ROWS` documents.
     """
-    starts = mapped(records, STARTS)
+    starts = map_array(records, STARTS)
     size = max(PIECE, -(-int(starts[-1]) // MOST))
     slices = -(-documents // ROWS)
     edges = sorted({min(ROWS * (slices * i // shards), documents) for i in range(1, shards)})
@@ -66,8 +65,8 @@ def cut_records(records: StepResult, documents: int, shards: int) -> Cut:
 
 
 def cut_terms(sums: StepResult, number: int) -> list[tuple[int, int]]:
-    """Cut all terms into ranges of about as many postings."""
-    ends = np.cumsum(mapped(sums, "frequencies"))
+    """Divide all terms into ranges with about the same number of postings."""
+    ends = np.cumsum(map_array(sums, "frequencies"))
     if not len(ends):
         return [(0, 0)]
     edges = np.searchsorted(ends, int(ends[-1]) * np.arange(1, number) // number) + 1
@@ -76,20 +75,20 @@ def cut_terms(sums: StepResult, number: int) -> list[tuple[int, int]]:
 
 
 PART: Final = 2**24
-"""Bytes of a source that one step reads, about, unless there are too many."""
+"""Approximate bytes of a source that one step reads; more for more than `MOST` parts."""
 
 MOST: Final = 256
-"""Parts of a source, or pieces of its documents, that are merged at a time: files that are open."""
+"""Maximum number of parts of a source, or of pieces: a merge opens all of them."""
 
 _READ: Final = 2**20
 
 
 class Source:
-    """A source that any process on any machine can open: a path they all see, or a name.
+    """A source that all workers can open: a path that all machines see, or a name.
 
-    reading     how to open it, as arguments of `open_collection` that JSON has
-    collection  opened here
-    CollectionError for a source that is neither, and as `open_collection`.
+    reading     arguments of `open_collection`, as JSON values
+    collection  the collection, opened in this process
+    CollectionError for another kind of source, and as of `open_collection`.
     """
 
     def __init__(self, source: object, reading: Mapping[str, Any]) -> None:
@@ -112,7 +111,7 @@ class Source:
         self.collection = open_collection(**self.reading)
 
     def identity(self) -> str:
-        """Digest of the files it is read from, their paths, sizes and times: a look at each."""
+        """Return a digest of the paths, sizes and times of its files."""
         digest = hashlib.sha256(json.dumps(self.reading, sort_keys=True, default=dict).encode())
         for path in self.collection.files():
             facts = path.stat()
@@ -120,10 +119,7 @@ class Source:
         return digest.hexdigest()
 
     def lines(self, settings: Settings) -> Path | None:
-        """Find the one file of lines that can be read by parts; None where there is none.
-
-        Cost: reading the first document.
-        """
+        """Return the file of lines that can be divided, or None. Cost: reads the first document."""
         files = list(self.collection.files())
         may = (
             self.collection.format in ("jsonl", "beir")
@@ -138,7 +134,7 @@ class Source:
 
 
 def line_ranges(work: Work, path: Path, identity: str) -> list[LineRange]:
-    """Cut a file at line ends, into parts of some `PART` bytes. Cost: reading it, side by side."""
+    """Divide a file at line ends into parts of about `PART` bytes. Cost: reads it in parallel."""
     size = path.stat().st_size
     edges = [*range(0, size, max(PART, -(-size // MOST))), size]
     made = work.make(
@@ -148,7 +144,7 @@ def line_ranges(work: Work, path: Path, identity: str) -> list[LineRange]:
             for begin, end in pairwise(edges)
         ),
     )
-    found = [noted(each) for each in made]
+    found = [read_facts(each) for each in made]
     begins = [facts["begin"] for facts in found] + [size]
     number, cut = 1, []
     for facts, end in zip(found, begins[1:], strict=True):
@@ -159,9 +155,9 @@ def line_ranges(work: Work, path: Path, identity: str) -> list[LineRange]:
 
 
 def find_lines(out: Path, path: str, identity: str, begin: int, end: int) -> None:
-    """Step: find where the first line of a range of bytes begins, and how many lines begin in it.
+    """Step: find the start of the first line in a range of bytes, and count lines that start there.
 
-    The range of a line's middle alone has none, and begins where the next one does.
+    A range within one line has no lines, and its start is that of the next range.
     """
     lines, first = int(begin == 0), 0 if begin == 0 else None
     with open(path, "rb") as stream:
@@ -172,22 +168,22 @@ def find_lines(out: Path, path: str, identity: str, begin: int, end: int) -> Non
                 first = at + found + 1
             lines += piece.count(b"\n")
             at += len(piece)
-    note(out, begin=end if first is None else first, lines=lines)
+    write_facts(out, begin=end if first is None else first, lines=lines)
 
 
 def _is_name(source: str) -> bool:
     return source in COLLECTIONS or source == PYTHON_DOCS or source.startswith(PREFIX)
 
 
-_PIECE = 2**22  # bytes that are copied at a time
+_PIECE = 2**22  # bytes copied at a time
 
 
 class Records(NamedTuple):
     """All documents of a source.
 
-    documents  how many
-    records    folder with `documents.npy` and `documents_starts.npy`, as of a generation
-    ids        arguments of the step that writes where each id is
+    documents  number of documents
+    records    folder with `documents.npy` and `documents_starts.npy`, as in a generation
+    ids        arguments of the step that indexes the IDs
     """
 
     documents: int
@@ -196,12 +192,15 @@ class Records(NamedTuple):
 
 
 def read_records(work: Work, source: Source, identity: str, settings: Settings) -> Records:
-    """Read a source, and tell its collection what was refused. CollectionError as of one pass."""
+    """Read a source, and report refused records to its collection.
+
+    CollectionError as in a single pass.
+    """
     lines = source.lines(settings)
     if lines is None:
         declared = settings.declared()
         read = work.one(read_whole, source=source.reading, identity=identity, declared=declared)
-        facts = noted(read)
+        facts = read_facts(read)
         source.collection.adopt(Problems(**facts["problems"]), facts["numbered"])
         return Records(facts["documents"], read, {"parts": [read], "repeated": None})
     on_error = source.reading.get("on_error", "stop")
@@ -218,9 +217,9 @@ def read_records(work: Work, source: Source, identity: str, settings: Settings) 
         ),
     )
     repeated = work.one(find_repeated, parts=parts)
-    _tell(source.collection, lines, parts, repeated)
+    _report_refused(source.collection, lines, parts, repeated)
     records = work.one(join_records, parts=parts, repeated=repeated)
-    documents = len(mapped(records, STARTS)) - 1
+    documents = len(map_array(records, STARTS)) - 1
     return Records(documents, records, {"parts": parts, "repeated": repeated})
 
 
@@ -235,19 +234,19 @@ def read_whole(
     write_ids(out, ids)
     problems = collection.problems
     kept = {"count": problems.count, "reasons": problems.reasons, "kinds": problems.kinds}
-    note(out, documents=len(ids), problems=kept, numbered=collection.numbered)
+    write_facts(out, documents=len(ids), problems=kept, numbered=collection.numbered)
 
 
 def read_line_range(
     out: Path, path: str, identity: str, line_range: Sequence[int], on_error: str
 ) -> None:
-    """Step: read some lines; what they make others refuse is for `_tell`.
+    """Step: read some lines, and write the line of each document to `lines.npy`.
 
-    Next to the records: `lines.npy`, the line of each document.
+    `_report_refused` reports IDs that other parts have too.
     """
     collection = open_line_range(Path(path), on_error, LineRange(*line_range))
     lines: list[int] = []
-    places: list[int] = []  # documents before each problem that is kept in words
+    places: list[int] = []  # number of documents before each reason
 
     def documents() -> Iterator[Document]:
         for document in collection.documents():
@@ -262,15 +261,15 @@ def read_line_range(
     write_arrays(out, {"lines": np.array(lines[: len(ids)], np.int64)})
     first = list(zip(places, problems.reasons, strict=True))
     fatal = failure and failure.message
-    note(out, documents=len(ids), count=problems.count, first=first, fatal=fatal)
+    write_facts(out, documents=len(ids), count=problems.count, first=first, fatal=fatal)
 
 
 def join_records(out: Path, parts: Sequence[StepResult], repeated: StepResult) -> None:
-    """Step: put the records of all parts end to end, without those that repeat an id."""
+    """Step: concatenate the records of all parts, without those that repeat an ID."""
     sizes = [np.zeros(1, np.int64)]
     with ArrayWriter(out, RECORDS, np.uint8) as writer:
         for number, part in enumerate(parts):
-            records, starts = mapped(part, RECORDS), mapped(part, STARTS)
+            records, starts = map_array(part, RECORDS), map_array(part, STARTS)
             gone = left_out(repeated, number)
             edges = [-1, *gone.tolist(), len(starts) - 1]
             for before, after in pairwise(edges):
@@ -282,7 +281,7 @@ def join_records(out: Path, parts: Sequence[StepResult], repeated: StepResult) -
 
 
 def _write(out: Path, documents: Iterator[Document]) -> tuple[list[str], CollectionError | None]:
-    """Write the records of documents; return their ids, and why they do not go on."""
+    """Write the records of documents; return their IDs, and the error that ended them, if any."""
     ids: list[str] = []
     failure = None
 
@@ -300,17 +299,17 @@ def _write(out: Path, documents: Iterator[Document]) -> tuple[list[str], Collect
     return ids, failure
 
 
-def _tell(
+def _report_refused(
     collection: OpenedCollection, path: Path, parts: Sequence[StepResult], repeated: StepResult
 ) -> None:
-    """Tell the collection what was refused, in the order of the documents.
+    """Report refused records to the collection, in the order of the documents.
 
-    CollectionError for the first of it where reading stops there.
+    CollectionError for the first one if reading stops there.
     """
     problems = Problems()
     collection.adopt(problems, [])
     for number, part in enumerate(parts):
-        facts, lines = noted(part), mapped(part, "lines")
+        facts, lines = read_facts(part), map_array(part, "lines")
         again = left_out(repeated, number)
         refused: list[tuple[int, int, str]] = [
             (place, 0, reason) for place, reason in facts["first"]

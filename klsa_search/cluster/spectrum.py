@@ -1,13 +1,10 @@
 """The spectrum of the kernel, computed by shards.
 
-What is done to a block waits until its content is needed: then one step a shard reads it, does it,
-writes the piece and sums it with others, so that work goes over the files as seldom as it can. The
-sums of each slice come to who leads, who adds them in document order: no bit depends on the shards.
-What the solver does not need any more is emptied of its arrays; that it was made, and the sums,
-stay, so that a solver that starts again reaches its state without a product.
-
-Each makes a piece, slice by slice, and where that is asked for sums it with others, by slices, in
-the same step. A piece is in `piece`, or `T` where it is of a range of features.
+Operations on a block are lazy: when its content is needed, one step for each shard reads the
+inputs, writes the piece, and computes its inner products with other blocks, so files are read as
+rarely as possible. Inner products are computed by slices and summed here in document order, so the
+result does not depend on the shards. Arrays that the solver no longer needs are removed; folders
+and sums stay, so that a resumed solver repeats no product.
 """
 
 from __future__ import annotations
@@ -24,7 +21,15 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from klsa_search.cluster.document_kernel import Part, range_of, rows_of
-from klsa_search.cluster.work import Step, StepResult, Work, mapped, note, noted, save
+from klsa_search.cluster.work import (
+    Step,
+    StepResult,
+    Work,
+    map_array,
+    read_facts,
+    save,
+    write_facts,
+)
 from klsa_search.core.array_types import Eigenvalues, Matrix, Positions
 from klsa_search.core.progress import Progress
 from klsa_search.kernels.document_kernel import DocumentKernel, precision_of
@@ -49,11 +54,13 @@ from klsa_search.lowrank.products import (
 
 @dataclass(eq=False)
 class StoredBlock:
-    """A block of columns: the step that makes its pieces, and the pieces once they are made.
+    """A lazy block of columns.
 
-    calls    of the step, one a shard
-    sources  blocks that nothing else reads once this is made
-    others   what else nothing reads then
+    step     step that computes its pieces
+    calls    arguments of the step for each shard
+    sources  blocks that can be removed once the pieces exist
+    others   results that can be removed then
+    pieces   pieces by shard, once computed
     """
 
     step: Step
@@ -64,20 +71,20 @@ class StoredBlock:
 
 
 class StoredProducts:
-    """The products of the solver, by steps of `work`."""
+    """Block operations of the solver, as steps of `work`."""
 
     def __init__(self, work: Work, parts: Sequence[Part], edges: Sequence[int], seed: int) -> None:
         self._work, self._parts, self._edges, self._seed = work, parts, edges, seed
         self._draws = 0
         self._made: list[StepResult] = []
-        self._mean_square = noted(parts[0]["kernel"])["mean_square"]
+        self._mean_square = read_facts(parts[0]["kernel"])["mean_square"]
 
     def random(self) -> StoredBlock:
-        """Draw a block of WIDTH columns."""
+        """Return a random block of WIDTH columns."""
         return StoredBlock(draw, [{**call, "columns": WIDTH} for call in self._drawing()])
 
     def renew(self, W: StoredBlock, columns: Positions) -> StoredBlock:
-        """Replace columns of a block by random ones of about length 1."""
+        """Return a block with some columns replaced by random ones of about unit length."""
         scale = math.sqrt(sum(part["documents"] for part in self._parts))
         calls = [
             {**call, "piece": piece, "columns": columns.tolist(), "length": scale}
@@ -86,7 +93,7 @@ class StoredProducts:
         return StoredBlock(renew, calls, [W])
 
     def apply(self, X: StoredBlock) -> StoredBlock:
-        """K X: to ranges of features, and back to the documents of each part."""
+        """Return K X, computed by ranges of features, then by parts of the documents."""
         kernels: list[StepResult] = [part["kernel"] for part in self._parts]
         shift = shift_of(self._sums(X, [(None, kernels, "centring")]), self._mean_square)
         pieces = self._pieces(X)
@@ -101,11 +108,11 @@ class StoredProducts:
         return StoredBlock(to_part, calls, others=features)
 
     def inner(self, blocks: Sequence[StoredBlock], Y: StoredBlock) -> Matrix:
-        """Xᵀ Y."""
+        """Return Xᵀ Y."""
         return self._sums(Y, [(X, [] if X is Y else self._pieces(X), PIECE) for X in blocks])
 
     def subtract(self, X: Sequence[StoredBlock], C: Matrix, Y: StoredBlock) -> StoredBlock:
-        """Y - X C."""
+        """Return Y - X C."""
         of_part = zip(*map(self._pieces, X), strict=True)
         calls = [
             {"piece": piece, "others": list(others), "coefficients": C.astype(np.float32)}
@@ -114,7 +121,7 @@ class StoredProducts:
         return StoredBlock(subtract, calls, [Y])
 
     def combine(self, X: Sequence[StoredBlock], C: Matrix) -> list[StoredBlock]:
-        """X C; of more blocks than one at once, as all of X is gone then."""
+        """Return X C; X of several blocks is computed now, as X is removed afterwards."""
         of_part = [list(pieces) for pieces in zip(*map(self._pieces, X), strict=True)]
         blocks = []
         for own in columns_of(C):
@@ -129,7 +136,7 @@ class StoredProducts:
         return blocks
 
     def close(self, kept: Sequence[StoredBlock]) -> list[list[StepResult]]:
-        """Let go of all blocks but some, and give the pieces of those, shard by shard."""
+        """Remove all blocks except `kept`, and return the pieces of these by shard."""
         pieces = [self._pieces(block) for block in kept]
         names = {piece.name for each in pieces for piece in each}
         self._work.empty(*(made for made in self._made if made.name not in names))
@@ -155,7 +162,7 @@ class StoredProducts:
     def _sums(
         self, Y: StoredBlock, against: Sequence[tuple[StoredBlock | None, list[StepResult], str]]
     ) -> Matrix:
-        """Sum a block with others; where it is not made yet, in the same step."""
+        """Return the inner products of a block with others, in the step that computes it if new."""
         of_part = [
             [ITSELF if each is Y else [pieces[i], name] for each, pieces, name in against]
             for i in range(len(self._parts))
@@ -191,18 +198,18 @@ class StoredProducts:
 
 
 SUMS = "sums.f32"
-"""The sums of each slice, (slices, a, b); no array file, as it stays when the piece goes."""
+"""File of the inner products of each slice, (slices, a, b); `Work.empty` keeps it."""
 
 PIECE, ITSELF = "piece", "itself"
 
 Against = Sequence[Any] | None
-"""What a piece is summed with: pairs of a folder and an array, or itself."""
+"""Factors of the inner products of a piece: pairs of folder and array, or `ITSELF`."""
 
 
 def draw(
     out: Path, *, seed: int, draw: int, number: int, documents: int, columns: int, against: Against
 ) -> None:
-    """Random numbers; `number` is that of the first slice of the documents."""
+    """Step: draw random numbers; `number` is that of the first slice of the documents."""
     _finish(out, _drawn(seed, draw, number, documents, columns), against)
 
 
@@ -210,8 +217,8 @@ def renew(
     out: Path, *, piece: StepResult, columns: list[int], length: float, seed: int, draw: int,
     number: int, documents: int, against: Against,
 ) -> None:  # fmt: skip
-    """Replace columns by random ones, over a length."""
-    W = np.array(mapped(piece, PIECE))
+    """Step: replace columns by random ones, divided by `length`."""
+    W = np.array(map_array(piece, PIECE))
     W[:, columns] = _drawn(seed, draw, number, documents, len(columns))
     W[:, columns] /= np.float32(length)
     _finish(out, W, against)
@@ -227,10 +234,10 @@ def _drawn(seed: int, draw: int, number: int, documents: int, columns: int) -> B
 def to_range(
     out: Path, *, parts: Sequence[Part], pieces: Sequence[StepResult], number: int, size: int
 ) -> None:
-    """The product of a range of features with all documents, in document order."""
+    """Step: multiply a range of features with the pieces of all documents, in document order."""
     T: Block | None = None
     for part, piece in zip(parts, pieces, strict=True):
-        X = mapped(piece, PIECE)
+        X = map_array(piece, PIECE)
         if T is None:
             T = np.zeros((size, X.shape[1]), np.float32)
         starts, columns, weights = range_of(part, number)
@@ -242,12 +249,12 @@ def to_range(
 def to_part(
     out: Path, *, part: Part, features: Sequence[StepResult], shift: Block, against: Against
 ) -> None:
-    """From the features back to the documents of a part, range by range."""
+    """Step: multiply the documents of a part with the results of all ranges of features."""
     Y = np.empty((part["documents"], shift.shape[1]), np.float32)
-    from_mean(mapped(part["kernel"], "centring"), shift, Y)
+    from_mean(map_array(part["kernel"], "centring"), shift, Y)
     for number, of_range in enumerate(features):
         starts, columns, weights = range_of(part, number)
-        to_documents(columns, weights, starts[:-1], starts[1:], mapped(of_range, "T"), Y)
+        to_documents(columns, weights, starts[:-1], starts[1:], map_array(of_range, "T"), Y)
     _finish(out, Y, against)
 
 
@@ -259,9 +266,9 @@ def subtract(
     coefficients: Block,
     against: Against,
 ) -> None:
-    """Y - X C, `others` being the pieces of X."""
-    Y = np.array(mapped(piece, PIECE))
-    X = [mapped(other, PIECE) for other in others]
+    """Step: Y - X C; `others` are the pieces of X."""
+    Y = np.array(map_array(piece, PIECE))
+    X = [map_array(other, PIECE) for other in others]
     with threadpool_limits(limits=1, user_api="blas"):
         for rows in slices(len(Y)):
             subtract_of(X, coefficients, Y, rows)
@@ -271,8 +278,8 @@ def subtract(
 def combine(
     out: Path, *, pieces: Sequence[StepResult], coefficients: Block, against: Against
 ) -> None:
-    """X C, `pieces` being those of X."""
-    X = [mapped(piece, PIECE) for piece in pieces]
+    """Step: X C; `pieces` are those of X."""
+    X = [map_array(piece, PIECE) for piece in pieces]
     W = np.empty((len(X[0]), coefficients.shape[1]), np.float32)
     with threadpool_limits(limits=1, user_api="blas"):
         for rows in slices(len(W)):
@@ -281,8 +288,8 @@ def combine(
 
 
 def sum_up(out: Path, *, piece: StepResult, against: Against) -> None:
-    """Sum a piece that was made before."""
-    _sum(out, mapped(piece, PIECE), against)
+    """Step: compute inner products of an existing piece."""
+    _sum(out, map_array(piece, PIECE), against)
 
 
 def _finish(out: Path, W: Block, against: Against) -> None:
@@ -291,10 +298,10 @@ def _finish(out: Path, W: Block, against: Against) -> None:
 
 
 def _sum(out: Path, W: Block, against: Against) -> None:
-    """Sum each slice: (slices, a, b)."""
+    """Write the inner products of each slice: (slices, a, b)."""
     if against is None:
         return
-    X = [W if each == ITSELF else mapped(*each) for each in against]
+    X = [W if each == ITSELF else map_array(*each) for each in against]
     with threadpool_limits(limits=1, user_api="blas"):
         sums = [inner_of(X, W, rows) for rows in slices(len(W))]
     shape = (0, sum(block.shape[1] for block in X), W.shape[1])
@@ -304,7 +311,7 @@ def _sum(out: Path, W: Block, against: Against) -> None:
 
 @dataclass(frozen=True)
 class Solved:
-    """What `Spectrum` has, with the eigenvectors in files: `vectors` in a folder a shard."""
+    """A `Spectrum` whose eigenvectors are files: `vectors` in a folder for each shard."""
 
     pieces: Sequence[StepResult]
     eigenvalues: Eigenvalues
@@ -324,12 +331,12 @@ def solved(
     seed: int,
     progress: Progress,
 ) -> Solved:
-    """Decompose the kernel, with the bits that `spectrum.decompose` has.
+    """Decompose the kernel, bit for bit as `lowrank.eigensolver.decompose`.
 
-    Where that goes by single vectors, one step does it: the collection is small then.
+    A small collection, which is not solved by blocks, is decomposed in one step.
     """
     N = sum(part["documents"] for part in parts)
-    trace = noted(work.one(_trace, parts=parts))["trace"]
+    trace = read_facts(work.one(_trace, parts=parts))["trace"]
     wanted = max(1, min(dimensions, N - 1))
     if trace > 0 and by_blocks((N, features), wanted + 1, precision_of(N)):
         products = StoredProducts(work, parts, edges, seed)
@@ -341,14 +348,14 @@ def solved(
         of_shard = products.close(blocks)
         found = min(wanted, len(values))
         ends = work.make(_extremes, *({"pieces": some, "columns": found} for some in of_shard))
-        largest = extremes(np.array([noted(end)["extremes"] for end in ends], np.float32))
+        largest = extremes(np.array([read_facts(end)["extremes"] for end in ends], np.float32))
         pieces = work.make(
             _turned, *({"pieces": some, "signs": np.sign(largest)} for some in of_shard)
         )
         work.empty(*(piece for some in of_shard for piece in some))
         return Solved(pieces, values[:wanted], residual, gap_of(values, wanted), trace)
     made = work.one(_decomposed, parts=parts, whole=whole, dimensions=dimensions, seed=seed)
-    facts = noted(made)
+    facts = read_facts(made)
     pieces = work.make(
         _cut_out,
         *(
@@ -362,35 +369,35 @@ def solved(
 
 
 def _trace(out: Path, *, parts: Sequence[Part]) -> None:
-    """The sum as NumPy takes it, which is by halves of the whole: eight bytes a document."""
-    diagonal = np.concatenate([mapped(part["kernel"], "diagonal") for part in parts])
-    note(out, trace=float(diagonal.sum()))
+    """Step: sum the diagonal in one array, as NumPy sums pairwise. Memory: 8 bytes a document."""
+    diagonal = np.concatenate([map_array(part["kernel"], "diagonal") for part in parts])
+    write_facts(out, trace=float(diagonal.sum()))
 
 
 def _extremes(out: Path, *, pieces: Sequence[StepResult], columns: int) -> None:
-    U = np.hstack([mapped(piece, PIECE) for piece in pieces])[:, :columns]
-    note(out, extremes=extremes(U).tolist())
+    U = np.hstack([map_array(piece, PIECE) for piece in pieces])[:, :columns]
+    write_facts(out, extremes=extremes(U).tolist())
 
 
 def _turned(out: Path, *, pieces: Sequence[StepResult], signs: np.ndarray[Any, Any]) -> None:
-    """The eigenvectors with their signs fixed."""
-    U = np.hstack([mapped(piece, PIECE) for piece in pieces])
+    """Step: write the eigenvectors with fixed signs."""
+    U = np.hstack([map_array(piece, PIECE) for piece in pieces])
     save(out, vectors=U[:, : len(signs)] * signs)
 
 
 def _decomposed(
     out: Path, *, parts: Sequence[Part], whole: StepResult, dimensions: int, seed: int
 ) -> None:
-    mean = mapped(whole, "mean")
+    mean = map_array(whole, "mean")
     kernel = DocumentKernel(
         sparse.vstack([rows_of(part, len(mean)) for part in parts], format="csr"),
-        np.concatenate([mapped(part["kernel"], "scales") for part in parts]),
+        np.concatenate([map_array(part["kernel"], "scales") for part in parts]),
         mean,
     )
     found = decompose(kernel, dimensions, seed=seed, threads=1)
     save(out, vectors=found.eigenvectors)
-    note(out, eigenvalues=found.eigenvalues.tolist(), residual=found.residual, gap=found.gap)
+    write_facts(out, eigenvalues=found.eigenvalues.tolist(), residual=found.residual, gap=found.gap)
 
 
 def _cut_out(out: Path, *, vectors: StepResult, first: int, documents: int) -> None:
-    save(out, vectors=mapped(vectors, "vectors")[first : first + documents])
+    save(out, vectors=map_array(vectors, "vectors")[first : first + documents])

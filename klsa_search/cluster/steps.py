@@ -1,4 +1,4 @@
-"""Making: the order of the steps, from records to all files of a generation."""
+"""The steps of a build in their order, from records to the files of a generation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from klsa_search.cluster import analysing, counting, weighing
 from klsa_search.cluster.analysing import index_ids
 from klsa_search.cluster.decomposing import decomposed
 from klsa_search.cluster.source import Cut, Records, cut_records, cut_terms
-from klsa_search.cluster.work import StepResult, Work, mapped, noted
+from klsa_search.cluster.work import StepResult, Work, map_array, read_facts
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import COUNTS, EIGENVECTORS, POSTINGS, Progress
 from klsa_search.indexing.build import Built, spectrum_entry
@@ -25,9 +25,9 @@ from klsa_search.storage.manifest import FieldsEntry
 def make_files(
     work: Work, read: Records, settings: Settings, shards: int, report: Progress
 ) -> tuple[Sequence[tuple[StepResult, Sequence[str]]], Built]:
-    """Have all steps done that follow from the records.
+    """Run all steps after reading.
 
-    Returns the folders and which of their files belong to the generation, and facts about them.
+    Returns the folders with the files of the generation, and the entries of its manifest.
     """
     cut = cut_records(read.records, read.documents, shards)
     kept, words = _analysed(work, read, settings, cut)
@@ -42,7 +42,7 @@ def make_files(
         settings=settings,
         documents=[shard[-1][1] - shard[0][0] for shard in cut],
         columns=weighed.columns,
-        term_weights=mapped(weighed.weights, "weights"),
+        term_weights=map_array(weighed.weights, "weights"),
         progress=report,
     )
     work.empty(*weighed.features)
@@ -56,17 +56,17 @@ def make_files(
     counts = {
         "documents": read.documents,
         "terms": analysing.terms_of(counted.vocabulary),
-        "tokens": sum(noted(piece)["tokens"] for piece in words),
-        "non_zeros": noted(counted.sums)["entries"],
+        "tokens": sum(read_facts(piece)["tokens"] for piece in words),
+        "non_zeros": read_facts(counted.sums)["entries"],
     }
     spectrum = spectrum_entry(solved.eigenvalues, solved.residual, solved.gap, solved.trace)
-    fields = FieldsEntry.model_validate(noted(kept.fields))
-    digest = noted(kept.digest)["digest"]
+    fields = FieldsEntry.model_validate(read_facts(kept.fields))
+    digest = read_facts(kept.digest)["digest"]
     return files, Built(settings, counts, {"bm25": spectrum}, digest, fields)
 
 
 class _Kept(NamedTuple):
-    """What is made of the records alone."""
+    """Results that need the records only."""
 
     digest: StepResult
     fields: StepResult
@@ -76,9 +76,9 @@ class _Kept(NamedTuple):
 def _analysed(
     work: Work, read: Records, settings: Settings, cut: Cut
 ) -> tuple[_Kept, list[StepResult]]:
-    """Analyse all pieces; the long steps over all documents begin first, the others fill up."""
+    """Analyse all pieces; the long steps over all documents start first."""
     records, N = read.records, read.documents
-    (digest, fields, ids), words = work.in_groups(
+    (digest, fields, ids), words = work.make_groups(
         [
             (weighing.take_sum, {"records": records, "documents": N}),
             (
@@ -100,10 +100,10 @@ def _analysed(
 
 
 class _Counted(NamedTuple):
-    """What is known of all documents once they are counted.
+    """Counts of all documents.
 
-    pieces  their counts
-    sums    of all
+    pieces  counts of each piece
+    sums    sums over all pieces
     """
 
     vocabulary: StepResult
@@ -127,12 +127,12 @@ def _counted(work: Work, words: Sequence[StepResult], settings: Settings) -> _Co
 
 
 class _Weighed(NamedTuple):
-    """What follows from all counts.
+    """Features and postings.
 
-    files     folders with arrays of a generation
-    features  of each shard
-    weights   of terms
-    columns   of the features: all terms, then pairs
+    files     folders with arrays of the generation
+    features  features of each shard
+    weights   term weights
+    columns   number of features: all terms, then pairs
     """
 
     files: list[StepResult]
@@ -144,17 +144,20 @@ class _Weighed(NamedTuple):
 def _weighed(
     work: Work, words: Sequence[StepResult], counted: _Counted, settings: Settings, cut: Cut
 ) -> _Weighed:
-    plain, known = _plain(settings), {"vocabulary": counted.vocabulary, "summed": counted.sums}
-    ranges = list(pairwise(mapped(counted.sums, "limits").tolist()))
+    plain, common = (
+        _plain(settings),
+        {"vocabulary": counted.vocabulary, "summed": counted.sums},
+    )
+    ranges = list(pairwise(map_array(counted.sums, "limits").tolist()))
     terms = cut_terms(counted.sums, len(cut))
-    (weights,), shared, codes, posted = work.in_groups(
-        [(weighing.weigh_terms, {**known, "settings": plain})],
+    (weights,), shared, codes, posted = work.make_groups(
+        [(weighing.weigh_terms, {**common, "settings": plain})],
         [
             (counting.share, {"pieces": counted.pieces, "low": low, "high": high})
             for low, high in ranges
         ],
         [
-            (weighing.encode, {"piece": piece, "number": number, **known})
+            (weighing.encode, {"piece": piece, "number": number, **common})
             for number, piece in enumerate(words)
         ],
         [
@@ -172,8 +175,8 @@ def _weighed(
         ],
     )
     last = np.cumsum([len(shard) for shard in cut]).tolist()
-    (numbered,), features = work.in_groups(
-        [(weighing.choose_pairs, {"ranges": shared, "pairs": bool(settings.pairs), **known})],
+    (numbered,), features = work.make_groups(
+        [(weighing.choose_pairs, {"ranges": shared, "pairs": bool(settings.pairs), **common})],
         [
             (
                 weighing.weigh_shard,
@@ -182,7 +185,7 @@ def _weighed(
                     "weights": weights,
                     "ranges": shared,
                     "settings": plain,
-                    **known,
+                    **common,
                 },
             )
             for shard, end in zip(cut, last, strict=True)
@@ -199,11 +202,11 @@ def _weighed(
                 "high": high,
             }
             for each, kept, (low, high) in zip(
-                shared, noted(numbered)["numbered"], ranges, strict=True
+                shared, read_facts(numbered)["numbered"], ranges, strict=True
             )
         ),
     )
-    files = work.together(
+    files = work.make_all(
         (weighing.join, {"name": "forward_codes", "parts": codes, "kind": "uint8"}),
         (weighing.join_sizes, {"name": "forward_starts", "parts": codes, "source": "sizes"}),
         (weighing.join, {"name": "lengths", "parts": counted.pieces, "kind": "int32"}),
@@ -211,7 +214,7 @@ def _weighed(
         (weighing.join_postings, {"parts": posted}),
     )
     work.empty(*words, *counted.pieces, *shared, *codes, *posted, *encoded)
-    pairs = sum(noted(each)["pairs"] for each in shared) if settings.pairs else 0
+    pairs = sum(read_facts(each)["pairs"] for each in shared) if settings.pairs else 0
     return _Weighed(files, features, weights, analysing.terms_of(counted.vocabulary) + pairs)
 
 

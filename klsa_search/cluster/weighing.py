@@ -1,4 +1,4 @@
-"""From counts to features, postings and the files of a generation, shard by shard."""
+"""Steps that compute features, postings and other files of a generation from counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import sparse
 
 from klsa_search.cluster.analysing import blocks_of, documents_of, settings_of, terms_of
 from klsa_search.cluster.counting import Pairs, Rows
-from klsa_search.cluster.work import StepResult, mapped, note, noted
+from klsa_search.cluster.work import StepResult, map_array, read_facts, write_facts
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.delta.statistics import Numbered, encode_pairs
 from klsa_search.indexing.reading import batches_of, content_of
@@ -30,19 +30,19 @@ from klsa_search.storage.names import SCRATCH
 
 
 def average_of(summed: StepResult, of: str) -> float:
-    """dl_avg of "length" or "content": the float that the mean of all lengths is."""
-    facts = noted(summed)
+    """Return the mean document length, of "length" or "content" (without common terms)."""
+    facts = read_facts(summed)
     return bm25.mean_length(facts[of], facts["documents"])
 
 
 def weigh_terms(
     out: Path, summed: StepResult, vocabulary: StepResult, settings: Mapping[str, Any]
 ) -> None:
-    """Step: w(t)^p of all terms, as documents have it, `content`, and as queries do, `weights`."""
-    chosen, documents = settings_of(settings), noted(summed)["documents"]
-    frequencies = mapped(summed, "frequencies")
+    """Step: term weights w(t)^p of queries (`weights`) and of documents (`content`)."""
+    chosen, documents = settings_of(settings), read_facts(summed)["documents"]
+    frequencies = map_array(summed, "frequencies")
     content = frequencies.copy()
-    content[mapped(vocabulary, "common")] = 0
+    content[map_array(vocabulary, "common")] = 0
     arrays = {
         "weights": bm25.idf_of(frequencies, documents) ** chosen.idf_power,
         "content": bm25.idf_of(content, documents) ** chosen.idf_power,
@@ -59,25 +59,25 @@ def weigh_shard(
     ranges: Sequence[StepResult],
     settings: Mapping[str, Any],
 ) -> None:
-    """Step: Φ of the documents of some pieces.
+    """Step: features Φ of the documents of some pieces.
 
     features_starts   int64
     features_columns  int32, of all V terms and P pairs
     features_weights  float64
-    Memory: the pairs of one piece, and some 100 bytes an entry of a block.
+    Memory: the pairs of one piece, and about 100 bytes for each entry of a block.
     """
     chosen, V = settings_of(settings), terms_of(vocabulary)
     weighing = bm25.FeatureWeighting(chosen.kernel_k1, chosen.b, average_of(summed, "content"))
-    common = mapped(vocabulary, "common")
-    of_terms = mapped(weights, "content")
-    documents = noted(summed)["documents"]
+    common = map_array(vocabulary, "common")
+    of_terms = map_array(weights, "content")
+    documents = read_facts(summed)["documents"]
     sizes = [np.zeros(1, np.int64)]
     with (
         ArrayWriter(out, "features_columns", np.int32) as columns,
         ArrayWriter(out, "features_weights", np.float64) as values,
     ):
         for piece in pieces:
-            pairs = Pairs.of(piece, mapped(summed, "limits"), ranges, V)
+            pairs = Pairs.of(piece, map_array(summed, "limits"), ranges, V)
             of_pairs = chosen.pairs * bm25.idf_of(pairs.held, documents) ** chosen.idf_power
             for rows in Rows.of(piece, V):
                 matrix = without_columns(rows.matrix, common) if len(common) else rows.matrix
@@ -97,8 +97,8 @@ def weigh_shard(
 def encode(
     out: Path, piece: StepResult, vocabulary: StepResult, number: int, summed: StepResult
 ) -> None:
-    """Step: the forward index of the documents of a piece: its codes, and the bytes of each."""
-    ranks = mapped(summed, "forward_ranks")
+    """Step: forward index of a piece: codes, and the bytes of each document."""
+    ranks = map_array(summed, "forward_ranks")
     sizes = [np.zeros(0, np.int64)]
     with ArrayWriter(out, "forward_codes", np.uint8) as writer:
         for block in blocks_of(piece, vocabulary, number):
@@ -116,15 +116,15 @@ def post(
     high: int,
     settings: Mapping[str, Any],
 ) -> None:
-    """Step: postings of the terms from `low` to below `high`, of all documents.
+    """Step: postings of the terms in [low, high), of all documents.
 
-    Memory: 12 bytes a posting of theirs, 16 a document.
+    Memory: 12 bytes for each posting, 16 for each document.
     """
     chosen = settings_of(settings)
     sizes, terms, counts = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
     lengths = [np.zeros(0, np.int64)]
     for piece in pieces:
-        lengths.append(mapped(piece, "lengths"))
+        lengths.append(map_array(piece, "lengths"))
         for rows in Rows.of(piece, high):
             held = (rows.matrix.indices >= low) & (rows.matrix.indices < high)
             terms.append(rows.matrix.indices[held] - np.int32(low))
@@ -140,41 +140,41 @@ def post(
     write_arrays(out, postings_arrays(Postings.of(matrix, norms, chosen.k1)))
 
 
-_PIECE: Final = 2**20  # elements that are copied at a time
+_PIECE: Final = 2**20  # elements copied at a time
 
 
 def take_sum(out: Path, records: StepResult, documents: int) -> None:
-    """Step: the digest of all documents that a fingerprint is made of."""
+    """Step: digest of all documents, for the fingerprint."""
     digest = hashlib.sha256()
     for batch in batches_of(documents_of(records, 0, documents)):
         digest.update(b"".join(map(content_of, batch)))
-    note(out, digest=digest.hexdigest())
+    write_facts(out, digest=digest.hexdigest())
 
 
 def write_fields(
     out: Path, records: StepResult, documents: int, declared: Mapping[str, Any]
 ) -> None:
-    """Step: the columns of metadata fields. Memory: the texts of the keyword fields."""
+    """Step: columns of the metadata fields. Memory: the texts of the keyword fields."""
     types = DeclaredFields(declared)
     scratch = out / SCRATCH
     scratch.mkdir()
     writer = FieldsWriter(types.types, Spools(scratch, _PIECE).spool(np.uint8))
     for batch in batches_of(documents_of(records, 0, documents)):
         for document in batch:
-            types.fault(document.metadata)  # there is none: what it finds is the types
+            types.fault(document.metadata)  # called to detect the types; it returns no fault
         writer.extend(batch)
     fields = writer.finish(out)
     shutil.rmtree(scratch)
-    note(out, **fields.model_dump(mode="json"))
+    write_facts(out, **fields.model_dump(mode="json"))
 
 
 def choose_pairs(
     out: Path, summed: StepResult, vocabulary: StepResult, ranges: Sequence[StepResult], pairs: bool
 ) -> None:
-    """Step: tell which pairs of each range are features that have numbers, if pairs are any."""
-    frequencies = np.array(mapped(summed, "frequencies"))
-    frequencies[mapped(vocabulary, "common")] = 0
-    held = [frequencies, *(mapped(made, "held") for made in ranges)]
+    """Step: choose the pairs of each range that get feature numbers, if pairs are used."""
+    frequencies = np.array(map_array(summed, "frequencies"))
+    frequencies[map_array(vocabulary, "common")] = 0
+    held = [frequencies, *(map_array(made, "held") for made in ranges)]
     sizes = np.zeros(1 + max(int(each.max(initial=0)) for each in held), np.int64)
     for each in held:
         sizes += np.bincount(each, minlength=len(sizes))
@@ -183,7 +183,7 @@ def choose_pairs(
     for each in held:
         chosen.append([numbered.above if pairs else len(sizes), max(left, 0)])
         left -= int(np.count_nonzero(each == numbered.above))
-    note(out, numbered=chosen[1:])
+    write_facts(out, numbered=chosen[1:])
 
 
 def encode_range(
@@ -194,9 +194,9 @@ def encode_range(
     low: int,
     high: int,
 ) -> None:
-    """Step: the codes of `epoch_pairs` for keys from `low` to below `high`, multiples of V."""
+    """Step: codes of `epoch_pairs` for keys in [low, high), multiples of V."""
     V = terms_of(vocabulary)
-    keys, held = mapped(shared, "keys"), mapped(shared, "held")
+    keys, held = map_array(shared, "keys"), map_array(shared, "held")
     kept = Numbered(*numbered).among(held)
     codes = encode_pairs(keys[kept], held[kept], V, low // max(V, 1), high // max(V, 1))
     write_arrays(out, {"epoch_pairs": codes})
@@ -205,33 +205,33 @@ def encode_range(
 def join(
     out: Path, name: str, parts: Sequence[StepResult], kind: str, source: str | None = None
 ) -> None:
-    """Step: write an array of a generation, the parts' own end to end."""
+    """Step: concatenate the arrays of some parts."""
     with ArrayWriter(out, name, kind) as writer:
         for part in parts:
-            array = mapped(part, source or name)
+            array = map_array(part, source or name)
             for first in range(0, len(array), _PIECE):
                 writer.append(array[first : first + _PIECE].astype(kind, copy=False))
 
 
 def join_sizes(out: Path, name: str, parts: Sequence[StepResult], source: str) -> None:
-    """Step: write where each document begins, of the parts' sizes."""
-    sizes = (mapped(part, source) for part in parts)
+    """Step: write the starts of the documents from their sizes in all parts."""
+    sizes = (map_array(part, source) for part in parts)
     write_arrays(out, {name: np.cumsum(np.concatenate((np.zeros(1, np.int64), *sizes)))})
 
 
 def join_postings(out: Path, parts: Sequence[StepResult]) -> None:
-    """Step: write the postings of all terms, of those of ranges of terms."""
+    """Step: concatenate the postings of ranges of terms."""
     first = parts[0].path
-    write_arrays(out, {"postings_shape": mapped(first, "postings_shape")})
+    write_arrays(out, {"postings_shape": map_array(first, "postings_shape")})
     for name in ("starts", "run_starts"):
-        sizes = (np.diff(mapped(part, f"postings_{name}")) for part in parts)
+        sizes = (np.diff(map_array(part, f"postings_{name}")) for part in parts)
         starts = np.cumsum(np.concatenate((np.zeros(1, np.int64), *sizes)))
         write_arrays(out, {f"postings_{name}": starts})
     for name in ("entries", "runs", "best", "occurrences"):
-        shape = mapped(first, f"postings_{name}")
+        shape = map_array(first, f"postings_{name}")
         columns = shape.shape[1] if shape.ndim == 2 else None
         with ArrayWriter(out, f"postings_{name}", shape.dtype, columns) as writer:
             for part in parts:
-                array = mapped(part, f"postings_{name}")
+                array = map_array(part, f"postings_{name}")
                 for begin in range(0, len(array), _PIECE):
                     writer.append(array[begin : begin + _PIECE])

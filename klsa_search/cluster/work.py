@@ -1,10 +1,9 @@
-"""Steps of a build: pure functions from files to files, named by their inputs.
+"""Steps of a build: pure functions from files to files, named by a digest of their inputs.
 
-A step writes into a folder of its own on storage that all workers share. The folder's name is a
-digest of the function, its arguments and the names of what it reads, so it stands for its content:
-where it is there already, nothing is done. It is written aside and renamed, so it is whole or it is
-not there. A build that lost its workers, or the process that leads it, goes on where it was by
-being started again.
+A step writes to its own folder, on storage that all workers share. The name of the folder is a
+digest of the function, its arguments and the names of its input folders, so a step whose folder
+exists is skipped. Folders are written under a temporary name and renamed, so they are complete.
+A build that was interrupted is resumed by starting it again.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ import numpy.typing as npt
 _FACTS = "facts.json"
 
 
-def mapped(folder: StepResult | Path, name: str) -> npt.NDArray[Any]:
-    """Map `<name>.npy` into memory, as an array that could be written, though no file changes.
+def map_array(folder: StepResult | Path, name: str) -> npt.NDArray[Any]:
+    """Map `<name>.npy` into memory, copy-on-write.
 
-    So what is compiled for arrays in memory serves these as well.
+    The array is writable, so functions compiled for arrays in memory need not be compiled again.
     """
     path = folder.path if isinstance(folder, StepResult) else folder
     return np.asarray(np.load(path / f"{name}.npy", mmap_mode="c"))
@@ -42,119 +41,118 @@ def save(folder: Path, **arrays: npt.NDArray[Any]) -> None:
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array))
 
 
-def note(folder: Path, **facts: Any) -> None:
-    """Write what JSON has, floats to the bit; stays when a folder is emptied of its arrays."""
+def write_facts(folder: Path, **facts: Any) -> None:
+    """Write JSON values, with floats exact; they are kept when the arrays are removed."""
     (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
 
 
-def noted(folder: StepResult) -> dict[str, Any]:
-    """Read it."""
+def read_facts(folder: StepResult) -> dict[str, Any]:
+    """Return the values written by `write_facts`."""
     facts: dict[str, Any] = json.loads((folder.path / _FACTS).read_text(encoding="utf-8"))
     return facts
 
 
-_ASIDE: Final = "."
+_TEMPORARY: Final = "."
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """A folder that a step has written, whole; its name says what it follows from."""
+    """The folder that a step has written; its name is a digest of its inputs."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """The digest it is named by."""
+        """Name of the folder."""
         return self.path.name
 
 
 Step = Callable[..., None]
-"""A function of a module, `step(out, **arguments)`: reads what its arguments name, fills `out`.
+"""A module-level function, `step(out, **arguments)`, that writes files to the folder `out`.
 
-Arguments are what JSON has, arrays, folders that were made, and lists and mappings of these.
+Arguments are JSON values, arrays, step results, and lists and mappings of these.
 """
 
 
 class Workers(Protocol):
-    """Who does the work: processes of this machine, or of many."""
+    """Processes of one machine or several that run steps."""
 
     def each(
         self, function: Callable[..., None], calls: Iterable[tuple[Any, ...]]
     ) -> Iterator[int]:
-        """Make all calls, each at least once, and give the number of each as it is done."""
+        """Make all calls, each at least once, and yield the number of each as it ends."""
 
 
 class Work:
-    """Has steps done by workers, each once, whatever becomes of those that begin them.
+    """Runs steps by workers, and skips those that are done.
 
-    folder   on storage that all workers see under the same path
-    workers  that do the steps
-    One process at a time leads what is done in a folder.
+    folder   folder on storage that all workers see under the same path; one process at a time
+             may use it
+    workers  processes that run the steps
     """
 
     def __init__(self, folder: Path, workers: Workers) -> None:
         self._folder, self._workers = folder, workers
         folder.mkdir(parents=True, exist_ok=True)
-        for aside in folder.glob(f"{_ASIDE}*"):  # what dead workers left half done
-            shutil.rmtree(aside, ignore_errors=True)
+        for partial in folder.glob(f"{_TEMPORARY}*"):  # of workers that died
+            shutil.rmtree(partial, ignore_errors=True)
 
     def make(self, step: Step, *calls: Mapping[str, Any]) -> list[StepResult]:
-        """Have a step done for each of these arguments, side by side; what is there stays.
+        """Run a step in parallel for each of these arguments, unless done before.
 
-        Returns the folders in the order of the calls. What the step raises is raised.
+        Returns the folders in the order of the calls. An exception of the step is raised.
         """
-        return self.together(*((step, call) for call in calls))
+        return self.make_all(*((step, call) for call in calls))
 
-    def together(self, *calls: tuple[Step, Mapping[str, Any]]) -> list[StepResult]:
-        """Have different steps done side by side, as `make` has one."""
-        made = [StepResult(self._folder / _name(step, call)) for step, call in calls]
+    def make_all(self, *calls: tuple[Step, Mapping[str, Any]]) -> list[StepResult]:
+        """Run different steps in parallel: see `make`."""
+        results = [StepResult(self._folder / _name(step, call)) for step, call in calls]
         missing = [
-            (step, one.path, call)
-            for one, (step, call) in zip(made, calls, strict=True)
-            if not one.path.exists()
+            (step, result.path, call)
+            for result, (step, call) in zip(results, calls, strict=True)
+            if not result.path.exists()
         ]
-        for _ in self._workers.each(perform, missing):
+        for _ in self._workers.each(run_step, missing):
             pass
-        return made
+        return results
 
-    def in_groups(
+    def make_groups(
         self, *groups: Sequence[tuple[Step, Mapping[str, Any]]]
     ) -> list[list[StepResult]]:
-        """Have the steps of all groups done side by side, and tell the folders of each group."""
-        made = iter(self.together(*chain.from_iterable(groups)))
-        return [list(islice(made, len(group))) for group in groups]
+        """Run the steps of all groups in parallel; return the folders of each group."""
+        results = iter(self.make_all(*chain.from_iterable(groups)))
+        return [list(islice(results, len(group))) for group in groups]
 
     def one(self, step: Step, **arguments: Any) -> StepResult:
-        """Have a step done once."""
+        """Run a step once."""
         return self.make(step, arguments)[0]
 
-    def empty(self, *made: StepResult) -> None:
-        """Remove the arrays of folders that no step will read again; that they were made stays.
+    def empty(self, *results: StepResult) -> None:
+        """Remove arrays that no step will read again; folders and other files stay.
 
-        So a build that starts again skips them, as long as it asks for the same steps. Small
-        facts, in files of other kinds, stay.
+        So a resumed build skips these steps.
         """
-        for each in made:
+        for each in results:
             for array in each.path.glob("*.npy"):
                 array.unlink(missing_ok=True)
 
 
-def perform(step: Step, path: Path, arguments: Mapping[str, Any]) -> None:
-    """Do a step, unless its folder is there: aside, then renamed."""
+def run_step(step: Step, path: Path, arguments: Mapping[str, Any]) -> None:
+    """Run a step in a temporary folder and rename it, unless its folder exists."""
     if path.exists():
         return
-    aside = path.with_name(f"{_ASIDE}{path.name}.{uuid.uuid4().hex}")
-    aside.mkdir()
+    partial = path.with_name(f"{_TEMPORARY}{path.name}.{uuid.uuid4().hex}")
+    partial.mkdir()
     try:
-        step(aside, **arguments)
+        step(partial, **arguments)
         try:
-            aside.rename(path)
+            partial.rename(path)
         except OSError:
-            # Another worker was faster: a call may be made twice.
+            # A call may be made twice, and another worker may have been faster.
             if not path.exists():
                 raise
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _name(step: Step, arguments: Mapping[str, Any]) -> str:
@@ -165,7 +163,7 @@ def _name(step: Step, arguments: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What stands for an argument in the name of what it leads to."""
+    """Return the JSON value that represents an argument in the digest."""
     if isinstance(value, StepResult):
         return value.name
     if isinstance(value, np.ndarray):

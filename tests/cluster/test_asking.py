@@ -44,7 +44,7 @@ def test_one_that_is_not_asked_is_not_missing():
 
 def test_another_replica_answers_for_one_that_fails():
     asked = replicas(count=2, trouble=lambda shard, replica, _: 1 / 0 if replica == 0 else None)
-    answers = call_all(asked, "say", words(), right, hedge=60)
+    answers = call_all(asked, "say", words(), right, hedge_delay=60)
     assert (len(answers.given), answers.failed) == (3, {})
     assert len(asked.calls) == 6
 
@@ -57,28 +57,28 @@ def test_another_replica_answers_for_one_that_is_slow():
             released.wait(60)
 
     asked = replicas(count=2, trouble=trouble)
-    answers = call_all(asked, "say", words(), right, hedge=0.01)
+    answers = call_all(asked, "say", words(), right, hedge_delay=0.01)
     released.set()
     assert answers.given == {shard: f"word {shard}" for shard in range(3)}
 
 
 def test_the_first_replica_takes_turns():
     asked = replicas(count=2)
-    call_all(asked, "say", words(), right, first=1, hedge=60)
+    call_all(asked, "say", words(), right, first=1, hedge_delay=60)
     assert {replica for _, replica, _ in asked.calls} == {1}
 
 
 def test_who_never_answers_is_missing():
     released = threading.Event()
     asked = replicas(trouble=lambda shard, *_: released.wait(60) and None if shard == 2 else None)
-    answers = call_all(asked, "say", words(), right, patience=0.2)
+    answers = call_all(asked, "say", words(), right, timeout=0.2)
     released.set()
     assert (sorted(answers.given), answers.failed) == ([0, 1], {2: "no answer within 0.2 s"})
 
 
 def test_rubbish_is_asked_for_elsewhere_and_told_at_last():
     asked = replicas(count=2, trouble=lambda shard, *_: "rubbish" if shard == 0 else None)
-    answers = call_all(asked, "say", words(), right, hedge=60)
+    answers = call_all(asked, "say", words(), right, hedge_delay=60)
     assert (sorted(answers.given), answers.failed) == ([1, 2], {0: "its answer is none"})
     assert [call for call in asked.calls if call[0] == 0] == [(0, 0, "say"), (0, 1, "say")]
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from klsa_search.cluster.ray import machines_of, places
+from klsa_search.cluster.ray import places, shard_machines
 
 
 def node(name, alive=True, **resources):
@@ -13,8 +13,8 @@ def node(name, alive=True, **resources):
 
 def test_shards_are_where_processors_are():
     nodes = [node("head"), node("b", CPU=4.0), node("a", CPU=1.0), node("gone", False, CPU=8.0)]
-    assert machines_of(nodes) == ["a", "b"]
-    assert machines_of([node("head"), node("front", CPU=0.0)]) == ["front", "head"]
+    assert shard_machines(nodes) == ["a", "b"]
+    assert shard_machines([node("head"), node("front", CPU=0.0)]) == ["front", "head"]
 
 
 @pytest.mark.parametrize("machines", [1, 2, 3, 5])

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from klsa_search.cluster.build import build as cluster_build
-from klsa_search.cluster.calls import tallied
-from klsa_search.cluster.index import SpreadIndex
+from klsa_search.cluster.calls import count_shards
+from klsa_search.cluster.index import ShardedIndex
 from klsa_search.cluster.work import Work
 from klsa_search.errors import ClusterFailed, SettingsError, ShardMissing
 from klsa_search.indexing.build import build
@@ -72,7 +72,7 @@ def workers_of_this_machine():
     """Process numbers of Ray's workers that do a step."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if (folder / "cmdline").read_text().startswith("ray::perform"):
+            if (folder / "cmdline").read_text().startswith("ray::run_step"):
                 yield int(folder.name)
         except OSError:  # it ended
             continue
@@ -108,8 +108,8 @@ def test_a_build_outlives_its_workers(cluster, tmp_path):
 def test_shards_answer_and_come_back(cluster, tmp_path):
     build(documents(400), name="notes", home=tmp_path).close()
     index = open_index(tmp_path / "notes")
-    fleet = cluster.RayFleet("local", shards=2)
-    with SpreadIndex(index.path, fleet) as spread:
+    fleet = cluster.RayShardCluster("local", shards=2)
+    with ShardedIndex(index.path, fleet) as spread:
         spread.add(documents(20, seed=4, first=1000))
         index.refresh()
         for query in queries():
@@ -121,7 +121,7 @@ def test_shards_answer_and_come_back(cluster, tmp_path):
         os.kill(process, signal.SIGKILL)
 
         def answers(*, whole):
-            with tallied(partial=True) as tally:
+            with count_shards(partial=True) as tally:
                 try:
                     spread.search(query)
                 except ShardMissing:
@@ -135,7 +135,7 @@ def test_shards_answer_and_come_back(cluster, tmp_path):
 def test_what_cannot_be_opened_there_is_told(cluster, tmp_path):
     build(documents(40), name="notes", home=tmp_path).close()
     generation = current_generation(tmp_path / "notes")
-    fleet = cluster.RayFleet("local", shards=1)
+    fleet = cluster.RayShardCluster("local", shards=1)
     (generation / "cut_rows.npy").write_bytes(b"")
     with pytest.raises(ClusterFailed, match=r"do not start .*cut_rows"):
         fleet.replicas(generation, None)

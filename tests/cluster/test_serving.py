@@ -7,7 +7,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from klsa_search.cluster.index import SpreadIndex
+from klsa_search.cluster.index import ShardedIndex
 from klsa_search.indexing.build import build
 from klsa_search.service.catalog import Catalog
 from klsa_search.storage.current import current_generation
@@ -52,7 +52,7 @@ def service(tmp_path_factory):
             from klsa_search.search.index import Index
 
             return Index(generation)
-        return SpreadIndex(generation, fleet)
+        return ShardedIndex(generation, fleet)
 
     with Catalog(home, opened=opened) as catalog, serving(catalog) as served:
         service = Service(served.address)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from klsa_search.cluster.index import spread
-from klsa_search.cluster.shard import Shard, Share, own_postings
+from klsa_search.cluster.shard import Shard, Share, shard_postings
 from klsa_search.core.config import SearchSettings
 from klsa_search.kernels.postings import postings_arrays
 from klsa_search.search.engine import engine
@@ -23,7 +23,7 @@ class Near:
         built = snapshot.bm25.postings.parts[0].postings.size
         self.shares = [Share(built, each, shards) for each in range(shards)]
         self._shards = [
-            Shard(snapshot, share, own_postings(snapshot, share)) for share in self.shares
+            Shard(snapshot, share, shard_postings(snapshot, share)) for share in self.shares
         ]
 
     def best(self, wanted, masks):

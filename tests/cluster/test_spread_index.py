@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
-from klsa_search.cluster.calls import tallied
-from klsa_search.cluster.index import SpreadIndex
+from klsa_search.cluster.calls import count_shards
+from klsa_search.cluster.index import ShardedIndex
 from klsa_search.errors import ShardMissing, WritingRefused
 from klsa_search.indexing.build import build
 from klsa_search.lowrank import sparse_expansion
@@ -59,7 +59,7 @@ def assert_alike(index, spread):
 
 def test_it_answers_as_the_index_does(home):
     index = open_index(home / "notes")
-    with SpreadIndex(index.path, Fleet(3)) as spread:
+    with ShardedIndex(index.path, Fleet(3)) as spread:
         assert_alike(index, spread)
         assert [r.hits for r in spread.search_many(queries())] == [
             r.hits for r in index.search_many(queries())
@@ -70,7 +70,7 @@ def test_it_answers_as_the_index_does(home):
 def test_there_may_be_fewer_documents_than_shards(tmp_path, count):
     build(documents(count), name="notes", home=tmp_path).close()
     index = open_index(tmp_path / "notes")
-    with SpreadIndex(index.path, Fleet(4)) as spread:
+    with ShardedIndex(index.path, Fleet(4)) as spread:
         for replica in spread.replicas._hosts:
             replica.ready()
         assert [spread.search(query).hits for query in queries()] == [
@@ -81,7 +81,7 @@ def test_there_may_be_fewer_documents_than_shards(tmp_path, count):
 
 def test_it_takes_up_what_is_written(home):
     index, fleet = open_index(home / "notes"), Fleet(3)
-    with SpreadIndex(index.path, fleet) as spread:
+    with ShardedIndex(index.path, fleet) as spread:
         before = spread.snapshot()
         known = [before.search(query).hits for query in queries()]
         spread.add(documents(60, seed=4, first=1000))
@@ -98,7 +98,7 @@ def test_it_takes_up_what_is_written(home):
 
 def test_it_takes_up_what_is_built(home):
     index, fleet = open_index(home / "notes"), Fleet(2)
-    with SpreadIndex(index.path, fleet) as spread:
+    with ShardedIndex(index.path, fleet) as spread:
 
         def ask():
             assert spread.snapshot().search("t00 t01").hits
@@ -116,7 +116,7 @@ def test_a_shard_that_fails_is_told(home):
     fleet = Fleet(
         3, trouble=lambda shard, replica, method: 1 / 0 if (shard, method) in gone else None
     )
-    with SpreadIndex(current_generation(home / "notes"), fleet) as spread:
+    with ShardedIndex(current_generation(home / "notes"), fleet) as spread:
         (query, *_) = queries()
         whole = spread.search(query, k=400)
         for method in ("best", "scores"):
@@ -124,19 +124,19 @@ def test_a_shard_that_fails_is_told(home):
             gone.add((1, method))
             with pytest.raises(ShardMissing, match=r"1 of 3 shards .*shard 1: ZeroDivisionError"):
                 spread.search(query)
-            with tallied(partial=True) as tally:
+            with count_shards(partial=True) as tally:
                 found = spread.search(query, k=400)
             assert (tally.total, list(tally.failed)) == (3, [1])
             assert 0 < len(found.hits) < len(whole.hits)
         gone |= {(shard, "best") for shard in range(3)}
-        with pytest.raises(ShardMissing, match="3 of 3"), tallied(partial=True):
+        with pytest.raises(ShardMissing, match="3 of 3"), count_shards(partial=True):
             spread.search(query)
 
 
 def test_rubbish_is_no_answer(home):
     rubbish = []
     fleet = Fleet(2, trouble=lambda shard, *_: rubbish[0] if shard == 1 and rubbish else None)
-    with SpreadIndex(current_generation(home / "notes"), fleet) as spread:
+    with ShardedIndex(current_generation(home / "notes"), fleet) as spread:
         other = spread.arrays.engine  # anything that is no answer
         for answer in ("no", [], [None], {"a": 1}, other):
             rubbish[:] = [answer]
@@ -145,7 +145,7 @@ def test_rubbish_is_no_answer(home):
 
 
 def test_pickled_it_needs_no_shards(home):
-    with SpreadIndex(current_generation(home / "notes"), Fleet(2)) as spread:
+    with ShardedIndex(current_generation(home / "notes"), Fleet(2)) as spread:
         index = pickle.loads(pickle.dumps(spread))
         assert type(index).__name__ == "Index"
         hits = spread.search("t00 t01").hits
@@ -155,7 +155,7 @@ def test_pickled_it_needs_no_shards(home):
 
 def test_a_full_index_refuses_documents_at_the_front_too(home, monkeypatch):
     monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 400)
-    with SpreadIndex(current_generation(home / "notes"), Fleet(2)) as spread:
+    with ShardedIndex(current_generation(home / "notes"), Fleet(2)) as spread:
         with pytest.raises(WritingRefused, match="is full"):
             spread.add(documents(1, first=400))
         assert WriteLog(spread.path).last().seq == 0
@@ -163,7 +163,7 @@ def test_a_full_index_refuses_documents_at_the_front_too(home, monkeypatch):
 
 def test_shards_behind_a_network_file_system_take_no_writes(home, monkeypatch):
     monkeypatch.setattr("klsa_search.cluster.host.network_file_system", lambda path: "nfs4")
-    with SpreadIndex(current_generation(home / "notes"), Fleet(2)) as spread:
+    with ShardedIndex(current_generation(home / "notes"), Fleet(2)) as spread:
         with pytest.raises(WritingRefused, match=r"network file system \(nfs4\)"):
             spread.add(documents(1, first=400))
         assert spread.search("t00").total

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from klsa_search.cluster.work import StepResult, Work, perform
+from klsa_search.cluster.work import StepResult, Work, run_step
 
 from .fleets import Here
 
@@ -38,7 +38,7 @@ def test_steps_follow_one_another(work):
 
 def test_different_steps_are_done_side_by_side_and_told_by_group(work):
     ones = [(double, {"source": [number]}) for number in (1, 2)]
-    groups = work.in_groups(ones, [], [(double, {"source": [3], "times": 3})])
+    groups = work.make_groups(ones, [], [(double, {"source": [3], "times": 3})])
     assert [list(map(values_of, group)) for group in groups] == [[[2], [4]], [], [[9]]]
 
 
@@ -73,10 +73,10 @@ def test_what_a_dead_worker_left_goes_and_what_is_whole_stays(work, tmp_path):
 
 def test_two_who_do_the_same_agree(tmp_path):
     def meanwhile(out, source):
-        perform(double, tmp_path / "made", {"source": source})
+        run_step(double, tmp_path / "made", {"source": source})
         double(out, source)
 
-    perform(meanwhile, tmp_path / "made", {"source": [5]})
+    run_step(meanwhile, tmp_path / "made", {"source": [5]})
     assert values_of(StepResult(tmp_path / "made")) == [10]
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
 

@@ -13,7 +13,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from klsa_search.cluster.calls import tallied
+from klsa_search.cluster.calls import count_shards
 from klsa_search.core.compiling import missing_functions
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search.costs import estimated_cost
@@ -109,7 +109,7 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
 
     def compute(index: Index) -> bytes:
         begin = time.perf_counter()
-        with tallied(partial=params.partial) as tally:
+        with count_shards(partial=params.partial) as tally:
             results = index.search(params.q or "", params.count, **params.search_options())
         found = time.perf_counter()
         answer = search_answer(results, index, params, 1000 * (found - begin), tally)

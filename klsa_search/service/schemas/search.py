@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 from pydantic_core import to_json
 
-from klsa_search.cluster.calls import Tally
+from klsa_search.cluster.calls import ShardTally
 from klsa_search.core.config import LanguageSettings, SearchSettings, optional_fields
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.costs import estimated_cost
@@ -366,7 +366,7 @@ class BatchAnswer(Answer):
 
 
 def search_answer(
-    results: SearchResults, index: Index, request: SearchRequest, time_ms: float, tally: Tally
+    results: SearchResults, index: Index, request: SearchRequest, time_ms: float, tally: ShardTally
 ) -> bytes:
     """Return the results of a search as the JSON of a `SearchAnswer`.
 
