@@ -54,7 +54,7 @@ class _Capacity(NamedTuple):
     """Sizes of the workspaces: `terms` are those of one document."""
 
     threads: int
-    positions: int
+    doc_ids: int
     terms: int
 
 
@@ -109,12 +109,12 @@ class DeltaBuilder:
         self._known.append(
             features.starts, features.features, features.document_vectors, features.diagonals
         )
-        values, found = self._nearest(features.query_terms, counts, starts, lengths)
-        rows, steps = _packed(values, found)
+        values, neighbours = self._nearest(features.query_terms, counts, starts, lengths)
+        rows, steps = _packed(values, neighbours)
         scales = np.column_stack((steps, features.diagonals))
         self._known.append_rows(rows, scales)
         own, count_terms = distinct(counts.columns)
-        reverse, reverse_values = self._reverse(values, found, first)
+        reverse, reverse_values = self._reverse(values, neighbours, first)
         return DeltaSegment(
             first=first,
             words=np.frombuffer("".join(f"{word}\n" for word in words).encode(), np.uint8),
@@ -162,7 +162,7 @@ class DeltaBuilder:
         """Return values and doc ids of the nearest neighbours of the documents appended last."""
         statistics, known, n = self._statistics, self._known, len(lengths)
         entries = statistics.expansion.rows.shape[1]
-        values, found = np.zeros((n, entries), np.float32), np.zeros((n, entries), np.int32)
+        values, neighbours = np.zeros((n, entries), np.float32), np.zeros((n, entries), np.int32)
         offset = known.indexed
         postings = (
             statistics.postings.starts, statistics.postings.entries, statistics.postings.run_starts,
@@ -179,7 +179,7 @@ class DeltaBuilder:
             search_rows(
                 offset + begin, offset + end, offset, query_terms, postings, later, self._old, new,
                 self.first, statistics.mean_square, (MAX_POSTINGS, CANDIDATES), workspace, values,
-                found,
+                neighbours,
             )  # fmt: skip
             self._workspaces.put(workspace)
 
@@ -190,18 +190,18 @@ class DeltaBuilder:
                 later = known.postings
                 each = map if threads == 1 else pool.map
                 deque(each(search, range(first, last, _TASK_DOCUMENTS)), maxlen=0)
-        return values, found
+        return values, neighbours
 
     def _allocate(self, threads: int, longest: int) -> None:
         """Allocate workspaces for so many threads, and for documents of so many terms."""
-        positions, features = self.after, len(self._statistics.expansion.mean)
+        doc_ids, features = self.after, len(self._statistics.expansion.mean)
         capacity = self._capacity
-        if capacity.threads < threads or capacity.positions < positions or capacity.terms < longest:
-            positions += positions // 8
-            capacity = _Capacity(*map(max, capacity, (threads, positions, longest)))
+        if capacity.threads < threads or capacity.doc_ids < doc_ids or capacity.terms < longest:
+            doc_ids += doc_ids // 8
+            capacity = _Capacity(*map(max, capacity, (threads, doc_ids, longest)))
             self._capacity, self._workspaces = capacity, SimpleQueue()
             for _ in range(capacity.threads):
-                self._workspaces.put(Workspace.of(capacity.positions, features, capacity.terms))
+                self._workspaces.put(Workspace.of(capacity.doc_ids, features, capacity.terms))
 
     @lazy_property
     def _old(self) -> DocumentArrays:
@@ -214,11 +214,11 @@ class DeltaBuilder:
         )
 
     def _reverse(
-        self, values: _Values, found: npt.NDArray[np.int32], first: int
+        self, values: _Values, neighbours: npt.NDArray[np.int32], first: int
     ) -> tuple[npt.NDArray[np.int32], _Values]:
         """Return entries for the rows of earlier documents that are strong enough for them."""
         rows, columns = np.nonzero(values)
-        before, strength = found[rows, columns], values[rows, columns]
+        before, strength = neighbours[rows, columns], values[rows, columns]
         strong = strength >= self._known.weakest(before.astype(np.int64))
         entries = np.column_stack((before, first + rows.astype(np.int32)))[strong]
         order = np.lexsort(entries.T[::-1])
@@ -229,12 +229,14 @@ def _starts(sizes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
 
 
-def _packed(values: _Values, found: npt.NDArray[np.int32]) -> tuple[_Rows, _Values]:
+def _packed(values: _Values, neighbours: npt.NDArray[np.int32]) -> tuple[_Rows, _Values]:
     """Return rows in the form of `lowrank.sparse_expansion`, and their steps."""
     steps = values[:, 0] / np.float32(LEVELS)
     positive = values > 0
     levels = np.rint(np.divide(values, steps[:, None], out=np.zeros_like(values), where=positive))
-    packed = (found.astype(np.uint32) << np.uint32(8)) | np.maximum(levels, 1).astype(np.uint32)
+    packed = (neighbours.astype(np.uint32) << np.uint32(8)) | np.maximum(levels, 1).astype(
+        np.uint32
+    )
     return np.where(positive, packed, np.uint32(0)), steps
 
 

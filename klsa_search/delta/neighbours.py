@@ -323,11 +323,11 @@ class Workspace(NamedTuple):
     present: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, positions: int, features: int, longest: int) -> Workspace:
+    def of(cls, doc_ids: int, features: int, longest: int) -> Workspace:
         """Allocate buffers for a number of doc ids, features, and terms of one document."""
         return cls(
-            np.zeros(positions, np.float32),
-            np.zeros(positions + 1, np.int32),
+            np.zeros(doc_ids, np.float32),
+            np.zeros(doc_ids + 1, np.int32),
             np.zeros(max(longest, 1), np.int64),
             np.zeros(4 * CANDIDATES, np.int64),
             np.zeros(features, np.uint8),

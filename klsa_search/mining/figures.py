@@ -76,33 +76,33 @@ def draw_map(index: Index, path: Path) -> None:
 
     Raise QueryError; for other errors see `save_figure`.
     """
-    found = document_map(index, words=_WORDS)
-    titles = _short_titles(index, found) if len(found) <= _LABELLED else []
-    words = [] if titles else [word for one in found.clusters for word in one.words]
+    drawn = document_map(index, words=_WORDS)
+    titles = _short_titles(index, drawn) if len(drawn) <= _LABELLED else []
+    words = [] if titles else [word for one in drawn.clusters for word in one.words]
     shown = [index.name, *titles, *words]
     with save_figure(path, 7.2, 7.2, shown) as figure:
         axes = figure.add_subplot()
         axes.set_aspect("equal")
         axes.set_axis_off()
         axes.set_xlim(-0.02, 1.02)
-        low, high = (found.places[:, 1].min(), found.places[:, 1].max()) if len(found) else (0, 1)
+        low, high = (drawn.places[:, 1].min(), drawn.places[:, 1].max()) if len(drawn) else (0, 1)
         axes.set_ylim(low - 0.04, high + 0.04)
-        tones = np.array([one.tone for one in found.clusters], np.int64)[found.cluster]
-        size = 12 if len(found) < _FEW else 4 if len(found) < 10 * _FEW else 2
+        tones = np.array([one.tone for one in drawn.clusters], np.int64)[drawn.cluster]
+        size = 12 if len(drawn) < _FEW else 4 if len(drawn) < 10 * _FEW else 2
         axes.scatter(
-            *found.places.T,
+            *drawn.places.T,
             s=size,
             c=np.array(TONES)[tones],
             alpha=0.75,
             linewidths=0,
             rasterized=True,
         )
-        _title(axes, f"{index.name}: {found.documents:,} documents")
+        _title(axes, f"{index.name}: {drawn.documents:,} documents")
         figure.draw_without_rendering()  # so that the extents of words are known
         if titles:
-            _write_titles(axes, titles, found.places)
+            _write_titles(axes, titles, drawn.places)
         else:
-            _name_clusters(axes, found)
+            _name_clusters(axes, drawn)
 
 
 def draw_drift(index: Index, path: Path) -> None:
@@ -175,9 +175,9 @@ def _title(axes: Any, text: str) -> None:
     axes.set_title(text, loc="left", fontweight="bold")
 
 
-def _short_titles(index: Index, found: DocumentMap) -> list[str]:
+def _short_titles(index: Index, drawn: DocumentMap) -> list[str]:
     """Return the title of each document on a map, or its ID if it has none."""
-    documents = index.documents(found.doc_ids.tolist())
+    documents = index.documents(drawn.doc_ids.tolist())
     return [shorten(each.title or each.id, _LETTERS, placeholder="…") for each in documents]
 
 
@@ -190,12 +190,12 @@ def _write_titles(axes: Any, titles: Sequence[str], places: Matrix) -> None:
         _write(axes, title, place, offsets, taken, ha=align, fontsize="x-small")
 
 
-def _name_clusters(axes: Any, found: DocumentMap) -> None:
+def _name_clusters(axes: Any, drawn: DocumentMap) -> None:
     """Write the words of clusters, the largest first, if there is space."""
     taken: list[Any] = []
     offsets = [(0, dy) for dy in (0, 13, -13, 26, -26)]
     style = {"ha": "center", "fontsize": "small", "fontweight": "bold"}
-    for one in found.clusters:
+    for one in drawn.clusters:
         words = " · ".join(one.words)
         _write(axes, words, (one.x, one.y), offsets, taken, path_effects=text_outline(), **style)
 

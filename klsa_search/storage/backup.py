@@ -49,8 +49,8 @@ def copy_index(source: Path, target: Path) -> Manifest:
                 raise StoreError(
                     f"`{generation}` was removed during the copy; copy the index again"
                 ) from error
-            found = sha256_of(fresh / name)
-            if found != manifest.files[name].sha256:
+            actual = sha256_of(fresh / name)
+            if actual != manifest.files[name].sha256:
                 raise IndexDamaged(
                     f"`{generation / name}` has changed since it was built; "
                     f"{step_for(generation / name)}"

@@ -58,12 +58,12 @@ def compare_checksum(path: Path, manifest: Manifest, sum_of: Callable[[Path], st
     Raise OSError if the process has too many open files, which is not damage.
     """
     try:
-        found = sum_of(path)
+        actual = sum_of(path)
     except OSError as error:
         if is_exhausted(error):
             raise
         raise IndexDamaged(f"cannot read `{path}` ({error}); {step_for(path)}") from error
-    if found != manifest.files[path.name].sha256:
+    if actual != manifest.files[path.name].sha256:
         raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")
 
 
