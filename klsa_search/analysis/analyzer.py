@@ -125,7 +125,7 @@ class Analyzer:
         return self._term_of.folded(nfkc(word))
 
     def common(self) -> frozenset[str]:
-        """Return the terms of words on the long stop list that are not stop words here.
+        """Return the common terms: words of the long stop list that this analyzer keeps.
 
         >>> "the" in Analyzer().common(), "problem" in Analyzer().common()
         (False, True)

@@ -18,7 +18,7 @@ from klsa_search.analysis.workers import NO_TERM, TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.selection import GrowableArray
-from klsa_search.delta.neighbours import QueryTerms
+from klsa_search.delta.neighbours import CandidateTerms
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import Block, BlockCounts
@@ -95,7 +95,7 @@ class DocumentFeatures(NamedTuple):
     features: npt.NDArray[np.uint32]
     document_vectors: npt.NDArray[np.int8]
     diagonals: npt.NDArray[np.float32]
-    query_terms: QueryTerms
+    query_terms: CandidateTerms
 
 
 def document_features(
@@ -153,7 +153,7 @@ def document_features(
     diagonals = np.square(scales) * np.maximum(distances, 0.0)
     query_starts = np.concatenate(([0], np.cumsum(np.bincount(documents, minlength=n))))
     query_weights = scales[documents] * values * weights
-    query_terms = QueryTerms(query_starts, columns, query_weights.astype(np.float32))
+    query_terms = CandidateTerms(query_starts, columns, query_weights.astype(np.float32))
     return DocumentFeatures(starts, packed, vectors, diagonals.astype(np.float32), query_terms)
 
 

@@ -27,9 +27,9 @@ from klsa_search.delta.features import TermMap, document_features
 from klsa_search.delta.neighbours import (
     CANDIDATES,
     MAX_POSTINGS,
+    CandidateTerms,
     DocumentArrays,
     KnownDocuments,
-    QueryTerms,
     Workspace,
     boosts,
     search_rows,
@@ -154,7 +154,7 @@ class DeltaBuilder:
 
     def _nearest(
         self,
-        query_terms: QueryTerms,
+        query_terms: CandidateTerms,
         counts: BlockCounts,
         starts: npt.NDArray[np.int64],
         lengths: npt.NDArray[np.int32],

@@ -6,8 +6,9 @@ postings of the query kernel. A term t of document d adds
     S φ(d)_t · w(t)^p · saturation(t,x)
 
 to every document x that contains it, and the sum is multiplied by S(x) · K(x,x)^-¼. Terms are
-processed by descending weight, within a budget of postings of the build: a term whose postings
-exceed what is left is skipped, among later documents too. So the result depends on the build and
+processed by descending weight. At most a fixed number of postings of the build is read for a
+document; a term with more postings than are left of it is skipped, and its postings in later
+documents are not read either. So the result depends on the build and
 the documents before, not on segments. Most later documents are in an inverted file and the last
 ones in linked lists, which makes an append O(1).
 
@@ -151,7 +152,7 @@ def weakest(
     return (rows[:, -1] & np.uint32(LEVELS)).astype(np.float32) * scales[:, 0]
 
 
-class QueryTerms(NamedTuple):
+class CandidateTerms(NamedTuple):
     """Terms of new documents that select candidates: starts, terms and weights, as in CSR."""
 
     starts: npt.NDArray[np.int64]

@@ -45,8 +45,8 @@ class DeltaSegment:
     cards           (n, w) int8, document vectors
     rows            (n, entries) uint32, the nearest neighbours among all earlier doc ids
     scales          (n, 2) float32
-    reverse         (R, 2) int32, earlier document and document here, ascending: entries that are as
-                    strong as the weakest of the earlier document's row, or fit into it
+    reverse         (R, 2) int32, earlier document and document here, ascending: pairs whose K is
+                    among the strongest entries of the row of the earlier document
     reverse_values  (R,) float32, K of the two
     """
 

@@ -229,7 +229,7 @@ def tune_by_halves(
 
 
 def _own_alpha(settings: Settings) -> float:
-    """Return the share of expansion in the ranking of an index; 1 for rankers other than BM25."""
+    """Return the share of expansion in the ranking of an index; 0 for BM25, 1 for others."""
     return {"klsa": settings.alpha, "bm25": 0.0}.get(settings.ranker, 1.0)
 
 

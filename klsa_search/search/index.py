@@ -27,7 +27,7 @@ from klsa_search.search.options import (
     whole_number,
 )
 from klsa_search.search.query.parser import ParsedQuery
-from klsa_search.search.rankers import USES
+from klsa_search.search.rankers import REPORTED_PARAMETERS
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel, intersection
 from klsa_search.search.snippets import LENGTH, checked_length
@@ -39,7 +39,7 @@ _QUICK_QUERY: Final = 256
 """Hits and characters of a query that are quick: ten hits take 50 µs."""
 
 _QUICK_BYTES: Final = 2**20
-"""Bytes of the longest documents, as many as hits, whose texts are quick: 5 ms if all are hits."""
+"""Total bytes of the k longest documents up to which a search is quick: 5 ms if all are hits."""
 
 
 class Index(LiveIndex):
@@ -200,7 +200,7 @@ class Index(LiveIndex):
             ranker=chosen.ranker,
             parameters={
                 name: used if name == "dimensions" else getattr(chosen, name)
-                for name in USES[chosen.ranker]
+                for name in REPORTED_PARAMETERS[chosen.ranker]
             },
             offset=plan.offset,
             facets=facets_,

@@ -124,7 +124,7 @@ class Searcher:
         if (
             snapshot.sparse_expansion is not None
             and snapshot.small
-            and self._uses_klsa_engine(parameters)
+            and self._allows_klsa_engine(parameters)
         ):
             # In a small collection it rescores all candidates.
             (top,) = self._klsa_top([terms], len(snapshot), parameters, None, totals=False)
@@ -191,7 +191,7 @@ class Searcher:
         results: Sequence[TopDocs | None]
         if parameters.ranker == "bm25" and not parameters.boosts:
             return self._bm25.top(queries, k, mask, totals=totals)
-        if self._uses_klsa_engine(parameters):
+        if self._allows_klsa_engine(parameters):
             results = self._klsa_top(queries, k, parameters, mask, totals=totals)
         else:
             results = [None] * len(queries)
@@ -224,7 +224,7 @@ class Searcher:
 
     def uses_klsa_engine(self, terms: list[int], parameters: SearchSettings) -> bool:
         """Return whether the engine of a sparse D answers this query. Cost: a search."""
-        if not self._uses_klsa_engine(parameters):
+        if not self._allows_klsa_engine(parameters):
             return False
         (top,) = self._klsa_top([terms], 1, parameters, None, totals=False)
         return top is not None
@@ -266,7 +266,7 @@ class Searcher:
         scores = RANKERS[parameters.ranker](snapshot, query, parameters, dimensions)
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
-    def _uses_klsa_engine(self, parameters: SearchSettings) -> bool:
+    def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:
         """Return whether the engine of a sparse D computes this ranking."""
         if self._snapshot.bm25.documents <= EXHAUSTIVE_LIMIT:
             return False

@@ -25,7 +25,7 @@ class Drift:
 
     added   number of live documents added after the build
     deleted number of documents of the build that were deleted or replaced
-    passed  number of documents added after the build and deleted or replaced again
+    passed  number of documents added after the build that are deleted or replaced already
     words   number of words of the added documents
     unseen  number of those words whose terms the build does not know
     bytes   bytes of memory of the delta index

@@ -277,7 +277,7 @@ class Admission:
     def check(self) -> None:
         """Raise ServiceBusy if another request would be refused now."""
         if len(self._active) >= self.capacity or self._budget.is_spent():
-            raise self._refusal("full", "as many requests as it takes are under way")
+            raise self._refusal("full", "the request queue is full")
 
     @property
     def capacity(self) -> int:

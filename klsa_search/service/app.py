@@ -14,6 +14,7 @@ from klsa_search.service import openapi
 from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.metrics import Metrics, Sources
 from klsa_search.service.middleware.auth import ApiKeyAuth, Keys
 from klsa_search.service.middleware.hosts import ANY, AllowedHosts
@@ -22,7 +23,6 @@ from klsa_search.service.middleware.request_id import HEADER, Head, RequestId, T
 from klsa_search.service.page_files import SearchPage
 from klsa_search.service.refits import Refits
 from klsa_search.service.request_log import JsonLog, RequestLog
-from klsa_search.service.requests import IndexService
 from klsa_search.service.routes import (
     anserini,
     documents,

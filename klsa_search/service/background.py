@@ -111,9 +111,9 @@ class Writes(Admission):
         self.check()
         is_long = size is None or size > SHORT
         if is_long and self._active_long >= self._max_long:
-            raise self._refusal("full", "as many long writes as it takes are under way")
+            raise self._refusal("full", "the queue for long writes is full")
         if self._active_short + self._active_long >= self._max_active:
-            raise self._refusal("full", "as many writes as it takes are under way")
+            raise self._refusal("full", "the write queue is full")
         self._active_long += is_long
         self._active_short += not is_long
         try:

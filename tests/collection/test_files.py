@@ -6,10 +6,12 @@ import io
 import random
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from klsa_search.collection import open_collection
+from klsa_search.collection.files import formats
 from klsa_search.errors import CollectionError, MissingExtra
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -230,6 +232,11 @@ WHOLE = {
     "pdf": pdf(*["It leaks."] * 5),
     "rst": RST * 10,
 }
+
+
+def test_every_parsed_format_is_tried_damaged():
+    parsed = {each.name for each in formats.FORMATS if each.is_sandboxed}
+    assert {formats.format_of(Path(f"a.{suffix}")).name for suffix in WHOLE} == parsed
 
 
 @pytest.mark.parametrize("suffix", WHOLE)

@@ -11,7 +11,7 @@ from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search import index as index_of
 from klsa_search.search import searcher
-from klsa_search.search.rankers import RANKERS, USES
+from klsa_search.search.rankers import RANKERS, REPORTED_PARAMETERS
 from tests.search.conftest import DOCUMENTS
 
 
@@ -202,7 +202,7 @@ def test_the_total_counts_every_match(index, query):
 
 
 def test_every_ranker_says_what_it_uses():
-    assert set(USES) == set(RANKERS)
+    assert set(REPORTED_PARAMETERS) == set(RANKERS)
 
 
 @pytest.mark.parametrize("part", ["coverage", "latent"])

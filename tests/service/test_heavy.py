@@ -11,7 +11,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
-from klsa_search.service.requests import MAX_LIGHT_COST
+from klsa_search.service.index_service import MAX_LIGHT_COST
 from klsa_search.service.routes import mining
 from klsa_search.service.schemas.search import SearchRequest
 from tests.support.waiting import wait_until

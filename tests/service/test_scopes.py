@@ -11,10 +11,10 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.app import ROUTERS, create_app
 from klsa_search.service.background import PeriodicTask, Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.index_service import Requires
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys, needs_key
 from klsa_search.service.middleware.limits import LoadShedder
-from klsa_search.service.requests import Requires
 from tests.support.endpoints import ENDPOINTS
 from tools.scopes_page import parts, scopes_of, table
 
@@ -30,7 +30,7 @@ SCOPES = ("search", "write", "metrics")
 class NoPlaces(Admission):
     """Admits nothing."""
 
-    places = 0
+    capacity = 0
 
 
 class NoWrites(NoPlaces, Writes):

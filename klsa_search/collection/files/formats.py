@@ -45,7 +45,7 @@ class FileFormat(NamedTuple):
 
 _PROSE: Final = FileFormat("text", "plain", False)
 _CODE: Final = FileFormat("code", "code", False)
-_SUFFIXES: Final[dict[FileFormat, str]] = {
+FORMATS: Final[dict[FileFormat, str]] = {
     _PROSE: "adoc org tex text txt",
     FileFormat("markdown", "markdown", False): "markdown md",
     FileFormat("rst", "rst", False): "rst",
@@ -58,7 +58,7 @@ _SUFFIXES: Final[dict[FileFormat, str]] = {
     " php pl proto ps1 py pyi r rb rs scala sh sql swift tsx ts vue",
 }
 _KINDS: Final = {
-    f".{suffix}": kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()
+    f".{suffix}": kind for kind, suffixes in FORMATS.items() for suffix in suffixes.split()
 }
 
 

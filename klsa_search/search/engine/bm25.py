@@ -12,10 +12,10 @@ Documents are scored segment by segment, in blocks whose accumulator fits the L1
 Scores of documents that are deleted or outside a mask are set to 0 once the postings of a block
 are added. The total, if requested, counts documents that contain a term, also in skipped blocks.
 
-The threshold starts at a score that k documents are known to reach by a single term. For many
-results the first block gives a better one: in an only block what k documents reach, else what a
-few times its share of k reach. The latter is a guess: if fewer than k documents pass, it is
-discarded and all blocks are scored again.
+The threshold starts at a score that k documents are known to reach by a single term. For large k
+the first block gives a higher one. With one block it is the score of its k-th document; with
+several it is an estimate, from a few times the number of documents expected from this block: if
+fewer than k documents pass, all blocks are scored again without it.
 
 Scores are integers, so neither the order of terms, nor skipping, nor the number of threads changes
 a bit, and bounds are sharp. Adding a posting takes 0.5 ns, less than most ways to avoid it; so
@@ -368,8 +368,8 @@ def _collect_keys(
 ) -> tuple[int, bool]:
     """Collect the keys of the k best and some more; return how many, and whether by a guess.
 
-    margin  guess the threshold from the first block: what `margin` times its share of k reach. If
-            fewer than k are found the guess was too high. 0 for no guess.
+    margin  estimate the threshold from the first block: the score that `margin` times its share of
+            the k best reach. If fewer than k are found, it was too high. 0 for no estimate.
     """
     arrays, accumulator = postings.main, buffers.accumulator
     width = 1 << context.block_bits

@@ -26,7 +26,7 @@ from klsa_search.search.explain.explanation import (
 )
 from klsa_search.search.explain.parts import EngineSplitter, RowSplitter, ScoreParts, ScoreSplitter
 from klsa_search.search.query.terms import QueryTerms
-from klsa_search.search.rankers.bm25 import lexical
+from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import FEEDBACK, expand_query
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.rankers.lsi import lsi_terms
@@ -135,7 +135,7 @@ class Explainer:
         self._snapshot, self._documents = snapshot, documents
         self._ranker, self._dimensions = parameters.ranker, dimensions
         self._query = QueryTerms.of(numbers)
-        self._lexical_scores = lexical(snapshot, self._query, parameters)
+        self._lexical_scores = boosted_bm25(snapshot, self._query, parameters)
         self._query_weights = QueryWeights.boosted(snapshot, self._query, parameters)
         self._feedback_documents: Positions = np.zeros(0, np.int64)
         if parameters.ranker in FEEDBACK and self._lexical_scores.any():

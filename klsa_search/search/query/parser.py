@@ -197,10 +197,10 @@ class QueryParser:
             return None
         if all(clause.sign == "-" for clause in clauses):
             return "nothing_to_exclude_from"
-        known_terms_of = sum(map(self._size, (each for each in clauses if not each.has_sign)))
-        short = known_terms_of + sum(map(self._size, signed)) <= SHORT
+        plain_words = sum(map(self._size, (each for each in clauses if not each.has_sign)))
+        short = plain_words + sum(map(self._size, signed)) <= SHORT
         one_line = len(query.strip().splitlines()) == 1
-        return None if one_line and (short or len(signed) > known_terms_of) else "plain_text"
+        return None if one_line and (short or len(signed) > plain_words) else "plain_text"
 
     def _size(self, clause: Clause) -> int:
         """Return the number of words of a clause; a hyphenated word is one."""

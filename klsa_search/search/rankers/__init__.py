@@ -10,19 +10,11 @@ from typing import Final
 from klsa_search.core.array_types import Scores
 from klsa_search.core.config import RankerName, SearchSettings
 from klsa_search.search.query.terms import QueryTerms
-from klsa_search.search.rankers.bm25 import lexical
+from klsa_search.search.rankers.bm25 import rank_bm25
 from klsa_search.search.rankers.feedback import rank_rm3, rank_rocchio
 from klsa_search.search.rankers.klsa import rank_klsa
 from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
 from klsa_search.search.snapshot import Snapshot
-
-
-def rank_bm25(
-    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
-) -> Scores:
-    """Return BM25 scores: see `kernels.query_kernel`. Cost: the postings of the query."""
-    return lexical(snapshot, query, parameters)
-
 
 Ranker = Callable[[Snapshot, QueryTerms, SearchSettings, int], Scores]
 
@@ -37,7 +29,7 @@ RANKERS: dict[RankerName, Ranker] = {
 
 BOOSTS: Final = ("title_boost", "text_boost")
 
-USES: dict[str, tuple[str, ...]] = {
+REPORTED_PARAMETERS: dict[str, tuple[str, ...]] = {
     "bm25": BOOSTS,
     "klsa": (*(name for name in SearchSettings.model_fields if name != "ranker"), "dimensions"),
     "lsi": ("dimensions",),
@@ -47,4 +39,4 @@ USES: dict[str, tuple[str, ...]] = {
 }
 """Parameters that each ranker uses, as results report them."""
 
-__all__ = ["RANKERS", "USES", "Ranker"]
+__all__ = ["RANKERS", "REPORTED_PARAMETERS", "Ranker"]

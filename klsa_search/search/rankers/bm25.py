@@ -28,7 +28,14 @@ from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.forward_index import GAPS, Codes, read_code
 
 
-def lexical(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -> Scores:
+def rank_bm25(
+    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+) -> Scores:
+    """Return BM25 scores with the boosts of the parameters; `dimensions` is not used."""
+    return boosted_bm25(snapshot, query, parameters)
+
+
+def boosted_bm25(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -> Scores:
     """Return k_q with the boosts of the parameters: (N,) float32.
 
     Cost: the postings of the query; with boosts also the titles of the documents that contain its

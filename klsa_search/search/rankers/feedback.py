@@ -33,7 +33,7 @@ from klsa_search.core.array_types import Positions, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.query.terms import QueryTerms
-from klsa_search.search.rankers.bm25 import lexical
+from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -80,14 +80,16 @@ def rank_rocchio(
 def _rank(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, feedback: Feedback
 ) -> Scores:
-    return lexical(snapshot, expand_query(snapshot, query, parameters, feedback)[0], parameters)
+    return boosted_bm25(
+        snapshot, expand_query(snapshot, query, parameters, feedback)[0], parameters
+    )
 
 
 def expand_query(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, feedback: Feedback
 ) -> tuple[QueryTerms, Positions]:
     """Return the query expanded by its best documents, and these; unchanged if there are none."""
-    best, scores = top_z(lexical(snapshot, query, parameters), DOCUMENTS)
+    best, scores = top_z(boosted_bm25(snapshot, query, parameters), DOCUMENTS)
     if not len(best):
         return query, best
     return add_terms(query, snapshot.content_counts_of(best), scores, feedback), best

@@ -35,7 +35,7 @@ from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.seeds import KlsaParams
 from klsa_search.search.query.terms import QueryTerms
-from klsa_search.search.rankers.bm25 import lexical
+from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import unit_length
 from klsa_search.search.snapshot import Snapshot
 
@@ -75,7 +75,7 @@ def rank_klsa(
     Cost O(z · N) for a dense expansion, else O(nnz + N · k); O(N · m) for the latent part and the
     edges of the neighbours for coverage.
     """
-    row = lexical(snapshot, query, parameters)
+    row = boosted_bm25(snapshot, query, parameters)
     if parameters.alpha == 0 or not row.any():
         return row
     first, *others = parts_of(snapshot, query, row, parameters, dimensions).parts.values()

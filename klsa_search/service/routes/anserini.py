@@ -16,7 +16,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
-from klsa_search.service.requests import requires, service_of
+from klsa_search.service.index_service import requires, service_of
 from klsa_search.service.schemas.requests import (
     MAX_HITS,
     QueryText,

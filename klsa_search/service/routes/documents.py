@@ -20,8 +20,8 @@ from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, KlsaError, QueryError
 from klsa_search.search.index import Index
 from klsa_search.search.writing import DOCUMENTS, WriteResult, declared_of
+from klsa_search.service.index_service import IndexService, Service, requires
 from klsa_search.service.middleware.limits import LINES, content_type
-from klsa_search.service.requests import IndexService, Service, requires
 from klsa_search.service.schemas.errors import Failure, documented
 from klsa_search.service.schemas.responses import LineAnswer, WarningAnswer, WriteAnswer, elapsed
 from klsa_search.service.schemas.writes import (

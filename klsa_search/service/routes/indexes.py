@@ -10,7 +10,7 @@ from pydantic import Field
 
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.index import Index
-from klsa_search.service.requests import IndexService, Service, requires
+from klsa_search.service.index_service import IndexService, Service, requires
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import Name, RequestModel, Text

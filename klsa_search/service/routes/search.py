@@ -18,7 +18,7 @@ from klsa_search.core.compiling import missing_functions
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
-from klsa_search.service.requests import IndexService, Service, requires, service_of
+from klsa_search.service.index_service import IndexService, Service, requires, service_of
 from klsa_search.service.schemas.requests import (
     DocumentRequest,
     documented_parameters,

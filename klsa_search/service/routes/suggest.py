@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
 from klsa_search.search.index import Index
-from klsa_search.service.requests import IndexService, Service, requires, service_of
+from klsa_search.service.index_service import IndexService, Service, requires, service_of
 from klsa_search.service.schemas.requests import (
     IndexName,
     QueryText,

@@ -125,7 +125,7 @@ class _SearchRequest(RequestModel):
             raise field_error(
                 "explain",
                 f"explain: {self.count} hits are requested, and at most "
-                f"{MAX_EXPLAINED} can be error_response; request fewer",
+                f"{MAX_EXPLAINED} can be explained; request fewer",
             )
         if given.isdisjoint(_PAGING):
             return self
@@ -179,7 +179,7 @@ class _SearchRequest(RequestModel):
             explain=self.explain,
             everything=options.get("exact", False)
             or not _SCORE_ALL.isdisjoint(options)
-            or options.get("ranker") in _DENSE,
+            or options.get("ranker") in _LATENT_RANKERS,
         )
 
 
@@ -190,8 +190,8 @@ _SCORE_ALL: Final = frozenset(
 )
 """Parameters that make a search score every document."""
 
-_DENSE: Final = frozenset(("lsi", "lsi-cosine"))
-"""Rankers that score every document."""
+_LATENT_RANKERS: Final = frozenset(("lsi", "lsi-cosine"))
+"""Rankers that read the coordinates of every document."""
 
 _NOT_OPTIONS: Final = frozenset(
     ("q", "index", "k", "limit", "offset", "page", "hits_per_page", "fields", "partial")
