@@ -70,8 +70,11 @@ def test_the_first_replica_takes_turns():
 
 def test_who_never_answers_is_missing():
     released = threading.Event()
-    asked = replicas(trouble=lambda shard, *_: released.wait(60) and None if shard == 2 else None)
-    answers = call_all(asked, "say", words(), right, timeout=0.2)
+    asked = replicas(
+        trouble=lambda shard, *_: released.wait(timeout=60) and None if shard == 2 else None
+    )
+    limit = 0.2
+    answers = call_all(asked, "say", words(), right, timeout=limit)
     released.set()
     assert (sorted(answers.given), answers.failed) == ([0, 1], {2: "no answer within 0.2 s"})
 

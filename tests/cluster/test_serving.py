@@ -54,7 +54,7 @@ def service(tmp_path_factory):
             return Index(generation)
         return ShardedIndex(generation, fleet)
 
-    with Catalog(home, opened=opened) as catalog, serving(catalog) as served:
+    with Catalog(home, opener=opened) as catalog, serving(catalog) as served:
         service = Service(served.address)
         service.failing = failing
         yield service

@@ -110,7 +110,7 @@ def test_long_writes_leave_places_for_short_ones(size):
     finally:
         for place in held:
             place.__exit__(None, None, None)
-    assert (writes._short_now, writes._long_now) == (0, 0)
+    assert (writes._active_short, writes._active_long) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def client(two_home, tmp_path_factory):
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=str)
 def test_a_route_blocks_no_event_loop(client, endpoint, monkeypatch):
-    for kind, name in ((Index, "refresh"), (Ids, "position")):
+    for kind, name in ((Index, "refresh"), (Ids, "doc_id")):
         work = getattr(kind, name)
         told = f"{kind.__name__}.{name}"
         monkeypatch.setattr(kind, name, lambda *a, w=work, t=told: (record(t), w(*a))[1])
