@@ -3,8 +3,8 @@
 python -m benchmarks.plain_server INDEX
 """
 
+import argparse
 import socket
-import sys
 
 import uvicorn
 from starlette.applications import Starlette
@@ -17,7 +17,9 @@ from klsa_search import open_index
 
 def main() -> None:
     """Serve the index at a free port of 127.0.0.1, as klsa-serve announces it."""
-    index = open_index(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("index", help="folder of the index")
+    index = open_index(parser.parse_args().index)
     index.warm_up()
 
     async def search(request: Request) -> JSONResponse:

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import Basis, Eigenvalues, Matrix, Positions, Scores
-from klsa_search.lowrank.eigensolver import Spectrum
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS, SpectralFunction
 
 if TYPE_CHECKING:
     from klsa_search.kernels.document_kernel import DocumentKernel
+    from klsa_search.lowrank.eigensolver import Spectrum
 
 
 def top_z(row: npt.NDArray[Any], z: int) -> tuple[Positions, npt.NDArray[Any]]:

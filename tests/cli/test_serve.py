@@ -237,7 +237,7 @@ def test_what_was_left_to_compile_is_not_told_as_the_whole_engine():
     told = []
     _report_compiling("/kept", told.append)
     (sentence,) = told
-    assert "first run only" in sentence
+    assert "once per machine" in sentence
     assert "/kept" in sentence
 
 

@@ -110,7 +110,8 @@ def test_what_was_compiled_is_not_compiled_again():
 
 def test_no_endpoint_needs_what_warming_has_not_compiled(tmp_path):
     """Whatever is kept on this machine already: what is made ready in one process is compared."""
-    assert {route.path for route in (*router.routes, *mining.routes, *suggesting.routes)} == ASKED
+    paths = {route.path for route in (*router.routes, *mining.routes, *suggesting.routes)}
+    assert paths - {"/indexes/{name}/analyze"} == ASKED  # analysis of a query is not compiled
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr

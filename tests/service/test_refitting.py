@@ -103,7 +103,7 @@ def test_it_rests_between_refits(refits_of, home):
     index.delete([f"new {n}" for n in range(5)])
     index.close()
     assert not refits.run_due()  # for nine times as long as it took
-    assert refits.last()["tiny"].again > refits.last()["tiny"].seconds
+    assert refits.last()["tiny"].retry_at > refits.last()["tiny"].seconds
 
 
 def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, caplog, monkeypatch):

@@ -9,7 +9,6 @@ from klsa_search.errors import QueryError
 from klsa_search.service.routes import anserini, evaluation, indexes, judgements
 from klsa_search.service.routes.mining import router as mining
 from klsa_search.service.routes.search import router
-from klsa_search.service.routes.suggest import router as analyzing
 from klsa_search.service.routes.suggest import router as suggesting
 from klsa_search.service.schemas.mining import (
     MAX_CLASSIFIED,
@@ -43,7 +42,9 @@ QUESTIONS = {
     ("GET", "/health"): [("/health", None)],
     ("GET", "/health/live"): [("/health/live", None)],
     ("GET", "/health/ready"): [("/health/ready", None)],
+    ("GET", "/aliases"): [("/aliases", None)],
     ("GET", "/indexes"): [("/indexes", None)],
+    ("GET", "/indexes/{name}/synonyms"): [("/indexes/heavy/synonyms", None)],
     ("GET", "/indexes/{name}"): [("/indexes/heavy", None)],
     ("GET", "/search"): [
         (f"/search?q=wing&k={MAX_HITS}&index={name}&exact={exact}", None)
@@ -145,7 +146,7 @@ def heavy_home(tmp_path_factory):
 @pytest.mark.long
 def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_home):
     client = client_of(heavy_home)
-    routers = (router, mining, suggesting, analyzing, evaluation.router, anserini.router)
+    routers = (router, mining, suggesting, evaluation.router, anserini.router)
     routes = {
         (method, route.path)
         for each in routers

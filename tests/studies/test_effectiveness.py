@@ -157,7 +157,8 @@ def test_the_fit_by_hand():
 
 def test_stop_lists(toy, tmp_path, monkeypatch):
     (tmp_path / "cacm").mkdir()
-    (tmp_path / "cacm" / "common_words").write_text("x1\n")
+    words = [f"{topic}{n}" for topic in NAMES for n in (1, 2)]
+    (tmp_path / "cacm" / "common_words").write_text("\n".join(words))
     for name in ("TARGETS", "FOUR"):
         monkeypatch.setattr(stop_lists, name, ("cran",))
     found = stop_lists.report(Bench(tmp_path), tmp_path)
