@@ -114,7 +114,7 @@ _log = logging.getLogger(__name__)
 def warn_of_skipped(collection: OpenedCollection) -> None:
     """Log warnings about records skipped, files not read and documents numbered in the last pass.
 
-    For functions that open a source for the caller, who has no collection to inspect.
+    For functions that open a source themselves, so that the caller has no collection to inspect.
     """
     name, problems, unread = collection.name, collection.problems, collection.unread
     if problems.count:

@@ -311,7 +311,7 @@ def test_a_swap_in_the_middle_of_a_status_disturbs_it_not(catalog_of, home, path
 
     def swapped():
         found = statuses()
-        catalog._replace("first", None)  # which closes it, as nobody uses it
+        catalog._replace("first", None)  # closes it: no request uses it
         return found
 
     swaps = [swapped]
