@@ -29,7 +29,9 @@ def main() -> None:
         return JSONResponse({"total": results.total, "hits": hits})
 
     app = Starlette(routes=[Route("/search", search)])
-    listener = socket.create_server(("127.0.0.1", 0))
+    # asyncio sends at once only from sockets that name their protocol.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
     print(f"Serving at http://127.0.0.1:{listener.getsockname()[1]} ", flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run([listener])
 

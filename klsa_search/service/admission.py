@@ -27,7 +27,9 @@ from klsa_search.errors import RequestTimedOut, ServiceBusy
 T = TypeVar("T")
 
 INLINE_SECONDS = 0.05
-"""Seconds of inline searches in one iteration of the event loop; then requests are refused."""
+"""Seconds of inline searches in one iteration of the event loop; then they run in threads, or are
+refused if there were at least `MIN_WAITING`.
+"""
 
 _LONG = 0.01
 """Seconds of processor or disk time above which a search is long."""
@@ -47,14 +49,21 @@ class LoopBudget:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._start: float | None = None  # of the first work of this iteration, in `perf_counter`
+        self._count = 0  # of works in this iteration
         self._paused_until = 0.0  # after long work
 
     def has_time(self) -> bool:
         """Return whether this iteration has time left, and no pause follows a long search."""
-        return self._seconds > 0 and not self.is_spent() and perf_counter() >= self._paused_until
+        return self._seconds > 0 and not self._is_spent() and perf_counter() >= self._paused_until
 
-    def is_spent(self) -> bool:
-        """Return whether the budget of this iteration is spent."""
+    def is_overloaded(self) -> bool:
+        """Return whether many works spent the budget of this iteration.
+
+        A single one may do so because the system ran another process meanwhile.
+        """
+        return self._count >= MIN_WAITING and self._is_spent()
+
+    def _is_spent(self) -> bool:
         return self._start is not None and perf_counter() - self._start >= self._seconds
 
     def run(self, work: Callable[[], T]) -> tuple[T, float]:
@@ -63,6 +72,7 @@ class LoopBudget:
         if self._start is None:
             self._start = begin
             asyncio.get_running_loop().call_soon(self._reset)
+        self._count += 1
         try:
             result = work()
         finally:
@@ -74,7 +84,7 @@ class LoopBudget:
         return result, seconds
 
     def _reset(self) -> None:
-        self._start = None
+        self._start, self._count = None, 0
 
 
 def _thread_seconds(before: struct_rusage, seconds: float) -> float:
@@ -95,7 +105,9 @@ MAX_QUEUE_DELAY = 0.1
 """Expected seconds in the queue of light requests above which the queue becomes shorter."""
 
 MIN_WAITING = 16
-"""Length below which the queue is not shortened, so that one slow request refuses no others."""
+"""Requests, waiting or in one iteration of the event loop, below which none is refused because
+others were slow.
+"""
 
 _SMOOTHING = 0.05
 """Weight of the last request in the moving average of durations."""
@@ -276,7 +288,7 @@ class Admission:
 
     def check(self) -> None:
         """Raise ServiceBusy if another request would be refused now."""
-        if len(self._active) >= self.capacity or self._budget.is_spent():
+        if len(self._active) >= self.capacity or self._budget.is_overloaded():
             raise self._refusal("full", "the request queue is full")
 
     @property

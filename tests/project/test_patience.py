@@ -41,7 +41,7 @@ def test_whoever_waits_has_patience():
 
 def test_only_who_waits_reads_a_clock():
     read = {path.name for path, node in nodes("tests", ast.Attribute) if node.attr in CLOCKS}
-    assert read <= {"forked.py", "test_turns.py", "waiting.py"}  # one computes for so long
+    assert read <= {"forked.py", "test_loop_budget.py", "waiting.py"}  # one computes for so long
 
 
 def test_only_who_waits_sleeps():
@@ -85,7 +85,7 @@ def test_loops_that_only_wait_have_a_limit():
         if isinstance(node.test, ast.UnaryOp | ast.Compare)
         and len(node.body) == 1
         and isinstance(node.body[0], ast.Pass | ast.Expr)
-        and path.name not in ("waiting.py", "test_turns.py")
+        and path.name not in ("waiting.py", "test_loop_budget.py")
     ]
     assert not polling
 

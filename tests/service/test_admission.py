@@ -235,14 +235,27 @@ def test_what_is_done_in_the_loop_has_a_deadline():
     asyncio.run(ask())
 
 
-def test_requests_after_a_full_turn_of_the_loop_are_refused():
+def test_requests_after_a_full_iteration_of_the_loop_are_refused():
     async def ask():
-        admission = Admission(running=1, inline_seconds=SHORT)
-        admission.run_inline(lambda: threading.Event().wait(2 * SHORT))
+        admission = Admission(running=1, inline_seconds=LONG)
+        for _ in range(MIN_WAITING):
+            admission.run_inline(list)
+        admission.check()
+        admission._budget._seconds = 0.0
         with pytest.raises(ServiceBusy):
             admission.check()
         assert admission.refused()["full"] == 1
         await asyncio.sleep(0)
         admission.check()
+
+    asyncio.run(ask())
+
+
+def test_one_slow_search_refuses_no_others():
+    async def ask():
+        admission = Admission(running=1, inline_seconds=SHORT)
+        admission.run_inline(lambda: threading.Event().wait(2 * SHORT) or "slow")
+        admission.check()
+        assert admission.run_inline(list) is None, "the next runs in a thread"
 
     asyncio.run(ask())
