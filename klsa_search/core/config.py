@@ -25,6 +25,7 @@ from pydantic_core import PydanticCustomError
 from klsa_search.errors import SettingsError
 
 RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
+*_FIRST_RANKERS, _LAST_RANKER = get_args(RankerName)
 ExpansionName = Literal["auto", "dense", "factored", "sparse"]
 SpellingName = Literal["auto", "suggest", "off"]
 StopWordsName = Literal["short", "long", "none"]
@@ -254,7 +255,7 @@ class SearchSettings(SettingsGroup):
     """Defaults for ranking."""
 
     ranker: RankerName = Field(
-        "klsa", description="rank by klsa, bm25, rm3, rocchio, lsi or lsi-cosine"
+        "klsa", description=f"rank by {', '.join(_FIRST_RANKERS)} or {_LAST_RANKER}"
     )
     alpha: float = Field(
         0.7, ge=0, le=1, description="set the maximum share of the expansion in scores; 0 is BM25"

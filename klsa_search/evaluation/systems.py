@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
 from klsa_search.collection.model import Collection, Judgement, Query
 from klsa_search.core.config import ExpansionName, RankerName, Settings
@@ -15,6 +14,7 @@ from klsa_search.evaluation.comparison import Comparison, compare
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured
 from klsa_search.evaluation.runs import rank_best, read_run, recorded
 from klsa_search.search.index import Index
+from klsa_search.search.rankers import RANKERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +46,9 @@ ALL_SYSTEMS = (
             name=name,
             preset="default",
             ranker=name,
-            expansion="factored" if name.startswith("lsi") else "auto",
+            expansion="factored" if ranker.uses_lsi else "auto",
         )
-        for name in get_args(RankerName)
+        for name, ranker in RANKERS.items()
     ),
     _PAPER,
 )

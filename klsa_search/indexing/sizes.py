@@ -28,6 +28,7 @@ from klsa_search.lowrank.sparse_expansion import (
     is_multiple_of_kernel,
     term_width,
 )
+from klsa_search.search.rankers import RANKERS
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def layout(documents: int, settings: Settings) -> Layout:
     sparse = settings.expansion == "sparse" or (
         settings.expansion == "auto"
         and _can_be_sparse(settings)
-        and not settings.ranker.startswith("lsi")
+        and not RANKERS[settings.ranker].uses_lsi
     )
     if sparse and documents > sparse_expansion.MAX_DOCUMENTS:
         raise SettingsError(

@@ -27,7 +27,7 @@ from klsa_search.search.options import (
     whole_number,
 )
 from klsa_search.search.query.parser import ParsedQuery
-from klsa_search.search.rankers import REPORTED_PARAMETERS
+from klsa_search.search.rankers import RANKERS
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel, intersection
 from klsa_search.search.snippets import LENGTH, checked_length
@@ -200,7 +200,7 @@ class Index(LiveIndex):
             ranker=chosen.ranker,
             parameters={
                 name: used if name == "dimensions" else getattr(chosen, name)
-                for name in REPORTED_PARAMETERS[chosen.ranker]
+                for name in RANKERS[chosen.ranker].parameters
             },
             offset=plan.offset,
             facets=facets_,

@@ -17,6 +17,7 @@ from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.masks import Given
 from klsa_search.search.query.parser import ParsedQuery, QueryInterpretation
+from klsa_search.search.rankers import RANKERS
 from klsa_search.search.snapshot import Snapshot
 
 _CACHE_SIZE: Final = 1000
@@ -108,7 +109,7 @@ class Parameters:
         field = None
         if self._snapshot.has_spectrum:
             return
-        if chosen.ranker.startswith("lsi"):
+        if RANKERS[chosen.ranker].uses_lsi:
             field = "ranker"
         elif not is_multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head):
             field = "head" if chosen.head else "spectral"
@@ -131,8 +132,8 @@ class Parameters:
                 "--expansion factored to choose",
                 field="dimensions",
             )
-        of_lsi = parameters.ranker.startswith("lsi")
-        basis = self._snapshot.lsi.basis if of_lsi else self._snapshot.eigenvectors
+        uses_lsi = RANKERS[parameters.ranker].uses_lsi
+        basis = self._snapshot.lsi.basis if uses_lsi else self._snapshot.eigenvectors
         built = int(basis.shape[1])
         if requested is None:
             return built

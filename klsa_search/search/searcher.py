@@ -263,7 +263,7 @@ class Searcher:
     ) -> Scores:
         check_deadline()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
-        scores = RANKERS[parameters.ranker](snapshot, query, parameters, dimensions)
+        scores = RANKERS[parameters.ranker].scores(snapshot, query, parameters, dimensions)
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:

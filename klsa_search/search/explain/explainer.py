@@ -26,8 +26,9 @@ from klsa_search.search.explain.explanation import (
 )
 from klsa_search.search.explain.parts import EngineSplitter, RowSplitter, ScoreParts, ScoreSplitter
 from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.rankers import RANKERS
 from klsa_search.search.rankers.bm25 import boosted_bm25
-from klsa_search.search.rankers.feedback import FEEDBACK, expand_query
+from klsa_search.search.rankers.feedback import expand_query
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.rankers.lsi import lsi_terms
 from klsa_search.search.snapshot import Snapshot
@@ -138,8 +139,8 @@ class Explainer:
         self._lexical_scores = boosted_bm25(snapshot, self._query, parameters)
         self._query_weights = QueryWeights.boosted(snapshot, self._query, parameters)
         self._feedback_documents: Positions = np.zeros(0, np.int64)
-        if parameters.ranker in FEEDBACK and self._lexical_scores.any():
-            feedback = FEEDBACK[parameters.ranker]
+        feedback = RANKERS[parameters.ranker].feedback
+        if feedback is not None and self._lexical_scores.any():
             add_terms, self._feedback_documents = expand_query(
                 snapshot, self._query, parameters, feedback
             )
@@ -161,7 +162,7 @@ class Explainer:
         Cost: the features of the document and of the seeds, and searches in the query's postings.
         """
         (id_,) = self._documents.ids([doc_id])
-        if self._ranker in ("lsi", "lsi-cosine"):
+        if RANKERS[self._ranker].uses_lsi:
             return self._explain_lsi(id_, doc_id, score)
         addends = self._query_weights.addends(np.array([doc_id]))[0]
         bm25 = float(addends.sum())

@@ -60,7 +60,6 @@ class Feedback:
 
 RM3 = Feedback(norm=1, by_score=True, original=0.5, model=0.5)
 ROCCHIO = Feedback(norm=2, by_score=False, original=1.0, model=0.75)
-FEEDBACK: Final = {"rm3": RM3, "rocchio": ROCCHIO}
 
 
 def rank_rm3(

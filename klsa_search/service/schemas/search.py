@@ -17,6 +17,7 @@ from klsa_search.search.facets import Facet
 from klsa_search.search.filters.text import MAX_CHARACTERS
 from klsa_search.search.index import Index
 from klsa_search.search.query.parser import Relaxed
+from klsa_search.search.rankers import RANKERS
 from klsa_search.search.results import Highlight, Hit, SearchResults
 from klsa_search.search.snippets import LENGTH
 from klsa_search.service.schemas.requests import (
@@ -179,7 +180,7 @@ class _SearchRequest(RequestModel):
             explain=self.explain,
             everything=options.get("exact", False)
             or not _SCORE_ALL.isdisjoint(options)
-            or options.get("ranker") in _LATENT_RANKERS,
+            or RANKERS[options.get("ranker", index.settings.ranker)].uses_lsi,
         )
 
 
@@ -189,9 +190,6 @@ _SCORE_ALL: Final = frozenset(
     ("min_score", "spectral", "title_boost", "text_boost", "positive", "negative")
 )
 """Parameters that make a search score every document."""
-
-_LATENT_RANKERS: Final = frozenset(("lsi", "lsi-cosine"))
-"""Rankers that read the coordinates of every document."""
 
 _NOT_OPTIONS: Final = frozenset(
     ("q", "index", "k", "limit", "offset", "page", "hits_per_page", "fields", "partial")

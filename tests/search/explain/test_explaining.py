@@ -71,7 +71,7 @@ def assert_adds_up(found):
 @pytest.mark.parametrize("ranker", RANKERS)
 @pytest.mark.parametrize("query", QUERIES)
 def test_explanations_of_hits_add_up(index, ranker, query):
-    if ranker.startswith("lsi") and not index.arrays.has_spectrum:  # it was written to
+    if RANKERS[ranker].uses_lsi and not index.arrays.has_spectrum:  # it was written to
         with pytest.raises(QueryError, match="--expansion factored"):
             index.search(query, 30, ranker=ranker, explain=True)
         return
