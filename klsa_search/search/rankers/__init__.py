@@ -1,6 +1,7 @@
 """The table of rankers: functions that score every document for a query.
 
-To add one, write a module, a row of `RANKERS`, and its name in `klsa_search.core.config.RankerName`.
+To add one, write a module, a row of `RANKERS`, and its name in `RankerName` of
+`klsa_search.core.config`.
 """
 
 from __future__ import annotations
