@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from klsa_search import Index, open_index
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import RankerName
 
 RANKERS: tuple[RankerName, ...] = ("klsa", "bm25")
 
-Answers = list[tuple[Positions, Scores]]
+Answers = list[tuple[DocIds, Scores]]
 
 
 def seconds(

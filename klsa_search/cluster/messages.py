@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import DocIds
 from klsa_search.search.engine.formulas import (
     DocFeatures,
     Entries,
@@ -53,7 +53,7 @@ class Rows(NamedTuple):
     A document may have two rows: the second has the entries that were written after the build.
     """
 
-    documents: Positions
+    documents: DocIds
     entries: Entries
     steps: Floats
 
@@ -68,9 +68,9 @@ class ShardHits(NamedTuple):
     rows, features, vectors  of possible seeds
     """
 
-    documents: Positions
+    documents: DocIds
     steps: npt.NDArray[np.int64]
-    allowed_documents: Positions
+    allowed_documents: DocIds
     allowed_steps: npt.NDArray[np.int64]
     total: int
     saturations: npt.NDArray[np.uint16]
@@ -92,7 +92,7 @@ class RerankRequest(NamedTuple):
     count_terms  terms of the query, if candidates without any of them are to be counted
     """
 
-    best: Positions
+    best: DocIds
     places: npt.NDArray[np.int64]
     terms: TermImpacts
     compared: ExpansionScorer
@@ -102,7 +102,7 @@ class RerankRequest(NamedTuple):
     latent: bool
     cut: bool
     depth: int
-    seeds: Positions
+    seeds: DocIds
     count_terms: npt.NDArray[np.int64]
 
 
@@ -114,7 +114,7 @@ class ShardCandidates(NamedTuple):
     own_coverage  coverage T by the terms of the document itself
     """
 
-    documents: Positions
+    documents: DocIds
     scores: Floats
     expanded: Floats
     own_coverage: Floats
@@ -129,7 +129,7 @@ class RerankScores(NamedTuple):
     unmatched  number of candidates without a term of the query, if requested
     """
 
-    documents: Positions
+    documents: DocIds
     scores: Floats
     covered: Floats
     compared: Floats

@@ -18,7 +18,7 @@ from klsa_search.cluster.messages import (
     ShardHits,
     ShardRequest,
 )
-from klsa_search.core.array_types import Positions, values_at
+from klsa_search.core.array_types import DocIds, values_at
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.segments import ALIGNED, Segment, Segments
@@ -52,7 +52,7 @@ class Seeds(NamedTuple):
         return self.rows.entries[firsts][:, :count]
 
 
-def merged(lists: Sequence[tuple[Positions, _Numbers]], count: int) -> tuple[_Numbers, _Numbers]:
+def merged(lists: Sequence[tuple[DocIds, _Numbers]], count: int) -> tuple[_Numbers, _Numbers]:
     """Merge lists of documents and integer scores into the best `count`; ties by doc id."""
     documents = np.concatenate([np.zeros(0, np.int64), *(each for each, _ in lists)])
     steps = np.concatenate([np.zeros(0, np.int64), *(each for _, each in lists)])
@@ -61,7 +61,7 @@ def merged(lists: Sequence[tuple[Positions, _Numbers]], count: int) -> tuple[_Nu
 
 
 def gathered(
-    documents: _Numbers, returned: Sequence[Positions], rows: Sequence[npt.NDArray[np.uint16]]
+    documents: _Numbers, returned: Sequence[DocIds], rows: Sequence[npt.NDArray[np.uint16]]
 ) -> npt.NDArray[np.uint16]:
     """Return the rows of some documents, from those that each shard returned for its own."""
     every = np.concatenate(returned)
@@ -219,7 +219,7 @@ class Shard:
 
     def _steps(
         self, request: ShardRequest, count: int, mask: Mask | None, totals: bool
-    ) -> tuple[Positions, npt.NDArray[np.int64], int]:
+    ) -> tuple[DocIds, npt.NDArray[np.int64], int]:
         if not count:
             return np.zeros(0, np.int32), np.zeros(0, np.int64), 0
         return self._engine.steps(request.numbers, count, mask, totals=totals)
@@ -267,7 +267,7 @@ class Shard:
         )
         return np.asarray(request.factors.coverage * (exact - candidates.own_coverage[chosen]))
 
-    def _rows(self, documents: Positions) -> Rows:
+    def _rows(self, documents: DocIds) -> Rows:
         held = self._held
         of, entries, steps = [], [held.rows[:0]], []
         for document in documents.tolist():

@@ -30,7 +30,7 @@ from klsa_search.cluster.work import (
     save,
     write_facts,
 )
-from klsa_search.core.array_types import Eigenvalues, Matrix, Positions
+from klsa_search.core.array_types import Eigenvalues, Integers, Matrix
 from klsa_search.core.progress import Progress
 from klsa_search.kernels.document_kernel import DocumentKernel, precision_of
 from klsa_search.lowrank import block_lanczos
@@ -83,7 +83,7 @@ class StoredProducts:
         """Return a random block of WIDTH columns."""
         return StoredBlock(draw, [{**call, "columns": WIDTH} for call in self._drawing()])
 
-    def renew(self, W: StoredBlock, columns: Positions) -> StoredBlock:
+    def renew(self, W: StoredBlock, columns: Integers) -> StoredBlock:
         """Return a block with some columns replaced by random ones of about unit length."""
         scale = math.sqrt(sum(part["documents"] for part in self._parts))
         calls = [

@@ -10,8 +10,11 @@ import numpy.typing as npt
 Scores = npt.NDArray[np.floating[Any]]
 """(N,) scores of the documents, in document order."""
 
-Positions = npt.NDArray[np.integer[Any]]
+DocIds = npt.NDArray[np.integer[Any]]
 """(n,) doc ids, 0..N-1."""
+
+Integers = npt.NDArray[np.integer[Any]]
+"""(n,) whole numbers that are not doc ids, such as offsets and counts."""
 
 Basis = npt.NDArray[np.floating[Any]]
 """(N, k) orthonormal columns, that of the largest eigenvalue first."""

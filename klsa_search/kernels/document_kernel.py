@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Matrix, Positions
+from klsa_search.core.array_types import DocIds, Matrix
 from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.sums import rows_with, scaled_rows, squares_of_rows, sums_of_columns
 
@@ -126,7 +126,7 @@ class DocumentKernel:
         plain -= _outer(self.towards_mean, scaled)
         return plain
 
-    def rows(self, documents: Positions) -> Matrix:
+    def rows(self, documents: DocIds) -> Matrix:
         """Return rows of K: (n, N) dense. Cost O(n · nnz / N · density); memory 8 n N bytes."""
         chosen = self.features[documents]
         raw = np.asarray((chosen @ self._transposed).toarray())
@@ -134,7 +134,7 @@ class DocumentKernel:
         raw -= np.outer(self.scales[documents], self.towards_mean - self.scales * self.mean_square)
         return raw
 
-    def between(self, document: int, others: Positions) -> Matrix:
+    def between(self, document: int, others: DocIds) -> Matrix:
         """Return K(document, others): (n,). Cost: the features of those documents."""
         chosen = self.features[[document]]
         raw: Matrix = (chosen @ self.features[others].T).toarray()[0]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import linalg
 from threadpoolctl import threadpool_limits
 
-from klsa_search.core.array_types import Matrix, Positions
+from klsa_search.core.array_types import DocIds, Matrix
 
 EXHAUSTED = 1e-10  # residual that is rounding noise, relative to the largest K(d, d)
 
@@ -30,7 +30,7 @@ class GramSchmidt:
     """
 
     features: Matrix
-    pivots: Positions
+    pivots: DocIds
     residuals: npt.NDArray[np.float64]
 
     def place(self, rows: Matrix) -> Matrix:

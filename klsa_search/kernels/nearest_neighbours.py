@@ -38,7 +38,7 @@ from klsa_search.kernels.candidates import (
 from klsa_search.kernels.document_kernel import DocumentKernel
 
 if TYPE_CHECKING:
-    from klsa_search.core.array_types import Positions
+    from klsa_search.core.array_types import DocIds
 
 
 FILTER = 1 << 14
@@ -218,7 +218,7 @@ class KnnSearcher:
         )
 
     def start(
-        self, documents: Positions, own: DocumentFeatures, starts: npt.NDArray[np.integer[Any]]
+        self, documents: DocIds, own: DocumentFeatures, starts: npt.NDArray[np.integer[Any]]
     ) -> None:
         """Start with documents of the part `own`.
 

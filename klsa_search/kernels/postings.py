@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import DocIds
 from klsa_search.core.compiling import compiled, not_compiled
 from klsa_search.core.selection import select_largest
 
@@ -163,11 +163,11 @@ class Postings:
         """Return n_t: (V,) document frequencies."""
         return np.diff(self.starts)
 
-    def of_term(self, term: int) -> tuple[Positions, npt.NDArray[np.uint16]]:
+    def of_term(self, term: int) -> tuple[DocIds, npt.NDArray[np.uint16]]:
         """Return documents and saturations of one term. Cost: its postings."""
         return self.of_terms(term, term + 1)
 
-    def of_terms(self, first: int, after: int) -> tuple[Positions, npt.NDArray[np.uint16]]:
+    def of_terms(self, first: int, after: int) -> tuple[DocIds, npt.NDArray[np.uint16]]:
         """Return documents and saturations of consecutive terms, in order."""
         entries = self.entries[self.starts[first] : self.starts[after]]
         runs = self.runs[self.run_starts[first] : self.run_starts[after]]

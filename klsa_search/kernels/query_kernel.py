@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import IdfName
 from klsa_search.kernels.bm25 import idf_of
 from klsa_search.kernels.postings import UNIT, Postings
@@ -127,7 +127,7 @@ class QueryKernel:
         """Return the number of doc ids, the length of a row."""
         return self.postings.size
 
-    def impacts_of(self, term: int, times: float = 1.0) -> tuple[Positions, _Floats]:
+    def impacts_of(self, term: int, times: float = 1.0) -> tuple[DocIds, _Floats]:
         """Return the documents of a term and its share of k_q in each. Cost: its postings.
 
         times  f(t,q)

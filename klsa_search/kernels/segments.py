@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import DocIds
 from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.postings import Postings
 
@@ -132,7 +132,7 @@ class Segments:
             best[terms] = np.maximum(best[terms], own)
         return best
 
-    def of_term(self, term: int) -> tuple[Positions, npt.NDArray[np.uint16]]:
+    def of_term(self, term: int) -> tuple[DocIds, npt.NDArray[np.uint16]]:
         """Return documents and saturations of one term. Cost: its postings."""
         found = [
             (part.first, *part.postings.of_term(own))
@@ -146,7 +146,7 @@ class Segments:
             np.concatenate([np.zeros(0, np.uint16), *(each for *_, each in found)]),
         )
 
-    def batches(self, limit: int) -> Iterator[tuple[_Numbers, Positions, npt.NDArray[np.uint16]]]:
+    def batches(self, limit: int) -> Iterator[tuple[_Numbers, DocIds, npt.NDArray[np.uint16]]]:
         """Yield all postings, about `limit` at a time: term numbers, documents and saturations."""
         for part in self.parts:
             starts, numbers, first = part.postings.starts, part.numbers(), 0

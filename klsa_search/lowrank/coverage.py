@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions, Scores, values_at
+from klsa_search.core.array_types import DocIds, Scores, values_at
 from klsa_search.kernels.postings import UNIT
 from klsa_search.kernels.query_kernel import QueryKernel
 
@@ -50,7 +50,7 @@ def coverage(
     neighbours: sparse.csr_array,
     terms: npt.NDArray[np.int64],
     query_weights: npt.NDArray[np.float32],
-    best: Positions,
+    best: DocIds,
 ) -> Scores:
     """Return T: (N,) float32, not negative.
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from klsa_search.core.array_types import Basis, Eigenvalues, Matrix, Positions, Scores
+from klsa_search.core.array_types import Basis, DocIds, Eigenvalues, Matrix, Scores
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS, SpectralFunction
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from klsa_search.lowrank.eigensolver import Spectrum
 
 
-def top_z(row: npt.NDArray[Any], z: int) -> tuple[Positions, npt.NDArray[Any]]:
+def top_z(row: npt.NDArray[Any], z: int) -> tuple[DocIds, npt.NDArray[Any]]:
     """Return doc ids and values of the z largest positive entries, largest first.
 
     Ties are ordered by doc id; fewer than z are returned if fewer are positive.
@@ -45,10 +45,10 @@ ROUNDING = 1e-6
 class Expansion(Protocol):
     """Computes k_q · D for a row that is 0 except at its seeds."""
 
-    def expand(self, seeds: Positions, weights: Scores) -> Scores:
+    def expand(self, seeds: DocIds, weights: Scores) -> Scores:
         """Return (N,) scores of the row with `weights` at `seeds`."""
 
-    def entries(self, seeds: Positions, document: int) -> Scores:
+    def entries(self, seeds: DocIds, document: int) -> Scores:
         """Return the entries of D in the rows of the seeds and the column of a document: (z,)."""
 
 
@@ -58,14 +58,14 @@ class DenseExpansion:
 
     matrix: Matrix
 
-    def expand(self, seeds: Positions, weights: Scores) -> Scores:
+    def expand(self, seeds: DocIds, weights: Scores) -> Scores:
         """Return Σ weight · row of D, added seed by seed, so the bits do not depend on threads."""
         scores = np.zeros(self.matrix.shape[1], dtype=np.float32)
         for seed, weight in zip(seeds.tolist(), weights, strict=True):
             scores += weight * self.matrix[seed]
         return _without_rounding(scores, weights)
 
-    def entries(self, seeds: Positions, document: int) -> Scores:
+    def entries(self, seeds: DocIds, document: int) -> Scores:
         """Return D(s, d): (z,). Cost O(z)."""
         return np.asarray(self.matrix[seeds, document])
 
@@ -115,7 +115,7 @@ class FactoredExpansion:
             kernel,
         )
 
-    def expand(self, seeds: Positions, weights: Scores) -> Scores:
+    def expand(self, seeds: DocIds, weights: Scores) -> Scores:
         """Return k_q · D_f; without BLAS, whose bits depend on threads."""
         row = np.zeros(len(self.eigenvectors))
         row[seeds] = weights
@@ -129,7 +129,7 @@ class FactoredExpansion:
             scores = scores + self.value * row
         return _without_rounding(scores.astype(np.float32), weights)
 
-    def entries(self, seeds: Positions, document: int) -> Scores:
+    def entries(self, seeds: DocIds, document: int) -> Scores:
         """Return D_f(s, d): (z,). Cost O(z · k), and their features if f has a tail."""
         entries: Scores = self.value * (seeds == document).astype(np.float64)
         if self.correction.any():

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Matrix, Positions
+from klsa_search.core.array_types import Integers, Matrix
 from klsa_search.core.compiling import compiled
 from klsa_search.kernels.document_kernel import DocumentKernel
 
@@ -82,7 +82,7 @@ class Products(Protocol[B]):
     def random(self) -> B:
         """Return a random block of WIDTH columns."""
 
-    def renew(self, W: B, columns: Positions) -> B:
+    def renew(self, W: B, columns: Integers) -> B:
         """Return W with columns replaced by random ones of length about 1; W is overwritten."""
 
     def apply(self, X: B) -> B:
@@ -123,7 +123,7 @@ class BlockProducts:
         """Return a random block of WIDTH columns."""
         return self._draw(WIDTH)
 
-    def renew(self, W: Block, columns: Positions) -> Block:
+    def renew(self, W: Block, columns: Integers) -> Block:
         """Replace columns by random ones, in place."""
         W[:, columns] = self._draw(len(columns))
         W[:, columns] /= np.float32(math.sqrt(len(W)))

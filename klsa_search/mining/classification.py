@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from klsa_search.core.array_types import Matrix, Positions
+from klsa_search.core.array_types import DocIds, Matrix
 from klsa_search.errors import QueryError
 from klsa_search.mining.similar import latent_space, text_coordinates
 from klsa_search.search.index import Index
@@ -118,7 +118,7 @@ class _Classifier:
     """
 
     names: tuple[str, ...]
-    doc_ids: Positions
+    doc_ids: DocIds
     mean: Matrix
     weights: Matrix
     shares: Matrix

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Matrix, Positions
+from klsa_search.core.array_types import DocIds, Integers, Matrix
 from klsa_search.mining.clusters import k_means, terms_of_clusters
 from klsa_search.mining.map_layout import MAX_POINTS, layout_points, nearest
 from klsa_search.mining.related_terms import words_of
@@ -62,9 +62,9 @@ class DocumentMap:
     unplaced   number of documents without a place: without a known term, or equal to the mean
     """
 
-    doc_ids: Positions
+    doc_ids: DocIds
     places: Matrix
-    cluster: Positions
+    cluster: Integers
     clusters: tuple[MapCluster, ...]
     documents: int
     unplaced: int
@@ -73,7 +73,7 @@ class DocumentMap:
         """Return the number of documents on the map."""
         return len(self.doc_ids)
 
-    def whole(self, span: int) -> Positions:
+    def whole(self, span: int) -> Integers:
         """Return the places as integers from 0 to span: (n, 2)."""
         return np.rint(self.places * span).astype(np.int64)
 
@@ -185,7 +185,7 @@ def _scaled(places: Matrix) -> Matrix:
     return np.asarray(0.5 + (exact - (low + high) / 2) / ((high - low).max() or 1.0))
 
 
-def _sample(doc_ids: Positions) -> Positions:
+def _sample(doc_ids: DocIds) -> DocIds:
     """Return at most `MAX_POINTS` doc ids, evenly spaced."""
     if len(doc_ids) <= MAX_POINTS:
         return doc_ids
@@ -207,13 +207,13 @@ def _labels(
     return labels
 
 
-def _shown(basis: Positions, built: int, drawable: npt.NDArray[np.bool_]) -> Positions:
+def _shown(basis: DocIds, built: int, drawable: npt.NDArray[np.bool_]) -> DocIds:
     """Return the documents to draw: the drawable ones of the basis, and later ones."""
     later = _sample(built + np.flatnonzero(drawable[built:])) if len(basis) else basis
     return _sample(np.concatenate((basis[drawable[basis]], later)))
 
 
-def _places(coordinates: Matrix, basis: Positions, places: Matrix, shown: Positions) -> Matrix:
+def _places(coordinates: Matrix, basis: DocIds, places: Matrix, shown: DocIds) -> Matrix:
     """Return points of documents: their own for the basis, the median of neighbours for others."""
     if not len(basis):
         return np.zeros((0, 2))
@@ -230,11 +230,11 @@ def _places(coordinates: Matrix, basis: Positions, places: Matrix, shown: Positi
 def _clusters(
     index: Index,
     labels: npt.NDArray[np.int64],
-    order: Positions,
-    sizes: Positions,
+    order: Integers,
+    sizes: Integers,
     words: int,
     places: Matrix,
-    cluster: Positions,
+    cluster: Integers,
 ) -> tuple[MapCluster, ...]:
     if not len(order):
         return ()

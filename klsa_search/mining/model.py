@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from klsa_search.core.array_types import Basis, Eigenvalues, Matrix, Positions
+from klsa_search.core.array_types import Basis, DocIds, Eigenvalues, Matrix
 from klsa_search.search.index import Index
 
 
@@ -71,6 +71,6 @@ def expansion_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
     return rows
 
 
-def _numbers(index: Index, ids: Iterable[str] | None) -> Positions:
+def _numbers(index: Index, ids: Iterable[str] | None) -> DocIds:
     """Return doc ids of documents; of all live ones by default."""
     return np.array(index.doc_ids(index.ids() if ids is None else ids), np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.core.array_types import Matrix, Positions, Scores
+from klsa_search.core.array_types import DocIds, Matrix, Scores
 from klsa_search.core.config import SpectralName
 from klsa_search.errors import QueryError
 from klsa_search.kernels import bm25
@@ -214,7 +214,7 @@ def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[S
     return row, float(row[doc_id])
 
 
-def _hits(index: Index, doc_id: int, doc_ids: Positions, values: Scores) -> tuple[Hit, ...]:
+def _hits(index: Index, doc_id: int, doc_ids: DocIds, values: Scores) -> tuple[Hit, ...]:
     (document,) = index.documents([doc_id])
     numbers, term_weights = index.arrays.vocabulary.numbers, index.arrays.bm25.term_weights
     terms = {*index.analyzer.terms(document.title), *index.analyzer.terms(document.text)}

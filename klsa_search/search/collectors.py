@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.engine import ALL_CANDIDATES
 from klsa_search.search.engine.mask import Mask
@@ -44,7 +44,7 @@ def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
     return keys
 
 
-def ranks_by(keys: Sequence[SortKey], doc_ids: Positions) -> npt.NDArray[np.int64]:
+def ranks_by(keys: Sequence[SortKey], doc_ids: DocIds) -> npt.NDArray[np.int64]:
     """Return ranks of documents by the keys: (n,), equal for equal documents.
 
     Of several values the smallest counts, or the largest in descending order; documents without a
@@ -61,7 +61,7 @@ def ranks_by(keys: Sequence[SortKey], doc_ids: Positions) -> npt.NDArray[np.int6
 
 
 def _values(
-    field: Field, doc_ids: Positions, descending: bool
+    field: Field, doc_ids: DocIds, descending: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     present = field.present()[doc_ids]
     if field.starts is None:
@@ -142,7 +142,7 @@ class DocIdCollector:
         return TopDocs(doc_ids, np.zeros(len(doc_ids), np.float32), len(self._doc_ids))
 
 
-def scores_of(rank: Rank, doc_ids: Positions, size: int) -> Scores:
+def scores_of(rank: Rank, doc_ids: DocIds, size: int) -> Scores:
     """Return the scores of documents: (n,) float32, 0 for those that do not match."""
     scores = np.zeros(size, np.float32)
     if len(doc_ids):

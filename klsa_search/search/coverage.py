@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions, values_at
+from klsa_search.core.array_types import DocIds, values_at
 from klsa_search.core.config import SearchSettings
 from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
@@ -41,7 +41,7 @@ class QueryWeights(NamedTuple):
     weights: Values
     steps: Numbers
     step: float
-    postings: tuple[tuple[Positions, npt.NDArray[np.uint16]], ...]
+    postings: tuple[tuple[DocIds, npt.NDArray[np.uint16]], ...]
 
     @classmethod
     def of(
@@ -65,7 +65,7 @@ class QueryWeights(NamedTuple):
         postings = (boosted_postings(snapshot, term, parameters) for term in query.numbers.tolist())
         return unboosted._replace(postings=tuple(postings))
 
-    def addends(self, documents: Positions) -> Values:
+    def addends(self, documents: DocIds) -> Values:
         """Return the addends of k_q: (d, n), equal to those of the scores to the bit."""
         result = np.zeros((len(documents), len(self.numbers)))
         for at, (postings, saturations) in enumerate(self.postings):
@@ -91,11 +91,11 @@ class Covered(NamedTuple):
     own: Values
     near: Values
     neighbour_addends: Values
-    lenders: Positions
+    lenders: DocIds
 
 
 def covered_by(
-    query: QueryWeights, best: Positions, near: tuple[Positions, Values], document: int
+    query: QueryWeights, best: DocIds, near: tuple[DocIds, Values], document: int
 ) -> Covered:
     """Return T of a document: see `lowrank.coverage`; only impacts of `best` documents count."""
     own = query.addends(np.array([document]))[0] * np.isin([document], best)
@@ -124,7 +124,7 @@ def _saturate(query: QueryWeights, together: Values) -> Values:
     return np.asarray(query.weights * (together / np.where(half > 0, together + half, 1)))
 
 
-def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: Positions) -> Values:
+def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: DocIds) -> Values:
     """Return T of documents as a share of the query: (d,).
 
     unknown  distinct terms of the query that no document contains
@@ -145,7 +145,7 @@ def shares_with(
     snapshot: Snapshot,
     analyzed: Collection[str],
     synonyms: Mapping[str, Collection[tuple[str, ...]]],
-    documents: Positions,
+    documents: DocIds,
 ) -> Values:
     """Return T of documents, with synonyms if they are covered better: (d,).
 
@@ -170,7 +170,7 @@ def contain_all(
     snapshot: Snapshot,
     analyzed: Collection[str],
     synonyms: Mapping[str, Collection[tuple[str, ...]]],
-    documents: Positions,
+    documents: DocIds,
 ) -> npt.NDArray[np.bool_]:
     """Return whether each document contains every term or a synonym of it: (d,)."""
     numbers, postings = snapshot.vocabulary.numbers, snapshot.bm25.postings
@@ -189,9 +189,7 @@ def contain_all(
     return every
 
 
-def _term_coverage(
-    snapshot: Snapshot, terms: Sequence[int], documents: Positions
-) -> Iterator[Values]:
+def _term_coverage(snapshot: Snapshot, terms: Sequence[int], documents: DocIds) -> Iterator[Values]:
     """Yield g of each term in the documents: (d,), from 0 to 1."""
     near, shares = neighbours_of(snapshot, documents)
     candidates, places = np.unique(
@@ -206,7 +204,7 @@ def _term_coverage(
         yield covered / (covered + HALF)
 
 
-def neighbours_of(snapshot: Snapshot, documents: Positions) -> tuple[Positions, Values]:
+def neighbours_of(snapshot: Snapshot, documents: DocIds) -> tuple[DocIds, Values]:
     """Return the neighbours of some documents and their shares, of sum 1 or 0: (d, neighbours)."""
     if snapshot.sparse_expansion is not None:
         rows = snapshot.sparse_expansion.rows[documents, : snapshot.neighbour_count]

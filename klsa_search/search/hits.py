@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.engine.workspace import TopDocs
@@ -82,7 +82,7 @@ def _weights(state: State, terms: Collection[str]) -> dict[str, float]:
 
 def hits_of(
     state: State,
-    doc_ids: Positions,
+    doc_ids: DocIds,
     scores: Scores,
     terms: Collection[str],
     weights: Mapping[str, float] | None,

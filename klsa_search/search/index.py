@@ -7,7 +7,7 @@ from typing import Final, Unpack
 
 import numpy as np
 
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings, SpellingName
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError
@@ -75,7 +75,7 @@ class Index(LiveIndex):
         mask: DocumentMask | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
-    ) -> tuple[Positions, Scores]:
+    ) -> tuple[DocIds, Scores]:
         """Return doc ids and scores of the k best documents, best first.
 
         mask  documents to rank, (max_doc,) bool, by default all; it does not change scores
@@ -96,7 +96,7 @@ class Index(LiveIndex):
         mask: DocumentMask | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
-    ) -> list[tuple[Positions, Scores]]:
+    ) -> list[tuple[DocIds, Scores]]:
         """Return the result of `rank` for each query, in order, for any number of threads.
 
         With the ranker bm25, and by default with a sparse expansion, threads run in parallel, in
@@ -109,7 +109,7 @@ class Index(LiveIndex):
 
         allowed = self._checked_mask(mask)
 
-        def work(batch: Sequence[str]) -> list[tuple[Positions, Scores]]:
+        def work(batch: Sequence[str]) -> list[tuple[DocIds, Scores]]:
             parsed = [state.query_parser.parse(query, reading) for query in batch]
             found = state.searcher.top(parsed, k, chosen, used, allowed)
             return [(top.doc_ids, top.scores) for top in found]
@@ -236,7 +236,7 @@ class Index(LiveIndex):
 
     def hits(
         self,
-        doc_ids: Positions,
+        doc_ids: DocIds,
         scores: Scores,
         terms: Collection[str],
         weights: Mapping[str, float] | None = None,

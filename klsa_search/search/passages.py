@@ -15,7 +15,7 @@ import numpy.typing as npt
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.characters import Characters, all_characters, ascii_characters
 from klsa_search.analysis.offsets import Offsets, locate_words
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import DocIds
 from klsa_search.core.compiling import compiled, not_compiled
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.snippets import FOREIGN, LENGTH, best_window, cut_out, encode, fold, snippet
@@ -48,7 +48,7 @@ class Passages:
 
     def of(
         self,
-        doc_ids: Positions,
+        doc_ids: DocIds,
         terms: Collection[str],
         *,
         weights: Mapping[str, float] | None = None,
@@ -107,7 +107,7 @@ class Passages:
 
     def _by_snippet(
         self,
-        doc_ids: Positions,
+        doc_ids: DocIds,
         terms: Collection[str],
         weights: Mapping[str, float] | None,
         length: int,

@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import DocIds
 from klsa_search.core.cached import lazy_property
 from klsa_search.search.coverage import Values, contain_all, shares_of, shares_with
 from klsa_search.search.query.terms import QueryTerms
@@ -121,7 +121,7 @@ class Quality:
         self,
         snapshot: Snapshot,
         query_terms: Collection[str],
-        documents: Positions,
+        documents: DocIds,
         synonyms: Mapping[str, Collection[tuple[str, ...]]] | None = None,
     ) -> list[float]:
         """Return the qualities of documents of a snapshot, for the distinct terms of a query.

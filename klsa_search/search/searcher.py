@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
@@ -139,8 +139,8 @@ class Searcher:
         queries: ParsedQuery,
         parameters: SearchSettings,
         dimensions: int,
-        positive: Positions,
-        negative: Positions,
+        positive: DocIds,
+        negative: DocIds,
     ) -> Scores:
         """Return the scores of all documents with relevance feedback: see `rankers.feedback`."""
         scores = self.scores(queries, parameters, dimensions)

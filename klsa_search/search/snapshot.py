@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.array_types import Basis, Eigenvalues, Matrix, Positions, Scores
+from klsa_search.core.array_types import Basis, DocIds, Eigenvalues, Matrix, Scores
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings, Settings
 from klsa_search.kernels.bm25 import mean_length
@@ -98,7 +98,7 @@ class Snapshot:
         """Return which documents are live: (N,)."""
         return np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
 
-    def nearest(self, document: int) -> Positions:
+    def nearest(self, document: int) -> DocIds:
         """Return the documents in a row of a sparse D, strongest first, and reverse entries."""
         if self.sparse_expansion is None:
             raise ValueError("rows exist only in a sparse expansion")
@@ -183,11 +183,11 @@ class Snapshot:
             self.generation, self.forward, self.bm25.postings, self.lsi_dimensions, self.seed
         )
 
-    def counts_of(self, documents: Positions) -> sparse.csr_array:
+    def counts_of(self, documents: DocIds) -> sparse.csr_array:
         """Return f(t,d) of documents: (n, V) sparse."""
         return self.forward.counts(documents)
 
-    def content_counts_of(self, documents: Positions) -> sparse.csr_array:
+    def content_counts_of(self, documents: DocIds) -> sparse.csr_array:
         """Return f(t,d) of documents without common terms: (n, V) sparse."""
         return without_columns(self.counts_of(documents), self.common)
 

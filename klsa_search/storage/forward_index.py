@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import DocIds
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.compiling import compiled
 from klsa_search.kernels.counts import Block, TermCounts
@@ -100,7 +100,7 @@ class Forward:
             title_weight,
         )
 
-    def counts(self, documents: Positions) -> sparse.csr_array:
+    def counts(self, documents: DocIds) -> sparse.csr_array:
         """Return f(t,d) of some documents: (n, V) sparse float32, terms ascending.
 
         Cost: 30 ns a word. Memory: 20 bytes a pair of term and document, and 16 MiB.
@@ -115,7 +115,7 @@ class Forward:
         starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
         return sparse.csr_array((counts, terms, starts), shape=(len(documents), len(self.ranks)))
 
-    def _bounds(self, documents: Positions) -> npt.NDArray[np.int64]:
+    def _bounds(self, documents: DocIds) -> npt.NDArray[np.int64]:
         """Return the starts of documents, clipped to the codes if the array is damaged."""
         return np.clip(self.starts[documents], 0, len(self.codes))
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from klsa_search import Index
 from klsa_search.collection import Query
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.cached import lazy_property
 from klsa_search.evaluation.forecast import forecast, score_of_collection
 from klsa_search.evaluation.runs import AS_WORDS
@@ -61,15 +61,15 @@ class Evidence:
         return QueryTerms.of(numbers[term] for term in terms if term in numbers)
 
     @lazy_property
-    def default(self) -> tuple[Positions, Scores]:
+    def default(self) -> tuple[DocIds, Scores]:
         return self.index.rank(self.text, DEPTH, **AS_WORDS)
 
     @lazy_property
-    def bm25(self) -> tuple[Positions, Scores]:
+    def bm25(self) -> tuple[DocIds, Scores]:
         return self.index.rank(self.text, DEPTH, ranker="bm25", **AS_WORDS)
 
     @lazy_property
-    def latent(self) -> Positions:
+    def latent(self) -> DocIds:
         """The first ten by the cosine with the query in the latent space."""
         counts = self.query.counts * self.snapshot.bm25.burstiness[self.query.numbers]
         space = self.snapshot.latent
@@ -78,7 +78,7 @@ class Evidence:
         return np.argsort(-space.cosines(self.query.numbers, counts), kind="stable")[:TEN]
 
     @lazy_property
-    def rm3(self) -> Positions:
+    def rm3(self) -> DocIds:
         return self.index.rank(self.text, TEN, ranker="rm3", **AS_WORDS)[0]
 
     @lazy_property
@@ -121,11 +121,11 @@ def _gap(scores: Scores) -> float:
     return float(1 - scores[min(TEN, len(scores)) - 1] / scores[0]) if len(scores) else 0.0
 
 
-def _agreement(one: Positions, other: Positions) -> float:
+def _agreement(one: DocIds, other: DocIds) -> float:
     return len(np.intersect1d(one[:TEN], other[:TEN])) / TEN
 
 
-def _held(evidence: Evidence, first: Positions) -> float:
+def _held(evidence: Evidence, first: DocIds) -> float:
     query = evidence.query
     if not len(first) or not len(query.numbers):
         return 0.0

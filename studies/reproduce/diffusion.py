@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from klsa_search.collection import Collection
-from klsa_search.core.array_types import Matrix, Positions
+from klsa_search.core.array_types import Integers, Matrix
 from klsa_search.core.progress import Progress, steps
 from klsa_search.estimators import (
     LatentSemanticKernel,
@@ -214,7 +214,7 @@ def _family(
     return _Family(gammas, grams, float(values[0]))
 
 
-def _capacity(gram: Matrix, train: Positions, labels: Labels) -> float:
+def _capacity(gram: Matrix, train: Integers, labels: Labels) -> float:
     """Choose C by F1 within the training documents."""
     means = []
     parts = [Split(train[fold.train], train[fold.test]) for fold in folds(labels[train], FOLDS)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import Integers
 
 Labels = npt.NDArray[np.bool_]
 """(N,) whether a point is of the class."""
@@ -17,8 +17,8 @@ Labels = npt.NDArray[np.bool_]
 class Split:
     """Positions of the training and of the test points."""
 
-    train: Positions
-    test: Positions
+    train: Integers
+    test: Integers
 
 
 def random_splits(size: int, *, train: int, test: int, count: int) -> list[Split]:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import DocIds
 from klsa_search.core.compiling import not_compiled
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.expansion_matrix import top_z
@@ -95,7 +95,7 @@ class Engine:
 
     def steps(
         self, terms: Sequence[int], k: int, mask: Mask | None = None, *, totals: bool = False
-    ) -> tuple[Positions, npt.NDArray[np.int64], int]:
+    ) -> tuple[DocIds, npt.NDArray[np.int64], int]:
         """Return doc ids and scores in steps of the k best documents of a query, and the total.
 
         For merging results of several engines. Parameters and cost as of `top`.
@@ -140,7 +140,7 @@ class Engine:
 
     def _steps_from_scores(
         self, terms: Sequence[int], request: EngineQuery
-    ) -> tuple[Positions, npt.NDArray[np.int64], int]:
+    ) -> tuple[DocIds, npt.NDArray[np.int64], int]:
         query = QueryTerms.of(terms)
         row = self._kernel.steps(query.numbers, query.counts)
         mask = request.mask or self._live

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import DocIds
 from klsa_search.kernels.postings import UNIT
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.segments import Segments
@@ -40,7 +40,7 @@ class DocFeatures(NamedTuple):
     document_scalars: _Floats
 
     @classmethod
-    def of(cls, index: IndexArrays, documents: Positions) -> DocFeatures:
+    def of(cls, index: IndexArrays, documents: DocIds) -> DocFeatures:
         """Return the features of documents of an index. Cost: their entries."""
         first, after = index.feature_starts[documents], index.feature_starts[documents + 1]
         pieces = [index.features[slice(*each)] for each in zip(first, after, strict=True)]
@@ -192,7 +192,7 @@ def distinct_query(kernel: QueryKernel, numbers: Sequence[int]) -> Query:
 
 
 def term_saturations(
-    postings: Segments, terms: _Numbers, documents: Positions
+    postings: Segments, terms: _Numbers, documents: DocIds
 ) -> npt.NDArray[np.uint16]:
     """Return the saturation of each term in each document: (n, T), 0 if it is not contained."""
     saturated = np.zeros((len(documents), len(terms)), np.uint16)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import DocIds
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.formulas import (
@@ -149,13 +149,13 @@ class ReferenceEngine:
             total = int(np.count_nonzero(is_found))
         return TopDocs(chosen[order].astype(np.int32), values, total)
 
-    def _terms(self, query: Query, best: Positions) -> TermImpacts:
+    def _terms(self, query: Query, best: DocIds) -> TermImpacts:
         saturations = term_saturations(self._kernel.postings, query.terms, best)
         return term_impacts(self._kernel, self._index.term_weights, query, saturations)
 
     def _coverage(
         self,
-        documents: Positions,
+        documents: DocIds,
         rank_of: npt.NDArray[np.int64],
         terms: TermImpacts,
         own: npt.NDArray[np.int64] | None = None,
@@ -170,7 +170,7 @@ class ReferenceEngine:
         return coverage_scores(near, rank_of[near >> np.uint32(8)], own[documents], terms)
 
     def _rows(
-        self, seeds: Positions, weights: _Floats, params: KlsaParams
+        self, seeds: DocIds, weights: _Floats, params: KlsaParams
     ) -> Iterator[tuple[npt.NDArray[np.uint32], np.float32]]:
         """Yield the rows of the seeds that have a weight, and the value of a level of each."""
         for seed, weight in zip(seeds, weights, strict=True):
@@ -187,7 +187,7 @@ class ReferenceEngine:
             yield index.reverse_rows[row], index.reverse_steps[row]
 
 
-def _select(scores: _Floats, candidates: Positions, target: int) -> Positions:
+def _select(scores: _Floats, candidates: DocIds, target: int) -> DocIds:
     """Return the candidates of the `target` highest scores, or slightly more."""
     if len(candidates) <= target:
         return candidates

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.compiling import internal
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.segments import Segment, Segments
@@ -221,7 +221,7 @@ class TopDocs(NamedTuple):
     total            how many documents match, whatever k; 0 if not requested
     """
 
-    doc_ids: Positions
+    doc_ids: DocIds
     scores: Scores
     total: int
 

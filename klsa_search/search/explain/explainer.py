@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import DocIds
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.coverage import Covered, Numbers, QueryWeights, Values
@@ -138,7 +138,7 @@ class Explainer:
         self._query = QueryTerms.of(numbers)
         self._lexical_scores = boosted_bm25(snapshot, self._query, parameters)
         self._query_weights = QueryWeights.boosted(snapshot, self._query, parameters)
-        self._feedback_documents: Positions = np.zeros(0, np.int64)
+        self._feedback_documents: DocIds = np.zeros(0, np.int64)
         feedback = RANKERS[parameters.ranker].feedback
         if feedback is not None and self._lexical_scores.any():
             add_terms, self._feedback_documents = expand_query(

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import LEVELS
@@ -59,7 +59,7 @@ class ScoreParts(NamedTuple):
     covered: Covered | None
     latent: float | None
     expansion: float
-    seeds: Positions
+    seeds: DocIds
     weights: Values
     by_seed: Values
     estimated: tuple[str, ...]
@@ -173,11 +173,11 @@ class EngineSplitter(ReferenceEngine):
             estimated=tuple(name for name, estimated in parts if estimated),
         )
 
-    def _exact(self, documents: Positions) -> npt.NDArray[np.float32]:
+    def _exact(self, documents: DocIds) -> npt.NDArray[np.float32]:
         """Return E from the features."""
         return self._expansion_scores(DocFeatures.of(self._index, documents))
 
-    def _cosines(self, documents: Positions) -> npt.NDArray[np.float32]:
+    def _cosines(self, documents: DocIds) -> npt.NDArray[np.float32]:
         return self._query_vector.cosines(
             self._index.document_vectors[documents], clip=self._params.unit_length
         )
@@ -211,7 +211,7 @@ class _SeedFeatures(NamedTuple):
     def of(
         cls,
         index: IndexArrays,
-        seeds: Positions,
+        seeds: DocIds,
         weights: npt.NDArray[np.float32],
         params: KlsaParams,
     ) -> _SeedFeatures:
@@ -303,7 +303,7 @@ class RowSplitter:
             estimated=(),
         )
 
-    def _near(self, document: int) -> tuple[Positions, Values]:
+    def _near(self, document: int) -> tuple[DocIds, Values]:
         """Return the neighbours of a document, with their shares as the scores have them."""
         near = self._snapshot.neighbours
         assert near is not None

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.compiling import compiled, wait_until_compiled
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
@@ -57,7 +57,7 @@ def boosted_bm25(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettin
 
 def boosted_postings(
     snapshot: Snapshot, term: int, parameters: SearchSettings
-) -> tuple[Positions, npt.NDArray[np.uint16]]:
+) -> tuple[DocIds, npt.NDArray[np.uint16]]:
     """Return the doc ids that contain a term, and its boosted saturations in 65,536ths."""
     documents, saturations = snapshot.bm25.postings.of_term(term)
     if not parameters.boosts:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.query.terms import QueryTerms
@@ -86,7 +86,7 @@ def _rank(
 
 def expand_query(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, feedback: Feedback
-) -> tuple[QueryTerms, Positions]:
+) -> tuple[QueryTerms, DocIds]:
     """Return the query expanded by its best documents, and these; unchanged if there are none."""
     best, scores = top_z(boosted_bm25(snapshot, query, parameters), DOCUMENTS)
     if not len(best):
@@ -129,8 +129,8 @@ NEGATIVE: Final = 0.15
 def add_feedback(
     snapshot: Snapshot,
     scores: Scores,
-    positive: Positions,
-    negative: Positions,
+    positive: DocIds,
+    negative: DocIds,
     parameters: SearchSettings,
     dimensions: int,
 ) -> Scores:
@@ -150,7 +150,7 @@ def add_feedback(
     return result if snapshot.live is None else result * snapshot.live.allowed
 
 
-def unit_length(part: Scores, first: Positions) -> Scores:
+def unit_length(part: Scores, first: DocIds) -> Scores:
     """Clip scores at 0 and scale them to length 1 over some documents.
 
     Scores that are 0 at all of these are not scaled.

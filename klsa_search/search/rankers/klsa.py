@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha
@@ -61,8 +61,8 @@ class Parts(NamedTuple):
     """
 
     alpha: float
-    best: Positions
-    seeds: Positions
+    best: DocIds
+    seeds: DocIds
     weights: Scores
     parts: Mapping[str, Part]
 
@@ -119,7 +119,7 @@ def parts_of(
     return Parts(alpha, best, seeds, weights, parts)
 
 
-def _scaled(part: Scores, seeds: Positions, parameters: SearchSettings) -> Scores:
+def _scaled(part: Scores, seeds: DocIds, parameters: SearchSettings) -> Scores:
     """Clip and scale scores over the seeds, if the parameters require it."""
     return unit_length(part, seeds) if parameters.unit_length else part
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import Integers
 from klsa_search.core.config import FieldType
 from klsa_search.errors import QueryError
 from klsa_search.storage.arrays import open_array
@@ -97,7 +97,7 @@ class ColumnPredicate:
         name: str,
         type: FieldType,  # noqa: A002 - as users name it
         values: npt.NDArray[Any],
-        starts: Positions | None,
+        starts: Integers | None,
         texts: KeywordTexts,
     ) -> None:
         self._name = name
@@ -246,7 +246,7 @@ class Field:
         type: FieldType,  # noqa: A002 - as users name it
         missing: int,
         values: npt.NDArray[Any],
-        starts: Positions | None,
+        starts: Integers | None,
         texts: KeywordTexts,
         misfits: int = 0,
     ) -> None:
@@ -269,7 +269,7 @@ class Field:
         return self._values
 
     @property
-    def starts(self) -> Positions | None:
+    def starts(self) -> Integers | None:
         """Return the start of the values of each document; None if none has several."""
         return self._starts
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import Positions
+from klsa_search.core.array_types import Integers
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import MAX_FIELDS, FieldType
 from klsa_search.core.selection import GrowableArray
@@ -266,7 +266,7 @@ class CombinedField(Field):
         return self._combined[0]
 
     @property
-    def starts(self) -> Positions | None:
+    def starts(self) -> Integers | None:
         """Return the start of the values of each document; None if none has several."""
         return self._combined[1]
 
@@ -283,7 +283,7 @@ class CombinedField(Field):
         return _CombinedPredicate(self._parts, self._live)
 
     @lazy_property
-    def _combined(self) -> tuple[_Values, Positions | None, KeywordTexts]:
+    def _combined(self) -> tuple[_Values, Integers | None, KeywordTexts]:
         counts = np.zeros(len(self), np.int64)
         pieces, names = [], []
         for first, part in self._parts:
