@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from klsa_search.search.index import Index
     from klsa_search.search.opening import list_indexes, open_index
     from klsa_search.search.options import SearchOptions
-    from klsa_search.search.query.parser import QueryInterpretation
+    from klsa_search.search.query.interpretation import QueryInterpretation
     from klsa_search.search.results import Highlight, Hit, SearchResults
     from klsa_search.storage.columns.columns import Field
 else:
@@ -85,7 +85,7 @@ else:
         "Index": "klsa_search.search.index",
         "IndexSettings": "klsa_search.core.keywords",
         "KlsaError": "klsa_search.errors",
-        "QueryInterpretation": "klsa_search.search.query.parser",
+        "QueryInterpretation": "klsa_search.search.query.interpretation",
         "SearchOptions": "klsa_search.search.options",
         "SearchParameters": "klsa_search.core.keywords",
         "SearchResults": "klsa_search.search.results",

@@ -9,7 +9,7 @@ from klsa_search.cli.output import Cell, Column, Marked, echo, write_json, write
 
 if TYPE_CHECKING:
     from klsa_search.search.explain.explanation import Explanation
-    from klsa_search.search.query.parser import Relaxed
+    from klsa_search.search.query.interpretation import Relaxed
     from klsa_search.search.results import Hit, SearchResults
 
 

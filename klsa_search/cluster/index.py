@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from klsa_search.cluster.calls import Replicas
 from klsa_search.cluster.host import RemoteShards
@@ -28,6 +27,7 @@ from klsa_search.cluster.messages import (
 from klsa_search.cluster.search import Read, Search
 from klsa_search.cluster.shard import Share, merged
 from klsa_search.collection.model import Document
+from klsa_search.core.array_types import DocumentMask
 from klsa_search.errors import StoreError, WritingRefused
 from klsa_search.search.engine.formulas import Query, distinct_query
 from klsa_search.search.engine.mask import Mask
@@ -41,7 +41,6 @@ from klsa_search.search.state import State, reopen
 from klsa_search.search.writing import WriteResult
 
 _F = np.float32
-_Allowed = npt.NDArray[np.bool_]
 
 
 class Shards(Protocol):
@@ -52,7 +51,7 @@ class Shards(Protocol):
         """Doc ids of each shard."""
 
     def best(
-        self, wanted: Sequence[ShardRequest], masks: Sequence[_Allowed] | None
+        self, wanted: Sequence[ShardRequest], masks: Sequence[DocumentMask] | None
     ) -> Sequence[Sequence[ShardHits]]:
         """Run round 1, with a mask for each shard; return answers by shard, then by query."""
 
@@ -161,7 +160,7 @@ def spread(snapshot: Snapshot, shards: Shards) -> Engines:
     return Engines(ShardedBm25Engine(snapshot, shards), ShardedKlsaEngine(snapshot, shards))
 
 
-def _masks(shards: Shards, mask: Mask | None) -> list[_Allowed] | None:
+def _masks(shards: Shards, mask: Mask | None) -> list[DocumentMask] | None:
     if mask is None:
         return None
     allowed = mask.allowed

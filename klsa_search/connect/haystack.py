@@ -11,10 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search.collection.model import Document as StoredDocument
+from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.extras import require
 from klsa_search.indexing.build import build
 from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
-from klsa_search.search.filters.masks import Allowed, mask_of
+from klsa_search.search.filters.masks import mask_of
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.storage.columns.columns import Field, Fields
@@ -319,7 +320,7 @@ class KlsaRetriever:
         }
 
 
-def passing(index: Index, filters: dict[str, Any] | None) -> Allowed:
+def passing(index: Index, filters: dict[str, Any] | None) -> DocumentMask:
     """Return a mask of documents that pass a Haystack filter: (max_doc,) bool. FilterError."""
     if not filters:
         return np.ones(index.max_doc, np.bool_)

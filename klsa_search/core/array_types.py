@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+DocumentMask = npt.NDArray[np.bool_]
+"""(N,) whether each document is in a set, in document order; engines read a bitmap, `Mask`."""
+
 Scores = npt.NDArray[np.floating[Any]]
 """(N,) scores of the documents, in document order."""
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.engine import ALL_CANDIDATES
 from klsa_search.search.engine.mask import Mask
@@ -62,7 +62,7 @@ def ranks_by(keys: Sequence[SortKey], doc_ids: DocIds) -> npt.NDArray[np.int64]:
 
 def _values(
     field: Field, doc_ids: DocIds, descending: bool
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+) -> tuple[npt.NDArray[Any], DocumentMask]:
     present = field.present()[doc_ids]
     if field.starts is None:
         return field.values[doc_ids], present
@@ -111,7 +111,7 @@ class ScoreCollector:
 class FieldCollector:
     """Orders documents by metadata, then by score, then by doc id."""
 
-    def __init__(self, rank: Rank, found: npt.NDArray[np.bool_], keys: Sequence[SortKey]) -> None:
+    def __init__(self, rank: Rank, found: DocumentMask, keys: Sequence[SortKey]) -> None:
         self._rank, self._size = rank, len(found)
         doc_ids = np.flatnonzero(found)
         ranks = ranks_by(keys, doc_ids)
@@ -133,7 +133,7 @@ class FieldCollector:
 class DocIdCollector:
     """Orders documents by doc id, with score 0: for queries without words."""
 
-    def __init__(self, found: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, found: DocumentMask) -> None:
         self._doc_ids = np.flatnonzero(found)
 
     def first(self, count: int) -> TopDocs:
@@ -162,14 +162,13 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
     """
     rank, mask = partial(_rank, state, plan), plan.mask
     if plan.filter is not None:
-        filtered = state.filters.of(plan.filter)
-        mask = filtered if mask is None else mask & filtered
+        mask = intersection(mask, state.filters.of(plan.filter))
     # A blank query matches every document of the mask.
     blank = not plan.query.strip() and (plan.filter is not None or bool(plan.sort))
     if plan.positive or plan.negative:
         rank, blank = partial(_rank_by, _feedback_scores(state, plan)), False
     elif blank:
-        mask = intersection(mask, state.snapshot.live_docs())
+        mask = intersection(mask, state.snapshot.live)
     fields = state.fields
     facet_fields = {name: fields.filterable(name, "facets") for name in plan.facets}
     keys = sort_keys(plan.sort, fields)
@@ -223,15 +222,13 @@ def _rank_by(scores: Scores, k: int, mask: Mask | None) -> TopDocs:
     return top_docs(scores if mask is None else scores * mask.allowed, k)
 
 
-def _match_all(size: int, mask: Mask | None, least: float | None) -> npt.NDArray[np.bool_]:
+def _match_all(size: int, mask: Mask | None, least: float | None) -> DocumentMask:
     """Return which documents a blank query matches, all with score 0: (N,)."""
     every = np.ones(size, np.bool_) if mask is None else mask.allowed
     return every & (least is None or least <= 0)
 
 
-def _matches(
-    size: int, rank: Rank, mask: Mask | None, least: float | None
-) -> npt.NDArray[np.bool_]:
+def _matches(size: int, rank: Rank, mask: Mask | None, least: float | None) -> DocumentMask:
     """Return which documents match and score at least `least`: (N,)."""
     # Buffers for all documents would cost more than counting the matches first.
     total = rank(1, mask).total
@@ -260,9 +257,7 @@ def _distinct_field(name: str | None, fields: Fields) -> Field | None:
     return field
 
 
-def _collect_distinct(
-    order: Collector, count: int, field: Field, found: npt.NDArray[np.bool_]
-) -> TopDocs:
+def _collect_distinct(order: Collector, count: int, field: Field, found: DocumentMask) -> TopDocs:
     """Return the first documents with distinct values; each without a value counts as distinct."""
     groups = groups_of(field, np.flatnonzero(found).astype(np.int64))
     total = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))

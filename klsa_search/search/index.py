@@ -7,7 +7,7 @@ from typing import Final, Unpack
 
 import numpy as np
 
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.config import SearchSettings, SpellingName
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError
@@ -19,7 +19,6 @@ from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.hits import explainer_of, fetch_hits, hits_of
 from klsa_search.search.live_index import LiveIndex
 from klsa_search.search.options import (
-    DocumentMask,
     QueryPlan,
     SearchOptions,
     finite_score,
@@ -170,11 +169,11 @@ class Index(LiveIndex):
         parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
         plan = QueryPlan(
             query=query,
-            parsed=parsed._replace(allowed=None),  # which is in the mask
+            parsed=parsed._replace(mask=None),  # which is in `mask`
             interpretation=state.query_parser.interpretation(query, parsed),
             parameters=chosen,
             dimensions=used,
-            mask=intersection(self._checked_mask(mask), parsed.allowed),
+            mask=intersection(self._checked_mask(mask), parsed.mask),
             k=k,
             offset=whole_number("offset", offset, 0),
             filter=filter,
@@ -226,7 +225,7 @@ class Index(LiveIndex):
         """
         state = self._opened()
         parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
-        parsed = parsed._replace(allowed=None)  # explain it even if the operators exclude it
+        parsed = parsed._replace(mask=None)  # explain it even if the operators exclude it
         (doc_id,) = state.documents.doc_ids([id])
         only = np.zeros(len(state.snapshot), np.bool_)
         only[doc_id] = True

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.masks import Given
-from klsa_search.search.query.parser import ParsedQuery, QueryInterpretation
+from klsa_search.search.query.interpretation import QueryInterpretation
+from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.snapshot import Snapshot
 
@@ -157,8 +158,6 @@ def whole_number(name: str, value: object, minimum: int = 1) -> int:
 MAX_NAMES: Final = 100
 """Fields to sort by, to count or to return, and examples of relevance feedback, at most."""
 
-DocumentMask = npt.NDArray[np.bool_]
-
 
 class RankingOptions(SearchParameters, total=False):
     """Keyword arguments of `Index.rank` that affect scores."""
@@ -194,7 +193,7 @@ class SearchOptions(RankingOptions, total=False):
 class QueryPlan:
     """A search, checked against one state of an index; see `Index.search`.
 
-    parsed      query, without the documents that its operators allow
+    parsed      query, without its mask
     parameters, dimensions  of its ranking
     mask        documents that may be returned, by the caller and by the operators; None for all
     """

@@ -11,7 +11,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.quality import FITS
-from klsa_search.search.query.parser import QueryInterpretation
+from klsa_search.search.query.interpretation import QueryInterpretation
 
 
 @dataclass(frozen=True, kw_only=True)

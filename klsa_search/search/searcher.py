@@ -117,7 +117,7 @@ class Searcher:
     def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
         """Return the scores of all documents: (N,) float32."""
         scores = self._scores(queries.terms, parameters, dimensions)
-        return scores if queries.allowed is None else scores * queries.allowed
+        return scores if queries.mask is None else scores * queries.mask.allowed
 
     def _scores(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
         snapshot = self._snapshot
@@ -162,7 +162,7 @@ class Searcher:
         A mask changes no score. Queries that allow all documents go through the compiled engines in
         one call, without the GIL.
         """
-        terms = [each.terms for each in queries if each.allowed is None]
+        terms = [each.terms for each in queries if each.mask is None]
         if len(terms) == len(queries):
             return self._top(terms, k, parameters, dimensions, mask, totals=totals)
         return [
@@ -171,7 +171,7 @@ class Searcher:
                 k,
                 parameters,
                 dimensions,
-                intersection(mask, each.allowed),
+                intersection(mask, each.mask),
                 totals=totals,
             )[0]
             for each in queries
@@ -301,8 +301,8 @@ def top_docs(scores: Scores, k: int) -> TopDocs:
     return TopDocs(doc_ids, best, int(np.count_nonzero(scores > 0)))
 
 
-def intersection(mask: Mask | None, allowed: npt.NDArray[np.bool_] | None) -> Mask | None:
-    """Return the documents of a mask that a query allows."""
-    if allowed is None:
-        return mask
-    return Mask(allowed) if mask is None else mask & Mask(allowed)
+def intersection(one: Mask | None, other: Mask | None) -> Mask | None:
+    """Return the documents of both masks, of which None is the mask of all documents."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.array_types import Basis, DocIds, Eigenvalues, Matrix, Scores
+from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalues, Matrix, Scores
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings, Settings
 from klsa_search.kernels.bm25 import mean_length
@@ -94,7 +94,7 @@ class Snapshot:
         row = self.bm25.query_row(query.numbers, query.counts)
         return row if self.live is None else row * self.live.allowed
 
-    def live_docs(self) -> npt.NDArray[np.bool_]:
+    def live_docs(self) -> DocumentMask:
         """Return which documents are live: (N,)."""
         return np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
 

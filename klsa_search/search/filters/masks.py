@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import Mask
@@ -28,7 +28,6 @@ from klsa_search.search.filters.text import filter_of_text
 from klsa_search.storage.columns.columns import Field, Fields, RangeMask, column_predicate
 from klsa_search.storage.columns.values import NUMBER
 
-Allowed = npt.NDArray[np.bool_]
 Given = str | Mapping[str, Any] | Filter
 """A filter as users give it: text, JSON or parsed."""
 
@@ -52,8 +51,8 @@ def mask_of(filter_: Filter, fields: Fields, size: int) -> Mask:
         for node in in_postorder(filter_)
     ]
 
-    def in_range(first: int, after: int) -> Allowed:
-        stack: list[Allowed] = []  # new arrays, so they can be overwritten
+    def in_range(first: int, after: int) -> DocumentMask:
+        stack: list[DocumentMask] = []  # new arrays, so they can be overwritten
         for finder, node in steps:
             if finder is not None:
                 stack.append(finder(first, after))

@@ -12,19 +12,18 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.compiling import compiled, wait_until_compiled
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.forward_index import GAPS, Codes, read_code
-
-Allowed = npt.NDArray[np.bool_]
 
 ANYWHERE: Final = 0
 PARTS: Final = {"": ANYWHERE, "title": 1, "text": 2}
 """Parts of a document in which a phrase can be searched."""
 
 
-def containing_any(snapshot: Snapshot, terms: Iterable[int]) -> Allowed:
+def containing_any(snapshot: Snapshot, terms: Iterable[int]) -> DocumentMask:
     """Return which documents contain any of the terms: (N,). Cost: their postings."""
     result = np.zeros(len(snapshot), np.bool_)
     for term in terms:
@@ -41,7 +40,7 @@ def containing_all(snapshot: Snapshot, terms: Iterable[int]) -> npt.NDArray[np.i
     return documents
 
 
-def containing_phrase(snapshot: Snapshot, words: Sequence[int], part: str = "") -> Allowed:
+def containing_phrase(snapshot: Snapshot, words: Sequence[int], part: str = "") -> DocumentMask:
     """Return which documents contain words in sequence, in one of their parts: (N,).
 
     words  term numbers, or NO_TERM, which matches any word without a term; no document contains

@@ -7,16 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
+from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import LanguageSettings, SpellingName
 from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
 from klsa_search.search.query.matching import PARTS, containing_any, containing_phrase
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, Terms
@@ -25,54 +27,6 @@ from klsa_search.search.query.term_dictionary import SHORTEST, TermDictionary
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.columns.columns import Field
-
-Relaxed = Literal["plain_text", "nothing_to_exclude_from", "no_match"]
-"""Why an operator was read as plain words: the query is mostly text, it only excludes, or no
-document contains the phrase.
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryInterpretation:
-    """How the text of a query was interpreted; each part as it is written in the query.
-
-    words     words that documents are ranked by, including those of phrases and required ones
-    unknown   words that no document contains
-    phrases   phrases, whose words must be adjacent
-    required  words and phrases after +
-    excluded  words and phrases after -
-    fields    words and phrases restricted to one field
-    relaxed   operators that were read as plain words, and why; empty with `operators=True`
-    prefixes  prefixes, and the terms that match them, most frequent first
-    joined    hyphenated words, and how documents write them without hyphen
-    synonyms  words or sequences of words, and the synonyms that were searched as well
-    corrections  words that no document contains, and the corrections that were searched instead
-              or, for words still in `unknown`, only suggested
-    did_you_mean  the query with the corrections applied, None if there are none
-
-    >>> results = index.search('"bald tyres" coolants pum* -red')
-    >>> said: klsa.QueryInterpretation = results.interpretation
-    >>> said.words, said.unknown, said.phrases, said.excluded, said.prefixes
-    (('bald', 'tyres', 'coolants'), (), ('"bald tyres"',), ('red',), {'pum*': ('pump',)})
-    >>> index.search('"coolant leaks in the rain"').interpretation.relaxed
-    {'"coolant leaks in the rain"': 'no_match'}
-    >>> index.search("coolnat leeks").interpretation.did_you_mean
-    'coolant leaks'
-    """
-
-    words: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-    phrases: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-    excluded: tuple[str, ...] = ()
-    fields: tuple[str, ...] = ()
-    relaxed: Mapping[str, Relaxed] = field(default_factory=dict)
-    prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    joined: Mapping[str, str] = field(default_factory=dict)
-    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    corrections: Mapping[str, str] = field(default_factory=dict)
-    did_you_mean: str | None = None
-
 
 SHORT: Final = 3
 """Largest number of words of a query in which operators always count. On judged queries with
@@ -98,13 +52,13 @@ class ParsedQuery(NamedTuple):
     """A parsed query.
 
     terms       numbers of the terms to rank by, repetitions included; negative if unknown
-    allowed     (N,) which documents satisfy required and excluded clauses; None for all
+    mask        documents that satisfy required and excluded clauses; None for all
     interpretation  None for a query of plain words: see `QueryParser.interpretation`
     synonyms    what synonyms added
     """
 
     terms: Sequence[int]
-    allowed: npt.NDArray[np.bool_] | None = None
+    mask: Mask | None = None
     interpretation: QueryInterpretation | None = None
     synonyms: SynonymExpansion = NONE
 
@@ -172,7 +126,8 @@ class QueryParser:
             reading = self._read_clauses(clauses, settings.spelling, synonyms)
         expansion = NONE if synonyms is None else self._add_synonyms(synonyms, reading)
         interpretation = replace(reading.interpretation(query), relaxed=relaxed)
-        return ParsedQuery(reading.terms, reading.allowed, interpretation, expansion)
+        mask = None if reading.allowed is None else Mask(reading.allowed)
+        return ParsedQuery(reading.terms, mask, interpretation, expansion)
 
     def _tokenize(
         self, query: str, operators: bool | None
@@ -425,7 +380,7 @@ class _Reading:
     synonyms: Synonyms | None
     plain_words: list[Word] = field(default_factory=list)
     terms: list[int] = field(default_factory=list)
-    allowed: npt.NDArray[np.bool_] | None = None
+    allowed: DocumentMask | None = None
     words: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     phrases: list[str] = field(default_factory=list)
@@ -436,7 +391,7 @@ class _Reading:
     joined: dict[str, str] = field(default_factory=dict)
     corrections: dict[str, str] = field(default_factory=dict)
     synonyms_used: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    plain_phrases: list[tuple[Clause, npt.NDArray[np.bool_]]] = field(default_factory=list)
+    plain_phrases: list[tuple[Clause, DocumentMask]] = field(default_factory=list)
     checked: set[str] = field(default_factory=set)
 
     def rank(self, words: Sequence[Word]) -> None:
@@ -445,7 +400,7 @@ class _Reading:
         self.words += [word.text for word in words if word.number >= 0]
         self.unknown += [word.text for word in words if word.number == UNKNOWN]
 
-    def restrict(self, clause: Clause, matching: npt.NDArray[np.bool_]) -> None:
+    def restrict(self, clause: Clause, matching: DocumentMask) -> None:
         """Restrict the documents to those found, or to all others, as the clause requires."""
         if clause.sign == "-":
             self.excluded.append(clause.shown)

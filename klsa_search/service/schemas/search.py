@@ -16,7 +16,7 @@ from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.filters.text import MAX_CHARACTERS
 from klsa_search.search.index import Index
-from klsa_search.search.query.parser import Relaxed
+from klsa_search.search.query.interpretation import Relaxed
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.results import Highlight, Hit, SearchResults
 from klsa_search.search.snippets import LENGTH

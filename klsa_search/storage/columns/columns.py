@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Integers
+from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.config import FieldType
 from klsa_search.errors import QueryError
 from klsa_search.storage.arrays import open_array
@@ -83,9 +83,8 @@ def _refused(name: str, value: object, kind: str, needed: str) -> QueryError:
     return QueryError(f"{name!r} is a {kind} field: {value!r} is not {needed}", field=name)
 
 
-Mask = npt.NDArray[np.bool_]
 Inclusive = Literal["both", "low", "high", "neither"]
-RangeMask = Callable[[int, int], Mask]
+RangeMask = Callable[[int, int], DocumentMask]
 """Returns the part of a mask for doc ids from the first up to the second, in new memory."""
 
 
@@ -135,7 +134,7 @@ class ColumnPredicate:
         # The last end of all spans that begin up to a value decides whether one contains it.
         last = np.maximum.accumulate(ends)
 
-        def in_spans(values: npt.NDArray[Any]) -> Mask:
+        def in_spans(values: npt.NDArray[Any]) -> DocumentMask:
             begun = np.searchsorted(begins, values, "right") - 1
             return np.asarray((begun >= 0) & (values <= last[begun]))
 
@@ -197,13 +196,13 @@ class ColumnPredicate:
             return self._mask(lambda values: below(values, high))
         return self.present()
 
-    def _mask(self, match: Callable[[npt.NDArray[Any]], Mask]) -> RangeMask:
+    def _mask(self, match: Callable[[npt.NDArray[Any]], DocumentMask]) -> RangeMask:
         """Return the mask of documents with a matching value."""
         values, starts = self._values, self._starts
         if starts is None:
             return lambda first, after: match(values[first:after])
 
-        def any_match(first: int, after: int) -> Mask:
+        def any_match(first: int, after: int) -> DocumentMask:
             begins = starts[first : after + 1]
             before = np.zeros(begins[-1] - begins[0] + 1, np.int64)
             np.cumsum(match(values[begins[0] : begins[-1]]), out=before[1:])
@@ -287,7 +286,7 @@ class Field:
         lists = " with lists" if self.starts is not None else ""
         return f"<Field {self.name!r}: {self.type}{lists}, {len(self)} positions>"
 
-    def present(self) -> Mask:
+    def present(self) -> DocumentMask:
         """Return a mask of documents with a value. Cost of any mask: 0.2 ms a million values.
 
         >>> index.fields["year"].present().tolist()
@@ -295,7 +294,7 @@ class Field:
         """
         return self._predicate().present()(0, len(self))
 
-    def equal(self, value: object) -> Mask:
+    def equal(self, value: object) -> DocumentMask:
         """Return a mask of documents with this value; a date without time is the whole day, in UTC.
 
         QueryError for a value of another type.
@@ -305,7 +304,7 @@ class Field:
         """
         return self.any_of([value])
 
-    def any_of(self, values: Iterable[object]) -> Mask:
+    def any_of(self, values: Iterable[object]) -> DocumentMask:
         """Return a mask of documents with one of these values. See `equal`.
 
         >>> index.ids(np.flatnonzero(index.fields["about"].any_of(["pumps", "roads"])))
@@ -315,7 +314,7 @@ class Field:
 
     def between(
         self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
-    ) -> Mask:
+    ) -> DocumentMask:
         """Return a mask of documents with a value from low to high; None leaves an end open.
 
         inclusive  bounds that are included: "both", "low", "high" or "neither"
@@ -327,7 +326,7 @@ class Field:
         """
         return self._predicate().between(low, high, inclusive=inclusive)(0, len(self))
 
-    def containing(self, text: str) -> Mask:
+    def containing(self, text: str) -> DocumentMask:
         """Return a mask of documents with a text that contains this, ignoring case.
 
         QueryError unless it is a keyword field. Cost: proportional to the distinct texts.

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import Integers
+from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import MAX_FIELDS, FieldType
 from klsa_search.core.selection import GrowableArray
@@ -34,7 +34,6 @@ from klsa_search.storage.columns.columns import (
     Field,
     Fields,
     Inclusive,
-    Mask,
     RangeMask,
     column_predicate,
 )
@@ -94,7 +93,7 @@ class DeltaColumns:
         for name, column in self._columns.items():
             column.extend([metadata.get(name) for metadata in batch])
 
-    def fields(self, live: Mask) -> Fields:
+    def fields(self, live: DocumentMask) -> Fields:
         """Return the present fields; `live` is (N,), whether a doc id has a document.
 
         Cost: 1 ns a later document and field; columns are made on first use.
@@ -166,13 +165,13 @@ class _Column:
         self._starts.extend(np.array(ends, np.int64))
         self._misfits.extend(np.array(misfits, np.int64))
 
-    def has_values(self, live: Mask) -> bool:
+    def has_values(self, live: DocumentMask) -> bool:
         """Return whether the build or a live document has a value, of any type."""
         if self.built is not None or live[self._misfits.rows].any():
             return True
         return bool((np.diff(self._starts.rows) * live).any())
 
-    def misfits(self, live: Mask) -> int:
+    def misfits(self, live: DocumentMask) -> int:
         """Return how many documents have a value that does not fit.
 
         Documents of the build count until a refit, even if deleted.
@@ -243,7 +242,7 @@ class CombinedField(Field):
         name: str,
         type: FieldType,  # noqa: A002 - as users name it
         parts: Callable[[], _Parts],
-        live: Mask,
+        live: DocumentMask,
         misfits: int = 0,
     ) -> None:
         self.name = name
@@ -314,7 +313,7 @@ class CombinedField(Field):
 class _CombinedPredicate(ColumnPredicate):
     """The predicates of all parts of a field."""
 
-    def __init__(self, parts: _Parts, live: Mask) -> None:
+    def __init__(self, parts: _Parts, live: DocumentMask) -> None:
         self._parts, self._live = parts, live
 
     def present(self) -> RangeMask:
@@ -341,7 +340,7 @@ class _CombinedPredicate(ColumnPredicate):
             (begin, begin + len(part), of(column_predicate(part))) for begin, part in self._parts
         ]
 
-        def combined(first: int, after: int) -> Mask:
+        def combined(first: int, after: int) -> DocumentMask:
             mask = np.zeros(after - first, np.bool_)
             for begin, end, mask_of in masks:
                 low, high = max(first, begin), min(after, end)

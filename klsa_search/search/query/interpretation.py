@@ -1,0 +1,54 @@
+"""How the text of a query was interpreted, as an answer reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Relaxed = Literal["plain_text", "nothing_to_exclude_from", "no_match"]
+"""Why an operator was read as plain words: the query is mostly text, it only excludes, or no
+document contains the phrase.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryInterpretation:
+    """How the text of a query was interpreted; each part as it is written in the query.
+
+    words     words that documents are ranked by, including those of phrases and required ones
+    unknown   words that no document contains
+    phrases   phrases, whose words must be adjacent
+    required  words and phrases after +
+    excluded  words and phrases after -
+    fields    words and phrases restricted to one field
+    relaxed   operators that were read as plain words, and why; empty with `operators=True`
+    prefixes  prefixes, and the terms that match them, most frequent first
+    joined    hyphenated words, and how documents write them without hyphen
+    synonyms  words or sequences of words, and the synonyms that were searched as well
+    corrections  words that no document contains, and the corrections that were searched instead
+              or, for words still in `unknown`, only suggested
+    did_you_mean  the query with the corrections applied, None if there are none
+
+    >>> results = index.search('"bald tyres" coolants pum* -red')
+    >>> said: klsa.QueryInterpretation = results.interpretation
+    >>> said.words, said.unknown, said.phrases, said.excluded, said.prefixes
+    (('bald', 'tyres', 'coolants'), (), ('"bald tyres"',), ('red',), {'pum*': ('pump',)})
+    >>> index.search('"coolant leaks in the rain"').interpretation.relaxed
+    {'"coolant leaks in the rain"': 'no_match'}
+    >>> index.search("coolnat leeks").interpretation.did_you_mean
+    'coolant leaks'
+    """
+
+    words: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    relaxed: Mapping[str, Relaxed] = field(default_factory=dict)
+    prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    joined: Mapping[str, str] = field(default_factory=dict)
+    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    corrections: Mapping[str, str] = field(default_factory=dict)
+    did_you_mean: str | None = None
