@@ -21,7 +21,7 @@ from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import CountsBuilder
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
-from klsa_search.search.engine.engine import Engine
+from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import WriteLog
@@ -216,7 +216,7 @@ def fresh(documents: Documents, average: float | None = None) -> Ranked:
     known = counts.vocabulary.numbers
     common = sorted(known[term] for term in Analyzer(chosen).common() if term in known)
     weighting = TermWeighting(chosen.burstiness, np.array(common, np.int64), chosen.common_weight)
-    engine = Engine(QueryKernel.of(Postings.of(counts.matrix, norms, 1.2), weighting=weighting))
+    engine = Bm25Engine(QueryKernel.of(Postings.of(counts.matrix, norms, 1.2), weighting=weighting))
     ids, found = [*documents], {}
     for query in QUERIES:
         terms = [counts.vocabulary.numbers.get(term, -1) for term in query.split()]

@@ -49,7 +49,7 @@ class Host:
         self._built = open_state(Path(generation))
         self._following, self._state = LogTailer(self._built), self._built
         self._share = Share(len(self._built.snapshot), number, shards)
-        self._whole = self._built.snapshot.bm25.postings.parts[0].postings
+        self._whole = self._built.snapshot.query_kernel.postings.parts[0].postings
         self._postings = shard_postings(self._built.snapshot, self._share)
         self._shards: dict[LogPosition, Shard] = {}
         self._taking_up = threading.Lock()
@@ -106,7 +106,7 @@ class Host:
 
     def _own(self, state: State) -> Postings:
         """Return the postings of the build; they change only if writes change the mean length."""
-        whole = state.snapshot.bm25.postings.parts[0].postings
+        whole = state.snapshot.query_kernel.postings.parts[0].postings
         if whole is not self._whole:
             self._whole, self._postings = whole, shard_postings(state.snapshot, self._share)
         return self._postings

@@ -64,10 +64,10 @@ class Shards(Protocol):
 
 
 class ShardedBm25Engine:
-    """Exact BM25 by shards; see `Engine`."""
+    """Exact BM25 by shards; see `Bm25Engine`."""
 
     def __init__(self, snapshot: Snapshot, shards: Shards) -> None:
-        self._kernel, self._shards = snapshot.bm25, shards
+        self._kernel, self._shards = snapshot.query_kernel, shards
 
     def top(
         self,
@@ -104,8 +104,10 @@ class ShardedKlsaEngine:
             raise ValueError("shards need a sparse expansion")
         self._own, self._shards = own, shards
         self._read = Read(
-            snapshot.bm25,
-            IndexArrays.of(snapshot.bm25, cut, snapshot.reverse or ReverseNeighbours.none()),
+            snapshot.query_kernel,
+            IndexArrays.of(
+                snapshot.query_kernel, cut, snapshot.reverse or ReverseNeighbours.none()
+            ),
             snapshot.live,
             snapshot.latent_dimensions,
             min(snapshot.neighbour_count, cut.rows.shape[1]),
@@ -203,7 +205,7 @@ class ShardedIndex(Index):
         if self._of_generation is None or self._of_generation[0] != facts.path:
             replicas = self._fleet.replicas(facts.path, facts.settings.tokenizer)
             self._of_generation = facts.path, replicas
-        built = snapshot.bm25.postings.parts[0].postings.size
+        built = snapshot.query_kernel.postings.parts[0].postings.size
         shards = RemoteShards(self._of_generation[1], built, facts.last)
         ranking = Searcher(snapshot, facts.defaults, spread(snapshot, shards))
         return replace(state, searcher=ranking)

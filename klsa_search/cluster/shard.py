@@ -22,7 +22,7 @@ from klsa_search.core.array_types import DocIds, values_at
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.segments import ALIGNED, Segment, Segments
-from klsa_search.search.engine.engine import Engine
+from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.formulas import (
     DocFeatures,
     Entries,
@@ -152,7 +152,7 @@ class Share:
 
 def shard_postings(snapshot: Snapshot, share: Share) -> Postings:
     """Return the postings of the documents of a shard that are of the build: see `between`."""
-    return snapshot.bm25.postings.parts[0].postings.between(share.first, share.after)
+    return snapshot.query_kernel.postings.parts[0].postings.between(share.first, share.after)
 
 
 class Shard:
@@ -170,13 +170,13 @@ class Shard:
         self._share = share
         own = share.held(len(snapshot))
         self._own = Mask(own if snapshot.live is None else own & snapshot.live.allowed)
-        whole = snapshot.bm25
+        whole = snapshot.query_kernel
         parts = Segment(share.first, postings), *whole.postings.parts[1:]
         segments = Segments(parts, whole.postings.terms)
         # `documents` tells the engine how many of the postings belong to live documents.
         held = int(np.count_nonzero(self._own.allowed))
         self._kernel: QueryKernel = replace(whole, postings=segments, documents=held)
-        self._engine = Engine(self._kernel, self._own)
+        self._engine = Bm25Engine(self._kernel, self._own)
         self._held = IndexArrays.of(whole, cut, snapshot.reverse or ReverseNeighbours.none())
         self._neighbours = min(snapshot.neighbour_count, cut.rows.shape[1])
 

@@ -63,7 +63,11 @@ def forecast(index: Index, queries: Sequence[Query]) -> list[Forecast]:
 
 def score_of_collection(index: Index, terms: Sequence[str]) -> float:
     """Return s(C) for the terms of a query; 0 if no document contains any."""
-    settings, bm25, numbers = index.settings, index.arrays.bm25, index.arrays.vocabulary.numbers
+    settings, bm25, numbers = (
+        index.settings,
+        index.arrays.query_kernel,
+        index.arrays.vocabulary.numbers,
+    )
     counts = Counter(numbers[term] for term in terms if term in numbers)
     term_ids = np.array([*counts], np.int64)
     c = bm25.occurrences[term_ids].astype(np.float64)

@@ -68,12 +68,12 @@ class _Comparison:
             report(DOCUMENTS, min(first + _BATCH, len(doc_ids)), len(doc_ids))
         if len(doc_ids) != len(self._index):
             raise self._damaged(f"it has {len(doc_ids):,} documents, but reports another number")
-        kernel = self._snapshot.bm25
+        kernel = self._snapshot.query_kernel
         if not np.array_equal(kernel.frequencies, self._frequencies):
             raise self._damaged("the document frequency of a term does not match the documents")
         built = open_snapshot(self._index.path, self._index.settings)
         average = bm25.quantised_length(bm25.average_length(built.lengths))
-        for segment in built.bm25.postings.parts:
+        for segment in built.query_kernel.postings.parts:
             self._compare_postings(segment, average)
         if self._snapshot.average_length is not None:  # writes may have changed it
             average = self._snapshot.average_length

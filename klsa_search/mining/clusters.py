@@ -171,7 +171,7 @@ def _k_means_plus_plus(points: Matrix, k: int, generator: np.random.Generator) -
 
 def terms_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list[list[int]]:
     """Return the terms with the highest impact in each cluster; `labels` is k for none."""
-    bm25 = index.arrays.bm25
+    bm25 = index.arrays.query_kernel
     terms = len(bm25.term_weights)
     sums = np.zeros(terms * (k + 1))
     live = index.arrays.live_docs()

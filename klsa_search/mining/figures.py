@@ -145,7 +145,7 @@ def draw_terms(index: Index, path: Path) -> None:
     Raise QueryError for an index without a latent space; for other errors see `save_figure`.
     """
     vectors = np.asarray(term_vectors(index), np.float64)
-    frequencies = index.arrays.bm25.frequencies
+    frequencies = index.arrays.query_kernel.frequencies
     # Rare terms are damped: see `related`.
     strengths = vectors * (frequencies / (frequencies + DAMPING))[:, None]
     dimensions = min(_DIMENSIONS, latent_space(index).terms.shape[1])

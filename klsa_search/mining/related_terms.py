@@ -85,7 +85,7 @@ def strongest_terms(
             term=names[at],
             weight=float(weights[at]),
             count=int(row.data[at]),
-            documents=int(snapshot.bm25.frequencies[row.indices[at]]),
+            documents=int(snapshot.query_kernel.frequencies[row.indices[at]]),
         )
         for at in order
     )
@@ -93,7 +93,7 @@ def strongest_terms(
 
 def _score(index: Index, term: int, doc_id: int) -> float:
     """Return the part of a term in the BM25 score of a document that contains it."""
-    bm25 = index.arrays.bm25
+    bm25 = index.arrays.query_kernel
     documents, saturations = bm25.postings.of_term(term)
     (saturation,) = saturations[documents == doc_id]
     return float(bm25.term_weights[term] * bm25.postings.step * saturation)
@@ -150,7 +150,7 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     numbers = _numbers(index, term)
     vectors = term_vectors(index)
     query = vectors[numbers].sum(axis=0)
-    frequencies = index.arrays.bm25.frequencies
+    frequencies = index.arrays.query_kernel.frequencies
     cosines = _cosines(vectors, query) * (frequencies / (frequencies + DAMPING))
     cosines[frequencies < 2] = 0
     cosines[numbers] = 0

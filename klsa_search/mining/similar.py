@@ -216,7 +216,7 @@ def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[S
 
 def _hits(index: Index, doc_id: int, doc_ids: DocIds, values: Scores) -> tuple[Hit, ...]:
     (document,) = index.documents([doc_id])
-    numbers, term_weights = index.arrays.vocabulary.numbers, index.arrays.bm25.term_weights
+    numbers, term_weights = index.arrays.vocabulary.numbers, index.arrays.query_kernel.term_weights
     terms = {*index.analyzer.terms(document.title), *index.analyzer.terms(document.text)}
     weights = {term: float(term_weights[numbers[term]]) for term in terms if term in numbers}
     return index.hits(doc_ids, values, terms, weights)

@@ -48,7 +48,7 @@ class QueryWeights(NamedTuple):
         cls, snapshot: Snapshot, numbers: Numbers, counts: npt.NDArray[np.floating]
     ) -> QueryWeights:
         """Return the weights that the query kernel uses. Cost: the postings of the terms."""
-        times, kernel = counts.astype(np.float64), snapshot.bm25
+        times, kernel = counts.astype(np.float64), snapshot.query_kernel
         postings = tuple(kernel.postings.of_term(term) for term in numbers.tolist())
         steps = kernel.quantised_weights(numbers, times)
         step = float(kernel.postings.step)
@@ -130,8 +130,8 @@ def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: Do
     unknown  distinct terms of the query that no document contains
     Cost: the postings of the query's terms, and a search in them for each neighbour.
     """
-    weights = snapshot.bm25.term_weights[query.numbers].astype(np.float64)
-    total = weights.sum() + unknown * snapshot.bm25.unseen
+    weights = snapshot.query_kernel.term_weights[query.numbers].astype(np.float64)
+    total = weights.sum() + unknown * snapshot.query_kernel.unseen
     if not len(documents) or not total:
         return np.zeros(len(documents))
     covered = np.zeros(len(documents))
@@ -151,7 +151,7 @@ def shares_with(
 
     synonyms  by term, the known terms of each synonym, whose mean counts
     """
-    numbers, weights = snapshot.vocabulary.numbers, snapshot.bm25.term_weights
+    numbers, weights = snapshot.vocabulary.numbers, snapshot.query_kernel.term_weights
     others = (term for some in synonyms.values() for terms in some for term in terms)
     known = sorted({numbers[term] for term in (*analyzed, *others) if term in numbers})
     coverage = dict(zip(known, _term_coverage(snapshot, known, documents), strict=True))
@@ -161,7 +161,7 @@ def shares_with(
         best = nothing if number is None else coverage[number]
         for terms in synonyms.get(term, ()):
             best = np.maximum(best, np.mean([coverage[numbers[each]] for each in terms], axis=0))
-        weight = snapshot.bm25.unseen if number is None else float(weights[number])
+        weight = snapshot.query_kernel.unseen if number is None else float(weights[number])
         covered, total = covered + weight * best, total + weight
     return np.asarray(covered / total)
 
@@ -173,7 +173,7 @@ def contain_all(
     documents: DocIds,
 ) -> npt.NDArray[np.bool_]:
     """Return whether each document contains every term or a synonym of it: (d,)."""
-    numbers, postings = snapshot.vocabulary.numbers, snapshot.bm25.postings
+    numbers, postings = snapshot.vocabulary.numbers, snapshot.query_kernel.postings
 
     def contain(terms: tuple[str, ...]) -> npt.NDArray[np.bool_]:
         contained = np.ones(len(documents), np.bool_)
@@ -196,9 +196,11 @@ def _term_coverage(snapshot: Snapshot, terms: Sequence[int], documents: DocIds) 
         np.concatenate((documents[:, None], near), 1), return_inverse=True
     )
     places = places.reshape(len(documents), -1)
-    steps = snapshot.bm25.postings.step * snapshot.live_docs()[candidates].astype(np.float64)
+    steps = snapshot.query_kernel.postings.step * snapshot.live_docs()[candidates].astype(
+        np.float64
+    )
     for term in terms:
-        own = values_at(candidates, *snapshot.bm25.postings.of_term(term)) * steps
+        own = values_at(candidates, *snapshot.query_kernel.postings.of_term(term)) * steps
         neighbour_addends = np.einsum("dn,dn->d", shares, own[places[:, 1:]])
         covered = own[places[:, 0]] + NEIGHBOURHOOD * neighbour_addends
         yield covered / (covered + HALF)

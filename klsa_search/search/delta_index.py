@@ -22,7 +22,7 @@ from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.segments import ALIGNED, Segment, Segments
 from klsa_search.search.appended_arrays import AppendedArrays
-from klsa_search.search.engine.engine import Engine
+from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.snapshot import Snapshot
@@ -129,7 +129,7 @@ class DeltaIndex:
         self.kept = SegmentCache(info.path, info.manifest)
         self.titles = state.suggester.titles.extended()
         self._arrays = AppendedArrays(info.path, statistics.first)
-        (self._base_segment,) = base.bm25.postings.parts
+        (self._base_segment,) = base.query_kernel.postings.parts
         self._saturated = SaturatedPostings(
             info.path, info.manifest, self._base_segment.postings, base.forward, base.lengths
         )
@@ -232,15 +232,15 @@ class DeltaIndex:
         common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(is_common)))
         settings = self._settings
         weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
-        bm25_ = QueryKernel.of(segments, self._deleted_counts(terms), weighting)
-        unused_terms = np.flatnonzero(bm25_.frequencies == 0).tolist()
+        query_kernel = QueryKernel.of(segments, self._deleted_counts(terms), weighting)
+        unused_terms = np.flatnonzero(query_kernel.frequencies == 0).tolist()
         snapshot_ = replace(
             base,
             vocabulary=base.vocabulary.extended(self._new_terms, unused_terms),
-            bm25=bm25_,
+            query_kernel=query_kernel,
             common=common,
             lengths=self._arrays.view("lengths"),
-            engine=Engine(bm25_, mask),
+            bm25_engine=Bm25Engine(query_kernel, mask),
             eigenvectors=np.zeros((n, 0), np.float32),
             has_spectrum=False,
             sparse_expansion=self._arrays.sparse_expansion(self._sparse_expansion),
@@ -274,7 +274,7 @@ class DeltaIndex:
     def _segments(self) -> list[Segment]:
         """Return segments of all postings, saturated by the mean length of live documents."""
         if self._length != self._base_length:
-            (self._base_segment,) = self._base.bm25.postings.parts
+            (self._base_segment,) = self._base.query_kernel.postings.parts
             if self._length != self._first_length:
                 self._base_segment = Segment(0, self._saturated.at(self._length))
             self._base_length = self._length

@@ -76,7 +76,7 @@ def _add_quality(
 
 def _weights(state: State, terms: Collection[str]) -> dict[str, float]:
     """Return the weights of terms in the ranking."""
-    numbers, weights = state.snapshot.vocabulary.numbers, state.snapshot.bm25.term_weights
+    numbers, weights = state.snapshot.vocabulary.numbers, state.snapshot.query_kernel.term_weights
     return {term: float(weights[numbers[term]]) for term in terms if term in numbers}
 
 

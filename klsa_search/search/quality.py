@@ -103,7 +103,7 @@ class Quality:
         queries = [terms for _, terms in belonging] + random
         excluded = [document for document, _ in belonging] + [-1] * len(random)
         rows = []
-        found = snapshot.engine.top(queries, min(_HITS + 1, len(snapshot)), None)
+        found = snapshot.bm25_engine.top(queries, min(_HITS + 1, len(snapshot)), None)
         for at, (terms, top, document) in enumerate(zip(queries, found, excluded, strict=True)):
             hits = top.doc_ids[top.doc_ids != document][:_HITS]
             if len(set(terms)) >= _FEWEST:

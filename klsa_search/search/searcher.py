@@ -65,8 +65,8 @@ EXHAUSTIVE_LIMIT: Final = 100
 """Documents up to which all are scored: the rows of the seeds do not reach all that are related."""
 
 
-class Bm25Engine(Protocol):
-    """An engine for BM25: see `Engine`."""
+class Bm25EngineLike(Protocol):
+    """An engine for BM25: see `Bm25Engine`."""
 
     def top(
         self,
@@ -79,7 +79,7 @@ class Bm25Engine(Protocol):
         """Return the k best documents of each query."""
 
 
-class DefaultEngine(Protocol):
+class KlsaEngineLike(Protocol):
     """An engine for the default ranking with a sparse D: see `KlsaEngine`."""
 
     def top(
@@ -97,8 +97,8 @@ class DefaultEngine(Protocol):
 class Engines(NamedTuple):
     """Engines that return the same results as those of a snapshot."""
 
-    bm25: Bm25Engine
-    klsa_engine: DefaultEngine
+    bm25_engine: Bm25EngineLike
+    klsa_engine: KlsaEngineLike
 
 
 class Searcher:
@@ -190,7 +190,7 @@ class Searcher:
         mask = self._snapshot.allowed(mask)
         results: Sequence[TopDocs | None]
         if parameters.ranker == "bm25" and not parameters.boosts:
-            return self._bm25.top(queries, k, mask, totals=totals)
+            return self._bm25_engine.top(queries, k, mask, totals=totals)
         if self._allows_klsa_engine(parameters):
             results = self._klsa_top(queries, k, parameters, mask, totals=totals)
         else:
@@ -220,7 +220,7 @@ class Searcher:
     @lazy_property
     def _frequencies(self) -> memoryview:
         """Number of documents that contain each term, deleted ones included: (V,)."""
-        return self._snapshot.bm25.postings.frequencies.data
+        return self._snapshot.query_kernel.postings.frequencies.data
 
     def uses_klsa_engine(self, terms: list[int], parameters: SearchSettings) -> bool:
         """Return whether the engine of a sparse D answers this query. Cost: a search."""
@@ -268,7 +268,7 @@ class Searcher:
 
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:
         """Return whether the engine of a sparse D computes this ranking."""
-        if self._snapshot.bm25.documents <= EXHAUSTIVE_LIMIT:
+        if self._snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT:
             return False
         if parameters is self._defaults:
             return self._defaults_use_klsa_engine
@@ -279,8 +279,8 @@ class Searcher:
         return _ranks_with_klsa_engine(self._defaults)
 
     @property
-    def _bm25(self) -> Bm25Engine:
-        return self._snapshot.engine if self._engines is None else self._engines.bm25
+    def _bm25_engine(self) -> Bm25EngineLike:
+        return self._snapshot.bm25_engine if self._engines is None else self._engines.bm25_engine
 
     @lazy_property
     def _default_params(self) -> KlsaParams:

@@ -24,7 +24,7 @@ from klsa_search.lowrank.expansion_matrix import DenseExpansion, Expansion, Fact
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import SparseExpansion, open_sparse_expansion
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
-from klsa_search.search.engine.engine import Engine, KlsaEngine
+from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.lsi import MIN_EIGENVECTORS, LsiSpace
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 class Snapshot:
     """The arrays of one generation; which of them exist depends on the layout of D.
 
-    bm25             query kernel
+    query_kernel     BM25 weights and postings
     common           numbers of the common terms, which document features exclude
     lengths          (N,) dl(d) in tokens, with those of titles by their weight
-    engine           BM25 engine
+    bm25_engine      engine of BM25
     eigenvalues      (k,) of the document kernel
     eigenvectors     U: (N, k) float32; (N, 0) if D is sparse and N large
     has_spectrum     whether eigenvectors are stored, so that spectral functions can be chosen
@@ -65,10 +65,10 @@ class Snapshot:
 
     generation: Path
     vocabulary: Vocabulary
-    bm25: QueryKernel
+    query_kernel: QueryKernel
     common: npt.NDArray[np.int64]
     lengths: npt.NDArray[np.int32]
-    engine: Engine
+    bm25_engine: Bm25Engine
     eigenvalues: Eigenvalues
     eigenvectors: Basis
     has_spectrum: bool
@@ -87,11 +87,11 @@ class Snapshot:
 
     def __len__(self) -> int:
         """Return N, the number of doc ids."""
-        return self.bm25.size
+        return self.query_kernel.size
 
     def lexical(self, query: QueryTerms) -> Scores:
         """Return k_q of live documents: (N,) float32. Cost: the postings of the query."""
-        row = self.bm25.query_row(query.numbers, query.counts)
+        row = self.query_kernel.query_row(query.numbers, query.counts)
         return row if self.live is None else row * self.live.allowed
 
     def live_docs(self) -> DocumentMask:
@@ -132,7 +132,7 @@ class Snapshot:
         if self.sparse_expansion is None:
             return None
         return KlsaEngine(
-            self.bm25,
+            self.query_kernel,
             self.sparse_expansion,
             self.latent_dimensions,
             self.neighbour_count,
@@ -172,7 +172,7 @@ class Snapshot:
         """Terms and pairs that are features of a sparse D, with their numbers. Cost: `Pairs.of`."""
         from klsa_search.delta.statistics import Pairs  # not needed to search
 
-        frequencies = self.bm25.postings.parts[0].postings.frequencies.copy()
+        frequencies = self.query_kernel.postings.parts[0].postings.frequencies.copy()
         frequencies[self.common[self.common < len(frequencies)]] = 0
         return Pairs.of(open_array(self.generation, "epoch_pairs"), frequencies)
 
@@ -180,7 +180,11 @@ class Snapshot:
     def lsi(self) -> LsiSpace:
         """The LSI space, stored or computed at the first use."""
         return LsiSpace(
-            self.generation, self.forward, self.bm25.postings, self.lsi_dimensions, self.seed
+            self.generation,
+            self.forward,
+            self.query_kernel.postings,
+            self.lsi_dimensions,
+            self.seed,
         )
 
     def counts_of(self, documents: DocIds) -> sparse.csr_array:
@@ -194,9 +198,9 @@ class Snapshot:
     @lazy_property
     def average_content(self) -> float:
         """dl_avg of the document kernel, without common terms; 1 if every document is empty."""
-        occurrences = self.bm25.postings.occurrences
+        occurrences = self.query_kernel.postings.occurrences
         tokens = int(occurrences.sum()) - int(occurrences[self.common].sum())
-        return mean_length(tokens, self.bm25.postings.documents)
+        return mean_length(tokens, self.query_kernel.postings.documents)
 
     @lazy_property
     def slope(self) -> float:
@@ -245,19 +249,21 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
     if settings.common_weight < 1:
         terms = sorted(Analyzer(settings).common() & vocabulary.numbers.keys())
         common = np.array([vocabulary.numbers[term] for term in terms], np.int64)
-    bm25 = QueryKernel.of(
+    query_kernel = QueryKernel.of(
         postings_of_arrays(partial(open_array, generation), settings.k1),
         weighting=TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf),
     )
     snapshot = Snapshot(
         generation=generation,
         vocabulary=vocabulary,
-        bm25=bm25,
+        query_kernel=query_kernel,
         common=common,
         lengths=open_array(generation, "lengths"),
-        engine=Engine(bm25),
+        bm25_engine=Bm25Engine(query_kernel),
         eigenvalues=eigenvalues,
-        eigenvectors=np.zeros((bm25.size, 0), np.float32) if eigenvectors is None else eigenvectors,
+        eigenvectors=np.zeros((query_kernel.size, 0), np.float32)
+        if eigenvectors is None
+        else eigenvectors,
         has_spectrum=eigenvectors is not None,
         small=eigenvectors is not None,
         latent_dimensions=min(settings.dimensions, settings.latent_dimensions, len(eigenvalues)),

@@ -264,6 +264,6 @@ class LogTailer:
 
     def _state_of(self, delta: DeltaIndex, last: LogPosition) -> State:
         snapshot, documents, fields = delta.snapshot()
-        count = snapshot.bm25.documents
+        count = snapshot.query_kernel.documents
         info = replace(self._built.info, documents=count, last=last, drift=delta.drift())
         return _state(info, snapshot, documents, fields, self._built.quality, delta.titles)

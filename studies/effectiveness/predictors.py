@@ -71,7 +71,7 @@ class Evidence:
     @lazy_property
     def latent(self) -> DocIds:
         """The first ten by the cosine with the query in the latent space."""
-        counts = self.query.counts * self.snapshot.bm25.burstiness[self.query.numbers]
+        counts = self.query.counts * self.snapshot.query_kernel.burstiness[self.query.numbers]
         space = self.snapshot.latent
         if space is None or not len(self.query.numbers):
             return np.zeros(0, np.int64)
@@ -83,12 +83,12 @@ class Evidence:
 
     @lazy_property
     def idf(self) -> Values:
-        return np.log(len(self.index) / self.snapshot.bm25.frequencies[self.query.numbers])
+        return np.log(len(self.index) / self.snapshot.query_kernel.frequencies[self.query.numbers])
 
     @lazy_property
     def scq(self) -> Values:
-        occurrences = self.snapshot.bm25.occurrences[self.query.numbers]
-        frequencies = self.snapshot.bm25.frequencies[self.query.numbers]
+        occurrences = self.snapshot.query_kernel.occurrences[self.query.numbers]
+        frequencies = self.snapshot.query_kernel.frequencies[self.query.numbers]
         return np.asarray((1 + np.log(occurrences)) * np.log1p(len(self.index) / frequencies))
 
     @lazy_property
@@ -129,7 +129,7 @@ def _held(evidence: Evidence, first: DocIds) -> float:
     query = evidence.query
     if not len(first) or not len(query.numbers):
         return 0.0
-    return evidence.snapshot.bm25.matched_share(query.numbers, query.counts, int(first[0]))
+    return evidence.snapshot.query_kernel.matched_share(query.numbers, query.counts, int(first[0]))
 
 
 def _clarity(evidence: Evidence) -> float:
@@ -139,7 +139,7 @@ def _clarity(evidence: Evidence) -> float:
     counts = evidence.snapshot.content_counts_of(first)
     lengths = np.maximum(counts.sum(axis=1), 1)
     model = counts.T @ (scores.astype(np.float64) / scores.sum(dtype=np.float64) / lengths)
-    occurrences = evidence.snapshot.bm25.occurrences
+    occurrences = evidence.snapshot.query_kernel.occurrences
     held = model > 0
     return float(
         (model[held] * np.log2(model[held] / (occurrences[held] / occurrences.sum()))).sum()

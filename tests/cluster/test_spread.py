@@ -20,7 +20,7 @@ class Near:
     """Shards that are asked without a way between."""
 
     def __init__(self, snapshot, shards):
-        built = snapshot.bm25.postings.parts[0].postings.size
+        built = snapshot.query_kernel.postings.parts[0].postings.size
         self.shares = [Share(built, each, shards) for each in range(shards)]
         self._shards = [
             Shard(snapshot, share, shard_postings(snapshot, share)) for share in self.shares
@@ -75,9 +75,9 @@ def test_the_same_bits(world, monkeypatch, shards, small):
                     strict=True,
                 ):
                     assert_same(one, many)
-                expected = world.engine.top(queries, k, mask, totals=True)
+                expected = world.bm25_engine.top(queries, k, mask, totals=True)
                 for one, many in zip(
-                    expected, engines.bm25.top(queries, k, mask, totals=True), strict=True
+                    expected, engines.bm25_engine.top(queries, k, mask, totals=True), strict=True
                 ):
                     assert_same(one, many)
 
@@ -88,13 +88,13 @@ def test_the_same_before_anything_is_compiled(world, monkeypatch):
     for mask in (None, Mask(np.arange(len(world)) % 2 == 0)):
         expected = [
             *world.klsa_engine.top(queries, 10, params, mask, totals=True),
-            *world.engine.top(queries, 10, mask, totals=True),
+            *world.bm25_engine.top(queries, 10, mask, totals=True),
         ]
         with monkeypatch.context() as patch:
             patch.setattr(engine, "not_compiled", lambda *_: True)
             found = [
                 *engines.klsa_engine.top(queries, 10, params, mask, totals=True),
-                *engines.bm25.top(queries, 10, mask, totals=True),
+                *engines.bm25_engine.top(queries, 10, mask, totals=True),
             ]
         for one, many in zip(expected, found, strict=True):
             assert_same(one, many)
@@ -103,7 +103,10 @@ def test_the_same_before_anything_is_compiled(world, monkeypatch):
 def test_what_nobody_holds_is_found_nowhere(world):
     engines = spread(world, Near(world, 3))
     params = klsa_params(world, SearchSettings())
-    for found in (engines.klsa_engine.top([[-1], []], 3, params), engines.bm25.top([[-1], []], 3)):
+    for found in (
+        engines.klsa_engine.top([[-1], []], 3, params),
+        engines.bm25_engine.top([[-1], []], 3),
+    ):
         assert [len(each.doc_ids) for each in found] == [0, 0]
 
 
@@ -131,7 +134,7 @@ def test_shares_are_all_positions_each_once(shards):
 
 
 def test_postings_between_are_those_of_the_documents_alone(world):
-    (part,) = world.bm25.postings.parts
+    (part,) = world.query_kernel.postings.parts
     whole = part.postings.between(0, len(world))
     for name, array in postings_arrays(whole).items():
         if name != "postings_occurrences":

@@ -137,7 +137,7 @@ def test_rubbish_is_no_answer(home):
     rubbish = []
     fleet = Fleet(2, trouble=lambda shard, *_: rubbish[0] if shard == 1 and rubbish else None)
     with ShardedIndex(current_generation(home / "notes"), fleet) as spread:
-        other = spread.arrays.engine  # anything that is no answer
+        other = spread.arrays.bm25_engine  # anything that is no answer
         for answer in ("no", [], [None], {"a": 1}, other):
             rubbish[:] = [answer]
             with pytest.raises(ShardMissing, match="its answer is none"):

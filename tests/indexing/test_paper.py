@@ -55,7 +55,7 @@ def test_scores_are_what_they_were(paper, query, ranker):
 
 
 def test_terms_weigh_what_is_published(paper):
-    kernel = paper.arrays.bm25
+    kernel = paper.arrays.query_kernel
     assert (kernel.burstiness == 1).all()
     assert len(paper.arrays.common) == 0
     assert paper.arrays.forward.title_weight == 1

@@ -49,7 +49,7 @@ def index(request, tmp_path_factory):
 def bm25f(index, query, title_boost=1.0, text_boost=1.0):
     """Score by the definition; K_d is what makes the counts as indexed the saturations they are."""
     scores = np.zeros(index.max_doc)
-    analyzer, kernel = index.analyzer, index.arrays.bm25
+    analyzer, kernel = index.analyzer, index.arrays.query_kernel
     settings = index.settings
     living = index.arrays.live_docs()
     counted = [

@@ -42,7 +42,7 @@ def test_they_are_found_and_a_document_of_them_alone_is_too(index):
 
 
 def test_they_weigh_half(index):
-    kernel = index.arrays.bm25
+    kernel = index.arrays.query_kernel
     frequencies = kernel.postings.frequencies
     for word, share in (("problem", 0.5), ("hello", 0.5), ("wing", 1), ("flow", 1), ("heat", 1)):
         term = number(index, word)

@@ -93,7 +93,7 @@ def by_definition(index, query, method):
 @pytest.mark.parametrize("query", ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36"])
 def test_scores_follow_the_definition(index, ranker, query):
     expected = by_definition(index, query, METHODS[ranker])
-    steps = (TERMS + 4) * index.arrays.bm25.postings.step  # a term may be rounded by one
+    steps = (TERMS + 4) * index.arrays.query_kernel.postings.step  # a term may be rounded by one
     assert index.scores(query, ranker=ranker) == pytest.approx(expected, rel=1e-4, abs=steps)
 
 
@@ -101,12 +101,12 @@ def test_scores_follow_the_definition(index, ranker, query):
 def test_a_model_of_weight_0_is_bm25_to_the_bit(index, ranker):
     snapshot = index.arrays
     query = QueryTerms.of(snapshot.vocabulary.numbers[term] for term in ("t03", "t11", "t11"))
-    row = snapshot.bm25.query_row(query.numbers, query.counts)
+    row = snapshot.query_kernel.query_row(query.numbers, query.counts)
     best = np.argsort(-row, kind="stable")[:DOCUMENTS]
     method = replace(METHODS[ranker], original=1.0, model=0.0)
     same = add_terms(query, snapshot.counts_of(best), row[best], method)
     assert len(same.numbers) > len(query.numbers)
-    assert np.array_equal(snapshot.bm25.query_row(same.numbers, same.counts), row)
+    assert np.array_equal(snapshot.query_kernel.query_row(same.numbers, same.counts), row)
 
 
 @every_method

@@ -27,7 +27,7 @@ from klsa_search.indexing import refit
 from klsa_search.kernels import bm25
 from klsa_search.kernels.query_kernel import TermWeighting
 from klsa_search.lowrank import sparse_expansion
-from klsa_search.search.engine.engine import Engine
+from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
@@ -82,7 +82,7 @@ def fresh_bm25(documents, query, average):
     mean = np.array([bm25.average_length(counts.lengths) if counts.lengths.any() else np.nan])
     assert average is None or bm25.next_quantised_length(average, mean) == average
     kernel = query_kernel(counts, weighting=weighting, average=average)
-    (top,) = Engine(kernel).top([known], 1000, totals=True)
+    (top,) = Bm25Engine(kernel).top([known], 1000, totals=True)
     ids = [*documents]
     found = [ids[position] for position in top.doc_ids]
     return list(zip(found, top.scores.tolist(), strict=True)), top.total

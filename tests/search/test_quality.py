@@ -70,10 +70,10 @@ def test_shares_follow_the_formula(index):
     found = shares_of(snapshot, query, 0, documents)
     held = np.zeros((len(snapshot), 2))
     for column, term in enumerate(query.numbers.tolist()):
-        holders, saturations = snapshot.bm25.postings.of_term(term)
-        held[holders, column] = saturations * snapshot.bm25.postings.step
+        holders, saturations = snapshot.query_kernel.postings.of_term(term)
+        held[holders, column] = saturations * snapshot.query_kernel.postings.step
     near = 0.0 if snapshot.neighbours is None else 4 * (snapshot.neighbours @ held)
-    worth = snapshot.bm25.term_weights[query.numbers].astype(np.float64)
+    worth = snapshot.query_kernel.term_weights[query.numbers].astype(np.float64)
     expected = ((held + near) / (held + near + 1)) @ worth / worth.sum()
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-9)
     assert (shares_of(snapshot, query, 1, documents) <= found).all()

@@ -47,7 +47,7 @@ RESULTS: Final = 2**20
 """Results of one call of the compiled search, at most."""
 
 
-class Engine:
+class Bm25Engine:
     """Exact BM25 over postings; immutable and thread-safe.
 
     Each thread has its own buffers: a block of scores and 40 bytes per result. Buffers of queries
@@ -207,8 +207,8 @@ class KlsaEngine:
     ) -> list[TopDocs | None]:
         """Return the k best documents of each query, in one call that runs without the GIL.
 
-        Parameters as of `Engine.top`; a mask changes no score. None for queries of more than 256
-        terms, for more than 1,500 seeds, and for an index without documents.
+        Parameters as of `Bm25Engine.top`; a mask changes no score. None for queries of more than
+        256 terms, for more than 1,500 seeds, and for an index without documents.
         """
         request = EngineQuery(min(k, self._kernel.size), mask, totals)
         if params.seeds > MAX_SEEDS or not request.k:

@@ -17,7 +17,7 @@ from klsa_search.lowrank.sparse_expansion import (
     document_vector_width,
     term_width,
 )
-from klsa_search.search.engine.engine import Engine, KlsaEngine
+from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.seeds import KlsaParams
 from klsa_search.search.passages import Passages
 from klsa_search.search.query.matching import find_phrase
@@ -53,7 +53,7 @@ def compile_search() -> None:
     )
     params = KlsaParams(1, 1, 0.5, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0, 3.0, True, 1.0, 0.0)
     terms = np.zeros(1, np.int64)
-    Engine(kernel).top([[0]], 1)
+    Bm25Engine(kernel).top([[0]], 1)
     KlsaEngine(kernel, expansion, 1, 1, small=False).top([[0]], 1, params)
     kernel.steps(terms, np.ones(1, np.float32))
     _compile_passages()

@@ -85,14 +85,16 @@ class EngineSplitter(ReferenceEngine):
         expansion = snapshot.sparse_expansion
         assert expansion is not None
         super().__init__(
-            snapshot.bm25,
-            IndexArrays.of(snapshot.bm25, expansion, snapshot.reverse or ReverseNeighbours.none()),
+            snapshot.query_kernel,
+            IndexArrays.of(
+                snapshot.query_kernel, expansion, snapshot.reverse or ReverseNeighbours.none()
+            ),
             min(snapshot.neighbour_count, expansion.rows.shape[1]),
             snapshot.latent_dimensions,
             snapshot.live,
         )
         self._snapshot, self._params = snapshot, params
-        query = distinct_query(snapshot.bm25, numbers)
+        query = distinct_query(snapshot.query_kernel, numbers)
         self._query_weights = QueryWeights.of(
             snapshot, query.terms, query.counts.astype(np.float64)
         )

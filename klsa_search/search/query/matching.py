@@ -27,13 +27,13 @@ def containing_any(snapshot: Snapshot, terms: Iterable[int]) -> DocumentMask:
     """Return which documents contain any of the terms: (N,). Cost: their postings."""
     result = np.zeros(len(snapshot), np.bool_)
     for term in terms:
-        result[snapshot.bm25.postings.of_term(term)[0]] = True
+        result[snapshot.query_kernel.postings.of_term(term)[0]] = True
     return result
 
 
 def containing_all(snapshot: Snapshot, terms: Iterable[int]) -> npt.NDArray[np.integer[Any]]:
     """Return the doc ids that contain all of the terms, ascending. Cost: their postings."""
-    postings = snapshot.bm25.postings
+    postings = snapshot.query_kernel.postings
     documents, *others = sorted((postings.of_term(term)[0] for term in terms), key=len)
     for other in others:
         documents = documents[np.isin(documents, other, assume_unique=True)]

@@ -210,7 +210,7 @@ class QueryParser:
 
     def _documents_of_phrases(self, clauses: Iterable[Clause]) -> int:
         """Return the number of documents that contain the rarest word of each phrase, in total."""
-        frequencies, count = self._snapshot.bm25.frequencies, 0
+        frequencies, count = self._snapshot.query_kernel.frequencies, 0
         for clause in clauses:
             numbers = self._numbers.of(clause.text) if clause.kind == "phrase" else ()
             terms = [number for number in numbers if number >= 0]

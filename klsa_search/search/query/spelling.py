@@ -113,7 +113,7 @@ class SpellChecker:
         """Return the nearest word that documents contain, the most frequent of equals."""
         edits = 2 if len(word) >= LONG else 1
         terms = self._candidates(word, edits)
-        frequencies = self._snapshot.bm25.frequencies
+        frequencies = self._snapshot.query_kernel.frequencies
         best: tuple[tuple[int, int, str], int, str, str] | None = None
         for term, forms in zip(terms, self._term_dictionary.forms(terms), strict=True):
             if not forms:
@@ -131,7 +131,7 @@ class SpellChecker:
             return None
         _, term, written, form = best
         transposed = sorted(self._analyzer.folded(form)) == sorted(word)
-        large = self._snapshot.bm25.documents >= MANY
+        large = self._snapshot.query_kernel.documents >= MANY
         return Correction((term,), written, transposed or (large and len(word) >= SURE))
 
     def _candidates(self, word: str, edits: int) -> list[int]:
@@ -147,7 +147,7 @@ class SpellChecker:
             ranks[number] = distance + max(length_ - length, 0) / 2
         for _, number, distance in self._near_terms(word, stems, edits):
             ranks[number] = min(distance, ranks.get(number, distance))
-        frequencies = self._snapshot.bm25.frequencies
+        frequencies = self._snapshot.query_kernel.frequencies
         nearest = sorted(ranks, key=lambda each: (ranks[each], -int(frequencies[each]), each))
         return nearest[:_MAX_CANDIDATES]
 
@@ -165,7 +165,7 @@ class SpellChecker:
         # An edit changes at most two letters of the set.
         differing = np.bitwise_count(sets[lengths[terms_]] ^ letters[terms_])
         terms_ = terms_[differing <= 2 * edits]
-        terms_ = terms_[self._snapshot.bm25.frequencies[terms_] > 0]
+        terms_ = terms_[self._snapshot.query_kernel.frequencies[terms_] > 0]
         terms = self._snapshot.vocabulary.terms
         for length in np.unique(lengths[terms_]).tolist():
             numbers = terms_[lengths[terms_] == length]

@@ -100,7 +100,7 @@ class TermDictionary:
     @lazy_property
     def frequencies(self) -> npt.NDArray[np.int64]:
         """Number of live documents that contain each term: (V,)."""
-        return self._snapshot.bm25.frequencies
+        return self._snapshot.query_kernel.frequencies
 
     @lazy_property
     def _numbers(self) -> npt.NDArray[np.int64]:

@@ -66,7 +66,7 @@ def written_as(writings: Counter[str], word: str) -> str:
 
 
 def _sources(snapshot: Snapshot, term: int) -> list[int]:
-    documents, saturations = snapshot.bm25.postings.of_term(term)
+    documents, saturations = snapshot.query_kernel.postings.of_term(term)
     is_live = snapshot.live_docs()[documents]
     documents, saturations = documents[is_live], saturations[is_live]
     heaviest = np.argsort(-saturations.astype(np.int64), kind="stable")[:_SOURCES]

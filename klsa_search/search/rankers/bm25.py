@@ -43,7 +43,7 @@ def boosted_bm25(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettin
     """
     if not parameters.boosts:
         return snapshot.lexical(query)
-    kernel = snapshot.bm25
+    kernel = snapshot.query_kernel
     row = np.zeros(len(snapshot), np.int64)
     weights = kernel.quantised_weights(query.numbers, query.counts)
     for term, count, weight in zip(query.numbers.tolist(), query.counts, weights, strict=True):
@@ -59,7 +59,7 @@ def boosted_postings(
     snapshot: Snapshot, term: int, parameters: SearchSettings
 ) -> tuple[DocIds, npt.NDArray[np.uint16]]:
     """Return the doc ids that contain a term, and its boosted saturations in 65,536ths."""
-    documents, saturations = snapshot.bm25.postings.of_term(term)
+    documents, saturations = snapshot.query_kernel.postings.of_term(term)
     if not parameters.boosts:
         return documents, saturations
     forward = snapshot.forward

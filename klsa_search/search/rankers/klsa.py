@@ -96,7 +96,7 @@ def parts_of(
     best, values = top_z(row, max(BEST, parameters.z))
     seeds, weights = best[: parameters.z], values[: parameters.z]
     weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
-    share = snapshot.bm25.matched_share(query.numbers, query.counts, int(best[0]))
+    share = snapshot.query_kernel.matched_share(query.numbers, query.counts, int(best[0]))
     alpha = effective_alpha(parameters.alpha, parameters.hold_back, share)
     parts: dict[str, Part] = {}
 
@@ -107,11 +107,13 @@ def parts_of(
     sharp = np.float32(parameters.lexical_sharpness - 1)
     add("lexical", 1 - alpha, row * (row / row.max()) ** sharp)
     if parameters.coverage and snapshot.neighbours is not None:
-        covered = coverage(snapshot.bm25, snapshot.neighbours, query.numbers, query.counts, best)
+        covered = coverage(
+            snapshot.query_kernel, snapshot.neighbours, query.numbers, query.counts, best
+        )
         weights = weights * (covered[seeds] / covered[seeds].max()) ** POWER
         add("coverage", alpha * parameters.coverage, covered)
     if parameters.latent and snapshot.latent is not None:
-        counts = query.counts * snapshot.bm25.burstiness[query.numbers]
+        counts = query.counts * snapshot.query_kernel.burstiness[query.numbers]
         cosines = snapshot.latent.cosines(query.numbers, counts)
         add("latent", alpha * parameters.latent, cosines)
     expanded = snapshot.expansion_of(parameters, dimensions).expand(seeds, weights)

@@ -112,7 +112,7 @@ class DriftAnswer(Answer):
             unseen_share=round(drift.unseen_share, 6),
             max_doc=index.max_doc,
             bytes=drift.bytes,
-            segments=len(index.arrays.bm25.postings.parts),
+            segments=len(index.arrays.query_kernel.postings.parts),
             log_position=index.last_write.seq,
         )
 

@@ -2,6 +2,6 @@
 
 
 def top_of(engine, terms, k, *given):
-    """What `Engine.top` or `KlsaEngine.top` answers to it."""
+    """What `Bm25Engine.top` or `KlsaEngine.top` answers to it."""
     (answer,) = engine.top([terms], k, *given)
     return answer

@@ -15,7 +15,7 @@ from klsa_search.kernels.segments import Segments
 from klsa_search.lowrank.eigensolver import decompose
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion
-from klsa_search.search.engine.engine import Engine
+from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.snapshot import Snapshot
 from tests.support.worlds import counts_of, query_kernel
 
@@ -64,10 +64,10 @@ def cut_world(
     return Snapshot(
         generation=Path(),
         vocabulary=counts.vocabulary,
-        bm25=held,
+        query_kernel=held,
         common=weighting.common,
         lengths=counts.lengths.astype(np.int32),
-        engine=Engine(held),
+        bm25_engine=Bm25Engine(held),
         eigenvalues=spectrum.eigenvalues,
         eigenvectors=np.zeros((len(documents), 0), np.float32),
         expansion=None,

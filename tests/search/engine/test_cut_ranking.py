@@ -78,7 +78,7 @@ def world_of(options, **changes):
 
 def new_engine(snapshot):
     return KlsaEngine(
-        snapshot.bm25, snapshot.sparse_expansion,
+        snapshot.query_kernel, snapshot.sparse_expansion,
         len(snapshot.eigenvalues), snapshot.neighbour_count,
         small=snapshot.small,
     )  # fmt: skip
@@ -122,7 +122,7 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
     plain = world_of(options)
     expected = [
         (top_of(plain.klsa_engine, known(plain, terms), k, klsa_params(plain, chosen)),
-         top_of(plain.engine, known(plain, terms), k))
+         top_of(plain.bm25_engine, known(plain, terms), k))
         for terms, k, chosen in calls
     ]  # fmt: skip
     for filling in (0, 1, 0x7F, 0xFF):
@@ -134,7 +134,7 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
             for (terms, k, chosen), (expanded, lexical) in zip(calls, expected, strict=True):
                 terms, params = known(fenced, terms), klsa_params(fenced, chosen)
                 assert same(top_of(fenced.klsa_engine, terms, k, params), expanded)
-                assert same(top_of(fenced.engine, terms, k), lexical)
+                assert same(top_of(fenced.bm25_engine, terms, k), lexical)
         assert fences.intact()
 
 
@@ -166,7 +166,7 @@ def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(
     assert (scores > 0).all()
     containing_any = np.zeros(len(exact), np.bool_)
     for term in set(terms) - {-1}:
-        containing_any[snapshot.bm25.postings.of_term(term)[0]] = True
+        containing_any[snapshot.query_kernel.postings.of_term(term)[0]] = True
     last = scores[-1] if len(scores) == 60 else 0
     missed = np.setdiff1d(np.flatnonzero(containing_any & (exact > last + near)), positions)
     assert len(missed) == 0
@@ -180,7 +180,7 @@ SOME = 100
 def many():
     """3,000 documents in blocks of 64."""
     snapshot = cut_world(random_documents(3000, 60, seed=3), block_bits=6, neighbours=20)
-    lengths = snapshot.bm25.postings.frequencies
+    lengths = snapshot.query_kernel.postings.frequencies
     assert lengths[3] > SCAN_COST * SOME > lengths[14]
     return snapshot
 
@@ -208,7 +208,7 @@ def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, 
     """Most of the 1,652 that hold the term are not among the best: what they hold is nothing."""
     chosen = SearchSettings(**ALONE, sharpness=1.0, coverage=coverage, latent=0.0)
     params = klsa_params(many, chosen)
-    row = many.bm25.query_row(np.array([3]), np.ones(1, np.float32))
+    row = many.query_kernel.query_row(np.array([3]), np.ones(1, np.float32))
     exact = exact_scores(many, [3], chosen)
     positions, scores, _ = top_of(many.klsa_engine, [3], 100, params)
     assert len(np.setdiff1d(positions, top_z(row, params.best)[0])) > 20
@@ -318,7 +318,7 @@ def test_arrays_of_other_types_are_read_for_what_they_hold(many):
     for terms in ([0], [3, 14], [*range(9)]):
         answer = top_of(changed.klsa_engine, terms, 20, klsa_params(changed, chosen))
         assert same(answer, top_of(plain.klsa_engine, terms, 20, klsa_params(plain, chosen)))
-        assert same(top_of(changed.engine, terms, 20), top_of(plain.engine, terms, 20))
+        assert same(top_of(changed.bm25_engine, terms, 20), top_of(plain.bm25_engine, terms, 20))
 
 
 def test_equal_scores_go_by_position_wherever_the_answer_is_cut(many):

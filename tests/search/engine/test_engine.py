@@ -13,7 +13,7 @@ from scipy import sparse
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.search.engine.engine import Engine
+from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import MAX_TERMS
 from klsa_search.search.query.terms import QueryTerms
@@ -37,7 +37,7 @@ def collection(size, terms=12, *, density=0.4, levels=0, seed=0, block_bits=6):
     if levels:
         saturations = rng.integers(1, levels + 1, held.shape) / (levels + 1)
     kernel = kernel_of(np.where(held, saturations, 0.0), block_bits)
-    return kernel, Engine(kernel)
+    return kernel, Bm25Engine(kernel)
 
 
 def by_row(kernel, terms, k, allowed=True):
@@ -113,7 +113,7 @@ def test_optional_terms_lose_nothing(k):
     saturations[:, 5] *= 15
     for bits in (10, 13):
         kernel = kernel_of(saturations, bits)
-        engine = Engine(kernel)
+        engine = Bm25Engine(kernel)
         for asked in ([0, 1, 2, 3, 4, 5], [5, 0, 5], [0, 1], [4, 3, 3]):
             assert same(best(engine, asked, k), by_row(kernel, asked, k))
             for allowed in (rng.random(40_000) < 0.5, np.arange(40_000) > 39_000):
@@ -128,12 +128,12 @@ def test_a_first_block_unlike_the_others_misleads_nobody(rising, k):
     rng = np.random.default_rng(0)
     saturations = rng.random((2048, 3)) * 0.01 + np.linspace(0.9, 0, 2048)[:, None] ** 2
     kernel = kernel_of(saturations[::-1] if rising else saturations)
-    assert same(best(Engine(kernel), [0, 1, 2], k), by_row(kernel, [0, 1, 2], k))
+    assert same(best(Bm25Engine(kernel), [0, 1, 2], k), by_row(kernel, [0, 1, 2], k))
 
 
 @pytest.mark.parametrize("size", [40, 60, 5000])
 def test_ties_of_any_number_go_by_position(size):
-    engine = Engine(kernel_of(np.full((size, 1), 0.5)))
+    engine = Bm25Engine(kernel_of(np.full((size, 1), 0.5)))
     for k in (1, 30, size - 1, size, size + 1):
         positions, scores, _ = best(engine, [0], k)
         assert positions.tolist() == list(range(min(k, size)))

@@ -194,10 +194,10 @@ QUERIES = [f"t{a:02d} t{a + b:02d} t00" for a in range(1, 40, 4) for b in (1, 7,
 @pytest.mark.parametrize("bits", [6, 8, 11])
 def test_blocks_of_any_size_give_the_same_answers(index, bits):
     snapshot = index.arrays
-    postings = snapshot.bm25.postings
+    postings = snapshot.query_kernel.postings
     assert postings.frequencies.max() > SCAN_COST * BEST
     engine = KlsaEngine(
-        replace(snapshot.bm25, postings=Segments.single(in_blocks(postings, bits))),
+        replace(snapshot.query_kernel, postings=Segments.single(in_blocks(postings, bits))),
         snapshot.sparse_expansion,
         snapshot.latent_dimensions,
         snapshot.neighbour_count,

@@ -14,7 +14,7 @@ from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import DEPTHS
 from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel
 from klsa_search.kernels.segments import Segment, Segments
-from klsa_search.search.engine.engine import Engine, KlsaEngine
+from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import MAX_REVERSE, ReverseNeighboursBuilder
 from klsa_search.search.engine.workspace import MAX_SEGMENTS, EngineQuery
@@ -62,10 +62,13 @@ def same(one, other, positions):
 
 @given(cuts=cuts, queries=st.lists(asked, min_size=1, max_size=3), k=st.sampled_from([1, 10, 900]))
 def test_bm25_over_segments(world, cuts, queries, k):
-    segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
+    segments, positions = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     kernel = QueryKernel.of(segments, weighting=WEIGHTING)
-    assert np.array_equal(kernel.weights, world.bm25.weights)
-    whole, engine = Engine(world.bm25), Engine(kernel, living_of(positions, segments.size))
+    assert np.array_equal(kernel.weights, world.query_kernel.weights)
+    whole, engine = (
+        Bm25Engine(world.query_kernel),
+        Bm25Engine(kernel, living_of(positions, segments.size)),
+    )
     share = np.random.default_rng(len(cuts)).random(SIZE) < 0.3
     for mask in (None, share):
         ours = engine.top(queries, k, at_positions(mask, positions, segments.size), totals=True)
@@ -76,10 +79,10 @@ def test_bm25_over_segments(world, cuts, queries, k):
 
 @given(cuts=cuts, terms=asked, k=st.sampled_from([1, 10, 300, 700]), small=st.booleans())
 def test_the_default_over_segments(world, cuts, terms, k, small):
-    segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
+    segments, positions = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     params = klsa_params(world, SearchSettings())
     given = len(world.eigenvalues), world.neighbour_count
-    whole = KlsaEngine(world.bm25, world.sparse_expansion, *given, small=small)
+    whole = KlsaEngine(world.query_kernel, world.sparse_expansion, *given, small=small)
     engine = KlsaEngine(
         QueryKernel.of(segments, weighting=WEIGHTING),
         spread(world.sparse_expansion, positions, segments.size), *given,
@@ -100,7 +103,7 @@ def test_the_default_over_segments(world, cuts, terms, k, small):
     k=st.sampled_from([1, 10, 300]),
 )
 def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, terms, k):
-    segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
+    segments, positions = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     held = COUNTS[sorted(gone)]
     without = DeletedCounts(
         len(gone),
@@ -108,7 +111,7 @@ def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, te
         np.asarray(held.sum(axis=0)).ravel().astype(np.int64),
     )
     kernel = QueryKernel.of(segments, without, WEIGHTING)
-    engine = Engine(kernel, living_of(positions, segments.size, gone))
+    engine = Bm25Engine(kernel, living_of(positions, segments.size, gone))
     left = [number for number in range(SIZE) if number not in gone]
     counts = counts_of(*(DOCUMENTS[number] for number in left))
     assume(length_of(counts) == length_of(counts_of(*DOCUMENTS)))  # else postings are made anew
@@ -117,7 +120,7 @@ def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, te
     assume(-1 not in common)
     fresh = query_kernel(counts, weighting=replace(WEIGHTING, common=np.array(common)))
     again = [-1 if term < 0 else counts.vocabulary.numbers.get(names[term], -1) for term in terms]
-    (one,) = Engine(fresh).top([again], k, totals=True)
+    (one,) = Bm25Engine(fresh).top([again], k, totals=True)
     (other,) = engine.top([terms], k, totals=True)
     same(one, other, positions[left])
 
@@ -139,7 +142,7 @@ def length_of(counts):
 )
 def test_the_plain_way_gives_the_same_bits(world, cuts, gone, terms, k, small, later):
     """With documents left out, and with entries beside the rows."""
-    segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
+    segments, positions = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     entries = {(one, other): value / 50 for one, other, value in later if one != other}
     owners, others = np.array([*entries]).reshape(-1, 2).T
     pairs = np.column_stack((positions[owners.astype(int)], positions[others.astype(int)]))
@@ -168,8 +171,8 @@ def test_a_later_document_is_brought_up_by_an_earlier_one():
     reverse = reverse_of(6, [[0, 2]], [0.9])
     given = len(world.eigenvalues), world.neighbour_count
     terms = [world.vocabulary.numbers["b"]]
-    without = KlsaEngine(world.bm25, cut, *given, small=False)
-    within = KlsaEngine(world.bm25, cut, *given, small=False, reverse=reverse)
+    without = KlsaEngine(world.query_kernel, cut, *given, small=False)
+    within = KlsaEngine(world.query_kernel, cut, *given, small=False, reverse=reverse)
     found = without.top([terms], 5, params)[0].doc_ids.tolist()
     more = within.top([terms], 5, params)[0].doc_ids.tolist()
     assert (2 in found, 2 in more) == (False, True)
@@ -201,7 +204,7 @@ def test_the_strongest_entries_beside_a_row_are_kept(entries, pieces):
 
 
 def test_statistics_are_of_all_segments(world):
-    postings = world.bm25.postings
+    postings = world.query_kernel.postings
     segments, positions = cut_into(postings, COUNTS, [100, 101, 640], block_bits=7)
     assert np.array_equal(segments.frequencies, postings.frequencies)
     assert np.array_equal(segments.occurrences, postings.occurrences)
@@ -224,15 +227,15 @@ def test_statistics_are_of_all_segments(world):
 
 
 def test_segments_that_do_not_fit_together(world):
-    (part,) = world.bm25.postings.parts
-    terms = world.bm25.postings.terms
+    (part,) = world.query_kernel.postings.parts
+    terms = world.query_kernel.postings.terms
     with pytest.raises(ValueError, match="position 640"):
         Segments([part, Segment(640, part.postings)], terms)
     with pytest.raises(ValueError, match="position 701"):
         Segments([part, Segment(701, part.postings)], terms)
-    other = cut_into(world.bm25.postings, COUNTS, [], block_bits=9)[0].parts[0].postings
+    other = cut_into(world.query_kernel.postings, COUNTS, [], block_bits=9)[0].parts[0].postings
     with pytest.raises(ValueError, match="size of blocks"):
         Segments([part, Segment(704, other)], terms)
     many = [Segment(704 * number, part.postings) for number in range(MAX_SEGMENTS + 1)]
     with pytest.raises(ValueError, match="more than"):
-        Engine(QueryKernel.of(Segments(many, terms))).top([[0]], 1)
+        Bm25Engine(QueryKernel.of(Segments(many, terms))).top([[0]], 1)
