@@ -10,6 +10,7 @@ from klsa_search.core.config import MAX_FIELDS, Settings
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Problems, Unread
+    from klsa_search.collection.opened_collection import OpenedCollection
     from klsa_search.storage.manifest import FieldsEntry, Manifest
 
 _KINDS = 5
@@ -199,6 +200,14 @@ def numbered_text(files: list[str]) -> str:
     return (
         f"note: the documents of {which} have no IDs and were numbered; --id names a column of IDs"
     )
+
+
+def write_notes(collection: OpenedCollection) -> None:
+    """Write to stderr what the last pass over a source has recognised, and files without IDs."""
+    for note in collection.notes:
+        echo(f"note: {note}", err=True)
+    if collection.numbered:
+        echo(numbered_text(collection.numbered), err=True)
 
 
 def write_field_warnings(warnings: Problems) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.cli.describe import unread_text, write_field_warnings, write_problems
+from klsa_search.cli.describe import unread_text, write_field_warnings, write_notes, write_problems
 from klsa_search.cli.main import debug_option, watch_compiling
 from klsa_search.cli.options import (
     given,
@@ -58,12 +58,14 @@ def add(
     problems, unread = collection.problems, collection.unread
     if as_json:
         facts = _facts(index) | {"added": added, "warnings": added.warnings.as_json()}
-        write_json(facts | {"skipped": problems.as_json(), "unread": unread.as_json()})
+        left_out = {"skipped": problems.as_json(), "unread": unread.as_json()}
+        write_json(facts | left_out | {"notes": collection.notes})
     else:
         echo(f"{name}: added {added:,} documents; {len(index):,} in total")
         write_field_warnings(added.warnings)
         if unread.count:
             echo(f"not read: {unread_text(unread)}", err=True)
+        write_notes(collection)
         write_problems(problems)
     index.close()
 

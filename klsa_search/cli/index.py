@@ -13,8 +13,8 @@ import click
 from klsa_search.cli.describe import (
     manifest_json,
     manifest_rows,
-    numbered_text,
     unread_text,
+    write_notes,
     write_problems,
 )
 from klsa_search.cli.documents import add, backup, export, refit, remove, repair, restore
@@ -175,13 +175,13 @@ def build(
             "skipped": problems.as_json(),
             "unread": unread.as_json(),
             "numbered": collection.numbered,
+            "notes": collection.notes,
         }
         write_json(manifest_json(index.name, index.manifest) | left_out)
         return
     not_read = [("not read", unread_text(unread))] if unread.count else []
     write_facts([*manifest_rows(index.name, index.manifest), *not_read])
-    if collection.numbered:
-        echo(numbered_text(collection.numbered), err=True)
+    write_notes(collection)
     write_problems(problems)
 
 

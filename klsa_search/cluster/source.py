@@ -130,7 +130,8 @@ class Source:
         )
         if not may or next(iter(self.collection.documents()), None) is None:
             return None
-        return None if self.collection.numbered else files[0]
+        together = self.collection.numbered or self.collection.completed
+        return None if together else files[0]
 
 
 def line_ranges(work: Work, path: Path, identity: str) -> list[LineRange]:
@@ -201,7 +202,8 @@ def read_records(work: Work, source: Source, identity: str, settings: Settings) 
         declared = settings.declared()
         read = work.one(read_whole, source=source.reading, identity=identity, declared=declared)
         facts = read_facts(read)
-        source.collection.adopt(Problems(**facts["problems"]), facts["numbered"])
+        problems = Problems(**facts["problems"])
+        source.collection.adopt(problems, facts["numbered"], facts["noted"])
         return Records(facts["documents"], read, {"parts": [read], "repeated": None})
     on_error = source.reading.get("on_error", "stop")
     parts = work.make(
@@ -234,7 +236,13 @@ def read_whole(
     write_ids(out, ids)
     problems = collection.problems
     kept = {"count": problems.count, "reasons": problems.reasons, "kinds": problems.kinds}
-    write_facts(out, documents=len(ids), problems=kept, numbered=collection.numbered)
+    write_facts(
+        out,
+        documents=len(ids),
+        problems=kept,
+        numbered=collection.numbered,
+        noted=collection.noted,
+    )
 
 
 def read_line_range(
@@ -307,7 +315,7 @@ def _report_refused(
     CollectionError for the first one if reading stops there.
     """
     problems = Problems()
-    collection.adopt(problems, [])
+    collection.adopt(problems, [], collection.noted)
     for number, part in enumerate(parts):
         facts, lines = read_facts(part), map_array(part, "lines")
         again = left_out(repeated, number)

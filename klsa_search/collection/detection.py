@@ -9,7 +9,7 @@ from pathlib import Path
 from klsa_search.collection.csv_files import KNOWN_NAMES
 from klsa_search.collection.files.formats import format_of, is_code
 from klsa_search.collection.folder import list_files, uncompressed_name, walk
-from klsa_search.collection.lines import head
+from klsa_search.collection.lines import head, head_bytes, utf16_of
 from klsa_search.collection.model import Unread
 from klsa_search.errors import CollectionError
 
@@ -22,7 +22,7 @@ SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
 TREC_START = re.compile(r"^[ \t]*<DOC>", re.IGNORECASE | re.MULTILINE)
 ARRAY_START = re.compile(r"\[\s*(?:\{|\]\s*\Z)")
 JSON_SUFFIXES = (".jsonl", ".ndjson")
-TABLES = {"csv": ",", "tsv": "\t"}
+TABLES = (("csv", ","), ("tsv", "\t"), ("csv", ";"), ("csv", "|"))
 # Files that describe a collection and are not part of it.
 DESCRIPTIONS = ("changelog", "copying", "licence", "license", "notice", "readme")
 SIDECARS = ("qrels", "queries", "topics")
@@ -93,12 +93,13 @@ def sniff(path: Path) -> str | None:
     if ARRAY_START.match(start) or name.endswith(".json"):
         return "json"
     header = start.partition("\n")[0].rstrip("\r")
-    for table, separator in TABLES.items():
+    for table, separator in TABLES:
         columns = {cell.strip().strip('"').lower() for cell in header.split(separator)}
         if name.endswith(f".{table}") or (
             columns & {"id", "_id"} and len(columns & set(KNOWN_NAMES)) > 1
         ):
-            return table
+            # Spreadsheets write Unicode text with tabs, quotes and UTF-16.
+            return "csv" if utf16_of(head_bytes(path, 4)) else table
     return None
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.mappings import PLAIN, Columns, as_document
+from klsa_search.collection.mappings import PLAIN, TEXT_NAMES, Columns, as_document
 from klsa_search.collection.model import Document, Problems
 from klsa_search.errors import CollectionError
 
@@ -28,7 +29,9 @@ class TruncatedFile(CollectionError):
 class Intake:
     """Validates records; stops at the first invalid one, or counts them in `problems`.
 
-    numbered  files without ids, whose documents are numbered
+    numbered   files without ids, whose documents are numbered
+    notes      what was recognised, each with the files that it holds for
+    completed  whether columns with common names are used
     """
 
     def __init__(self, on_error: str = "stop", columns: Columns = PLAIN) -> None:
@@ -41,6 +44,9 @@ class Intake:
         self.columns = columns
         self.problems = Problems()
         self.numbered: list[str] = []
+        self.notes: dict[str, list[str]] = {}
+        self.completed = False
+        self._header: tuple[Path, list[str]] | None = None
         self._number = 0
         self._missing_columns = set(columns.names())
 
@@ -56,6 +62,45 @@ class Intake:
             )
         self.problems.add(message, kind=kind)
 
+    def note(self, file: Path, fact: str) -> None:
+        """Record what was recognised in a file."""
+        self.notes.setdefault(fact, []).append(str(file))
+
+    def compare_header(self, file: Path, names: list[str]) -> None:
+        """Note the columns of the first file that are missing in a later one."""
+        if self._header is None:
+            self._header = file, names
+        first, expected = self._header
+        missing = [repr(name) for name in expected if name not in names]
+        if missing:
+            what = "column" if len(missing) == 1 else "columns"
+            self.note(
+                file,
+                f"no {what} {', '.join(missing)}, unlike {first}; its documents have no such value",
+            )
+
+    def begin(self, file: Path, names: Sequence[str]) -> tuple[Columns, bool]:
+        """Return the columns of a file, and whether to number its documents.
+
+        names  columns of a table, or names in its first object
+        Columns with common names are used, or suggested, with a note. CollectionError if several
+        are possible.
+        """
+        columns = self.columns.completed(names, str(file))
+        if columns != self.columns:
+            self.completed = True
+            used = {"id": columns.id, "title": columns.title, "text": ", ".join(columns.text)}
+            given = {"id": self.columns.id, "title": "", "text": ""}
+            chosen = {role: name for role, name in used.items() if name and name != given[role]}
+            uses = ", ".join(f"{name!r} as {role}" for role, name in chosen.items())
+            options = " ".join(f"--{role} {name}" for role, name in chosen.items())
+            self.note(file, f"using column {uses}; other columns: {options} (in Python columns=)")
+        elif not (columns.text or set(TEXT_NAMES).intersection(names)):
+            for name in columns.common("text", names):
+                if name not in columns.names():
+                    self.note(file, f"column {name!r} is not searched; --text {name} searches it")
+        return columns, columns.id_in(names) is None and self.may_number(file)
+
     def may_number(self, file: Path) -> bool:
         """Return whether documents of a file without ids may be numbered, and record the file."""
         if self.columns.id:
@@ -64,16 +109,29 @@ class Intake:
         return True
 
     def document(
-        self, record: Mapping[str, Any], origin: str, *, numbered: bool = False
+        self,
+        record: Mapping[str, Any],
+        origin: str,
+        columns: Columns | None = None,
+        *,
+        numbered: bool = False,
     ) -> Document | None:
         """Return the document of a record; None if it was refused.
 
+        columns   as `begin` has returned for its file; by default those given for the source
         numbered  use the next number as its id
         """
         self._missing_columns.difference_update(record)
+        if columns is None:
+            columns = self.columns
+        elif columns != self.columns and not self.columns.lacks(record):
+            columns = replace(self.columns, id=columns.id)
         try:
             document = as_document(
-                record, origin, self.columns, number=self._number + 1 if numbered else None
+                record,
+                origin,
+                columns,
+                number=self._number + 1 if numbered else None,
             )
         except CollectionError as error:
             self.refuse(error.message)
@@ -132,7 +190,7 @@ def text_fault(text: str) -> str | None:
     except UnicodeEncodeError as error:
         code = ord(text[error.start])
         if 0xDC80 <= code <= 0xDCFF:
-            return f"is not UTF-8: byte 0x{code - 0xDC00:02x} at column {error.start + 1}"
+            return f"is not UTF-8: byte 0x{code - 0xDC00:02x} at character {error.start + 1}"
         return f"contains U+{code:04X}, half of a character"
     return None
 

@@ -20,9 +20,10 @@ def documents(
 ) -> Iterator[Document]:
     """Stream the documents of one file; blank lines are skipped, invalid ones refused.
 
-    If the first object has no id, all are numbered, if allowed. A line range is read like a file.
+    If the first object has no id, all are numbered, if allowed; if it has no title and text, names
+    as in `Columns.completed` are used for objects without. A line range is read like a file.
     """
-    numbered = None if may_number else False
+    columns, numbered, begun = None, False, not may_number
     for number, line in lines(path, line_range=line_range):
         if not line.isspace():
             origin = f"{path}:{number}"
@@ -31,9 +32,10 @@ def documents(
             except CollectionError as error:
                 intake.refuse(error.message)
                 continue
-            if numbered is None:
-                numbered = intake.columns.id_in(record) is None and intake.may_number(path)
-            document = intake.document(record, origin, numbered=numbered)
+            if not begun:
+                columns, numbered = intake.begin(path, list(record))
+                begun = True
+            document = intake.document(record, origin, columns, numbered=numbered)
             if document is not None:
                 yield document
 
@@ -88,15 +90,16 @@ _DECODER: Final = json.JSONDecoder()
 
 def array_documents(path: Path, intake: Intake) -> Iterator[Document]:
     """Stream the documents of one file; TruncatedFile where it is not valid JSON."""
-    numbered: bool | None = None
+    columns, numbered, begun = None, False, False
     for line, element in _elements(path):
         origin = f"{path}:{line}"
         if not isinstance(element, dict):
             intake.refuse(f"{origin}: a {type(element).__name__}, not a JSON object")
             continue
-        if numbered is None:
-            numbered = intake.columns.id_in(element) is None and intake.may_number(path)
-        document = intake.document(element, origin, numbered=numbered)
+        if not begun:
+            columns, numbered = intake.begin(path, list(element))
+            begun = True
+        document = intake.document(element, origin, columns, numbered=numbered)
         if document is not None:
             yield document
 

@@ -100,14 +100,34 @@ def lines(
         for number, line in enumerate(found, start=1 if line_range is None else line_range.number):
             if number == 1:
                 if line.startswith(UTF16_BOMS):
-                    raise TruncatedFile(f"{path}:1: the file is UTF-16; convert it to UTF-8")
+                    raise TruncatedFile(
+                        f"{path}:1: the file is UTF-16, which only CSV may be; convert it to UTF-8"
+                    )
                 line = line.removeprefix(UTF8_BOM)
-            if len(line) > LONGEST_LINE:
-                raise TruncatedFile(
-                    f"{path}:{number}: the line is too large (more than {LONGEST_LINE >> 20} MiB); "
-                    "see whether the file is what its name says"
-                )
+            _refuse_long(len(line), path, number)
             yield number, line.decode(encoding, "surrogateescape")
+
+
+def utf16_lines(path: Path, encoding: str) -> Iterator[str]:
+    """Yield the lines of a file in UTF-16, as `lines`; half a character is a lone surrogate.
+
+    encoding  utf-16-le or utf-16-be
+    """
+    number = 0
+    with (
+        translate_read_errors(path, lambda: number),
+        open_decompressed(path) as raw,
+        io.TextIOWrapper(raw, encoding, errors="surrogatepass", newline="\n") as stream,
+    ):
+        read = partial(stream.readline, LONGEST_LINE + 1)
+        try:
+            for number, line in enumerate(iter(read, ""), start=1):
+                _refuse_long(len(line), path, number)
+                yield line.removeprefix("\ufeff") if number == 1 else line
+        except UnicodeDecodeError as error:
+            raise TruncatedFile(
+                f"{path}:{number + 1}: invalid UTF-16 ({error.reason}); convert the file to UTF-8"
+            ) from None
 
 
 def is_compressed(path: Path) -> bool:
@@ -123,9 +143,35 @@ def read_decompressed(path: Path) -> bytes:
 
 
 def head(path: Path, size: int = 65_536) -> str:
-    """Return the first `size` bytes as text, for format detection; never fails on content.
+    """Return the first `size` bytes as text, for format detection; errors as `head_bytes`."""
+    return decoded_head(head_bytes(path, size))
 
-    Blank if the file cannot be decompressed. TruncatedFile if it cannot be opened.
+
+def decoded_head(data: bytes) -> str:
+    """Return the start of a file as text, in UTF-8 or UTF-16; never fails."""
+    encoding = utf16_of(data)
+    if encoding:
+        return data.decode(encoding, "replace").removeprefix("\ufeff")
+    return data.removeprefix(UTF8_BOM).decode("utf-8", "replace")
+
+
+def utf16_of(data: bytes) -> str | None:
+    """Return utf-16-le or utf-16-be if the start of a file is that, else None.
+
+    Without a byte-order mark the first two characters must be ASCII.
+    """
+    if data.startswith(UTF16_BOMS):
+        return "utf-16-le" if data.startswith(UTF16_BOMS[0]) else "utf-16-be"
+    zeros = [byte == 0 for byte in data[:4]]
+    if zeros == [False, True, False, True]:
+        return "utf-16-le"
+    return "utf-16-be" if zeros == [True, False, True, False] else None
+
+
+def head_bytes(path: Path, size: int) -> bytes:
+    """Return the first `size` bytes of a file, decompressed; never fails on content.
+
+    Empty if the file cannot be decompressed. TruncatedFile if it cannot be opened.
     """
     try:
         with path.open("rb") as stream:
@@ -141,13 +187,21 @@ def head(path: Path, size: int = 65_536) -> str:
             try:
                 data = zstd.ZstdDecompressor().decompress(data, size)
             except zstd.ZstdError:
-                return ""
+                return b""
         elif data.startswith(ZIP):
             with translate_read_errors(path), open_decompressed(path) as stream:
                 data = stream.read(size)
     except (zlib.error, TruncatedFile, MissingExtra):
-        return ""
-    return data.removeprefix(UTF8_BOM).decode("utf-8", "replace")
+        return b""
+    return data
+
+
+def _refuse_long(length: int, path: Path, number: int) -> None:
+    if length > LONGEST_LINE:
+        raise TruncatedFile(
+            f"{path}:{number}: the line is too large (more than {LONGEST_LINE >> 20} MiB); "
+            "see whether the file is what its name says"
+        )
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:

@@ -13,6 +13,12 @@ from klsa_search.errors import CollectionError
 
 ID_NAMES = ("_id", "id")
 TEXT_NAMES = ("text", "contents")
+COMMON_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "id": ("key", "uuid", "number"),
+    "title": ("subject", "name", "headline"),
+    "text": ("body", "description", "content", "message"),
+}
+"""Names of columns, in any case, that are used in a source without title and text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,38 @@ class Columns:
         """Return the id column among these names; None without one."""
         names = set(names)
         return next((name for name in ((self.id,) if self.id else ID_NAMES) if name in names), None)
+
+    def lacks(self, names: Iterable[str]) -> bool:
+        """Return whether no column is named for titles and texts, nor has their own names."""
+        return not (self.title or self.text or {"title", *TEXT_NAMES}.intersection(names))
+
+    def common(self, role: str, names: Iterable[str]) -> list[str]:
+        """Return the columns with a common name for "id", "title" or "text"."""
+        return [name for name in names if name.strip().lower() in COMMON_NAMES[role]]
+
+    def completed(self, names: Sequence[str], origin: str) -> Columns:
+        """Return these columns, with common names if title and text are missing.
+
+        CollectionError, which begins with `origin`, if there are several for one of them.
+        """
+        if not self.lacks(names):
+            return self
+        found = {role: self.common(role, names) for role in COMMON_NAMES}
+        if self.id_in(names) is not None:
+            found["id"] = []
+        if not (found["title"] or found["text"]):
+            return self
+        for role, candidates in found.items():
+            if len(candidates) > 1:
+                options = " or ".join(f"--{role} {name}" for name in candidates)
+                raise CollectionError(
+                    f"{origin}: {' and '.join(map(repr, candidates))} could each be the {role}; "
+                    f"choose with {options} (in Python columns=), and name the columns of ID, "
+                    "title and text",
+                    field="columns",
+                )
+        chosen = {role: candidates[0] for role, candidates in found.items() if candidates}
+        return Columns.of(({"id": self.id} if self.id else {}) | chosen)
 
 
 PLAIN: Final = Columns()

@@ -64,6 +64,24 @@ class OpenedCollection:
         """Return the files whose documents the last pass has numbered, for lack of IDs."""
         return self._intake.numbered
 
+    @property
+    def notes(self) -> list[str]:
+        """Return what the last pass has recognised in files, such as encodings and columns."""
+        return [
+            f"{files[0]}{f' and {len(files) - 1:,} more files' if files[1:] else ''}: {fact}"
+            for fact, files in self._intake.notes.items()
+        ]
+
+    @property
+    def noted(self) -> dict[str, list[str]]:
+        """Return the facts of `notes`, each with its files, for `adopt`."""
+        return self._intake.notes
+
+    @property
+    def completed(self) -> bool:
+        """Return whether the last pass has used columns with common names."""
+        return self._intake.completed
+
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
         self._intake = Intake(self._on_error, self._intake.columns)
@@ -84,10 +102,11 @@ class OpenedCollection:
         """Refuse a document of this pass: raise CollectionError, or count it in `problems`."""
         self._intake.refuse(message)
 
-    def adopt(self, problems: Problems, numbered: list[str]) -> None:
-        """Adopt the problems and numbered files that other processes found in a pass."""
+    def adopt(self, problems: Problems, numbered: list[str], noted: dict[str, list[str]]) -> None:
+        """Adopt the problems, numbered files and notes that other processes found in a pass."""
         self._intake = Intake(self._on_error, self._intake.columns)
         self._intake.problems, self._intake.numbered = problems, numbered
+        self._intake.notes = noted
 
     def files(self) -> Iterator[Path]:
         """Yield the files of the documents, in the order they are read."""
@@ -112,7 +131,7 @@ _log = logging.getLogger(__name__)
 
 
 def warn_of_skipped(collection: OpenedCollection) -> None:
-    """Log warnings about records skipped, files not read and documents numbered in the last pass.
+    """Log warnings about the last pass: records skipped, files not read, documents numbered, notes.
 
     For functions that open a source themselves, so that the caller has no collection to inspect.
     """
@@ -123,6 +142,8 @@ def warn_of_skipped(collection: OpenedCollection) -> None:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(unread.kinds.items()))
         first = next(iter(unread.first.values()))
         _log.warning("%s: %d not read (%s); the first: %s", name, unread.count, kinds, first)
+    for note in collection.notes:
+        _log.warning("%s", note)
     if collection.numbered:
         _log.warning(
             "%s: the documents of %s have no id and are numbered; name a column of ids by columns=",

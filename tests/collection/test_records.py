@@ -43,7 +43,7 @@ BAD_LINES = [
     (b'{"id": true}', "'id' is a bool"),
     (b'{"id": "a"}', "'a' is used before"),
     (b'{"id": "b", "text": ["x"]}', "'text' is a list"),
-    (b'{"id": "b", "text": "caf\xe9"}', "is not UTF-8: byte 0xe9 at column 25"),
+    (b'{"id": "b", "text": "caf\xe9"}', "is not UTF-8: byte 0xe9 at character 25"),
     (b'{"id": "b", "text": "\0"}', "NUL"),
     (b'{"id": "b", "text": "\\u0000"}', "the text contains a NUL"),
     (b'{"id": "b", "text": "\\ud800"}', "half of a character"),
@@ -179,12 +179,13 @@ def test_csv_and_tsv(tmp_path):
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (b"b,x,y", "3 cells under a header of 2"),
-        (b"b", "1 cells"),
+        (b"b,x,y", "3 cells under a header of 2: no column for 'y'; a cell with ',' needs quotes"),
+        (b"b", "1 cells under a header of 2: none for column 'text' after 'b'"),
         (b",x", "id is blank"),
         (b"a,x", "used before"),
-        (b"b,caf\xe9", "not UTF-8"),
-        (b"b,\0", "NUL"),
+        (b"b,\xc3\xa9\xc3\xa9\xff\xe9", "column 'text' is not UTF-8: byte 0xff at character 3"),
+        (b"b,caf\x81", "column 'text' is not UTF-8: byte 0x81"),
+        (b"b,\0", "column 'text' contains a NUL byte"),
         (b'b,"x"y', "broken CSV"),
     ],
 )
@@ -226,9 +227,9 @@ def test_csv_fields_may_be_long_but_not_endless(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
-        ("id,name", "no column 'title' or 'text'"),
-        ("id,text,text", "have the same"),
-        ("id,,text", "has no name"),
+        ("id,colour", "no column 'title' or 'text'"),
+        ("id,text,text", "columns 2 and 3 have the same name 'text'"),
+        ("id,,text", "column 2 has no name"),
     ],
 )
 @pytest.mark.parametrize("on_error", ["stop", "skip"])

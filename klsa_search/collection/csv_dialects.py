@@ -1,0 +1,185 @@
+"""Recognition of the encoding, delimiter and quoting of CSV files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from klsa_search.collection.intake import Intake
+from klsa_search.collection.lines import (
+    decoded_head,
+    head_bytes,
+    lines,
+    utf16_lines,
+    utf16_of,
+)
+
+DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+"""Delimiters that are recognised, and their names."""
+
+SAMPLE: Final = 65_536
+"""Bytes at the start of a file that decide its delimiter and quoting."""
+
+
+class Dialect(NamedTuple):
+    """How cells are divided and quoted.
+
+    quote    character around quoted cells; None without quoting
+    escape   character before a quote within a quoted cell; None if that quote is doubled
+    skipped  lines before the header
+    """
+
+    delimiter: str = ","
+    quote: str | None = '"'
+    escape: str | None = None
+    skipped: int = 0
+
+    def reader(self, texts: Iterable[str]) -> Any:
+        """Return a strict reader of rows."""
+        return csv.reader(
+            texts,
+            delimiter=self.delimiter,
+            quotechar=self.quote,
+            quoting=csv.QUOTE_NONE if self.quote is None else csv.QUOTE_MINIMAL,
+            doublequote=self.escape is None,
+            escapechar=self.escape,
+            strict=True,
+        )
+
+    def differences(self) -> str:
+        """Return what differs from RFC 4180, in words; blank if nothing does."""
+        found = [
+            f"delimiter {self.delimiter!r}" * (self.delimiter != ","),
+            "single quotes" * (self.quote == "'"),
+            "quotes escaped by backslashes" * (self.escape is not None),
+        ]
+        return ", ".join(filter(None, found))
+
+
+TSV: Final = Dialect("\t", quote=None)
+
+
+def recognised(path: Path, is_header: Callable[[list[str]], bool]) -> Dialect:
+    """Return the dialect of a CSV file, by its first `SAMPLE` bytes.
+
+    is_header  whether cells are a header with the columns of documents
+
+    Commas are preferred if they divide the first row into a header. Otherwise the best delimiter
+    gives a header; then most rows as many cells as the first; then most columns. Single quotes are
+    recognised by a header that begins with one, and backslashes before quotes if the sample is
+    broken without. A first line `sep=;`, as Excel reads it, names the delimiter.
+    """
+    data = head_bytes(path, SAMPLE)
+    sample, whole = decoded_head(data), len(data) < SAMPLE
+    first, _, rest = sample.partition("\n")
+    first = first.rstrip("\r").lower()
+    skipped = 0
+    delimiters = list(DELIMITERS)
+    if first.startswith("sep=") and first[4:] in DELIMITERS:
+        delimiters, sample, skipped = [first[4:]], rest, 1
+    trials = [_Trial(Dialect(each, skipped=skipped), sample, whole) for each in delimiters]
+    if len(trials) > 1 and not is_header(trials[0].header):
+        trials = [each for each in trials if len(each.header) > 1] or trials
+        trials.sort(key=lambda each: each.rank(is_header), reverse=True)
+    best = trials[0]
+    if best.header[0].startswith("'"):
+        other = _Trial(best.dialect._replace(quote="'"), sample, whole)
+    elif not best.fits and '\\"' in sample:
+        other = _Trial(best.dialect._replace(escape="\\"), sample, whole)
+    else:
+        return best.dialect
+    return other.dialect if other.fits else best.dialect
+
+
+class _Trial:
+    """A sample of a file, read in a dialect.
+
+    whole   whether the sample is the whole file; otherwise its last row is ignored
+    header  cells of the first row
+    fits    whether no row is broken, and all have as many cells
+    """
+
+    def __init__(self, dialect: Dialect, sample: str, whole: bool) -> None:
+        self.dialect = dialect
+        rows = list(_rows(dialect.reader(io.StringIO(sample, newline="\n"))))
+        if not whole and len(rows) > 1:
+            rows.pop()
+        self.header = (rows and rows[0]) or [""]
+        matching = sum(row is not None and len(row) == len(self.header) for row in rows)
+        self.share = matching / len(rows) if rows else 0.0
+        self.fits = matching == len(rows)
+
+    def rank(self, is_header: Callable[[list[str]], bool]) -> tuple[bool, float, int]:
+        """Return how well the dialect suits the sample; larger is better."""
+        return is_header(self.header), self.share, len(self.header)
+
+
+def _rows(reader: Any) -> Iterator[list[str] | None]:
+    """Yield the rows that are not empty, None for a broken one."""
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            yield None
+        else:
+            if cells:
+                yield cells
+
+
+def decoded_lines(path: Path, intake: Intake) -> Iterator[str]:
+    """Yield the lines of a file, decoded as UTF-8, UTF-16 or Windows-1252; see `lines`.
+
+    The first line that is not UTF-8 decides by the whole file: it is Windows-1252, with a note to
+    the intake, if more bytes are invalid in UTF-8 than it has valid characters beyond ASCII, and
+    all are defined in Windows-1252. Otherwise invalid bytes become lone surrogates.
+    """
+    encoding = utf16_of(head_bytes(path, 4))
+    if encoding:
+        intake.note(path, "read as UTF-16")
+        yield from utf16_lines(path, encoding)
+        return
+    decided = legacy = False
+    for number, line in lines(path):
+        if not decided and not _is_utf8(line):
+            decided, legacy = True, is_windows_1252(path)
+            if legacy:
+                intake.note(
+                    path,
+                    f"read as Windows-1252, because it is not UTF-8 (first in line {number:,}); if "
+                    "letters are wrong, convert the file to UTF-8",
+                )
+        yield _bytes(line).decode("cp1252") if legacy else line
+
+
+def is_windows_1252(path: Path) -> bool:
+    """Return whether a file that is not UTF-8 is Windows-1252. Cost: reads it once."""
+    invalid = valid = 0
+    for _, line in lines(path):
+        try:
+            _bytes(line).decode("cp1252")
+        except UnicodeDecodeError:
+            return False
+        beyond_ascii = [character for character in line if character > "\x7f"]
+        wrong = sum("\udc80" <= character <= "\udcff" for character in beyond_ascii)
+        invalid += wrong
+        valid += len(beyond_ascii) - wrong
+    return invalid > valid
+
+
+def _is_utf8(line: str) -> bool:
+    if line.isascii():
+        return True
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _bytes(line: str) -> bytes:
+    return line.encode("utf-8", "surrogateescape")
