@@ -24,6 +24,7 @@ import click
 from klsa_search.cli.output import echo, printable
 from klsa_search.core.compiling import on_compile
 from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsError
+from klsa_search.storage import files
 
 
 @dataclass
@@ -56,16 +57,9 @@ TOKENIZERS: Final = "KLSA_TOKENIZERS"
 """Environment variable: tokenizers that indexes may name, separated by blanks."""
 
 _NEXT_STEPS = {
-    errno.ENOSPC: "free some disk space or choose another folder",
-    errno.EDQUOT: "free some disk space or choose another folder",
-    errno.EACCES: "check the owner and permissions",
-    errno.EPERM: "check the owner and permissions",
-    errno.EROFS: "choose a writable folder",
     errno.ENOENT: "check the path",
     errno.ENOTDIR: "check the path",
     errno.EISDIR: "name a file, not a folder",
-    errno.EMFILE: "raise the limit of open files (ulimit -n)",
-    errno.ENOMEM: "give the process more memory (ulimit -v)",
     errno.EADDRINUSE: "choose another port with --port",
 }
 
@@ -161,10 +155,8 @@ def explain(failure: KlsaError | OSError | MemoryError) -> str:
         return failure.message
     if isinstance(failure, MemoryError):
         return "out of memory; free memory, or use a smaller collection"
-    thing = str(failure.filename) if failure.filename is not None else "the system"
-    fact = failure.strerror or str(failure) or type(failure).__name__
     step = _NEXT_STEPS.get(failure.errno or 0, "run the command again with --debug to see where")
-    return f"{thing}: {fact}; {step}"
+    return files.explain(failure, "the system", step)
 
 
 def _is_wrong_usage(failure: KlsaError | OSError | MemoryError) -> bool:

@@ -25,9 +25,9 @@ from klsa_search.service.background import PeriodicTask
 from klsa_search.service.opening import (
     FAULTS,
     IndexOpener,
-    explain,
     generation_mark,
     open_and_warm_up,
+    reason_not_opened,
 )
 from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
 from klsa_search.storage.checksums import ChecksumCheck
@@ -342,7 +342,7 @@ class Catalog:
             index = open_and_warm_up(path, self._opener)
             return _Entry(_OpenGeneration(index, mark, ChecksumCheck(index.path, index.manifest)))
         except FAULTS as fault:
-            reason = explain(path, fault)
+            reason = reason_not_opened(path, fault)
             if self._log_failures and reason != before.failure:
                 _log.warning("%s", reason, exc_info=not isinstance(fault, KlsaError | OSError))
             now = monotonic()

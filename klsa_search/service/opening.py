@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ from numba import NumbaError
 from klsa_search.errors import KlsaError
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
+from klsa_search.storage import files
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.names import CURRENT, MANIFEST
 
@@ -35,13 +35,6 @@ FAULTS = (
 ends a process or a thread.
 """
 
-_STEPS = {
-    errno.EMFILE: "raise the limit of open files (ulimit -n)",
-    errno.ENOMEM: "give the process more memory, or serve fewer indexes",
-    errno.ENFILE: "close some of the files that are open on this machine",
-    errno.EACCES: "check its owner and its mode",
-    errno.EPERM: "check its owner and its mode",
-}
 _REPAIR = "run `klsa-index repair` on it, which keeps all writes"
 _BRIEF = Repr()
 _BRIEF.maxother = _BRIEF.maxstring = 200
@@ -71,12 +64,11 @@ def generation_mark(path: Path) -> tuple[object, ...]:
     return generation.name, *((file.st_ino, file.st_mtime_ns) for file in files)
 
 
-def explain(path: Path, fault: BaseException) -> str:
+def reason_not_opened(path: Path, fault: BaseException) -> str:
     """Return one sentence: why the index at a path cannot be opened, and what to do."""
     if isinstance(fault, KlsaError):
         return fault.message
     if isinstance(fault, OSError):
-        thing = path if fault.filename is None else fault.filename
-        return f"{thing}: {fault.strerror or fault}: {_STEPS.get(fault.errno or 0, _REPAIR)}"
+        return files.explain(fault, path, _REPAIR)
     reason = f"{type(fault).__name__}: {_BRIEF.repr(str(fault))}"
     return f"cannot open `{path}` ({reason}); {_REPAIR}"

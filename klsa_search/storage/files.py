@@ -74,16 +74,32 @@ def kind_of(path: str, lines: list[str]) -> str | None:
     return deepest_kind
 
 
-_FREE_SPACE: Final = "free some room on its disk"
-_PERMISSIONS: Final = "check who owns it, what its mode allows and whether it can be written to"
-_STEPS: Final = {
+_FREE_SPACE: Final = "free some disk space"
+PERMISSIONS: Final = "check its owner and permissions, and that its file system is writable"
+_FORBID_WRITING: Final = {
     errno.ENOSPC: _FREE_SPACE,
     errno.EDQUOT: _FREE_SPACE,
-    errno.EROFS: _PERMISSIONS,
-    errno.EACCES: _PERMISSIONS,
-    errno.EPERM: _PERMISSIONS,
+    errno.EROFS: PERMISSIONS,
+    errno.EACCES: PERMISSIONS,
+    errno.EPERM: PERMISSIONS,
 }
-"""Next steps for errors that forbid writing."""
+_EXHAUSTED: Final = {
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "close some of the files that are open on this machine",
+    errno.ENOMEM: "give the process more memory",
+}
+_NEXT_STEPS: Final = _FORBID_WRITING | _EXHAUSTED
+
+
+def explain(error: OSError, thing: object, otherwise: str) -> str:
+    """Return an error of the system as one sentence: the thing, the fact and the next step.
+
+    thing      named if the error names no file
+    otherwise  next step for errors that depend on what was done
+    """
+    thing = thing if error.filename is None else error.filename
+    fact = error.strerror or str(error) or type(error).__name__
+    return f"{thing}: {fact}; {_NEXT_STEPS.get(error.errno or 0, otherwise)}"
 
 
 @contextmanager
@@ -95,10 +111,11 @@ def writable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _STEPS:
+        if error.errno not in _FORBID_WRITING:
             raise
         raise StoreError(
-            f"cannot use `{error.filename or path}`: {error.strerror}; {_STEPS[error.errno]}"
+            f"cannot use `{error.filename or path}`: {error.strerror}; "
+            f"{_FORBID_WRITING[error.errno]}"
         ) from error
 
 
@@ -139,8 +156,7 @@ def read_regular(path: Path, limit: int = 2**26) -> bytes:
 
 def is_exhausted(error: Exception) -> bool:
     """Return whether an error is a lack of file descriptors or memory, not a fault of a file."""
-    kinds = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-    return isinstance(error, OSError) and error.errno in kinds
+    return isinstance(error, OSError) and error.errno in _EXHAUSTED
 
 
 def sync(path: Path) -> None:

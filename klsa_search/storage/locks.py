@@ -6,14 +6,11 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 from filelock import FileLock, Timeout
 
 from klsa_search.errors import IndexBusy, StoreError
-from klsa_search.storage.files import writable
-
-_NEXT: Final = "check who owns the folder, what its mode allows and whether it can be written to"
+from klsa_search.storage.files import PERMISSIONS, writable
 
 
 @contextmanager
@@ -37,7 +34,7 @@ def exclusive_lock(lock: Path, *, timeout: float = 0) -> Iterator[None]:
         if error.errno in (errno.ELOOP, errno.EISDIR):
             fact = "is a link or a folder, not a lock of this index; move it away, then try again"
         else:
-            fact = f"cannot be opened to change the index ({error.strerror}): {_NEXT}"
+            fact = f"cannot be opened to change the index ({error.strerror}); {PERMISSIONS}"
         raise StoreError(f"{lock} {fact}") from error
     try:
         with writable(lock.parent):

@@ -129,4 +129,4 @@ def test_an_alias_that_cannot_be_written_is_reported(client, monkeypatch):
     monkeypatch.setattr("klsa_search.storage.aliases.write_fresh", refused)
     error = failure_of(put(client, "live", "first"), 503)
     assert error["code"] == "index_unusable"
-    assert "No space left on device; free some room" in error["message"]
+    assert "No space left on device; free some disk space" in error["message"]
