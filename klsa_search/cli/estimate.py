@@ -57,9 +57,9 @@ def by_workers(
     elif not shards:
         raise click.UsageError("--cluster ADDRESS needs --shards N; one for each worker is best")
     from klsa_search.cluster.build import build
-    from klsa_search.cluster.source import Source
+    from klsa_search.cluster.source import SharedSource
 
-    given = Source(source, reading)
+    given = SharedSource(source, reading)
     build_it = partial(
         build, given, workers=RayWorkers(address, workers), shards=shards, memory=budget
     )

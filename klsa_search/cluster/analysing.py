@@ -24,7 +24,7 @@ from klsa_search.analysis.workers import TermNumbering
 from klsa_search.cluster.work import StepResult, map_array, read_facts, write_facts
 from klsa_search.collection.model import Document
 from klsa_search.core.config import Settings
-from klsa_search.indexing.reading import batches_of
+from klsa_search.indexing.reading import build_batches
 from klsa_search.kernels.counts import BLOCK, Block
 from klsa_search.storage.arrays import VOCABULARY, ArrayWriter, read_header, write_arrays
 from klsa_search.storage.documents import RECORDS, STARTS, IdWriter
@@ -148,7 +148,7 @@ def analyse(
     lengths = [np.zeros(0, np.int32)]
     words = tokens = 0
     with ArrayWriter(out, "words", np.int32) as writer:
-        for batch in batches_of(documents_of(records, first, last)):
+        for batch in build_batches(documents_of(records, first, last)):
             texts = [part for document in batch for part in (document.title, document.text)]
             found = numbering.numbered(texts)
             numbers = np.frombuffer(found.numbers, np.int32)

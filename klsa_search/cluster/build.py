@@ -21,7 +21,7 @@ from typing import Any, Unpack
 
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.cluster.counting import ENTRIES, KEYS
-from klsa_search.cluster.source import MOST, PART, PIECE, Source, read_records
+from klsa_search.cluster.source import MOST, PART, PIECE, SharedSource, read_records
 from klsa_search.cluster.steps import make_files
 from klsa_search.cluster.work import StepResult, Work, Workers
 from klsa_search.collection.opened_collection import warn_of_skipped
@@ -95,7 +95,7 @@ def worker_memory(shape: Shape, settings: Settings, shards: int) -> dict[str, in
 
 
 def build(
-    source: str | os.PathLike[str] | Source,
+    source: str | os.PathLike[str] | SharedSource,
     *,
     name: str,
     workers: Workers,
@@ -122,7 +122,7 @@ def build(
     if shards < 1:
         raise SettingsError(f"shards = {shards} is less than 1", field="shards")
     require_sparse(0, chosen)
-    opened = source if isinstance(source, Source) else Source(source, reading or {})
+    opened = source if isinstance(source, SharedSource) else SharedSource(source, reading or {})
     path, budget = index_path(Path(home), name).absolute(), memory_budget(memory)
     with open_progress(progress) as report:
         index = build_generation(
@@ -135,7 +135,7 @@ def build(
 
 def build_generation(
     path: Path,
-    source: Source,
+    source: SharedSource,
     chosen: Settings,
     workers: Workers,
     shards: int,

@@ -31,7 +31,7 @@ from klsa_search.collection.opening import open_collection, open_line_range
 from klsa_search.collection.public_collections import COLLECTIONS, PYTHON_DOCS
 from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError
-from klsa_search.indexing.reading import batches_of
+from klsa_search.indexing.reading import build_batches
 from klsa_search.lowrank.products import ROWS
 from klsa_search.storage.arrays import ArrayWriter, write_arrays
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
@@ -83,7 +83,7 @@ MOST: Final = 256
 _READ: Final = 2**20
 
 
-class Source:
+class SharedSource:
     """A source that all workers can open: a path that all machines see, or a name.
 
     reading     arguments of `open_collection`, as JSON values
@@ -192,7 +192,7 @@ class Records(NamedTuple):
     ids: Mapping[str, Any]
 
 
-def read_records(work: Work, source: Source, identity: str, settings: Settings) -> Records:
+def read_records(work: Work, source: SharedSource, identity: str, settings: Settings) -> Records:
     """Read a source, and report refused records to its collection.
 
     CollectionError as in a single pass.
@@ -301,7 +301,7 @@ def _write(out: Path, documents: Iterator[Document]) -> tuple[list[str], Collect
             failure = error
 
     with RecordWriter(out) as writer:
-        for batch in batches_of(read()):
+        for batch in build_batches(read()):
             writer.extend(batch)
             ids += [document.id for document in batch]
     return ids, failure

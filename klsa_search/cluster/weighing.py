@@ -16,7 +16,7 @@ from klsa_search.cluster.counting import Pairs, Rows
 from klsa_search.cluster.work import StepResult, map_array, read_facts, write_facts
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.delta.statistics import Numbered, encode_pairs
-from klsa_search.indexing.reading import batches_of, content_of
+from klsa_search.indexing.reading import build_batches, content_of
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.postings import Postings, postings_arrays
@@ -146,7 +146,7 @@ _PIECE: Final = 2**20  # elements copied at a time
 def take_sum(out: Path, records: StepResult, documents: int) -> None:
     """Step: digest of all documents, for the fingerprint."""
     digest = hashlib.sha256()
-    for batch in batches_of(documents_of(records, 0, documents)):
+    for batch in build_batches(documents_of(records, 0, documents)):
         digest.update(b"".join(map(content_of, batch)))
     write_facts(out, digest=digest.hexdigest())
 
@@ -159,7 +159,7 @@ def write_fields(
     scratch = out / SCRATCH
     scratch.mkdir()
     writer = FieldsWriter(types.types, Spools(scratch, _PIECE).spool(np.uint8))
-    for batch in batches_of(documents_of(records, 0, documents)):
+    for batch in build_batches(documents_of(records, 0, documents)):
         for document in batch:
             types.fault(document.metadata)  # called to detect the types; it returns no fault
         writer.extend(batch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,3 +162,26 @@ class LocatedCollection(Protocol):
     @property
     def address(self) -> str | None:
         """Return its absolute path; None if the name is sufficient."""
+
+
+Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
+"""What documents are read from: a path or name, a stream, a collection, or Python objects."""
+
+
+def batches(
+    documents: Iterable[Document], *, size: int, characters: int
+) -> Iterator[list[Document]]:
+    """Divide documents into batches of at most `size`, fewer if they are long.
+
+    characters  of titles and texts after which a batch ends
+    """
+    batch: list[Document] = []
+    read = 0
+    for document in documents:
+        batch.append(document)
+        read += len(document.title) + len(document.text)
+        if len(batch) == size or read >= characters:
+            yield batch
+            batch, read = [], 0
+    if batch:
+        yield batch

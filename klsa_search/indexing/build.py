@@ -6,15 +6,15 @@ import hashlib
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Unpack, cast
+from typing import Any, NamedTuple, Unpack, cast
 
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
-from klsa_search.collection.model import Collection, Document
+from klsa_search.collection.model import Collection, Source
 from klsa_search.collection.opened_collection import warn_of_skipped
 from klsa_search.collection.opening import Reading, open_collection
 from klsa_search.core.array_types import Eigenvalues
@@ -45,8 +45,6 @@ from klsa_search.storage.manifest import (
     SpectrumEntry,
 )
 from klsa_search.storage.names import index_path
-
-Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
 
 
 class BuildOptions(Reading, IndexSettings, total=False):

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
@@ -24,6 +24,7 @@ from klsa_search.collection.model import (
     Judgement,
     Problems,
     Query,
+    batches,
 )
 from klsa_search.core.child_processes import has_interpreter
 from klsa_search.core.config import FieldType, Settings
@@ -146,7 +147,7 @@ class StoredCollection:
         return []
 
 
-_BATCH = 2000  # documents at a time, fewer if they are long
+_BATCH = 2000  # documents of a batch
 _CHARACTERS = 2**20
 _LANGUAGE_SAMPLE = 200  # documents that decide the language
 _WORKER_START = 2**22  # characters analysed in the time that workers take to start
@@ -189,8 +190,8 @@ def read(
     done = 0
     with DocumentWriter(generation) as writer:
 
-        def batches() -> Iterator[list[str]]:
-            for batch in batches_of(documents):
+        def batches_of_texts() -> Iterator[list[str]]:
+            for batch in build_batches(documents):
                 writer.extend(batch)
                 fields.extend(batch)
                 digest.update(b"".join(map(content_of, batch)))
@@ -198,7 +199,7 @@ def read(
                 yield [part for document in batch for part in (document.title, document.text)]
 
         processes = processes or processors()
-        with closing(_numbered(batches(), analyzer, processes)) as numbered:
+        with closing(_numbered(batches_of_texts(), analyzer, processes)) as numbered:
             for texts in numbered:
                 builder.extend(
                     texts.numbering,
@@ -255,18 +256,9 @@ def _numbered(
         yield from map_in_order(workers.submit, batches, ahead=2 * processes)
 
 
-def batches_of(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    """Yield documents in batches of at most `_BATCH`, fewer if they are long."""
-    batch: list[Document] = []
-    characters = 0
-    for document in documents:
-        batch.append(document)
-        characters += len(document.title) + len(document.text)
-        if len(batch) == _BATCH or characters >= _CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
+def build_batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Divide documents into the batches that a build analyses at once."""
+    return batches(documents, size=_BATCH, characters=_CHARACTERS)
 
 
 def content_of(document: Document) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, Self, Unpack
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.collection.model import Document, Problems
+from klsa_search.collection.model import Document, Problems, Source, batches
 from klsa_search.collection.opening import Reading
 from klsa_search.core.config import Settings
 from klsa_search.core.forks import lock_free_in_children
@@ -24,11 +24,11 @@ from klsa_search.search.state import (
     reopen_snapshot,
 )
 from klsa_search.search.writing import (
+    BATCH_CHARACTERS,
+    BATCH_DOCUMENTS,
     Added,
     Drift,
-    Source,
     WriteResult,
-    batches,
     check_writable,
     declared_of,
     documents_of,
@@ -221,9 +221,8 @@ class LiveIndex:
         """
         count, warnings = 0, Problems()
         with open_progress(progress) as report:
-            for puts in batches(
-                documents_of(source, declared_of(self.settings, self.fields), **reading)
-            ):
+            documents = documents_of(source, declared_of(self.settings, self.fields), **reading)
+            for puts in batches(documents, size=BATCH_DOCUMENTS, characters=BATCH_CHARACTERS):
                 written = self.write(puts)
                 count += written.written
                 for warning in written.warnings:

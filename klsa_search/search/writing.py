@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO, Final, Self, Unpack
+from typing import Final, Self, Unpack
 
-from klsa_search.collection.model import Collection, Document, Problems
+from klsa_search.collection.model import Collection, Document, Problems, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import Reading, open_collection
 from klsa_search.core.config import Settings
@@ -53,13 +52,11 @@ class Drift:
         return (self.added + dead) / (documents + dead) if documents + dead else 0.0
 
 
-Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
-
-DOCUMENTS: Final = 1_000
+BATCH_DOCUMENTS: Final = 1_000
 """Documents of a batch, at most."""
 
-CHARACTERS: Final = 2**25
-"""Characters of titles and texts of a batch, at most; a single document may be longer."""
+BATCH_CHARACTERS: Final = 2**25
+"""Characters of titles and texts after which a batch ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,21 +123,6 @@ def declared_of(settings: Settings, fields: Fields) -> DeclaredFields:
     declared = settings.declared()
     known = {name: fields[name].type for name in declared if name in fields}
     return DeclaredFields(declared | known)
-
-
-def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Divide documents into batches."""
-    batch: list[Document] = []
-    characters = 0
-    for document in documents:
-        length = len(document.title) + len(document.text)
-        if batch and (len(batch) == DOCUMENTS or characters + length > CHARACTERS):
-            yield batch
-            batch, characters = [], 0
-        batch.append(document)
-        characters += length
-    if batch:
-        yield batch
 
 
 def check_writable(name: str, snapshot: Snapshot, built: int, puts: int) -> None:

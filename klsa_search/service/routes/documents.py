@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect
 from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, KlsaError, QueryError
 from klsa_search.search.index import Index
-from klsa_search.search.writing import DOCUMENTS, WriteResult, declared_of
+from klsa_search.search.writing import BATCH_DOCUMENTS, WriteResult, declared_of
 from klsa_search.service.index_service import IndexService, Service, requires
 from klsa_search.service.middleware.limits import LINES, content_type
 from klsa_search.service.schemas.errors import Failure, documented
@@ -69,7 +69,8 @@ def _body(*schemas: tuple[str, dict[str, Any]]) -> dict[str, Any]:
         **documented(415),
     },
     openapi_extra=_body(
-        (_JSON, {"type": "array", "items": _DOCUMENT, "maxItems": DOCUMENTS}), (LINES, _DOCUMENT)
+        (_JSON, {"type": "array", "items": _DOCUMENT, "maxItems": BATCH_DOCUMENTS}),
+        (LINES, _DOCUMENT),
     ),
 )
 async def add_documents(name: str, request: Request, service: Service) -> Response:
@@ -199,7 +200,7 @@ async def _add_lines(name: str, request: Request, service: IndexService) -> Resp
                 raise QueryError(f"more than {MAX_LINES:,} lines; send the rest in another request")
             batch.append(line)
             size += len(line.content or b"")
-            if len(batch) == DOCUMENTS or size > _BATCH_BYTES:
+            if len(batch) == BATCH_DOCUMENTS or size > _BATCH_BYTES:
                 await write()
                 size = 0
         if batch or not written:

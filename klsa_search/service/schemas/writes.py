@@ -16,7 +16,7 @@ from klsa_search.collection.json_files import document_of
 from klsa_search.collection.mappings import ID_NAMES, as_document
 from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, CollectionError, QueryError
-from klsa_search.search.writing import DOCUMENTS
+from klsa_search.search.writing import BATCH_DOCUMENTS
 from klsa_search.storage.log import document_as_json
 
 MAX_BODY = 2**25
@@ -81,16 +81,16 @@ def document_of_line(line: Line) -> Document | None:
 
 
 def documents_of_array(body: bytes) -> list[Document]:
-    """Return the documents of an array of objects, or of one object; at most `DOCUMENTS`.
+    """Return the documents of an array of objects, or of one object; at most `BATCH_DOCUMENTS`.
 
     BadJson; BadDocument with the place of the first invalid one. The array is decoded one element
     at a time, so that other threads can run.
     """
     documents: list[Document] = []
     for number, record in enumerate(_elements(_text_of(body))):
-        if number == DOCUMENTS:
+        if number == BATCH_DOCUMENTS:
             raise QueryError(
-                f"the body has more than {DOCUMENTS:,} documents; send fewer at a "
+                f"the body has more than {BATCH_DOCUMENTS:,} documents; send fewer at a "
                 "time, or any number as lines (Content-Type: "
                 "application/x-ndjson)"
             )
