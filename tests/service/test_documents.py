@@ -201,7 +201,7 @@ def test_values_that_do_not_fit_their_fields_are_told(writer_of, tmp_path):
 
 
 def test_a_stream_is_written_in_batches(writer, home, monkeypatch):
-    monkeypatch.setattr(documents, "DOCUMENTS", 4)
+    monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 4)
     lines = [json.dumps({"id": str(number), "text": "zeppelin"}) for number in range(10)]
     body = "\n".join(lines).encode()
     answer = writer.post("/indexes/tiny/documents", content=body, headers=LINES)
@@ -258,7 +258,7 @@ def test_a_stream_that_is_too_long_says_where_it_ends(writer, monkeypatch):
 
 
 def test_what_fails_halfway_names_the_first_line_that_was_not_kept(writer, monkeypatch):
-    monkeypatch.setattr(documents, "DOCUMENTS", 2)
+    monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 2)
     write, calls = Index.write, []
 
     def failing(self, *given):
@@ -283,13 +283,13 @@ def test_a_stream_that_becomes_too_slow_tells_what_was_written(writer, monkeypat
         raise BodyTooSlow("the body arrived too slowly")
 
     monkeypatch.setattr(documents, "lines_of", slow)
-    monkeypatch.setattr(documents, "DOCUMENTS", 1)
+    monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 1)
     answer = writer.post("/indexes/tiny/documents", content=b"{}", headers=LINES)
     first, last = statuses(answer)
     assert (first["line"], first["ok"], first["id"]) == (1, True, "one")
     assert (last["line"], last["error"]["code"]) == (2, "body_too_slow")
     assert found(writer, "lamp") == ["one"]
-    monkeypatch.setattr(documents, "DOCUMENTS", 2)
+    monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 2)
     answer = writer.post("/indexes/tiny/documents", content=b"{}", headers=LINES)
     assert failure_of(answer, 408)["code"] == "body_too_slow"
     assert answer.headers["connection"] == "close"
