@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.service.schemas.search import SearchRequest
+from klsa_search.service.schemas.search_requests import SearchRequest
 from tests.service.conftest import failure_of
 
 numbers = st.one_of(st.integers(), st.floats(), st.sampled_from([0, 1, 10, 0.5, 10_000]))

@@ -8,7 +8,7 @@ from klsa_search import errors
 from klsa_search.core.config import Settings
 from klsa_search.errors import KlsaError
 from klsa_search.service.schemas.errors import ERROR_CODES
-from klsa_search.service.schemas.search import SearchRequest
+from klsa_search.service.schemas.search_requests import SearchRequest
 from tests.conftest import ROOT
 from tests.project.test_packaging import PROJECT
 from tools.reference_page import COMMANDS, FOLDER, pages

@@ -13,7 +13,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
 from klsa_search.service.index_service import MAX_LIGHT_COST
 from klsa_search.service.routes import mining
-from klsa_search.service.schemas.search import SearchRequest
+from klsa_search.service.schemas.search_requests import SearchRequest
 from tests.support.waiting import wait_until
 
 from .sockets import LONG, serving

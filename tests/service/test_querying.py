@@ -15,7 +15,7 @@ from klsa_search.service.schemas.requests import (
     documented_parameters,
     read_parameters,
 )
-from klsa_search.service.schemas.search import SearchRequest
+from klsa_search.service.schemas.search_requests import SearchRequest
 
 MODELS = [DocumentRequest, RelatedRequest, SearchRequest, SimilarRequest]
 

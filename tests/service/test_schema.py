@@ -10,7 +10,7 @@ from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.auth import needs_key
-from klsa_search.service.schemas.search import SearchRequest
+from klsa_search.service.schemas.search_requests import SearchRequest
 
 TEXTS = {
     "/metrics",

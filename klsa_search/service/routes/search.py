@@ -39,15 +39,13 @@ from klsa_search.service.schemas.responses import (
     elapsed,
     too_large,
 )
-from klsa_search.service.schemas.search import (
+from klsa_search.service.schemas.search_answers import (
     BatchAnswer,
-    BatchBody,
     ExplainAnswer,
-    ExplainRequest,
     SearchAnswer,
-    SearchRequest,
     search_answer,
 )
+from klsa_search.service.schemas.search_requests import BatchBody, ExplainRequest, SearchRequest
 
 router = APIRouter()
 

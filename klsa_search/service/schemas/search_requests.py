@@ -1,24 +1,16 @@
-"""Request and response models of searches."""
+"""Requests of searches: one model, from which parameters, body and documentation come."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
-from pydantic_core import to_json
 
-from klsa_search.cluster.calls import ShardTally
 from klsa_search.core.config import LanguageSettings, SearchSettings, optional_fields
-from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.costs import estimated_cost
-from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.facets import Facet
 from klsa_search.search.filters.text import MAX_CHARACTERS
 from klsa_search.search.index import Index
-from klsa_search.search.query.interpretation import Relaxed
 from klsa_search.search.rankers import RANKERS
-from klsa_search.search.results import Highlight, Hit, SearchResults
 from klsa_search.search.snippets import LENGTH
 from klsa_search.service.schemas.requests import (
     MAX_HITS,
@@ -30,7 +22,6 @@ from klsa_search.service.schemas.requests import (
     encodable,
     field_error,
 )
-from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
 
 MAX_WINDOW = 10_000  # rank of the last hit
 MAX_VALUES = 1_000
@@ -237,219 +228,3 @@ else:
     ExplainRequest = create_model(
         "ExplainRequest", __base__=_ExplainRequest, **optional_fields(SearchSettings)
     )
-
-
-_FIELDS: Final = ("title", "snippet", "metadata")
-"""Fields of a hit by default, in the order they are written."""
-
-_BATCH: Final = 10
-"""Hits encoded in one call; the size of the answer is checked after each call."""
-
-
-class FoundAnswer(Answer):
-    """One hit of a search; `fields` of the request selects its fields."""
-
-    rank: int = Field(description="rank from 1, continued over pages")
-    id: str
-    score: float
-    title: str | None = None
-    snippet: str | None = None
-    text: str | None = None
-    metadata: dict[str, Any] | None = None
-    explanation: Explanation | None = Field(
-        None, description="explanation of the score, if requested"
-    )
-    quality: float | None = Field(
-        None, description="how good a match it is, from 0 to 1, if requested"
-    )
-    highlight: dict[str, Highlight] | None = Field(
-        None, description="highlights of title and snippet, if requested"
-    )
-
-
-class FacetValueAnswer(Answer):
-    """Count of one value."""
-
-    value: str | float
-    count: int = Field(description="number of matching documents with this value")
-
-
-class FacetAnswer(Answer):
-    """Value counts of one metadata field over all matching documents."""
-
-    type: str = Field(description="type of the field: keyword, number or date")
-    values: list[FacetValueAnswer] = Field(description="values, most frequent first")
-    others: int = Field(description="number of further distinct values")
-    missing: int = Field(description="number of matching documents without a value")
-    low: float | str | None = Field(description="smallest value of a number or date field")
-    high: float | str | None = Field(description="largest value of a number or date field")
-
-
-class InterpretationAnswer(Answer):
-    """How the text of a query was interpreted."""
-
-    words: list[str] = Field(description="words that documents are ranked by")
-    unknown: list[str] = Field(description="words that no document contains")
-    phrases: list[str] = Field(description="phrases, whose words must be adjacent")
-    required: list[str] = Field(description="words and phrases after +")
-    excluded: list[str] = Field(description="words and phrases after -")
-    fields: list[str] = Field(description="words and phrases restricted to one field")
-    relaxed: dict[str, Relaxed] = Field(
-        description="operators that were read as plain words, and why: plain_text, the query "
-        "has more plain words than operators, or several lines; "
-        "nothing_to_exclude_from; no_match, no document contains the phrase"
-    )
-    prefixes: dict[str, list[str]] = Field(description="prefixes, and the terms that match them")
-    joined: dict[str, str] = Field(
-        description="hyphenated words, and how documents write them without hyphen"
-    )
-    synonyms: dict[str, list[str]] = Field(
-        description="words, and the synonyms that were searched as well"
-    )
-    corrections: dict[str, str] = Field(
-        description="words that no document contains, and the corrections that were searched "
-        "instead or, for words still in `unknown`, only suggested"
-    )
-    did_you_mean: str | None = Field(description="the query with the corrections applied")
-
-
-class ShardsAnswer(Answer):
-    """Shards that answered."""
-
-    total: int
-    ok: int = Field(description="number of shards that answered")
-    failed: int = Field(
-        description="number of shards that did not; their documents are missing from the hits"
-    )
-
-
-class SearchAnswer(Answer):
-    """The ranked hits, with how they were found."""
-
-    query: str
-    interpretation: InterpretationAnswer
-    index: str
-    generation: str
-    ranker: str
-    parameters: dict[str, bool | int | float | str] = Field(
-        description="parameters that the ranker used"
-    )
-    total: int = Field(
-        description="number of matching documents on all pages; with `distinct`, of its values"
-    )
-    offset: int = Field(description="number of skipped hits")
-    page: int | None = Field(None, description="only if a page was requested")
-    hits_per_page: int | None = Field(None, description="only if a page was requested")
-    total_pages: int | None = Field(None, description="only if a page was requested")
-    time_ms: float = Field(description="duration of the search in milliseconds")
-    facets: dict[str, FacetAnswer] = Field(
-        {}, description="facets of the requested fields, by name"
-    )
-    quality: float | None = Field(
-        None, description="quality of the best match among the hits, if requested"
-    )
-    good_match: bool | None = Field(
-        None, description="whether any hit is a good match, if quality was requested"
-    )
-    shards: ShardsAnswer | None = Field(
-        None, description="shards that answered, if a cluster searched"
-    )
-    hits: list[FoundAnswer]
-
-
-class BatchAnswer(Answer):
-    """The answers to several searches, in their order."""
-
-    answers: list[SearchAnswer]
-
-
-def search_answer(
-    results: SearchResults, index: Index, request: SearchRequest, time_ms: float, tally: ShardTally
-) -> bytes:
-    """Return the results of a search as the JSON of a `SearchAnswer`.
-
-    Encoded without the model, which would take four times as long. QueryError if it is too large.
-    """
-    answer = {
-        "query": results.query,
-        "interpretation": results.interpretation,
-        "index": index.name,
-        "generation": index.generation,
-        "ranker": results.ranker,
-        "parameters": results.parameters,
-        "total": results.total,
-        "offset": results.offset,
-        **_paging(results, request),
-        "time_ms": round(time_ms, 3),
-    }
-    if results.facets:
-        answer["facets"] = {name: _facet(facet) for name, facet in results.facets.items()}
-    if results.quality is not None:
-        answer |= {"quality": results.quality, "good_match": results.good_match}
-    if tally.total:
-        failed = len(tally.failed)
-        answer["shards"] = {"total": tally.total, "ok": tally.total - failed, "failed": failed}
-    as_dict = _hit_writer(frozenset(_FIELDS if request.fields is None else request.fields), index)
-    size = _BATCH if request.fields is None else 1  # with `fields`, hits may have whole texts
-    head = to_json(answer, inf_nan_mode="null")
-    left, hits = MAX_ANSWER - len(head), []
-    for first in range(0, len(results), size):
-        check_deadline()
-        batch = [as_dict(hit) for hit in results.hits[first : first + size]]
-        hits.append(to_json(batch, inf_nan_mode="null")[1:-1])
-        left -= len(hits[-1]) + 1
-        if left < 0:
-            raise too_large()
-    return head[:-1] + b',"hits":[' + b",".join(hits) + b"]}"
-
-
-def _paging(results: SearchResults, request: SearchRequest) -> dict[str, int]:
-    if request.page is None and request.hits_per_page is None:
-        return {}
-    return {
-        "page": request.page or 1,
-        "hits_per_page": request.count,
-        "total_pages": -(-results.total // request.count),
-    }
-
-
-def _facet(facet: Facet) -> dict[str, Any]:
-    return {
-        "type": facet.type,
-        "values": [{"value": value, "count": count} for value, count in facet.values],
-        "others": facet.others,
-        "missing": facet.missing,
-        "low": facet.low,
-        "high": facet.high,
-    }
-
-
-def _hit_writer(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, Any]]:
-    """Return a function that returns the requested fields of a hit."""
-    of_hit = ["rank", "id", "score", *(name for name in _FIELDS if name in fields)]
-    of_metadata = fields.difference((*_FIELDS, "text"))
-
-    def chosen(hit: Hit) -> dict[str, Any]:
-        answer = {name: getattr(hit, name) for name in of_hit}
-        if "text" in fields:
-            answer["text"] = index.document(hit.id).text
-        if of_metadata and "metadata" not in fields:
-            answer["metadata"] = {
-                name: value for name, value in hit.metadata.items() if name in of_metadata
-            }
-        for name in ("quality", "explanation", "highlight"):  # if requested
-            if (value := getattr(hit, name)) is not None:
-                answer[name] = value
-        return answer
-
-    return chosen
-
-
-class ExplainAnswer(Answer):
-    """Explanation of the score of one document."""
-
-    query: str
-    index: str
-    generation: str
-    time_ms: float
-    explanation: Explanation
