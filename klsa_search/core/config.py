@@ -28,6 +28,7 @@ RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
 *_FIRST_RANKERS, _LAST_RANKER = get_args(RankerName)
 ExpansionName = Literal["auto", "dense", "factored", "sparse"]
 SpellingName = Literal["auto", "suggest", "off"]
+MatchName = Literal["any", "most", "all"]
 StopWordsName = Literal["short", "long", "none"]
 IdfName = Literal["lucene", "robertson", "atire"]
 SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
@@ -248,6 +249,11 @@ class LanguageSettings(SettingsGroup):
     )
     synonyms: bool = Field(
         True, description="search for synonyms of query words too, if the index has any"
+    )
+    match: MatchName = Field(
+        "any",
+        description="return only documents that contain, of the query words that any document "
+        "contains: all; most, more than half of their weight; or any, without restriction",
     )
 
 

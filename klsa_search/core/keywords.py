@@ -12,6 +12,7 @@ from typing import TypedDict
 from klsa_search.core.config import (
     ExpansionName,
     IdfName,
+    MatchName,
     RankerName,
     SpectralName,
     SpellingName,
@@ -37,6 +38,7 @@ class SearchParameters(TypedDict, total=False):
     operators: bool | None
     spelling: SpellingName | None
     synonyms: bool | None
+    match: MatchName | None
     ranker: RankerName | None
     alpha: float | None
     hold_back: float | None
@@ -89,6 +91,7 @@ class IndexSettings(TypedDict, total=False):
     operators: bool | None
     spelling: SpellingName
     synonyms: bool
+    match: MatchName
     ranker: RankerName
     alpha: float
     hold_back: float

@@ -62,7 +62,7 @@ def ranks_by(keys: Sequence[SortKey], doc_ids: DocIds) -> npt.NDArray[np.int64]:
 
 def _values(
     field: Field, doc_ids: DocIds, descending: bool
-) -> tuple[npt.NDArray[Any], DocumentMask]:
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     present = field.present()[doc_ids]
     if field.starts is None:
         return field.values[doc_ids], present

@@ -6,13 +6,14 @@ documents that contain all their words; it includes words without a term, such a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+import math
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocumentMask
+from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.compiling import compiled, wait_until_compiled
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN
 from klsa_search.search.snapshot import Snapshot
@@ -21,6 +22,14 @@ from klsa_search.storage.forward_index import GAPS, Codes, read_code
 ANYWHERE: Final = 0
 PARTS: Final = {"": ANYWHERE, "title": 1, "text": 2}
 """Parts of a document in which a phrase can be searched."""
+
+MOST: Final = 0.5
+"""Share of the weight of a query that documents must exceed to contain most of it."""
+
+Alternatives = Collection[Sequence[int]]
+"""Terms that count as one word of a query, any of these and all of each: its own term, those of
+each of its synonyms, the terms of a prefix.
+"""
 
 
 def containing_any(snapshot: Snapshot, terms: Iterable[int]) -> DocumentMask:
@@ -31,13 +40,53 @@ def containing_any(snapshot: Snapshot, terms: Iterable[int]) -> DocumentMask:
     return result
 
 
-def containing_all(snapshot: Snapshot, terms: Iterable[int]) -> npt.NDArray[np.integer[Any]]:
+def containing_all(snapshot: Snapshot, terms: Iterable[int]) -> Integers:
     """Return the doc ids that contain all of the terms, ascending. Cost: their postings."""
     postings = snapshot.query_kernel.postings
-    documents, *others = sorted((postings.of_term(term)[0] for term in terms), key=len)
+    return _intersection(postings.of_term(term)[0] for term in terms)
+
+
+def _intersection(parts: Iterable[Integers]) -> Integers:
+    """Return the doc ids that all parts contain, of which each is ascending."""
+    documents, *others = sorted(parts, key=len)
     for other in others:
         documents = documents[np.isin(documents, other, assume_unique=True)]
     return documents
+
+
+def containing_words(
+    snapshot: Snapshot, words: Iterable[Alternatives], match: Literal["most", "all"]
+) -> DocumentMask:
+    """Return which documents contain all words, or more than `MOST` of their weight: (N,).
+
+    A word weighs its idf, ln(1 + (N - n + 0.5) / (n + 0.5)), if n of N live documents contain it or
+    an alternative. Documents that contain all words also contain most.
+    Cost: their postings; for "most" also O(N).
+    """
+    found = [_containing_one(snapshot, alternatives) for alternatives in words]
+    result = np.zeros(len(snapshot), np.bool_)
+    if match == "all":
+        result[_intersection(found)] = True
+        return result
+    live, count = snapshot.live_docs(), snapshot.query_kernel.documents
+    contained, total = np.zeros(len(snapshot)), 0.0
+    for documents in found:
+        n = np.count_nonzero(live[documents])
+        weight = math.log1p((count - n + 0.5) / (n + 0.5))
+        contained[documents] += weight
+        total += weight
+    return contained > MOST * total
+
+
+def _containing_one(snapshot: Snapshot, alternatives: Alternatives) -> Integers:
+    """Return the doc ids that contain a word or an alternative, ascending."""
+    if len(alternatives) == 1:
+        (terms,) = alternatives
+        return containing_all(snapshot, terms)
+    result = np.zeros(len(snapshot), np.bool_)
+    for terms in alternatives:
+        result[containing_all(snapshot, terms)] = True
+    return np.flatnonzero(result)
 
 
 def containing_phrase(snapshot: Snapshot, words: Sequence[int], part: str = "") -> DocumentMask:

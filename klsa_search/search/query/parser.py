@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -14,12 +14,18 @@ import numpy as np
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.core.config import LanguageSettings, SpellingName
+from klsa_search.core.config import LanguageSettings, MatchName, SpellingName
 from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
-from klsa_search.search.query.matching import PARTS, containing_any, containing_phrase
+from klsa_search.search.query.matching import (
+    PARTS,
+    Alternatives,
+    containing_any,
+    containing_phrase,
+    containing_words,
+)
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, Terms
 from klsa_search.search.query.syntax import Clause, is_plain, parse
@@ -52,7 +58,8 @@ class ParsedQuery(NamedTuple):
     """A parsed query.
 
     terms       numbers of the terms to rank by, repetitions included; negative if unknown
-    mask        documents that satisfy required and excluded clauses; None for all
+    mask        documents that satisfy required and excluded clauses, and contain as many words as
+                `match` requires; None for all
     interpretation  None for a query of plain words: see `QueryParser.interpretation`
     synonyms    what synonyms added
     """
@@ -112,7 +119,11 @@ class QueryParser:
         if numbers is not None:
             corrected = settings.spelling == "off" or self._is_spelled_right(query, numbers)
             if corrected and (synonyms is None or self._first_terms.isdisjoint(numbers)):
-                return ParsedQuery(numbers)
+                if settings.match == "any":
+                    return ParsedQuery(numbers)
+                known = dict.fromkeys(number for number in numbers if number >= 0)
+                alternatives = [((number,),) for number in known]
+                return ParsedQuery(numbers, self._mask(None, alternatives, settings.match))
             clauses = [_as_words(query)]
         relaxed: dict[str, Relaxed] = {}
         if reason is not None:
@@ -126,8 +137,17 @@ class QueryParser:
             reading = self._read_clauses(clauses, settings.spelling, synonyms)
         expansion = NONE if synonyms is None else self._add_synonyms(synonyms, reading)
         interpretation = replace(reading.interpretation(query), relaxed=relaxed)
-        mask = None if reading.allowed is None else Mask(reading.allowed)
+        mask = self._mask(reading.allowed, reading.alternatives.values(), settings.match)
         return ParsedQuery(reading.terms, mask, interpretation, expansion)
+
+    def _mask(
+        self, allowed: DocumentMask | None, words: Collection[Alternatives], match: MatchName
+    ) -> Mask | None:
+        """Return the allowed documents that contain as many of these words as required."""
+        if match != "any" and words:
+            containing = containing_words(self._snapshot, words, match)
+            allowed = containing if allowed is None else allowed & containing
+        return None if allowed is None else Mask(allowed)
 
     def _tokenize(
         self, query: str, operators: bool | None
@@ -258,8 +278,14 @@ class QueryParser:
         joined = [] if spelling == "off" else self._joined_words(clause.text)
         if clause.sign != "-":
             reading.rank(words)
-            reading.terms += [word.number for _, word in joined]
-            reading.joined.update((whole, word.text) for whole, word in joined)
+            for whole, word in joined:
+                reading.terms.append(word.number)
+                reading.joined[whole] = word.text
+                parts: list[int | str] = [
+                    part.number for part in self.words(whole) if part.number >= 0
+                ]
+                for part in parts or [whole]:
+                    reading.count(part, (word.number,))
         if not clause.has_sign:
             reading.plain_words += words
         if clause.sign or clause.field or clause.kind == "phrase":
@@ -309,19 +335,24 @@ class QueryParser:
         parsed, added = set(reading.terms), set()
         of: dict[str, dict[Terms, None]] = {}
         plain_words = [
-            (self._term(word), word.text) for word in reading.plain_words if word.number != NO_TERM
+            (self._term(word), word) for word in reading.plain_words if word.number != NO_TERM
         ]
         for first, after, others in synonyms.find([term for term, _ in plain_words]):
-            words = " ".join(text for _, text in plain_words[first:after])
+            words = " ".join(word.text for _, word in plain_words[first:after])
             if words in reading.synonyms_used:
                 continue
             known = [other for other in others if all(term in numbers for term in other.terms)]
             if not known:
                 continue
             reading.synonyms_used[words] = tuple(other.text for other in known)
-            for term, text in plain_words[first:after]:
-                key = term if term in numbers else text
+            for term, word in plain_words[first:after]:
+                key = term if term in numbers else word.text
                 of.setdefault(key, {}).update(dict.fromkeys(other.terms for other in known))
+                for other in known:
+                    reading.count(
+                        word.number if word.number >= 0 else word.text,
+                        tuple(numbers[term] for term in other.terms),
+                    )
             for term in (term for other in known for term in other.terms):
                 if numbers[term] not in parsed:
                     parsed.add(numbers[term])
@@ -348,6 +379,8 @@ class QueryParser:
             reading.terms += best
             names = self._snapshot.vocabulary.terms
             reading.prefixes[clause.shown] = tuple(names[term] for term in best)
+            for term in terms:
+                reading.count(clause.shown, (term,))
         if clause.field:
             allowed = np.zeros(len(self._snapshot), np.bool_)
             for term in terms:
@@ -375,6 +408,7 @@ class _Reading:
     synonyms       synonyms that apply
     plain_words    plain words in sequence
     plain_phrases  phrases without operator or field, and which documents contain them
+    alternatives   what counts as each word, by term number or by the word as it is written
     """
 
     synonyms: Synonyms | None
@@ -393,10 +427,18 @@ class _Reading:
     synonyms_used: dict[str, tuple[str, ...]] = field(default_factory=dict)
     plain_phrases: list[tuple[Clause, DocumentMask]] = field(default_factory=list)
     checked: set[str] = field(default_factory=set)
+    alternatives: dict[int | str, dict[tuple[int, ...], None]] = field(default_factory=dict)
+
+    def count(self, word: int | str, terms: tuple[int, ...]) -> None:
+        """Let documents that contain all of these terms count as containing a word."""
+        self.alternatives.setdefault(word, {})[terms] = None
 
     def rank(self, words: Sequence[Word]) -> None:
         """Add the known ones of these words to the terms."""
-        self.terms += [word.number for word in words if word.number >= 0]
+        for word in words:
+            if word.number >= 0:
+                self.terms.append(word.number)
+                self.count(word.number, (word.number,))
         self.words += [word.text for word in words if word.number >= 0]
         self.unknown += [word.text for word in words if word.number == UNKNOWN]
 
