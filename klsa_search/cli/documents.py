@@ -52,12 +52,12 @@ def add(
     from klsa_search.storage.names import index_path
 
     collection = open_collection(source, **reading)
-    with watch_compiling(_tell_compiling), progress_bar() as bar:
+    with watch_compiling(tell_compiling), progress_bar() as bar:
         index = open_index(index_path(home, name))
         added = index.add(collection, progress=bar)
     problems, unread = collection.problems, collection.unread
     if as_json:
-        facts = _facts(index) | {"added": added, "warnings": added.warnings.as_json()}
+        facts = index_facts(index) | {"added": added, "warnings": added.warnings.as_json()}
         left_out = {"skipped": problems.as_json(), "unread": unread.as_json()}
         write_json(facts | left_out | {"notes": collection.notes})
     else:
@@ -81,11 +81,11 @@ def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
     from klsa_search.search.opening import open_index
     from klsa_search.storage.names import index_path
 
-    with watch_compiling(_tell_compiling):
+    with watch_compiling(tell_compiling):
         index = open_index(index_path(home, name))
         count = index.delete(ids)
     if as_json:
-        write_json(_facts(index) | {"removed": count})
+        write_json(index_facts(index) | {"removed": count})
     else:
         echo(f"{name}: removed {count:,} documents; {len(index):,} in total")
     index.close()
@@ -113,7 +113,8 @@ def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
     index.close()
 
 
-def _facts(index: Index) -> dict[str, Any]:
+def index_facts(index: Index) -> dict[str, Any]:
+    """Return name, generation, size and position of an index after a write, for JSON."""
     return {
         "name": index.name,
         "generation": index.generation,
@@ -122,7 +123,8 @@ def _facts(index: Index) -> dict[str, Any]:
     }
 
 
-def _tell_compiling(folder: str | None) -> None:
+def tell_compiling(folder: str | None) -> None:
+    """Write to stderr that the engine for writes is being compiled."""
     where = f"once per machine, into {folder}" if folder else "no cache folder is writable"
     echo(f"compiling the engine for writes ({where}) ...", err=True)
 

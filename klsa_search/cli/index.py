@@ -34,6 +34,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import echo, printable, write_facts, write_json
 from klsa_search.cli.queries import analyze, judgements, synonyms
+from klsa_search.cli.sync import sync
 from klsa_search.cli.tune import tune
 from klsa_search.cli.warm import warm
 from klsa_search.core.progress import progress_bar
@@ -69,6 +70,7 @@ for command in (
     repair,
     restore,
     rollback,
+    sync,
     synonyms,
     tune,
     upgrade,
@@ -140,6 +142,7 @@ def build(
     cannot read it, replacing it needs your confirmation, or --replace without a terminal.
     """
     settings = chosen_settings(config, options)
+    from klsa_search.storage.directories import is_index
     from klsa_search.storage.names import index_path
 
     if cluster is None:
@@ -154,8 +157,10 @@ def build(
         from klsa_search.cli.estimate import by_workers
 
         collection, build_it = by_workers(source, reading, cluster, shards, workers, memory)
+    path = index_path(home, name)
+    existed = is_index(path)
     if not replace and sys.stdin is not None and sys.stdin.isatty():
-        replace = _confirm_replace(index_path(home, name), collection)
+        replace = _confirm_replace(path, collection)
     with progress_bar() as bar:
         index = build_it(name=name, home=home, progress=bar, replace=replace, **settings)
     if not len(index):
@@ -181,6 +186,12 @@ def build(
         return
     not_read = [("not read", unread_text(unread))] if unread.count else []
     write_facts([*manifest_rows(index.name, index.manifest), *not_read])
+    if existed:
+        echo(
+            f"note: all documents were indexed again; klsa-index sync {name} SOURCE applies only "
+            "the differences",
+            err=True,
+        )
     write_notes(collection)
     write_problems(problems)
 
@@ -200,6 +211,8 @@ def _confirm_replace(path: Path, collection: Collection) -> bool:
     else:
         return False
     echo(f"{path} contains {content}", err=True)
+    if before is not None:
+        echo(f"klsa-index sync {path.name} SOURCE applies only the differences", err=True)
     new_source = address(collection) or collection.name
     what = "it" if before is None else "them"
     question = f"Replace {what} with those of {new_source}?"

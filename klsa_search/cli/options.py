@@ -65,8 +65,8 @@ memory_option = click.option(
 def source_options(function: F) -> F:
     """Add the options that control how SOURCE is read.
 
-    The command gets them as `reading`, keyword arguments of `open_collection`; for a SOURCE of -
-    it gets standard input.
+    The command gets those that were given as `reading`, keyword arguments of `open_collection`; for
+    a SOURCE of - it gets standard input.
     """
 
     @wraps(function)
@@ -74,7 +74,7 @@ def source_options(function: F) -> F:
         *args: Any,
         source: str,
         format_: str | None,
-        on_error: str,
+        on_error: str | None,
         follow_links: bool,
         sections: bool,
         id_column: str | None,
@@ -87,14 +87,16 @@ def source_options(function: F) -> F:
         return function(
             *args,
             source=sys.stdin.buffer if source == "-" else source,
-            reading={
-                "format": format_,
-                "on_error": on_error,
-                "follow_links": follow_links,
-                "sections": sections,
-                "columns": columns,
-                "data": data,
-            },
+            reading=given(
+                {
+                    "format": format_,
+                    "on_error": on_error,
+                    "follow_links": follow_links or None,
+                    "sections": sections or None,
+                    "columns": columns or None,
+                    "data": data,
+                }
+            ),
             **kwargs,
         )
 
@@ -109,9 +111,7 @@ def source_options(function: F) -> F:
         click.option(
             "--on-error",
             type=click.Choice(["stop", "skip"]),
-            default="stop",
-            show_default=True,
-            help="Stop at a bad record or unreadable file, or skip and count it",
+            help="Stop at a bad record or unreadable file, or skip and count it  [default: stop]",
         ),
         click.option(
             "--follow-links",

@@ -164,6 +164,15 @@ class LocatedCollection(Protocol):
         """Return its absolute path; None if the name is sufficient."""
 
 
+@runtime_checkable
+class ConfiguredCollection(Protocol):
+    """A collection that was opened with options."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Return the options of `Reading` that are not defaults, as JSON values."""
+
+
 Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
 """What documents are read from: a path or name, a stream, a collection, or Python objects."""
 

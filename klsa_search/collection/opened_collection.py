@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.mappings import PLAIN, Columns
@@ -20,6 +21,7 @@ class OpenedCollection:
     files    function that finds the files of the documents and notes the others
     columns  columns of a table that make a document
     holding  object that must live as long, such as a temporary folder
+    options  options of `Reading` with which it was opened, without defaults
 
     >>> collection = open_collection("reports.jsonl")
     >>> isinstance(collection, OpenedCollection), len(list(collection.documents()))
@@ -47,6 +49,7 @@ class OpenedCollection:
         self.judgements = judgements
         self.root = root
         self.address = address
+        self.options: Mapping[str, Any] = {}
         self._on_error = on_error
         self._documents = documents
         self._files = files

@@ -7,10 +7,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, TypedDict, cast
+from typing import Any, BinaryIO, Final, ParamSpec, TypedDict, cast
 
 from klsa_search.collection import (
     csv_files,
@@ -80,6 +80,27 @@ class Reading(TypedDict, total=False):
     sections: bool
 
 
+P = ParamSpec("P")
+_DEFAULTS: Final[tuple[object, ...]] = (None, False, "stop", {})
+
+
+def _keeping_options(opening: Callable[P, OpenedCollection]) -> Callable[P, OpenedCollection]:
+    """Return a function that also stores the options of `Reading` in the opened collection."""
+
+    @wraps(opening)
+    def opened(*args: P.args, **reading: P.kwargs) -> OpenedCollection:
+        collection = opening(*args, **reading)
+        collection.options = {
+            name: dict(value) if isinstance(value, Mapping) else value
+            for name, value in reading.items()
+            if name != "data" and value not in _DEFAULTS
+        }
+        return collection
+
+    return opened
+
+
+@_keeping_options
 def open_collection(
     source: PathLike | BinaryIO | Iterable[Document | Mapping[str, Any]],
     *,

@@ -45,6 +45,9 @@ NEIGHBOURS: Final = "neighbours"
 EXPANSION: Final = "expansion"
 FILES: Final = "files"
 
+WRITES: Final = "writes"
+"""Phase of a sync, after `DOCUMENTS`."""
+
 PHASES: Final = (DOCUMENTS, COUNTS, POSTINGS, EIGENVECTORS, NEIGHBOURS, EXPANSION, FILES)
 
 

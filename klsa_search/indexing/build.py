@@ -24,6 +24,7 @@ from klsa_search.core.progress import FILES, Progress, open_progress
 from klsa_search.indexing.checks import (
     address,
     memory_budget,
+    reading_options,
     refuse_beyond_budget,
     refuse_large_source,
     refuse_other_source,
@@ -213,6 +214,7 @@ def write_generation(
             files=describe_files(generation),
             source_path=address(collection),
             fields=built.fields,
+            reading=reading_options(collection),
         )
         sync_files(generation)  # before writers are locked out
         with replay(generation) if replay else nullcontext():

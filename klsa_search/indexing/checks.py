@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from klsa_search.collection.model import Collection, LocatedCollection
+from klsa_search.collection.model import Collection, ConfiguredCollection, LocatedCollection
 from klsa_search.core.config import Settings
 from klsa_search.core.parallel import memory_limit, processors
 from klsa_search.errors import CollectionError, SettingsError, StoreError
@@ -174,7 +174,8 @@ def refuse_other_source(path: Path, collection: Collection) -> None:
         raise StoreError(
             f"`{path}` has {before.counts.documents:,} documents of another "
             f"source, `{before.source_path or before.source}`, which `{coming}` "
-            f"would replace; choose another name, or {_ALLOW}"
+            f"would replace; choose another name, apply only the differences with "
+            f"`klsa-index sync {path.name} SOURCE`, or {_ALLOW}"
         )
     if is_unreadable(path):
         raise StoreError(
@@ -232,11 +233,17 @@ def refuse_to_drop_writes(path: Path) -> None:
     if puts or deletes:
         raise StoreError(
             f"`{path}` has writes after its build, {puts:,} documents added and "
-            f"{deletes:,} deleted, which its source does not know; rebuild it from "
-            f"its stored documents (klsa-index refit {path.name}), or {_ALLOW}"
+            f"{deletes:,} deleted, which its source does not know; apply the changes of a "
+            f"source with `klsa-index sync {path.name} SOURCE`, rebuild it from its stored "
+            f"documents (klsa-index refit {path.name}), or {_ALLOW}"
         )
 
 
 def address(collection: Collection) -> str | None:
     """Return the place of a collection; None if it has none, or its name is sufficient."""
     return collection.address if isinstance(collection, LocatedCollection) else None
+
+
+def reading_options(collection: Collection) -> dict[str, Any]:
+    """Return the options with which a collection is read; none if it has none."""
+    return dict(collection.options) if isinstance(collection, ConfiguredCollection) else {}

@@ -125,6 +125,7 @@ class StoredCollection:
     ) -> None:
         self.name = manifest.source
         self.address = manifest.source_path
+        self.options = manifest.reading
         self.problems = Problems(manifest.counts.skipped)
         built = {name: column.type for name, column in manifest.fields.columns.items()}
         self.types = built if types is None else types

@@ -333,6 +333,10 @@ class DocumentReader:
         """Return the doc id of an ID, or None."""
         return self._updated[id] if id in self._updated else self._ids.doc_id(id)
 
+    def equals(self, doc_id: int, document: Document) -> bool:
+        """Return whether the document of a doc id is stored with this title, text and metadata."""
+        return self._records.equals(doc_id, document)
+
     def close(self) -> None:
         """Close the table of IDs; the reader cannot be used afterwards."""
         self._ids.close()

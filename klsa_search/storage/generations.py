@@ -146,7 +146,7 @@ def commit(generation: Path, manifest: Manifest) -> None:
     Then remove unneeded generations; StoreError if that fails, with the new one in use.
     """
     path = generation.parent
-    text = manifest.model_dump_json(indent=1) + "\n"
+    text = manifest.as_text()
     write_fresh(generation / MANIFEST, text)
     sync(generation)
     retained = _retained(generation)

@@ -111,6 +111,8 @@ class Manifest(Frozen):
 
     source_path  path of a source that is a file or folder; it distinguishes sources of the same
                  name, and is not part of the fingerprint
+    reading      options with which the source was read, without defaults, for `Index.sync`; only
+                 written if there are any, as version 0.2 does not know them
     """
 
     format_version: int
@@ -124,6 +126,7 @@ class Manifest(Frozen):
     files: dict[FileName, FileEntry]
     source_path: str | None = None
     fields: FieldsEntry = FieldsEntry()
+    reading: dict[str, Any] = {}
 
     def checked_settings(self) -> Settings:
         """Return the settings of the build; IndexDamaged if they are invalid."""
@@ -134,6 +137,10 @@ class Manifest(Frozen):
                 f"the manifest of `{self.source}` has invalid settings "
                 f"({error.message}); run `klsa-index repair` on the index"
             ) from error
+
+    def as_text(self) -> str:
+        """Return the content of the file."""
+        return self.model_dump_json(indent=1, exclude=None if self.reading else {"reading"}) + "\n"
 
     def bytes(self) -> int:
         """Return the size of all files but the manifest."""

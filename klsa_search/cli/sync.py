@@ -1,0 +1,106 @@
+"""klsa-index sync: make an index contain exactly the documents of a source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from klsa_search.cli.describe import (
+    unread_text,
+    write_field_warnings,
+    write_notes,
+    write_problems,
+)
+from klsa_search.cli.documents import index_facts, tell_compiling
+from klsa_search.cli.main import debug_option, watch_compiling
+from klsa_search.cli.options import home_option, json_option, source_options
+from klsa_search.cli.output import echo, write_json
+from klsa_search.core.progress import progress_bar
+
+if TYPE_CHECKING:
+    from klsa_search.collection.opened_collection import OpenedCollection
+    from klsa_search.search.index import Index
+    from klsa_search.search.sync import SyncResult
+
+
+@click.command()
+@click.argument("name")
+@click.argument("source")
+@home_option
+@source_options
+@click.option(
+    "--max-delete",
+    metavar="LIMIT",
+    help="Refuse a source that would delete more documents, as a number or a share such as 20%  "
+    "[default: 20%, but at least 10]",
+)
+@click.option("--dry-run", is_flag=True, help="Report the differences and change nothing")
+@click.option("--list", "ids", is_flag=True, help="List the IDs of all documents that differ")
+@json_option
+@debug_option
+def sync(
+    name: str,
+    source: Any,
+    home: Path,
+    reading: dict[str, Any],
+    max_delete: str | None,
+    dry_run: bool,
+    ids: bool,
+    as_json: bool,
+) -> None:
+    """Make an index contain exactly the documents of SOURCE.
+
+    SOURCE is as for klsa-index build, and has all documents. Changed documents are replaced, and
+    those that SOURCE does not have are deleted; unchanged ones cost nothing. SOURCE is read with
+    the options of the build, unless others are given here. klsa-index rollback --writes undoes it.
+    """
+    from klsa_search.collection.opening import open_collection
+    from klsa_search.search.opening import open_index
+    from klsa_search.storage.names import index_path
+
+    with watch_compiling(tell_compiling), open_index(index_path(home, name)) as index:
+        collection = open_collection(source, **{**index.manifest.reading, **reading})
+        with progress_bar() as bar:
+            result = index.sync(collection, max_delete=max_delete, dry_run=dry_run, progress=bar)
+        if as_json:
+            _write_json(index, collection, result, ids=ids, dry_run=dry_run)
+        else:
+            _write(index, collection, result, ids=ids, dry_run=dry_run)
+
+
+def _write_json(
+    index: Index, collection: OpenedCollection, result: SyncResult, *, ids: bool, dry_run: bool
+) -> None:
+    write_json(
+        index_facts(index)
+        | result.as_json(ids=ids)
+        | {
+            "dry_run": dry_run,
+            "warnings": result.warnings.as_json(),
+            "skipped": result.skipped.as_json(),
+            "unread": collection.unread.as_json(),
+            "numbered": collection.numbered,
+            "notes": collection.notes,
+        }
+    )
+
+
+def _write(
+    index: Index, collection: OpenedCollection, result: SyncResult, *, ids: bool, dry_run: bool
+) -> None:
+    echo(
+        f"{index.name}: {len(result.added):,} added, {len(result.changed):,} changed, "
+        f"{len(result.deleted):,} deleted, {result.unchanged:,} unchanged"
+        + ("; dry run, nothing was changed" if dry_run else f"; {len(index):,} in total")
+    )
+    if ids:
+        for kind in ("added", "changed", "deleted"):
+            for id_ in getattr(result, kind):
+                echo(f"{kind:7}  {id_}")
+    write_field_warnings(result.warnings)
+    if collection.unread.count:
+        echo(f"not read: {unread_text(collection.unread)}", err=True)
+    write_notes(collection)
+    write_problems(result.skipped)

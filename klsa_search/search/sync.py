@@ -1,0 +1,202 @@
+"""Synchronise an index with a source: compare each document, then write the differences.
+
+The comparison reads the source once and writes nothing to the index. Documents that differ wait in
+a temporary file, so that a source that fails or looks truncated has changed nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, Final
+
+import numpy as np
+
+from klsa_search.collection.model import Document, Problems, batches
+from klsa_search.core.progress import DOCUMENTS, WRITES, Progress
+from klsa_search.errors import CollectionError, SettingsError
+from klsa_search.search.writing import BATCH_CHARACTERS, WriteResult
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.log import document_as_json, document_of
+
+MAX_DELETE_SHARE: Final = 0.2
+"""Share of the documents of an index that a sync may delete by default."""
+
+MAX_DELETE_FEW: Final = 10
+"""Number of documents that a sync may delete by default, from an index of any size."""
+
+MAX_BATCH: Final = 20_000
+"""Documents of a batch of a sync, at most."""
+
+_IN_MEMORY: Final = 2**25
+"""Bytes of changed documents that are kept in memory; more are written to a temporary file."""
+
+_REPORTED: Final = 1_000
+"""Documents between two reports of progress."""
+
+_LIMIT = re.compile(r"(\d+)|(\d+(?:\.\d+)?)\s*%")
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """Result of a sync.
+
+    added, changed, deleted
+               IDs of the documents that were added, replaced and deleted
+    unchanged  number of documents that were equal already
+    batches    number of batches that were written to the log, for `rollback`; 0 for a dry run
+    skipped    records of the source that were skipped, with on_error="skip"
+    warnings   values of the wrong type for their fields, which count as missing
+    """
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    deleted: tuple[str, ...]
+    unchanged: int
+    batches: int = 0
+    skipped: Problems = field(default_factory=Problems)
+    warnings: Problems = field(default_factory=Problems)
+
+    def as_json(self, *, ids: bool = False) -> dict[str, Any]:
+        """Return the numbers as JSON; also the IDs, as `ids`, if they are wanted."""
+        groups = {"added": self.added, "changed": self.changed, "deleted": self.deleted}
+        numbers: dict[str, Any] = {name: len(group) for name, group in groups.items()}
+        numbers |= {"unchanged": self.unchanged, "batches": self.batches}
+        if ids:
+            numbers["ids"] = {name: list(group) for name, group in groups.items()}
+        return numbers
+
+
+def max_deletions(max_delete: str | int | None, documents: int) -> int:
+    """Return how many of so many documents a sync may delete; SettingsError.
+
+    max_delete  a number, or a share such as "20%"; by default `MAX_DELETE_SHARE`, but at least
+                `MAX_DELETE_FEW`
+    """
+    if max_delete is None:
+        return max(int(MAX_DELETE_SHARE * documents), MAX_DELETE_FEW)
+    limit = _LIMIT.fullmatch(str(max_delete).strip())
+    if limit is None or (limit[2] and float(limit[2]) > 100):
+        raise SettingsError(
+            f"max_delete = {max_delete!r} is not a limit of deletions; give a number of documents "
+            "such as 500, or a share such as 20%",
+            field="max_delete",
+        )
+    return int(limit[1]) if limit[1] else int(float(limit[2]) / 100 * documents)
+
+
+class Comparison(AbstractContextManager["Comparison"]):
+    """Differences between the documents of an index and those of a source.
+
+    stored  of the index; a document that is written later counts as it was
+    Memory: 60 bytes for each ID that differs, 1 byte for each doc id.
+    """
+
+    def __init__(self, stored: DocumentReader) -> None:
+        self.added: list[str] = []
+        self.changed: list[str] = []
+        self.unchanged = 0
+        self._stored = stored
+        self._live = np.array(stored.live_doc_ids(), np.int64)
+        self._missing = np.zeros(len(stored.starts) - 1, np.bool_)
+        self._missing[self._live] = True
+        self._spool: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed at exit
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the temporary file."""
+        self._spool.close()
+
+    def read(self, documents: Iterable[Document], report: Progress) -> None:
+        """Compare all documents of the source; BadDocument if one that differs cannot be stored.
+
+        Cost: 10 µs each, and reading them.
+        """
+        number = 0
+        for number, document in enumerate(documents, 1):
+            self._compare(document)
+            if number % _REPORTED == 0:
+                report(DOCUMENTS, number, None)
+        report(DOCUMENTS, number, None)
+
+    def _compare(self, document: Document) -> None:
+        doc_id = self._stored.find(document.id)
+        if doc_id is not None:
+            self._missing[doc_id] = False
+            if self._stored.equals(doc_id, document):
+                self.unchanged += 1
+                return
+        (self.added if doc_id is None else self.changed).append(document.id)
+        line = f"{json.dumps(document.id)}\t{document_as_json(document)}\n"
+        self._spool.write(line.encode())
+
+    @property
+    def documents(self) -> int:
+        """Return the number of documents of the index."""
+        return len(self._live)
+
+    def deleted(self) -> list[str]:
+        """Return the IDs of the documents that the source does not have, in order of doc ids."""
+        return self._stored.ids(np.flatnonzero(self._missing))
+
+    def differing(self) -> Iterator[Document]:
+        """Yield the documents that were added or changed."""
+        self._spool.seek(0)
+        for line in self._spool:
+            id_, _, written = line.decode().partition("\t")
+            yield document_of(json.loads(id_), written)
+
+
+def refuse_deletions(
+    index: str, compared: Comparison, deleted: int, max_delete: str | int | None
+) -> None:
+    """Raise CollectionError if the source looks truncated.
+
+    An empty source is refused unless `max_delete` was given and allows it.
+    """
+    had, coming = compared.documents, len(compared.added) + len(compared.changed)
+    coming += compared.unchanged
+    most = max_deletions(max_delete, had)
+    if deleted <= most and (coming or not deleted or max_delete is not None):
+        return
+    limit = f"{most:,}" if max_delete is not None else f"{most:,} by default"
+    fact = (
+        f"the source has {coming:,} documents and index `{index}` has {had:,}, so {deleted:,} "
+        f"would be deleted (allowed: {limit})"
+        if coming
+        else f"the source has no documents, and index `{index}` has {had:,}"
+    )
+    raise CollectionError(
+        f"nothing was changed: {fact}; check that the source is complete, or allow it with "
+        f"--max-delete {deleted} (in Python max_delete={deleted})",
+    )
+
+
+def write_differences(
+    write: Callable[[Sequence[Document], Sequence[str]], WriteResult],
+    compared: Comparison,
+    deleted: Sequence[str],
+    report: Progress,
+) -> tuple[int, Problems]:
+    """Write what differs, and return the number of batches and the warnings.
+
+    One batch, or several if it is large; the last one has the deletions, so that no document is
+    missing that the source has under another ID. If it is interrupted, another sync completes it.
+    """
+    count, written, warnings = 0, 0, Problems()
+    groups = batches(compared.differing(), size=MAX_BATCH, characters=BATCH_CHARACTERS)
+    group = next(groups, [])
+    while group or deleted:
+        following = next(groups, [])
+        result = write(group, [] if following else deleted)
+        count, written = count + 1, written + len(group)
+        for warning in result.warnings:
+            warnings.add(warning.message, kind=warning.field)
+        report(WRITES, written, len(compared.added) + len(compared.changed))
+        if not following:
+            break
+        group = following
+    return count, warnings
