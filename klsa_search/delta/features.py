@@ -17,7 +17,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.workers import NO_TERM, TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import narrow_indptr
-from klsa_search.core.selection import GrowableArray
+from klsa_search.core.growable_array import GrowableArray
 from klsa_search.delta.neighbours import CandidateTerms
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels import bm25

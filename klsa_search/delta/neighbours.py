@@ -24,7 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.compiling import compiled, inlined
-from klsa_search.core.selection import LOW, GrowableArray, select_largest, sort_ascending
+from klsa_search.core.growable_array import GrowableArray
+from klsa_search.core.selection import LOW, select_largest, sort_ascending
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels import bm25
 from klsa_search.kernels.nearest_neighbours import FILTER

@@ -1,4 +1,4 @@
-"""Arrays of a generation, continued by later documents."""
+"""Arrays over all documents: those of the generation, and later ones appended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from klsa_search.collection.model import Document
 from klsa_search.delta.segment import DeltaSegment
 from klsa_search.lowrank.sparse_expansion import SparseExpansion
-from klsa_search.storage.appendable_arrays import AppendableArray
+from klsa_search.storage.appendable_memmap import AppendableMemmap
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.records import record_of
 
@@ -38,8 +38,7 @@ class AppendedArrays:
 
     def __init__(self, generation: Path, first: int) -> None:
         names = (*_ROW_ARRAYS, *_ENTRY_ARRAYS, *_ENTRY_ARRAYS.values())
-        self._arrays = {name: AppendableArray.open(generation, name) for name in names}
-        self._ranks: list[npt.NDArray[np.int32]] = []
+        self._arrays = {name: AppendableMemmap.open(generation, name) for name in names}
         self._built = {name: len(array) for name, array in self._arrays.items()}
         self._first = first
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.compiling import compiled, not_compiled, wait_until_compiled
-from klsa_search.core.selection import GrowableArray
+from klsa_search.core.growable_array import GrowableArray
 from klsa_search.lowrank.sparse_expansion import LEVELS
 
 MAX_REVERSE: Final = 16

@@ -20,7 +20,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import MAX_FIELDS, FieldType
-from klsa_search.core.selection import GrowableArray
+from klsa_search.core.growable_array import GrowableArray
 from klsa_search.storage.columns.builder import (
     DTYPES,
     MAX_NAME,

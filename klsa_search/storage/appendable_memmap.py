@@ -1,7 +1,6 @@
-"""Arrays that are appended to without invalidating existing views.
+"""Memory-mapped arrays that are appended to without invalidating existing views.
 
-    AppendableArray.open(generation, name)   over `<name>.npy`, which is mapped, not read
-    AppendableArray.of(array)                over a copy of an array
+    AppendableMemmap.open(generation, name)  over `<name>.npy`, which is mapped, not read
     array.append(rows)                       O(rows), amortised
     array.view(n)                            the first n rows, contiguous and read-only
 
@@ -38,16 +37,14 @@ _MAP_NORESERVE: Final = 0x40 if sys.platform == "darwin" else 0x4000
 """Constants of <sys/mman.h> that Python 3.11 does not export."""
 
 
-class AppendableArray:
+class AppendableMemmap:
     """Rows of one type and shape, to which more can be appended.
 
     One thread appends at a time; any number read. In a forked child it is independent. The file may
     be unlinked meanwhile; one descriptor stays open for it.
     """
 
-    def __init__(
-        self, kind: np.dtype[Any], shape: tuple[int, ...], file: tuple[int, int] | None = None
-    ) -> None:
+    def __init__(self, kind: np.dtype[Any], shape: tuple[int, ...], file: tuple[int, int]) -> None:
         """Reserve the range; `file` is the descriptor of the first rows and their offset."""
         self._kind, self._row = kind, shape[1:]
         self._size = kind.itemsize * math.prod(self._row)
@@ -56,7 +53,7 @@ class AppendableArray:
         self._rows = self._reserved(shape[0])
 
     @classmethod
-    def open(cls, generation: Path, name: str) -> AppendableArray:
+    def open(cls, generation: Path, name: str) -> AppendableMemmap:
         """Start with the rows of `<name>.npy`; IndexDamaged if it is not an array file.
 
         Raise StoreError if no addresses are left, OSError if the process has too many open files.
@@ -79,13 +76,6 @@ class AppendableArray:
             os.close(descriptor)
             raise
         weakref.finalize(array, os.close, descriptor).atexit = False
-        return array
-
-    @classmethod
-    def of(cls, rows: npt.NDArray[Any]) -> AppendableArray:
-        """Start with a copy of an array of at least one dimension."""
-        array = cls(rows.dtype, (0, *rows.shape[1:]))
-        array.append(rows)
         return array
 
     def __len__(self) -> int:
@@ -125,7 +115,7 @@ class AppendableArray:
             raise StoreError(
                 "adding documents needs Linux or macOS; rebuild the index with all documents"
             )
-        descriptor, begin = self._file or (-1, 0)
+        descriptor, begin = self._file
         capacity = max(2 * rows, _MIN_BYTES // max(self._size, 1))
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
         length = begin + max(capacity * self._size, 1)
@@ -136,13 +126,12 @@ class AppendableArray:
                 f"cannot reserve {length:,} bytes of address space "
                 f"({error.strerror}); raise the limit (ulimit -v)"
             ) from error
-        if self._file:
-            end = begin + self._base * self._size
-            shared = end // mmap.PAGESIZE * mmap.PAGESIZE
-            if shared:
-                _map_over(memory, descriptor, shared)
-            # The last page of the file is read-only, so its rows are copied.
-            memory[shared:end] = os.pread(descriptor, end - shared, shared)
+        end = begin + self._base * self._size
+        shared = end // mmap.PAGESIZE * mmap.PAGESIZE
+        if shared:
+            _map_over(memory, descriptor, shared)
+        # The last page of the file is read-only, so its rows are copied.
+        memory[shared:end] = os.pread(descriptor, end - shared, shared)
         return np.ndarray((capacity, *self._row), self._kind, memory, begin)
 
 

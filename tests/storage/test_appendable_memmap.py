@@ -1,4 +1,4 @@
-"""Arrays that grow: always what np.concatenate gives, and what was looked at stays."""
+"""AppendableMemmap: rows equal those of np.concatenate, and views do not change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.storage.appendable_arrays import AppendableArray
+from klsa_search.storage.appendable_memmap import AppendableMemmap
 from klsa_search.storage.arrays import write_arrays
 from tests.support.forked import in_child
 
@@ -31,7 +31,7 @@ def numbers(rows, row, kind, first=0):
 def opened(folder, array, name="kept"):
     (folder / f"{name}.npy").unlink(missing_ok=True)
     write_arrays(folder, {name: array})
-    return AppendableArray.open(folder, name)
+    return AppendableMemmap.open(folder, name)
 
 
 @given(
@@ -39,14 +39,11 @@ def opened(folder, array, name="kept"):
     row=st.sampled_from([(), (1,), (3,), (48,), (0,)]),
     base=st.sampled_from([0, 1, 7, PAGE // 8, PAGE - 128, PAGE, 3 * PAGE + 5]),
     steps=st.lists(st.sampled_from([0, 1, 2, 63, 5_000, 200_000]), max_size=5),
-    filed=st.booleans(),
 )
-def test_a_region_is_the_concatenation_and_views_stay(
-    tmp_path_factory, kind, row, base, steps, filed
-):
+def test_a_region_is_the_concatenation_and_views_stay(tmp_path_factory, kind, row, base, steps):
     pieces = [numbers(base, row, kind)]
     folder = tmp_path_factory.mktemp("region")
-    region = opened(folder, pieces[0]) if filed else AppendableArray.of(pieces[0])
+    region = opened(folder, pieces[0])
     seen = [(region.view(base), pieces[0])]
     for step in steps:
         rows = max(0, step // max(1, int(np.prod(row))))
@@ -122,7 +119,7 @@ def test_descriptors_and_addresses_go_with_the_last_view(tmp_path):
     base = numbers(5_000, (4,), "<i4")
     write_arrays(tmp_path, {"kept": base})
     before = taken()
-    region = AppendableArray.open(tmp_path, "kept")
+    region = AppendableMemmap.open(tmp_path, "kept")
     region.append(base)
     view = region.view(10_000)
     assert taken() == (before[0] + 1, before[1] + 1)
@@ -154,7 +151,7 @@ def test_a_file_cut_short_is_named(length, tmp_path):
     path = tmp_path / "kept.npy"
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(IndexDamaged, match=r"cannot read `.*kept\.npy`"):
-        AppendableArray.open(tmp_path, "kept")
+        AppendableMemmap.open(tmp_path, "kept")
 
 
 def test_no_room_for_addresses_is_told_and_changes_nothing(tmp_path):
