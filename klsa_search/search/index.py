@@ -17,7 +17,6 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.hits import explainer_of, fetch_hits, hits_of
-from klsa_search.search.live_index import LiveIndex
 from klsa_search.search.options import (
     QueryPlan,
     SearchOptions,
@@ -32,6 +31,7 @@ from klsa_search.search.searcher import in_parallel, intersection
 from klsa_search.search.snippets import LENGTH, checked_length
 from klsa_search.search.state import State
 from klsa_search.search.suggest.suggester import Suggestion
+from klsa_search.search.writable_index import WritableIndex
 
 _QUICK_HITS: Final = 20
 _QUICK_QUERY: Final = 256
@@ -41,7 +41,7 @@ _QUICK_BYTES: Final = 2**20
 """Total bytes of the k longest documents up to which a search is quick: 5 ms if all are hits."""
 
 
-class Index(LiveIndex):
+class Index(WritableIndex):
     """An open generation of an index, with later writes; safe to share between threads.
 
     Arrays are memory-mapped, so opening costs little more than reading the vocabulary, once the

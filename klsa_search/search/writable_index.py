@@ -1,4 +1,4 @@
-"""The open index as documents are added and deleted: its properties, its state, and writes."""
+"""The part of an open index that writes, and that replaces its state: `Index` adds searches."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Current(NamedTuple):
     tailer: LogTailer | None
 
 
-class LiveIndex:
+class WritableIndex:
     """The state of an open index, and its writes; `Index` adds searches.
 
     The state is one immutable value, which `refresh` and `close` replace in one step.
