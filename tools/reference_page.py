@@ -40,6 +40,7 @@ COMMON = (
     "language",
     "stop_words",
     "fields",
+    "split",
     "title_weight",
     "k1",
     "b",

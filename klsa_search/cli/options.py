@@ -222,6 +222,15 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
             callback=lambda _context, _option, given: given or None,
             help=f"{_sentence(field)}; repeatable",
         )
+    if name == "split":
+        return click.option(
+            flag,
+            name,
+            multiple=True,
+            metavar="NAME=SEPARATOR",
+            callback=lambda _context, _option, given: given or None,
+            help=f"{_sentence(field)}; repeatable",
+        )
     if name == "own_stop_words":
         return click.option(
             flag,

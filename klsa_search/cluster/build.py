@@ -155,7 +155,7 @@ def build_generation(
         work = Work(folder, workers)
         report(DOCUMENTS, 0, None)
         try:
-            declared = DeclaredFields(chosen.declared())
+            declared = DeclaredFields.of(chosen)
             _, settings = settled(fitting(collection, declared), chosen)
             read = read_records(work, source, identity, settings)
         except CollectionError:

@@ -126,6 +126,7 @@ class SharedSource:
             and len(files) == 1
             and Columns.of(self.reading.get("columns")) == PLAIN
             and not settings.declared()
+            and not settings.split
             and not is_compressed(files[0])
         )
         if not may or next(iter(self.collection.documents()), None) is None:
@@ -199,8 +200,13 @@ def read_records(work: Work, source: SharedSource, identity: str, settings: Sett
     """
     lines = source.lines(settings)
     if lines is None:
-        declared = settings.declared()
-        read = work.one(read_whole, source=source.reading, identity=identity, declared=declared)
+        read = work.one(
+            read_whole,
+            source=source.reading,
+            identity=identity,
+            declared=settings.declared(),
+            separators=settings.separators(),
+        )
         facts = read_facts(read)
         problems = Problems(**facts["problems"])
         source.collection.adopt(problems, facts["numbered"], facts["noted"])
@@ -226,11 +232,15 @@ def read_records(work: Work, source: SharedSource, identity: str, settings: Sett
 
 
 def read_whole(
-    out: Path, source: Mapping[str, Any], identity: str, declared: Mapping[str, Any]
+    out: Path,
+    source: Mapping[str, Any],
+    identity: str,
+    declared: Mapping[str, Any],
+    separators: Mapping[str, str],
 ) -> None:
     """Step: read a source in one pass. CollectionError. Memory: its ids."""
     collection = open_collection(**source)
-    ids, failure = _write(out, fitting(collection, DeclaredFields(declared)))
+    ids, failure = _write(out, fitting(collection, DeclaredFields(declared, separators)))
     if failure is not None:
         raise failure
     write_ids(out, ids)

@@ -189,6 +189,18 @@ class ExpansionSettings(SettingsGroup):
     )
 
 
+def _split_fields(given: object) -> object:
+    """Return separators by name as settings: NAME=SEPARATOR."""
+    if isinstance(given, list):  # of TOML and JSON
+        return tuple(given)
+    if not isinstance(given, Mapping):
+        return given
+    for name in given:
+        if not isinstance(name, str) or "=" in name:
+            raise _conflict("split", "the name of a split field must be a text without =", name)
+    return tuple(f"{name}={separator}" for name, separator in given.items())
+
+
 class FieldSettings(SettingsGroup):
     """Metadata fields declared as columns; others are detected by their values."""
 
@@ -202,6 +214,26 @@ class FieldSettings(SettingsGroup):
         description="make this metadata field filterable: NAME:keyword, NAME:number, "
         "NAME:date, or NAME alone, for the type of its first value",
     )
+
+    split: Annotated[tuple[str, ...], BeforeValidator(_split_fields)] = Field(
+        (),
+        max_length=MAX_FIELDS,
+        description="divide texts of this metadata field into a list of values: "
+        "NAME=SEPARATOR, as in 'tags=;'",
+    )
+
+    @field_validator("split", mode="after")
+    @classmethod
+    def _split_once(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        names = set()
+        for each in given:
+            name, _, separator = each.partition("=")
+            if not name.strip() or not separator:
+                raise _conflict("split", "give NAME=SEPARATOR, as in 'tags=;'", each)
+            if name in names:
+                raise _conflict("split", f"{name!r} is split twice", each)
+            names.add(name)
+        return tuple(sorted(given))
 
     @field_validator("fields", mode="after")
     @classmethod
@@ -225,6 +257,10 @@ class FieldSettings(SettingsGroup):
         parts = map(_parts, self.fields)
         types: dict[str, FieldType] = {kind: kind for kind in get_args(FieldType)}
         return {name: types.get(kind) if colon else None for name, colon, kind in parts}
+
+    def separators(self) -> dict[str, str]:
+        """Return the separators of split fields by name."""
+        return {name: separator for name, _, separator in (e.partition("=") for e in self.split)}
 
 
 def _parts(declaration: str) -> tuple[str, str, str]:
@@ -363,9 +399,18 @@ class Settings(
 
     _checked_operators = field_validator("operators")(_not_in_every_query)
 
+    def stored(self) -> dict[str, Any]:
+        """Return the settings as a manifest has them: without `split` if no field is split, so that
+        equal indexes keep their fingerprint.
+        """
+        settings = self.model_dump()
+        if not self.split:
+            del settings["split"]
+        return settings
+
     def fingerprint(self) -> str:
         """Return 16 hexadecimal digits that change with any setting."""
-        return fingerprint_of_settings(self.model_dump())
+        return fingerprint_of_settings(self.stored())
 
     @classmethod
     def of_preset(cls, preset: str = "default", /, **changes: Any) -> Settings:

@@ -6,7 +6,7 @@ names and types with the settings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypedDict
 
 from klsa_search.core.config import (
@@ -88,6 +88,7 @@ class IndexSettings(TypedDict, total=False):
     seed: int
     expansion: ExpansionName
     fields: tuple[str, ...] | list[str]
+    split: Mapping[str, str] | tuple[str, ...] | list[str]
     operators: bool | None
     spelling: SpellingName
     synonyms: bool

@@ -203,7 +203,7 @@ def write_generation(
             package_version=version("klsa-search"),
             source=collection.name,
             fingerprint=fingerprint_of(built.settings.fingerprint(), built.digest),
-            settings=built.settings.model_dump(),
+            settings=built.settings.stored(),
             counts=Counts(skipped=collection.problems.count, **built.counts),
             spectra=dict(built.spectra),
             build=BuildEntry(

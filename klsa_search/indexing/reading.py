@@ -173,7 +173,7 @@ def read(
                default. Their number does not affect the result
     Raise CollectionError, StoreError; KlsaError if a process dies.
     """
-    declared = DeclaredFields(settings.declared())
+    declared = DeclaredFields.of(settings)
     documents, settings = settled(fitting(collection, declared), settings)
     scratch = generation / SCRATCH
     scratch.mkdir()

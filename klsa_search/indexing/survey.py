@@ -51,7 +51,7 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
     """
     _compile()
     started = time.perf_counter()
-    rest = fitting(collection, DeclaredFields(settings.declared()))
+    rest = fitting(collection, DeclaredFields.of(settings))
     documents = _first(rest, most)
     reading_seconds = time.perf_counter() - started
     total = _number_of(collection, documents, rest)

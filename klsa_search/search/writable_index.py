@@ -332,6 +332,7 @@ class WritableIndex:
             state = self._opened()
             check_writable(self.name, state.snapshot, self.manifest.counts.documents, len(puts))
             declared = declared_of(self.settings, self.fields)
+            puts = list(map(declared.divided, puts))
             for put in puts:
                 if fault := declared.fault(put.metadata):
                     raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")

@@ -119,10 +119,10 @@ def documents_of(
 
 
 def declared_of(settings: Settings, fields: Fields) -> DeclaredFields:
-    """Return the declared fields with their present types."""
+    """Return the declared fields with their present types, and the split fields."""
     declared = settings.declared()
     known = {name: fields[name].type for name in declared if name in fields}
-    return DeclaredFields(declared | known)
+    return DeclaredFields(declared | known, settings.separators())
 
 
 def check_writable(name: str, snapshot: Snapshot, built: int, puts: int) -> None:

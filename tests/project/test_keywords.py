@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import get_type_hints
 
 import pytest
@@ -115,7 +116,10 @@ def named(function, *but):
 def test_names_and_types_are_those_of_the_settings():
     parameters = declared(LanguageSettings, SearchSettings, or_none=True)
     assert get_type_hints(SearchParameters) == parameters
-    also = {"tokenizer": str | Tokenizer | None}  # is kept as its name
+    also = {
+        "tokenizer": str | Tokenizer | None,  # is kept as its name
+        "split": Mapping[str, str] | tuple[str, ...] | list[str],  # as NAME=SEPARATOR
+    }
     assert get_type_hints(IndexSettings) == declared(Settings) | also
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from klsa_search.collection.model import Collection, Document, RefusingCollection
-from klsa_search.core.config import FieldType
+from klsa_search.core.config import FieldSettings, FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.builder import CANDIDATES, NO_VALUE
 from klsa_search.storage.columns.columns import Fields
@@ -25,19 +25,48 @@ from klsa_search.storage.columns.values import (
 
 
 class DeclaredFields:
-    """The declared fields, checked in one pass over the documents.
+    """The declared fields and the split fields, in one pass over the documents.
 
-    types  by name; None until the first value of a field that was declared without a type
+    types       of declared fields by name; None until the first value of a field that was declared
+                without a type
+    separators  of split fields by name
     """
 
-    def __init__(self, types: Mapping[str, FieldType | None]) -> None:
+    def __init__(
+        self,
+        types: Mapping[str, FieldType | None],
+        separators: Mapping[str, str] | None = None,
+    ) -> None:
         self.types = dict(types)
+        self.separators = dict(separators or {})
+
+    @classmethod
+    def of(cls, settings: FieldSettings) -> Self:
+        """Return the fields that settings declare and split."""
+        return cls(settings.declared(), settings.separators())
+
+    def divided(self, document: Document) -> Document:
+        """Return a document with each text of a split field as a list of its parts.
+
+        Blanks around parts are removed, and empty parts left out. Lists stay as they are.
+        """
+        if self.separators.keys().isdisjoint(document.metadata):
+            return document
+        return replace(document, metadata=self._divided(document.metadata))
+
+    def _divided(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        divided = dict(metadata)
+        for name, separator in self.separators.items():
+            value = metadata.get(name)
+            if isinstance(value, str):
+                divided[name] = [each for part in value.split(separator) if (each := part.strip())]
+        return divided
 
     def fault(self, metadata: Mapping[str, Any]) -> str | None:
         """Return which value of the next document does not fit its field, or None."""
         if not self.types or not metadata:
             return None
-        known, types = plain(metadata), {}
+        known, types = plain(self._divided(metadata)), {}
         for name, kind in self.types.items():
             for value in elements(known.get(name)):
                 try:
@@ -52,11 +81,11 @@ class DeclaredFields:
 
 
 def fitting(collection: Collection, declared: DeclaredFields) -> Iterator[Document]:
-    """Yield the documents that fit the declared fields; have the collection skip the others.
+    """Yield the documents, with split fields divided, that fit; have the collection skip others.
 
     Raise CollectionError if it cannot skip.
     """
-    for document in collection.documents():
+    for document in map(declared.divided, collection.documents()):
         fault = declared.fault(document.metadata)
         if fault is None:
             yield document
