@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.conftest import ROOT
+
 TICKETS = "ticket,subject,body,notes\n7,Pump,It leaks coolant,Again\n8,Fan,It hums,\n"
 NAMED = ("--id", "ticket", "--title", "subject", "--text", "body", "--text", "notes")
 
@@ -69,3 +71,27 @@ def test_stop_words_of_a_file(shell, tmp_path):
     words.write_bytes(b"\xff")
     done = shell(*analyze, "--own-stop-words", words)
     assert (done.code, "is not UTF-8" in done.err) == (2, True)
+
+
+def test_an_export_of_a_help_desk_by_two_commands(shell):
+    source = ROOT / "examples" / "helpdesk.csv"
+    done = shell("klsa-index", "build", source, "--name", "desk", "--split", "tags=;", "--json")
+    assert [note.partition(": ")[2].split(",")[0] for note in done.json["notes"]] == [
+        "read as CSV with delimiter ';'",
+        "using column 'key' as id",
+        "read as Windows-1252",
+    ]
+    columns = done.json["fields"]["columns"]
+    assert {name: (each["type"], each["missing"]) for name, each in columns.items()} == {
+        "opened": ("date", 1),
+        "priority": ("number", 2),
+        "tags": ("keyword", 0),
+    }
+    search = ("klsa-search", "desk", "printer", "--facet", "tags", "--json")
+    found = shell(*search, "--filter", "tags = printer AND priority <= 2").json
+    assert found["facets"]["tags"]["values"][0] == ["printer", 4]
+    [cafe] = [hit for hit in found["hits"] if hit["id"] == "SUP-1041"]
+    assert cafe["title"] == "Printer in the café is silent"
+    assert cafe["metadata"]["tags"] == ["printer", "hardware"]
+    done = shell("klsa-index", "sync", "desk", source, "--json").json
+    assert (done["unchanged"], done["added"], done["changed"], done["deleted"]) == (12, 0, 0, 0)

@@ -10,18 +10,20 @@ from tests.support.shown import commands, wrong_commands
 
 GUIDES = ROOT / "docs" / "guides"
 WALKS = {
-    "import-documents": ("Folders of files", "pypdfium2"),
-    "run-the-service": ("Authentication", "numpy"),
-    "integrations": ("PyTerrier", "pyterrier"),
+    "import-documents": (("Example: the export of a help desk", "Folders of files"), "pypdfium2"),
+    "run-the-service": (("Authentication",), "numpy"),
+    "integrations": (("PyTerrier",), "pyterrier"),
 }
-"""Pages with commands to run, in which section, and a package that they need."""
+"""Pages with commands to run, in which sections, and a package that they need."""
 
 
 def walk(name):
-    """Return a section of a guide."""
-    heading, _ = WALKS[name]
+    """Return sections of a guide."""
+    headings, _ = WALKS[name]
     text = (GUIDES / f"{name}.md").read_text(encoding="utf-8")
-    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return "".join(
+        text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0] for heading in headings
+    )
 
 
 def test_every_guide_with_commands_is_run():
@@ -40,5 +42,6 @@ def test_commands_print_what_is_shown(name, tmp_path, kept_port, request):
     text = walk(name)
     if "data" in re.findall(r"--data (\w+)", text):
         (tmp_path / "data").symlink_to(request.getfixturevalue("collections_home"))
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     # Another process may listen at the port of the page.
     assert wrong_commands(text.replace("8000", str(kept_port)), tmp_path) == ""
