@@ -89,6 +89,12 @@ class IndexNotFound(StoreError):
     code = "index_not_found"
 
 
+class IndexExists(StoreError):
+    """An index or alias has that name already."""
+
+    code = "index_exists"
+
+
 class DocumentNotFound(StoreError):
     """The index has no document with that ID."""
 

@@ -128,8 +128,11 @@ REQUESTS = {
     },
     "GET /aliases": {},
     "DELETE /aliases/{name}": {"parameters": {"name": "reports-live"}},
-    "POST /indexes/{name}/refit": {"parameters": NAMES, "body": {"settings": {"alpha": 0.5}}},
+    "PATCH /indexes/{name}": {"parameters": NAMES, "body": {"settings": {"alpha": 0.5}}},
+    "POST /indexes/{name}/refit": {"parameters": NAMES, "body": {}},
     "GET /indexes/{name}/refit": {"parameters": NAMES},
+    "POST /indexes": {"body": {"name": "shop", "settings": {"fields": ["price:number"]}}},
+    "DELETE /indexes/{name}": {"parameters": NAMES},
 }
 """By route, what is asked: in this order, as some write."""
 
@@ -220,7 +223,9 @@ def examples():
         for path in ("/health", "/health/ready"):
             with service(home / "empty") as client:
                 operations[f"GET {path}"]["answers"]["503"] = told(client.get(path))
-        return {"operations": operations, "failures": failures(home)}
+        (home / "other").mkdir()
+        made(home / "other")
+        return {"operations": operations, "failures": failures(home / "other")}
 
 
 def made(home):
@@ -319,6 +324,7 @@ def failures(home):
         note(client.post("/search", content="x" * 2**21, headers={"Content-Type": JSON}))
         note(client.put(lamp, content="dim", headers={"Content-Type": "text/plain"}))
         note(client.get("/search?q=wet+roads&k=5000"))
+        note(client.post("/indexes", json={"name": "reports"}))
         note(client.put("/indexes/reports/documents/%20", json=LAMP | {"id": " "}))
         with mock.patch.object(Index, "search", side_effect=RuntimeError("a slip")):
             note(client.get("/search?q=wet+roads", headers={"X-Request-ID": "5f0c2f1d"}))

@@ -18,10 +18,10 @@ from time import monotonic
 from typing import Any, Final, NoReturn
 
 import click
+from pydantic import TypeAdapter
 
 from klsa_search.cli.main import run
-from klsa_search.cli.options import given, home_option, settings_options
-from klsa_search.core.config import SearchSettings
+from klsa_search.cli.options import home_option
 from klsa_search.core.parallel import exit_with_parent
 
 MODULE: Final = "klsa_search.cli.refit_child"
@@ -37,13 +37,13 @@ _INTERVAL: Final = 0.2
 @click.command()
 @click.argument("name")
 @home_option
-@settings_options(*SearchSettings.model_fields, default="as it is")
-def refit(name: str, home: Path, **options: Any) -> None:
+@click.option("--settings", type=TypeAdapter(dict[str, Any]).validate_json, default="{}")
+def refit(name: str, home: Path, settings: dict[str, Any]) -> None:
     """Rebuild an index from its stored documents."""
     from klsa_search.indexing.rewrite import refit as refit_index
     from klsa_search.storage.names import index_path
 
-    refit_index(index_path(home, name), progress=_PrintedProgress(), **given(options)).close()
+    refit_index(index_path(home, name), progress=_PrintedProgress(), **settings).close()
 
 
 class _PrintedProgress:

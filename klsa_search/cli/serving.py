@@ -80,7 +80,7 @@ def opener_of(
 def serve_until_stopped(settings: ServiceSettings) -> None:
     """Serve every index of an index directory until SIGINT or SIGTERM.
 
-    StoreError if there is none, KlsaError if the address is not available.
+    StoreError if all are damaged, KlsaError if the address is not available.
     """
     log = _json_log(settings)
     report = _reporter(log)
@@ -99,6 +99,7 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
             address = _address(listener, "https" if tls else "http")
             _announce(
                 served,
+                settings.home,
                 address,
                 _writes(settings, listener, keys),
                 keys,
@@ -264,7 +265,7 @@ def _once(report: Report) -> Report:
 
 
 def _served(catalog: Catalog, report: Report) -> list[str]:
-    """Return the names of the served indexes, and warn of others; StoreError if there is none."""
+    """Return the names of the served indexes, and warn of others; StoreError if all are damaged."""
     statuses = catalog.statuses()
     for status in statuses:
         if status.failure is not None:
@@ -272,11 +273,6 @@ def _served(catalog: Catalog, report: Report) -> list[str]:
     names = [status.name for status in statuses if status.index is not None]
     if statuses and not names:
         raise StoreError(f"no index in `{catalog.home}` can be served; repair one, as shown above")
-    if not names:
-        raise StoreError(
-            f"no index in `{catalog.home}`; build one, as in `klsa-index build python-docs "
-            f"--name python-docs --home {catalog.home}`"
-        )
     return names
 
 
@@ -288,16 +284,21 @@ def _address(listener: socket.socket, scheme: str) -> str:
 
 
 def _announce(
-    names: Sequence[str], address: str, writes: str, keys: Keys, *, writable: bool
+    names: Sequence[str], home: Path, address: str, writes: str, keys: Keys, *, writable: bool
 ) -> None:
     """Print the address, an example request, and what is allowed with and without keys."""
-    shown = "python-docs" if "python-docs" in names else names[0]
-    words = "give+up+on+a+coroutine+after+some+time" if shown == "python-docs" else "your+words"
-    choice = f"&index={shown}" if len(names) > 1 else ""
-    echo(f"Serving {', '.join(names)} at {address} (stop with Ctrl-C)")
-    echo(f"API documentation: {address}/docs")
     key = "-H 'Authorization: Bearer KEY' " if keys.needed else ""
-    echo(f"Try: curl {key}'{address}/search?q={words}&k=4{choice}'")
+    echo(f"Serving {', '.join(names) or 'no index yet'} at {address} (stop with Ctrl-C)")
+    echo(f"API documentation: {address}/docs")
+    if names:
+        shown = "python-docs" if "python-docs" in names else names[0]
+        words = "give+up+on+a+coroutine+after+some+time" if shown == "python-docs" else "your+words"
+        choice = f"&index={shown}" if len(names) > 1 else ""
+        echo(f"Try: curl {key}'{address}/search?q={words}&k=4{choice}'")
+    else:
+        echo(f"Build an index: klsa-index build SOURCE --name NAME --home {home}, or")
+        body = '{"name": "NAME"}'
+        echo(f"curl {key}-H 'Content-Type: application/json' {address}/indexes -d '{body}'")
     echo(f"Writes: {writes}")
     echo(f"Authentication: {_authentication(keys, writable=writable)}")
 

@@ -24,6 +24,7 @@ from klsa_search.service.page_files import SearchPage
 from klsa_search.service.refits import Refits
 from klsa_search.service.request_log import JsonLog, RequestLog
 from klsa_search.service.routes import (
+    aliases,
     anserini,
     documents,
     evaluation,
@@ -50,6 +51,7 @@ ROUTERS: Final = (
     suggest.router,
     documents.router,
     indexes.router,
+    aliases.router,
     evaluation.router,
     judgements.router,
     anserini.router,
@@ -127,7 +129,7 @@ def create_app(
         app.add_middleware(
             CORSMiddleware,
             allow_origins=tuple(origins),
-            allow_methods=("GET", "HEAD", "POST", "PUT", "DELETE"),
+            allow_methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
             allow_headers=("Authorization", "Content-Type", HEADER),
             expose_headers=(HEADER, "Retry-After", "WWW-Authenticate", judgements.LEFT_OUT),
             max_age=PREFLIGHT_AGE,

@@ -12,7 +12,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,6 +214,12 @@ class Catalog:
         self._scan_without_thread()
         return self._aliases
 
+    def refresh(self, name: str) -> None:
+        """Open an index that was just created, or close one that was deleted, and wait."""
+        self._wait_for_update(name)
+        self._scan()
+        self._wait_for_update(name)  # if the thread of the catalog started it
+
     def set_alias(self, name: str, index: str) -> None:
         """Point an alias at an index: see `klsa_search.storage.aliases.set_alias`."""
         set_alias(self.home, name, index)
@@ -244,8 +250,8 @@ class Catalog:
         names = sorted(self._entries)
         if not names:
             raise StoreError(
-                "no index to search; build one on the machine of the service with "
-                "`klsa-index build SOURCE --name NAME`"
+                "no index to search; create one with POST /indexes, or on the machine of the "
+                "service with `klsa-index build SOURCE --name NAME`"
             )
         choices = ", ".join(names)
         if name is None:
@@ -281,6 +287,12 @@ class Catalog:
         for future in self._submit_updates():
             with suppress(CancelledError):  # the catalog was closed
                 future.result()
+
+    def _wait_for_update(self, name: str) -> None:
+        with self._scan_lock:
+            update = self._updates.get(name)
+        if update is not None:
+            wait([update])
 
     def _start_scan(self) -> None:
         """Start to update all entries; exceptions are reported."""

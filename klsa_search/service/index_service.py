@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Final, TypeVar, cast
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import Depends, Request, Response
 from starlette.convertors import PathConvertor, register_url_convertor
 
-from klsa_search.core.keywords import SearchParameters
-from klsa_search.errors import IndexNotFound, QueryError, SettingsError, WritingRefused
+from klsa_search.core.config import Settings
+from klsa_search.errors import (
+    IndexExists,
+    IndexNotFound,
+    QueryError,
+    SettingsError,
+    WritingRefused,
+)
+from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.background import Writes
@@ -20,6 +29,8 @@ from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.auth import FULL_ACCESS, Access
 from klsa_search.service.refits import Refit, Refits, Setting
 from klsa_search.service.schemas.responses import Answer, refuse_too_large
+from klsa_search.storage.maintenance import delete_index
+from klsa_search.storage.names import CURRENT, index_path
 
 T = TypeVar("T")
 
@@ -155,9 +166,52 @@ class IndexService:
 
         return await self.writes.run(work)
 
+    async def create_index(self, name: str, settings: Mapping[str, Setting]) -> None:
+        """Create an empty index and serve it.
+
+        IndexExists; QueryError for an invalid name or setting, or settings that make an index
+        read-only; WritingRefused, InsufficientScope.
+        """
+        self._access.require("write", name)
+
+        def work() -> None:
+            with _settings_from_client():
+                chosen = Settings.checked({"expansion": "sparse", **_without_code(settings)})
+                path = index_path(self.catalog.home, name)
+                if name in self.catalog.aliases() or os.path.lexists(path / CURRENT):
+                    raise IndexExists(f"`{name}` exists already; choose another name", field="name")
+                build((), name=name, home=self.catalog.home, **chosen.model_dump()).close()
+                self.catalog.refresh(name)
+
+        await self.writes.run(work)
+
+    async def delete_index(self, name: str) -> list[str]:
+        """Delete an index; return the names of files that stay because they are not its own.
+
+        IndexNotFound; QueryError for an alias; WritingRefused, InsufficientScope.
+        """
+        self._access.require("write", name)
+
+        def work() -> list[str]:
+            with _settings_from_client():
+                if name in self.catalog.aliases():
+                    raise QueryError(
+                        f"`{name}` is an alias; delete its index, or the alias with "
+                        f"DELETE /aliases/{name}",
+                        field="name",
+                    )
+                if all(status.name != name for status in self.catalog.statuses()):
+                    raise IndexNotFound(f"no index {name!r}; list indexes with GET /indexes")
+                left = delete_index(index_path(self.catalog.home, name))
+                self.catalog.refresh(name)
+                return [path.name for path in left]
+
+        return await self.writes.run(work)
+
     async def refit(self, name: str, settings: Mapping[str, Setting] | None = None) -> Refit | None:
         """Return the last refit of an index, or request one if `settings` are given.
 
+        settings  settings to change
         WritingRefused if the index is read-only, InsufficientScope; QueryError for invalid
         settings, IndexBusy if a refit with other settings is queued or running.
         """
@@ -174,7 +228,8 @@ class IndexService:
                 self._state["index"] = index.name
                 if settings is None:
                     return refits.last().get(index.name)
-                index.parameters(**cast(SearchParameters, settings))  # raises if they are invalid
+                with _settings_from_client():
+                    Settings.checked({**index.settings.model_dump(), **_without_code(settings)})
                 return refits.request(index.name, index.generation, settings)
 
         return await self._admission.run(work)
@@ -190,10 +245,8 @@ class IndexService:
         self._access.require_all("write")
 
         def work() -> None:
-            try:
+            with _settings_from_client():
                 change(self.catalog)
-            except SettingsError as error:  # here the client is at fault, not the service
-                raise QueryError(error.message, field=error.field) from None
 
         await self.writes.run(work)
 
@@ -225,6 +278,26 @@ class IndexService:
         if name in self._access.indexes and name not in (*served, *aliases):
             raise IndexNotFound(f"no index {name!r}; choose from {choices}", field="index")
         return name
+
+
+@contextmanager
+def _settings_from_client() -> Iterator[None]:
+    """Raise QueryError instead of SettingsError: the client is at fault, not the service."""
+    try:
+        yield
+    except SettingsError as error:
+        raise QueryError(error.message, field=error.field) from None
+
+
+def _without_code(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
+    """Return settings of a client; QueryError for `tokenizer`, which is code."""
+    if settings.get("tokenizer") is not None:
+        raise QueryError(
+            "tokenizer cannot be set over HTTP, because it runs code; set it on the machine of "
+            "the service: klsa-index build --tokenizer",
+            field="tokenizer",
+        )
+    return settings
 
 
 def service_of(request: Request) -> IndexService:

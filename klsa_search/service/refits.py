@@ -9,6 +9,7 @@ time. The file is replaced atomically, and a lock ends with its process.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -33,7 +34,7 @@ from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog
 
-Setting = bool | int | float | str
+Setting = bool | int | float | str | list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ _log = logging.getLogger(__name__)
 class Refits:
     """Refits the indexes of a catalog, one at a time: requested ones first, then by drift.
 
-    command  command that refits an index: settings and the name of the index are appended; it ends
+    command  command that refits an index: `--settings JSON` and its name are appended; it ends
              when its stdin closes, writes its progress to stdout, and the reason of a failure as
              the last line of stderr
     share    share of changed documents for an automatic refit, above 0; None: only on request
@@ -346,7 +347,7 @@ class Refits:
             if self._closed.is_set():
                 return "the service is being stopped"
             self._process = process = subprocess.Popen(
-                [*self._command, *_options(settings), name],
+                [*self._command, "--settings", json.dumps(dict(settings)), name],
                 stdin=subprocess.PIPE,  # closed when this process ends, however it ends
                 stdout=subprocess.PIPE,
                 stderr=messages,
@@ -374,16 +375,6 @@ class Refits:
 
 def _runs(refit: Refit) -> bool:
     return refit.seconds is None and not refit.queued
-
-
-def _options(settings: Mapping[str, Setting]) -> Iterator[str]:
-    """Yield settings as options of a command."""
-    for name, value in settings.items():
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            yield f"--{flag}" if value else f"--no-{flag}"
-        else:
-            yield f"--{flag}={value}"
 
 
 def _now() -> str:

@@ -303,11 +303,24 @@ def test_small_answers_are_sent_at_once():
     assert len(accepted) == 1
 
 
-def test_home_without_an_index(capsys, tmp_path):
-    code, printed = leave(capsys, "--home", tmp_path / "none")
-    assert code == 1
-    assert printed.err.count("\n") == 1
-    assert "klsa-index build python-docs --name python-docs" in printed.err
+def test_an_index_is_created_over_http(tmp_path):
+    with serving(tmp_path / "none") as (server, address):
+        server.stdout.readline()
+        assert "no index" in server.stdout.readline()
+        command = server.stdout.readline()
+        body = re.search(r"-d '(.+)'", command)[1].encode()
+        assert f" {address}/indexes " in command
+        request = Request(f"{address}/indexes", body, {"Content-Type": "application/json"})
+        with urlopen(request, timeout=LONG) as response:
+            assert json.load(response)["documents"] == 0
+        documents = json.dumps(DOCUMENTS).encode()
+        request = Request(
+            f"{address}/indexes/NAME/documents", documents, {"Content-Type": "application/json"}
+        )
+        urlopen(request, timeout=LONG).close()
+        wait_until(lambda: generation_at(address) == "000002")  # the first refit
+        with urlopen(f"{address}/search?q=coroutine", timeout=LONG) as response:
+            assert json.load(response)["hits"][0]["id"] == "1"
 
 
 def test_damaged_index_is_told(capsys, home):

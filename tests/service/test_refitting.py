@@ -23,7 +23,8 @@ from .conftest import DOCUMENTS, build_tiny
 NOTES = """
 import sys, pathlib
 with open(sys.argv[1], "a") as file:
-    file.write(sys.argv[2] + "\\n")
+    _, settings, name = sys.argv[2:]
+    file.write(f"{name} {settings}\\n")
 """
 """A command that fails, or does nothing, and notes for which index."""
 
@@ -55,7 +56,7 @@ def noting(home, ending):
 
 
 def noted(home):
-    return (home / "notes").read_text().split()
+    return [line.removesuffix(" {}") for line in (home / "notes").read_text().splitlines()]
 
 
 def add(home, count, name="tiny"):
@@ -196,7 +197,7 @@ def test_of_several_processes_one_refits_and_all_tell_the_same(refits_of, home):
         other.request("tiny", "000001", {"z": 4})
     assert other.run_due()
     assert not one.run_due()
-    assert noted(home) == ["--z=3"]  # before the name
+    assert noted(home) == ['tiny {"z": 3}']
     assert one.last() == other.last()
     assert one.last()["tiny"].settings == {"z": 3}
     assert one.ended() == other.ended() == {("tiny", "done"): 1}
@@ -252,7 +253,7 @@ def test_one_that_is_asked_for_meanwhile_is_not_passed_over(refits_of, home, mon
     refits.run_due()
     assert refits.last()["tiny"].queued
     assert refits.run_due()
-    assert noted(home) == ["--z=3"]
+    assert noted(home) == ['tiny {"z": 3}']
 
 
 def test_a_failure_that_nobody_foresaw_ends_no_watch_and_is_reported(

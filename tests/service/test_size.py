@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 from klsa_search.errors import QueryError
-from klsa_search.service.routes import anserini, evaluation, indexes, judgements
+from klsa_search.service.routes import aliases, anserini, evaluation, indexes, judgements
 from klsa_search.service.routes.mining import router as mining
 from klsa_search.service.routes.search import router
 from klsa_search.service.routes.suggest import router as suggesting
@@ -155,7 +155,7 @@ def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_
     }
     reading = {
         ("GET", route.path)
-        for each in (judgements.router, indexes.router)
+        for each in (judgements.router, indexes.router, aliases.router)
         for route in each.routes
         if "GET" in route.methods and not route.path.endswith("/refit")  # which is for who writes
     }

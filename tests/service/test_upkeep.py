@@ -73,13 +73,13 @@ def test_the_spectrum_is_that_of_the_build(client_of, home):
     index.close()
 
 
-def test_an_index_is_built_anew_with_other_settings(service, home):
+def test_settings_are_changed_by_a_refit(service, home):
     client, refits = service(command_of(MODULE, "--home", str(home)))
     assert client.get(REFIT).json() == {"index": "tiny", "refit": None}
     client.put("/indexes/tiny/documents/new", json={"text": "A zeppelin."})
     assert not refits.run_due()  # by itself it does nothing
     wished = {"settings": {"alpha": 0.25, "z": 3, "exact": True, "ranker": "bm25"}}
-    answer = client.post(REFIT, json=wished)
+    answer = client.patch("/indexes/tiny", json=wished)
     assert answer.status_code == 202
     assert answer.json()["refit"] == {
         "generation": "000001", "begun": answer.json()["refit"]["begun"], "phase": None, "done": 0,
@@ -104,7 +104,7 @@ def test_it_says_how_far_it_is(service):
         client.post(REFIT, json={})
         status = settled(client, lambda status: status["phase"] is not None)
         assert (status["phase"], status["done"], status["total"]) == ("documents", 2, 5)
-        error = failure_of(client.post(REFIT, json={"settings": {"z": 3}}), 503)
+        error = failure_of(client.patch("/indexes/tiny", json={"settings": {"z": 3}}), 503)
         assert (error["code"], "already" in error["message"]) == ("index_busy", True)
         assert client.post(REFIT, json={}).status_code == 202
         assert client.get("/health").json()["refits"]["tiny"]["phase"] == "documents"
@@ -127,12 +127,14 @@ def test_one_that_fails_can_be_asked_for_again(service):
         ({"settings": {"self": 1}}, 422, "setting 'self'"),
         ({"settings": {"latent": 0.9, "coverage": 0.9}}, 422, "more than 1"),
         ({"settings": {"alpha": [1]}}, 422, "settings"),
-        ({"set": {}}, 422, "parameter 'set'"),
+        ({"settings": {}}, 422, "settings"),
+        ({"set": {}}, 422, "settings"),
     ],
 )
 def test_settings_that_do_not_hold_begin_nothing(service, body, status, said):
     client, refits = service([sys.executable, "-c", FAILS])
-    assert said in failure_of(client.post(REFIT, json=body), status)["message"]
+    assert said in failure_of(client.patch("/indexes/tiny", json=body), status)["message"]
+    assert failure_of(client.post(REFIT, json=body), 422)["code"] == "bad_query"
     assert not refits.run_due()
 
 

@@ -1,4 +1,4 @@
-"""Endpoints of aliases, synonyms, the spectrum and refits of indexes."""
+"""Endpoints of indexes: create, list, change, delete, synonyms, spectrum and refits."""
 
 from __future__ import annotations
 
@@ -8,69 +8,142 @@ import numpy as np
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
-from klsa_search.errors import QueryError, SettingsError
+from klsa_search.errors import IndexNotFound, QueryError, SettingsError
 from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import Name, RequestModel, Text
-from klsa_search.service.schemas.responses import Answer, RefitAnswer
+from klsa_search.service.schemas.responses import (
+    Answer,
+    IndexDetails,
+    IndexList,
+    IndexSummary,
+    RefitAnswer,
+)
 
 router = APIRouter()
 
 
-class AliasBody(RequestModel):
-    """The body of PUT /aliases/{name}."""
-
-    index: Name = Field(description="index to point at")
+IndexSetting = bool | int | float | Text | list[Text]
+"""The value of a setting of an index."""
 
 
-class AliasAnswer(Answer):
-    """One alias."""
+class IndexBody(RequestModel):
+    """The body of POST /indexes."""
+
+    name: Name = Field(description="1 to 100 letters, digits, `.`, `_` or `-`")
+    settings: dict[Text, IndexSetting] = Field(
+        {},
+        max_length=100,
+        description="settings that differ from the defaults: see docs/reference/index-settings.md",
+        examples=[{"language": "german", "fields": ["price:number"]}],
+    )
+
+
+class SettingsBody(RequestModel):
+    """The body of PATCH /indexes/{name}."""
+
+    settings: dict[Text, IndexSetting] = Field(
+        min_length=1,
+        max_length=100,
+        description="settings to change; the others stay",
+        examples=[{"alpha": 0.5}],
+    )
+
+
+class RefitBody(RequestModel):
+    """The body of POST /indexes/{name}/refit: an empty object. Settings: PATCH /indexes/{name}."""
+
+
+class RefitStatus(Answer):
+    """State of a refit."""
+
+    index: str
+    refit: RefitAnswer | None = Field(description="last refit since the service started, if any")
+
+
+class DeletedAnswer(Answer):
+    """Result of deleting an index."""
 
     name: str
-    index: str = Field(description="index that it points at")
+    files_left: list[str] = Field(
+        description="files in its folder that do not belong to the index, and stay"
+    )
 
 
-class AliasList(Answer):
-    """All aliases."""
+@router.post(
+    "/indexes",
+    dependencies=requires("write"),
+    summary="Create an index",
+    status_code=201,
+    responses=documented(409, 415),
+)
+async def create_index(
+    request: Request, body: Annotated[IndexBody, Body()], service: Service
+) -> IndexDetails:
+    """Create an empty index. Add its documents with POST /indexes/{name}/documents.
 
-    aliases: list[AliasAnswer]
+    They can be searched at once; the kernel is learnt by a refit, which starts in the background
+    when enough documents were added (`klsa-serve --refit-threshold`).
+    """
+    refuse_other_types(request, "application/json")
+    with service.writes.slot():
+        await service.create_index(body.name, body.settings)
+    return await index_details(body.name, service)
 
 
 @router.get(
-    "/aliases",
+    "/indexes",
     dependencies=requires("search", "write"),
-    summary="List aliases",
+    summary="List indexes",
 )
-async def aliases(service: Service) -> AliasList:
-    """List aliases and their indexes."""
-    found = service.aliases().items()
-    return AliasList(aliases=[AliasAnswer(name=name, index=index) for name, index in found])
+async def indexes(service: Service) -> IndexList:
+    """List all indexes by name, including those that cannot be opened."""
+    summaries = [IndexSummary.of(status) for status in service.statuses()]
+    return IndexList(indexes=summaries, writable=service.may_write)
 
 
-@router.put(
-    "/aliases/{name}",
+@router.get(
+    "/indexes/{name}",
+    dependencies=requires("search", "write"),
+    summary="Get an index",
+)
+async def index_details(name: str, service: Service) -> IndexDetails:
+    """Return the sizes, settings and spectrum of an index."""
+    target = service.aliases().get(name, name)
+    for status in service.statuses(also=target if target != name else None):
+        if status.name == target:
+            return IndexDetails.of(status)
+    raise IndexNotFound(f"no index {name!r}; list indexes with GET /indexes", field="name")
+
+
+@router.patch(
+    "/indexes/{name}",
     dependencies=requires("write"),
-    summary="Set an alias",
+    summary="Change settings of an index",
+    status_code=202,
+    responses=documented(415),
 )
-async def put_alias(name: str, body: Annotated[AliasBody, Body()], service: Service) -> AliasAnswer:
-    """Point an alias at an index. The change is atomic: requests use the old index or the new."""
-    with service.writes.slot():
-        await service.change_aliases(lambda catalog: catalog.set_alias(name, body.index))
-    return AliasAnswer(name=name, index=body.index)
+async def change_settings(
+    name: str, request: Request, body: Annotated[SettingsBody, Body()], service: Service
+) -> RefitStatus:
+    """Change settings by a refit in the background: see POST /indexes/{name}/refit."""
+    refuse_other_types(request, "application/json")
+    begun = await service.refit(name, body.settings)
+    return RefitStatus(index=name, refit=RefitAnswer.model_validate(begun))
 
 
 @router.delete(
-    "/aliases/{name}",
+    "/indexes/{name}",
     dependencies=requires("write"),
-    summary="Remove an alias",
+    summary="Delete an index",
 )
-async def delete_alias(name: str, service: Service) -> AliasList:
-    """Remove an alias and list those left; its index is kept."""
+async def delete_index(name: str, service: Service) -> DeletedAnswer:
+    """Delete an index with all its documents and generations. This cannot be undone."""
     with service.writes.slot():
-        await service.change_aliases(lambda catalog: catalog.remove_alias(name))
-    return await aliases(service)
+        left = await service.delete_index(name)
+    return DeletedAnswer(name=name, files_left=left)
 
 
 class SynonymsBody(RequestModel):
@@ -179,23 +252,6 @@ class SpectrumAnswer(Answer):
         )
 
 
-class RefitBody(RequestModel):
-    """The body of POST /indexes/{name}/refit."""
-
-    settings: dict[Text, bool | int | float | Text] = Field(
-        {},
-        max_length=20,
-        description="search settings to store in the index: alpha, z, ...",
-    )
-
-
-class RefitStatus(Answer):
-    """State of a refit."""
-
-    index: str
-    refit: RefitAnswer | None = Field(description="last refit since the service started, if any")
-
-
 @router.get(
     "/indexes/{name}/spectrum",
     dependencies=requires("search"),
@@ -233,5 +289,5 @@ async def begin_refit(
     GET returns the progress. If a refit of the index is running or waiting, no other is started.
     """
     refuse_other_types(request, "application/json")
-    begun = await service.refit(name, body.settings)
+    begun = await service.refit(name, {})
     return RefitStatus(index=name, refit=RefitAnswer.model_validate(begun))

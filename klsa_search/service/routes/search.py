@@ -1,4 +1,4 @@
-"""Endpoints of search, explanations, documents, indexes, health and metrics.
+"""Endpoints of search, explanations, documents, health and metrics.
 
 They are coroutines: calls of an index run in threads, and the other endpoints answer at once,
 however busy the threads are.
@@ -15,7 +15,7 @@ from fastapi.responses import PlainTextResponse
 
 from klsa_search.cluster.calls import count_shards
 from klsa_search.core.compiling import missing_functions
-from klsa_search.errors import IndexNotFound, KlsaError, QueryError
+from klsa_search.errors import KlsaError, QueryError
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires, service_of
@@ -29,8 +29,6 @@ from klsa_search.service.schemas.responses import (
     Alive,
     DocumentAnswer,
     Health,
-    IndexDetails,
-    IndexList,
     IndexSummary,
     Links,
     Readiness,
@@ -216,31 +214,6 @@ async def document(
         )
 
     return await service.read(params.index, compute)
-
-
-@router.get(
-    "/indexes",
-    dependencies=requires("search", "write"),
-    summary="List indexes",
-)
-async def indexes(service: Service) -> IndexList:
-    """List all indexes by name, including those that cannot be opened."""
-    summaries = [IndexSummary.of(status) for status in service.statuses()]
-    return IndexList(indexes=summaries, writable=service.may_write)
-
-
-@router.get(
-    "/indexes/{name}",
-    dependencies=requires("search", "write"),
-    summary="Get an index",
-)
-async def index_details(name: str, service: Service) -> IndexDetails:
-    """Return the sizes, settings and spectrum of an index."""
-    target = service.aliases().get(name, name)
-    for status in service.statuses(also=target if target != name else None):
-        if status.name == target:
-            return IndexDetails.of(status)
-    raise IndexNotFound(f"no index {name!r}; list indexes with GET /indexes", field="name")
 
 
 @router.get(

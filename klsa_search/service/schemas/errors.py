@@ -89,6 +89,11 @@ ERROR_CODES: Final = MappingProxyType(
         "method_not_allowed": ErrorCode(
             405, "The path does not support this method.", "Use one of the methods in `Allow`."
         ),
+        "index_exists": ErrorCode(
+            409,
+            "An index or alias has this name already.",
+            "Choose another name, or delete the index with `DELETE /indexes/{name}`.",
+        ),
         "request_timeout": ErrorCode(
             408, "The rest of the request did not arrive in time.", "Send the request again."
         ),
@@ -192,6 +197,7 @@ _MEANINGS = {
     401: "no valid API key, and one is needed",
     403: "the API key lacks the scope or the index, or the service or index is read-only",
     404: "unknown index, document or term",
+    409: "an index or alias has this name already",
     413: "the body is too large",
     415: "the content type is not supported",
     429: "the rate limit is exceeded, or too many writes are waiting",

@@ -160,7 +160,7 @@ class IndexDetails(IndexSummary):
     @classmethod
     def of(cls, status: Status) -> IndexDetails:
         """Describe an index of the catalog and its manifest."""
-        manifest = status.index.manifest if status.index else None
+        manifest = status.index.manifest if status.index is not None else None
         return IndexDetails(
             **IndexSummary.of(status).model_dump(),
             source=manifest.source if manifest else None,
@@ -168,7 +168,7 @@ class IndexDetails(IndexSummary):
             fingerprint=manifest.fingerprint if manifest else None,
             settings=manifest.settings if manifest else None,
             counts=manifest.counts if manifest else None,
-            fields=_columns(status.index) if status.index else None,
+            fields=_columns(status.index) if status.index is not None else None,
             bytes=manifest.bytes() if manifest else None,
             spectra=manifest.spectra if manifest else None,
         )

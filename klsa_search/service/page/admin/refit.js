@@ -8,7 +8,8 @@ const PHASES = ["documents", "counts", "postings", "eigenvectors", "neighbours",
 
 /** The panel: {node, begin(settings), look(), leave()}. `done` is called when a refit has ended. */
 export function refitting(index, done) {
-  const path = `indexes/${segment(index)}/refit`;
+  const place = `indexes/${segment(index)}`;
+  const path = `${place}/refit`;
   const status = el("div", { "aria-live": "polite" });
   const button = el("button", { type: "button", on: { click: () => begin({}) } }, "Refit now");
   const node = el("section.sheet", { "aria-labelledby": "refit-title" },
@@ -21,7 +22,9 @@ export function refitting(index, done) {
 
   async function begin(settings) {
     try {
-      draw((await ask(path, { body: { settings } })).refit, true);
+      const begun = Object.keys(settings).length
+        ? ask(place, { method: "PATCH", body: { settings } }) : ask(path, { body: {} });
+      draw((await begun).refit, true);
       node.scrollIntoView({ block: "nearest" });
     } catch (failure) {
       tell(failure);

@@ -1,0 +1,131 @@
+"""Indexes that are created, changed and deleted over HTTP."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.cli.refit_child import MODULE
+from klsa_search.core.child_processes import command_of
+from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.refits import Refits
+
+from .conftest import build_tiny, failure_of
+
+BIKES = [
+    {"id": "1", "title": "Red bicycle", "text": "A fast road bicycle.", "price": 300},
+    {"id": "2", "title": "Blue bicycle", "text": "A bicycle for children.", "price": 90},
+    {"id": "3", "title": "Helmet", "text": "Protects the heads of cyclists.", "price": 40},
+]
+
+
+@pytest.fixture
+def service(catalog_of, tmp_path):
+    """A client of a service without an index, and its refits."""
+    catalog = catalog_of(tmp_path)
+    with Refits(catalog, command_of(MODULE, "--home", str(tmp_path)), share=0.5) as refits:
+        refits.watch.stop()
+        yield TestClient(create_app(catalog, writes=Writes(), refits=refits)), refits
+
+
+def test_an_index_begins_empty_and_learns_from_what_is_added(service):
+    client, refits = service
+    assert client.get("/indexes").json()["indexes"] == []
+    assert client.get("/search", params={"q": "red"}).status_code == 503
+    created = client.post("/indexes", json={"name": "shop", "settings": {"fields": ["price"]}})
+    assert created.status_code == 201, created.text
+    assert created.json()["documents"] == 0
+    assert created.json()["settings"]["fields"] == ["price"]
+    assert client.get("/search", params={"q": "red"}).json()["total"] == 0
+    assert client.post("/indexes/shop/documents", json=BIKES).json()["added"] == 3
+    found = client.get("/search", params={"q": "bicycle", "filter": "price < 100"}).json()
+    assert [hit["id"] for hit in found["hits"]] == ["2"]
+    assert refits.run_due()
+    details = client.get("/indexes/shop").json()
+    assert (details["generation"], details["counts"]["documents"]) == ("000002", 3)
+    assert details["drift"]["changed_share"] == 0
+
+
+def test_settings_are_changed_by_a_refit(service):
+    client, refits = service
+    client.post("/indexes", json={"name": "shop"})
+    client.post("/indexes/shop/documents", json=BIKES)
+    queued = client.patch("/indexes/shop", json={"settings": {"k1": 1.5, "own_stop_words": ["a"]}})
+    assert queued.status_code == 202
+    assert queued.json()["refit"]["seconds"] is None
+    assert refits.run_due()
+    assert client.get("/indexes/shop/refit").json()["refit"]["error"] is None
+    settings = client.get("/indexes/shop").json()["settings"]
+    assert (settings["k1"], settings["own_stop_words"], settings["b"]) == (1.5, ["a"], 0.75)
+
+
+@pytest.mark.parametrize(
+    ("path", "settings", "field"),
+    [
+        ("/indexes", {"k1": "high"}, "k1"),
+        ("/indexes", {"colour": 1}, "colour"),
+        ("/indexes", {"tokenizer": "os:system"}, "tokenizer"),
+        ("/indexes", {"spectral": "truncation", "centred": False}, "expansion"),
+        ("/indexes/tiny", {"k1": -1}, "k1"),
+        ("/indexes/tiny", {"tokenizer": "os:system"}, "tokenizer"),
+        ("/indexes/tiny", {"coverage": 0.9, "latent": 0.9}, "latent"),
+    ],
+)
+def test_a_wrong_setting_is_named_and_nothing_changes(service, tmp_path, path, settings, field):
+    client, refits = service
+    build_tiny(tmp_path)
+    if path == "/indexes":
+        answer = client.post(path, json={"name": "shop", "settings": settings})
+    else:
+        answer = client.patch(path, json={"settings": settings})
+    assert failure_of(answer, 422)["field"] == field
+    assert [each["name"] for each in client.get("/indexes").json()["indexes"]] == ["tiny"]
+    assert not refits.run_due()
+
+
+def test_an_index_is_deleted_with_its_documents_only(service, tmp_path):
+    client, _ = service
+    build_tiny(tmp_path)
+    (tmp_path / "tiny" / "notes.txt").write_text("mine")
+    client.put("/aliases/small", json={"index": "tiny"})
+    assert "alias" in failure_of(client.delete("/indexes/small"), 422)["message"]
+    assert client.delete("/indexes/tiny").json() == {"name": "tiny", "files_left": ["notes.txt"]}
+    assert client.get("/indexes").json()["indexes"] == []
+    assert failure_of(client.delete("/indexes/tiny"), 404)["code"] == "index_not_found"
+    assert (tmp_path / "tiny" / "notes.txt").read_text() == "mine"
+
+
+def test_a_name_in_use_is_refused(service, tmp_path):
+    client, _ = service
+    build_tiny(tmp_path)
+    client.put("/aliases/small", json={"index": "tiny"})
+    for name in ("tiny", "small"):
+        failure = failure_of(client.post("/indexes", json={"name": name}), 409)
+        assert (failure["code"], failure["field"]) == ("index_exists", "name")
+    for name in ("", "../up", "a b", ".hidden"):
+        assert failure_of(client.post("/indexes", json={"name": name}), 422)["field"] == "name"
+    assert client.get("/indexes/tiny").json()["documents"] > 0
+
+
+def test_keys_create_and_delete_only_their_indexes(catalog_of, tmp_path):
+    build_tiny(tmp_path / "home")
+    file = tmp_path / "keys.json"
+    key = add_key(file, "shop", scopes=["write"], indexes=["shop"])
+    reader = add_key(file, "reader", scopes=["search"])
+    app = create_app(catalog_of(tmp_path / "home"), writes=Writes(), keys=Keys(file, ()))
+    client = TestClient(app, headers={"Authorization": f"Bearer {key}"})
+    for answer in (
+        client.post("/indexes", json={"name": "other"}),
+        client.delete("/indexes/tiny"),
+        client.delete("/indexes/tiny", headers={"Authorization": f"Bearer {reader}"}),
+    ):
+        assert failure_of(answer, 403)["code"] == "insufficient_scope"
+    assert client.post("/indexes", json={"name": "shop"}).status_code == 201
+    assert client.delete("/indexes/shop").status_code == 200
+
+
+def test_a_read_only_service_creates_nothing(catalog_of, tmp_path):
+    client = TestClient(create_app(catalog_of(tmp_path)))
+    for answer in (client.post("/indexes", json={"name": "a"}), client.delete("/indexes/a")):
+        assert failure_of(answer, 403)["code"] == "writing_refused"
