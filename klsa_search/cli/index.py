@@ -134,8 +134,8 @@ def build(
 ) -> None:
     """Build an index from SOURCE.
 
-    SOURCE is a file or a folder, the name of a collection (cran, cisi, cacm, med), python-docs, or
-    - for standard input: docs/guides/import-documents.md.
+    SOURCE is a file or a folder, the name of a collection (cran, cisi, cacm, med), python-docs,
+    sqlite:FILE?table=NAME, or - for standard input: docs/guides/import-documents.md.
 
     An index of the same name is replaced when the new one is complete, and stays available until
     then; klsa-index rollback returns to it. If it was built from another source, or this version

@@ -21,6 +21,7 @@ import numpy as np
 
 from klsa_search.cluster.analysing import find_repeated, ids_at, left_out, write_ids
 from klsa_search.cluster.work import StepResult, Work, map_array, read_facts, write_facts
+from klsa_search.collection import tables
 from klsa_search.collection.intake import duplicate_id
 from klsa_search.collection.irds import PREFIX
 from klsa_search.collection.lines import LineRange, is_compressed
@@ -101,9 +102,13 @@ class SharedSource:
         given = os.fspath(source)
         data = reading.get("data")
         places = [data] if isinstance(data, str | os.PathLike) else data
+        if given.startswith(tables.PREFIX):
+            place = str(tables.DatabaseSource.of(given))
+        else:
+            place = given if _is_name(given) else os.fspath(Path(given).absolute())
         self.reading: dict[str, Any] = {
             **reading,
-            "source": given if _is_name(given) else os.fspath(Path(given).absolute()),
+            "source": place,
             "data": None
             if places is None
             else [os.fspath(Path(each).absolute()) for each in places],

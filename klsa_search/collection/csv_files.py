@@ -39,14 +39,10 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     if first is None:
         return
     origin = f"{path}:{first[0]}"
-    header = _header(first[1], origin, intake.columns)
+    header = header_names(first[1], origin, intake.columns)
     intake.compare_header(path, header)
     columns, numbered = intake.begin(path, header)
-    if not (columns.title or columns.text or {"title", *TEXT_NAMES} & set(header)):
-        raise CollectionError(
-            f"{origin}: no column 'title' or 'text' among {_listed(header)}; name them "
-            "(--title, --text, in Python columns=)"
-        )
+    refuse_without_text(header, columns, origin)
     for number, cells in rows:
         origin = f"{path}:{number}"
         fault = _fault(cells, header, dialect)
@@ -104,7 +100,8 @@ def _fault(cells: list[str], header: list[str], dialect: Dialect) -> str | None:
     return f"{counts}: no column for {_shown(cells[len(header)])}{hint}"
 
 
-def _header(cells: list[str], origin: str, columns: Columns) -> list[str]:
+def header_names(cells: list[str], origin: str, columns: Columns) -> list[str]:
+    """Return the names of columns; CollectionError if one is blank, repeated or missing."""
     names = [cell.strip() for cell in cells]
     named = columns.names()
     names = [
@@ -135,10 +132,19 @@ def _header(cells: list[str], origin: str, columns: Columns) -> list[str]:
     return names
 
 
+def refuse_without_text(names: list[str], columns: Columns, origin: str) -> None:
+    """Raise CollectionError if a table has no column of titles or texts."""
+    if columns.lacks(names):
+        raise CollectionError(
+            f"{origin}: no column 'title' or 'text' among {_listed(names)}; name them "
+            "(--title, --text, in Python columns=)"
+        )
+
+
 def _is_header(cells: list[str], columns: Columns) -> bool:
     """Return whether cells are a header that is sufficient for documents."""
     try:
-        names = {name.lower() for name in _header(cells, "", columns)}
+        names = {name.lower() for name in header_names(cells, "", columns)}
     except CollectionError:
         return False
     known = {"title", *TEXT_NAMES, *COMMON_NAMES["title"], *COMMON_NAMES["text"]}

@@ -13,7 +13,7 @@ from klsa_search.collection.lines import head, head_bytes, utf16_of
 from klsa_search.collection.model import Unread
 from klsa_search.errors import CollectionError
 
-FORMATS = ("beir", "csv", "json", "jsonl", "smart", "text", "trec", "tsv")
+FORMATS = ("beir", "csv", "json", "jsonl", "parquet", "smart", "text", "trec", "tsv", "xlsx")
 """Names of all formats."""
 
 SAMPLE = 50  # files of a folder that are inspected
@@ -31,7 +31,7 @@ SIDECARS = ("qrels", "queries", "topics")
 def detect_format(path: Path, links: bool = False) -> str:
     """Return the format of a file or folder; CollectionError if it is unknown or ambiguous."""
     if not path.is_dir():
-        found = sniff(path)
+        found = table_format(path) or sniff(path)
         if found:
             return found
         kind = format_of(path)
@@ -103,6 +103,17 @@ def sniff(path: Path) -> str | None:
     return None
 
 
+def table_format(path: Path) -> str | None:
+    """Return parquet or xlsx if a file is one, else None.
+
+    A folder with such files is read as one of them only if the format is named, as they may lie
+    among documents.
+    """
+    if uncompressed_name(path).endswith(".xlsx"):
+        return "xlsx"
+    return "parquet" if head_bytes(path, 4) == b"PAR1" else None
+
+
 def corpus_file(folder: Path, links: bool = False) -> Path | None:
     """Return the documents of a BEIR folder, `corpus.jsonl` or compressed; None if missing."""
     return _named(folder, links, lambda name: name == "corpus.jsonl")
@@ -148,6 +159,8 @@ def _description(path: Path) -> str:
     start = head(path, 512)
     if not start.strip():
         return "the file is empty"
+    if start.startswith("SQLite format 3\0"):
+        return "it is a SQLite database, which is read as sqlite:FILE?table=NAME"
     if "\0" in start or "�" in start:
         return "it begins with bytes that are not UTF-8 text"
     return f"it begins {start.strip().splitlines()[0][:60]!r}"

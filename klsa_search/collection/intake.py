@@ -79,14 +79,20 @@ class Intake:
                 f"no {what} {', '.join(missing)}, unlike {first}; its documents have no such value",
             )
 
-    def begin(self, file: Path, names: Sequence[str]) -> tuple[Columns, bool]:
+    def begin(
+        self, file: Path, names: Sequence[str], *, key: str | None = None
+    ) -> tuple[Columns, bool]:
         """Return the columns of a file, and whether to number its documents.
 
         names  columns of a table, or names in its first object
+        key    column that is the ID if no other is
         Columns with common names are used, or suggested, with a note. CollectionError if several
         are possible.
         """
-        columns = self.columns.completed(names, str(file))
+        columns = self.columns
+        if key in names and columns.id_in(names) is None and not columns.id:
+            columns = replace(columns, id=key or "")
+        columns = columns.completed(names, str(file))
         if columns != self.columns:
             self.completed = True
             used = {"id": columns.id, "title": columns.title, "text": ", ".join(columns.text)}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, time
+from decimal import Decimal
 from math import isfinite
 from typing import Any, Final
+from uuid import UUID
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import CollectionError
@@ -92,6 +94,7 @@ class Columns:
 
 
 PLAIN: Final = Columns()
+_JSON: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def as_document(
@@ -184,4 +187,22 @@ def _plain(value: Any) -> Any:
     same = value == value
     if not isinstance(same, bool) or not same:
         return None
-    return value.isoformat() if isinstance(value, date) else value
+    return json_value(value)
+
+
+def json_value(value: Any) -> Any:
+    """Return dates, times, decimal numbers and UUIDs, as databases have them, as JSON values.
+
+    Also in lists; anything else is returned unchanged. A decimal number that is not whole becomes
+    the nearest float64.
+    """
+    if type(value) in _JSON:
+        return value
+    if isinstance(value, list | tuple):
+        return [json_value(each) for each in value]
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        whole = value.is_finite() and value == value.to_integral_value()
+        return int(value) if whole else float(value)
+    return str(value) if isinstance(value, UUID) else value

@@ -21,6 +21,7 @@ from klsa_search.collection import (
     python_docs,
     queries,
     smart,
+    tables,
     trec,
 )
 from klsa_search.collection.detection import (
@@ -32,6 +33,7 @@ from klsa_search.collection.detection import (
     smart_judgements,
     smart_queries,
     sniff,
+    table_format,
 )
 from klsa_search.collection.files.formats import EXTRA, format_of
 from klsa_search.collection.files.reading import folder_documents, paths
@@ -50,7 +52,7 @@ from klsa_search.collection.public_collections import (
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 
-COLUMNED = ("csv", "json", "jsonl", "tsv")
+COLUMNED = ("csv", "json", "jsonl", "parquet", "tsv", "xlsx")
 """Formats with columns."""
 PathLike = str | os.PathLike[str]
 Folders = PathLike | Iterable[PathLike]
@@ -59,8 +61,10 @@ READERS: dict[str, Reader] = {
     "csv": partial(csv_files.documents, kind="csv"),
     "json": json_files.array_documents,
     "jsonl": json_files.documents,
+    "parquet": tables.parquet_documents,
     "trec": trec.documents,
     "tsv": partial(csv_files.documents, kind="tsv"),
+    "xlsx": tables.sheet_documents,
 }
 
 
@@ -116,8 +120,9 @@ def open_collection(
     source    a file or folder; one of `COLLECTIONS`; an iterable of documents or mappings with
               `id`, `title`, `text` (an iterator can be read once only); a data frame of pandas or
               polars with such columns; a data set of ir_datasets or another object with
-              `docs_iter`, or "irds:NAME" (extra `irds`); or a stream of bytes in one of the file
-              formats, which is copied to a temporary file
+              `docs_iter`, or "irds:NAME" (extra `irds`); a table or query of a SQLite database,
+              "sqlite:FILE?table=NAME" or "sqlite:FILE?query=SELECT ..."; or a stream of bytes in
+              one of the file formats, which is copied to a temporary file
     format    one of `FORMATS`; by default detected from the content
     on_error  "stop" at the first bad record, or "skip" and count it in `problems`; queries and
               judgements are always strict
@@ -150,6 +155,8 @@ def open_collection(
         )
     if isinstance(source, str) and source.startswith(irds.PREFIX):
         return irds.collection(irds.load(source.removeprefix(irds.PREFIX)), on_error)
+    if isinstance(source, str) and source.startswith(tables.PREFIX):
+        return tables.database_collection(source, on_error, named)
     if hasattr(source, "docs_iter"):
         return irds.collection(source, on_error)
     if mappings.is_frame(source):
@@ -326,7 +333,7 @@ def _files(root: Path, kind: str, links: bool, unread: Unread | None = None) -> 
     for path in folder.walk(root, links, unread):
         if is_sidecar(root, path):
             continue
-        if sniff(path) == kind:
+        if (table_format(path) or sniff(path)) == kind:
             yield path
         else:
             folder.record_unread(path, root, unread)
@@ -337,7 +344,8 @@ def _records(records: Iterable[Document | Mapping[str, Any]], intake: Intake) ->
         if isinstance(record, Document):
             yield record if record.origin else replace(record, origin=f"document {number}")
         elif isinstance(record, Mapping):
-            document = intake.document(record, f"document {number}")
+            values = {name: mappings.json_value(value) for name, value in record.items()}
+            document = intake.document(values, f"document {number}")
             if document is not None:
                 yield document
         else:

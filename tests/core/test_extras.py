@@ -17,6 +17,7 @@ EXTRAS = {
     "langchain": {"langchain_core": "langchain-core"},
     "mcp": {"mcp": "mcp", "mcp_types": "version 2 of mcp"},
     "pyterrier": {"pyterrier": "pyterrier"},
+    "tables": {"pyarrow": "pyarrow", "python_calamine": "python-calamine"},
 }
 
 

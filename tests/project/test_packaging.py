@@ -47,7 +47,9 @@ CONNECTORS = {
     "mcp": "connect/mcp.py",
     "mcp_types": "connect/mcp.py",
     "pandas": "connect/pyterrier.py",
+    "pyarrow": "collection/tables.py",
     "pyterrier": "connect/pyterrier.py",
+    "python_calamine": "collection/tables.py",
     "ray": "cluster/ray.py",
 }
 """Likewise of the extras that the tests do not bring."""
