@@ -222,7 +222,7 @@ def expensive_requests(
     add("500 words", joined(500, "{}"))
     add("500 misspelt words", joined(500, "{}qx"))
     searches = [{"q": query, "index": index, "k": 100, "explain": True} for query in queries[:20]]
-    kinds["batch of 20, explain"] = [address.post("/search/batch", {"searches": searches})]
+    kinds["batch of 20, explain"] = [address.post("/multi-search", {"queries": searches})]
     return kinds
 
 

@@ -52,9 +52,9 @@ REQUESTS = {
         "parameters": NAMES,
         "body": {"q": "wet roads", "k": 1, "ranker": "bm25", "explain": True},
     },
-    "POST /search/batch": {
+    "POST /multi-search": {
         "body": {
-            "searches": [
+            "queries": [
                 {"q": "wet roads", "k": 1, "fields": ["title"]},
                 {"q": '"lost coolant"', "k": 1, "fields": ["title"]},
             ]

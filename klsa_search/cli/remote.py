@@ -98,7 +98,7 @@ class RemoteIndex:
         for begin in range(0, len(queries), size):
             batch = queries[begin : begin + size]
             searches = [{**self._search(each.text, k, options), "fields": []} for each in batch]
-            answers = self._request("/search/batch", {"searches": searches})["answers"]
+            answers = self._request("/multi-search", {"queries": searches})["results"]
             for query, answer in zip(batch, answers, strict=True):
                 hits = answer["hits"]
                 scores = np.array([hit["score"] for hit in hits], np.float64)

@@ -13,7 +13,7 @@ from tests.support.waiting import PATIENCE
 
 ASKED = {
     "/", "/health", "/health/live", "/health/ready", "/indexes", "/indexes/{name}", "/search",
-    "/search/batch", "/indexes/{name}/search", "/documents/{id:whole}",
+    "/multi-search", "/indexes/{name}/search", "/documents/{id:whole}",
     "/suggest", "/indexes/{name}/suggest",
     "/indexes/{name}/documents/{id:whole}/similar", "/indexes/{name}/terms/{term:whole}/related",
     "/indexes/{name}/documents/{id:whole}/terms",
@@ -71,7 +71,7 @@ with Catalog(home) as catalog:
     for name in sorted(path.name for path in home.iterdir()):
         ask(f"/indexes/{name}")
         ask(f"/indexes/{name}/explain/1?q=word1")
-        ask("/search/batch", searches=[{"q": "word1", "index": name, "positive": ["1"]}])
+        ask("/multi-search", queries=[{"q": "word1", "index": name, "positive": ["1"]}])
         ask(f"/indexes/{name}/search", q="word1", filter={"field": "year", "exists": False})
         ask(f"/documents/1?index={name}")
         ask(f"/suggest?index={name}&q=word1 word")

@@ -98,7 +98,7 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
     app = create_app(catalog, admission=light, heavy=heavy)
     searches = [{"q": "wing"}, {"q": "wing", "exact": True}]
     with TestClient(app) as client, ThreadPoolExecutor(1) as thread, held:
-        answer = thread.submit(client.post, "/search/batch", json={"searches": searches})
+        answer = thread.submit(client.post, "/multi-search", json={"queries": searches})
         assert held.begun.acquire(timeout=LONG)
         wait_until(lambda: heavy.load() == (1, 0))  # a thread may begin before it is counted
         assert light.active == 0

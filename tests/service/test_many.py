@@ -42,7 +42,7 @@ def test_a_batch_answers_each_search_as_it_is_alone(client):
         {"q": "hose", "index": "two", "k": 1, "facets": ["n"]},
         {"filter": "n = 1", "index": "one", "page": 1},
     ]
-    answers = client.post("/search/batch", json={"searches": searches}).json()["answers"]
+    answers = client.post("/multi-search", json={"queries": searches}).json()["results"]
     alone = [client.post("/search", json=each).json() for each in searches]
     assert [without_time(answer) for answer in answers] == [without_time(each) for each in alone]
 
@@ -52,17 +52,17 @@ def test_a_batch_answers_each_search_as_it_is_alone(client):
     [
         ([], 422, "at least 1"),
         ([{"q": "x", "index": "one"}] * 101, 422, "at most 100"),
-        ([{"q": "x", "index": "one"}, {"q": "x", "index": "none"}], 404, "searches[1]: no index"),
+        ([{"q": "x", "index": "one"}, {"q": "x", "index": "none"}], 404, "queries[1]: no index"),
         (
             [{"q": "x", "index": "one", "filter": "no = 1"}],
             422,
-            "searches[0]: filter: unknown field",
+            "queries[0]: filter: unknown field",
         ),
         ([{"q": "x", "qq": "y"}], 422, "unknown parameter 'qq'"),
     ],
 )
 def test_a_batch_that_cannot_be_answered_names_the_search(client, searches, status, reason):
-    error = failure_of(client.post("/search/batch", json={"searches": searches}), status)
+    error = failure_of(client.post("/multi-search", json={"queries": searches}), status)
     assert reason in error["message"]
 
 

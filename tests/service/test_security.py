@@ -106,8 +106,8 @@ def test_a_name_that_is_a_path_leads_nowhere(writer, home, name):
         answer = writer.request(endpoint.method, target, json=endpoint.example.get("body"))
         assert 400 <= answer.status_code < 500, (endpoint, target, answer.text)
         assert "secret" not in answer.text
-    for asked in ({"q": "wing", "index": name}, {"searches": [{"q": "wing", "index": name}]}):
-        answer = writer.post("/search/batch" if "searches" in asked else "/search", json=asked)
+    for asked in ({"q": "wing", "index": name}, {"queries": [{"q": "wing", "index": name}]}):
+        answer = writer.post("/multi-search" if "queries" in asked else "/search", json=asked)
         assert answer.status_code in (404, 422)
     assert writer.put("/aliases/live", json={"index": name}).status_code in (404, 422)
     assert below(home.parent) == before
@@ -193,7 +193,7 @@ def test_no_header_can_be_put_into_an_answer(catalog_of, tiny_home, name):
 
 
 @pytest.mark.parametrize("path", BODIES)
-@pytest.mark.parametrize("opening", ["[", '{"a":', '{"searches":[', '{"q":"x","filter":{"not":'])
+@pytest.mark.parametrize("opening", ["[", '{"a":', '{"queries":[', '{"q":"x","filter":{"not":'])
 def test_json_as_deep_as_a_body_is_long(writer, path, opening):
     answer = writer.post(path, content=opening * (900_000 // len(opening)), headers=JSON)
     assert answer.status_code in (400, 422)

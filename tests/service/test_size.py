@@ -59,8 +59,8 @@ QUESTIONS = {
         (f"/indexes/{name}/search", {"q": "wing", "k": MAX_HITS, "fields": ["text"]})
         for name in ("heavy", "wide")
     ],
-    ("POST", "/search/batch"): [
-        ("/search/batch", {"searches": [{"q": "wing", "k": k, "index": "heavy"}] * 100})
+    ("POST", "/multi-search"): [
+        ("/multi-search", {"queries": [{"q": "wing", "k": k, "index": "heavy"}] * 100})
         for k in (3, 100)
     ],
     ("GET", "/v1/{name}/search"): [

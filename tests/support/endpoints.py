@@ -38,7 +38,7 @@ class Endpoint:
     def names_index(self) -> bool:
         """Whether a request names the index that it is about."""
         of_one = self.path.startswith(("/indexes/{name}", "/v1/"))
-        return of_one or str(self) in CHOOSING or self.path == "/search/batch"
+        return of_one or str(self) in CHOOSING or self.path == "/multi-search"
 
     def request(self, index: str) -> dict[str, Any]:
         """Return method, URL and content of a request about an index."""
@@ -46,7 +46,7 @@ class Endpoint:
         body = _translated(self.example.get("body"), index)
         if str(self) in CHOOSING:
             (query if self.method == "GET" else body)["index"] = index
-        for search in body["searches"] if self.path == "/search/batch" else ():
+        for search in body["queries"] if self.path == "/multi-search" else ():
             search["index"] = index
         path = self.path
         for name in [name for name in query if f"{{{name}}}" in path]:

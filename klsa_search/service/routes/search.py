@@ -38,12 +38,16 @@ from klsa_search.service.schemas.responses import (
     too_large,
 )
 from klsa_search.service.schemas.search_answers import (
-    BatchAnswer,
     ExplainAnswer,
+    MultiSearchAnswer,
     SearchAnswer,
     search_answer,
 )
-from klsa_search.service.schemas.search_requests import BatchBody, ExplainRequest, SearchRequest
+from klsa_search.service.schemas.search_requests import (
+    ExplainRequest,
+    MultiSearchBody,
+    SearchRequest,
+)
 
 router = APIRouter()
 
@@ -124,12 +128,12 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
 
 
 @router.post(
-    "/search/batch",
+    "/multi-search",
     dependencies=requires("search"),
-    summary="Search in batch",
-    response_model=BatchAnswer,
+    summary="Search several indexes",
+    response_model=MultiSearchAnswer,
 )
-async def search_batch(body: Annotated[BatchBody, Body()], service: Service) -> Response:
+async def multi_search(body: Annotated[MultiSearchBody, Body()], service: Service) -> Response:
     """Run several searches, each as with POST /search, and answer all in order or none.
 
     The timeouts of a single search apply to all together.
@@ -137,19 +141,19 @@ async def search_batch(body: Annotated[BatchBody, Body()], service: Service) -> 
     return await service.run_all(_answers(body, service))
 
 
-async def _answers(body: BatchBody, service: IndexService) -> Response:
+async def _answers(body: MultiSearchBody, service: IndexService) -> Response:
     answers, left = [], MAX_ANSWER
-    for number, search in enumerate(body.searches):
+    for number, search in enumerate(body.queries):
         try:
             answer = await _search(search, search.index, service)
         except KlsaError as error:
-            error.message = f"searches[{number}]: {error.message}"
+            error.message = f"queries[{number}]: {error.message}"
             raise
         answers.append(answer.body)
         left -= len(answer.body) + 1
         if left < 0:
             raise too_large()
-    return Response(b'{"answers":[' + b",".join(answers) + b"]}", media_type="application/json")
+    return Response(b'{"results":[' + b",".join(answers) + b"]}", media_type="application/json")
 
 
 @router.get(

@@ -136,10 +136,10 @@ class SearchAnswer(Answer):
     hits: list[FoundAnswer]
 
 
-class BatchAnswer(Answer):
+class MultiSearchAnswer(Answer):
     """The answers to several searches, in their order."""
 
-    answers: list[SearchAnswer]
+    results: list[SearchAnswer]
 
 
 def search_answer(

@@ -201,10 +201,10 @@ else:
     )
 
 
-class BatchBody(RequestModel):
-    """The body of POST /search/batch."""
+class MultiSearchBody(RequestModel):
+    """The body of POST /multi-search."""
 
-    searches: list[SearchRequest] = Field(
+    queries: list[SearchRequest] = Field(
         min_length=1,
         max_length=MAX_SEARCHES,
         description="searches, each with the parameters of POST /search",

@@ -97,13 +97,13 @@ async function asked(signal) {
   const body = { ...searchOf(state, fields), k: HITS, offset, highlight: true,
     ...counted(fields) };
   const others = alternatives(state, fields);
-  const searches = others.map(({ search }) => ({ ...search, index: context.index }));
+  const queries = others.map(({ search }) => ({ ...search, index: context.index }));
   const [answer, more] = await Promise.all([
     post("search", body, signal),
-    others.length ? ask("search/batch", { body: { searches }, signal }) : { answers: [] },
+    others.length ? ask("multi-search", { body: { queries }, signal }) : { results: [] },
   ]);
   const facets = { ...answer.facets };
-  for (const [at, { name }] of others.entries()) facets[name] = more.answers[at].facets[name];
+  for (const [at, { name }] of others.entries()) facets[name] = more.results[at].facets[name];
   return { ...answer, facets };
 }
 
