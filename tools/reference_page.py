@@ -249,7 +249,8 @@ def http_page():
         "examples](http-examples.md) has a request and an answer of each."
     )
     yield (
-        "- Send an API key as `Authorization: Bearer KEY`. [API keys](api-keys.md) explains scopes."
+        "- Send an API key as `Authorization: Bearer KEY`, or as `X-API-Key: KEY`. "
+        "[API keys](api-keys.md) explains scopes."
         "\n- Bodies are JSON objects with `Content-Type: application/json`."
         "\n- In a URL, lists are separated by commas, or the parameter is repeated. Any other "
         "parameter that is given twice is an error."

@@ -16,7 +16,7 @@ from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.metrics import Metrics, Sources
-from klsa_search.service.middleware.auth import ApiKeyAuth, Keys
+from klsa_search.service.middleware.auth import API_KEY_HEADER, ApiKeyAuth, Keys
 from klsa_search.service.middleware.hosts import ANY, AllowedHosts
 from klsa_search.service.middleware.limits import BodyLimit, BodyRate, LoadShedder, RateLimit, Rates
 from klsa_search.service.middleware.request_id import HEADER, Head, RequestId, Timed
@@ -130,7 +130,7 @@ def create_app(
             CORSMiddleware,
             allow_origins=tuple(origins),
             allow_methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
-            allow_headers=("Authorization", "Content-Type", HEADER),
+            allow_headers=("Authorization", API_KEY_HEADER, "Content-Type", HEADER),
             expose_headers=(HEADER, "Retry-After", "WWW-Authenticate", judgements.LEFT_OUT),
             max_age=PREFLIGHT_AGE,
         )

@@ -7,15 +7,20 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from klsa_search.service.middleware.auth import needs_key
+from klsa_search.service.middleware.auth import API_KEY_HEADER, needs_key
 from klsa_search.service.middleware.limits import ALWAYS
 from klsa_search.service.routes import anserini
 from klsa_search.service.schemas.errors import documented
 
-_SCHEME = {
-    "type": "http",
-    "scheme": "bearer",
-    "description": "API key, as printed by `klsa-keys add`; not needed if the service has no keys",
+_DESCRIPTION = "API key, as printed by `klsa-keys add`; not needed if the service has no keys"
+_SCHEMES = {
+    "key": {"type": "http", "scheme": "bearer", "description": _DESCRIPTION},
+    "header": {
+        "type": "apiKey",
+        "in": "header",
+        "name": API_KEY_HEADER,
+        "description": _DESCRIPTION,
+    },
 }
 _JSON = "application/json"
 _FAILURE = "#/components/schemas/FailureAnswer"
@@ -31,12 +36,12 @@ def install(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             schema = generate()
-            schema["components"]["securitySchemes"] = {"key": _SCHEME}
+            schema["components"]["securitySchemes"] = _SCHEMES
             for path, methods in schema["paths"].items():
                 for method, operation in methods.items():
                     operation["responses"].pop("422", None)  # FastAPI's own
                     if needs_key(path):
-                        operation["security"] = [{}, {"key": []}]
+                        operation["security"] = [{}, {"key": []}, {"header": []}]
                     _add(operation, *_failures(path, method, operation))
                     operation["responses"] = dict(sorted(operation["responses"].items()))
             for unused in ("HTTPValidationError", "ValidationError"):  # of FastAPI's own 422

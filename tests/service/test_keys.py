@@ -51,6 +51,7 @@ def test_a_key_counts_from_the_moment_it_is_made_to_that_of_its_revoking(client,
     token = add_key(file, "web", ["search"])
     assert client.get(SEARCH).status_code == 401
     assert client.get(SEARCH, headers=bearing(token)).status_code == 200
+    assert client.get(SEARCH, headers={"X-API-Key": token}).status_code == 200
     revoke_key(file, "web")
     assert client.get(SEARCH, headers=bearing(token)).status_code == 401
     file.unlink()  # which would be a way to open the service for all
@@ -83,6 +84,9 @@ def test_wrong_keys_are_refused_alike(client, file):
         answer = client.get(SEARCH, headers=bearing(wrong))
         told.add(failure_of(answer, 401)["message"])
         assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+        assert client.get(SEARCH, headers={"X-API-Key": wrong}).status_code == 401
+    both = {"Authorization": "Bearer wrong", "X-API-Key": token}
+    assert client.get(SEARCH, headers=both).status_code == 401
     for header in (token, f"Basic {token}", "Bearer", b"Bearer \xff\xfe"):
         assert client.get(SEARCH, headers={"Authorization": header}).status_code == 401
     assert len(told) == 1

@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,6 +22,9 @@ from klsa_search.errors import (
 from klsa_search.service.keys import Key, find_key, read_keys
 from klsa_search.service.middleware.limits import ALWAYS
 from klsa_search.service.schemas.errors import error_response
+
+API_KEY_HEADER: Final = "X-API-Key"
+"""Header for clients that cannot set `Authorization`, for example behind a proxy that uses it."""
 
 _log = logging.getLogger(__name__)
 
@@ -111,8 +115,8 @@ class Keys:
         """Whether a key is needed."""
         return self._keys is not None
 
-    def access(self, authorization: str | None) -> Access:
-        """Return the access of a request with this Authorization header.
+    def access(self, headers: Headers) -> Access:
+        """Return the access of a request with these headers: see `_token`.
 
         InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read.
         """
@@ -126,10 +130,10 @@ class Keys:
             raise SettingsError("the key file of the service cannot be read; see its log") from None
         if self._keys is None:
             return self._keyless
-        if authorization is None:
+        token = _token(headers)
+        if token is None:
             raise InvalidApiKey("API key required; send `Authorization: Bearer KEY`", sent=False)
-        scheme, _, token = authorization.strip().partition(" ")
-        key = find_key(self._keys, token.strip()) if scheme.lower() == "bearer" else None
+        key = find_key(self._keys, token)
         if key is None:
             raise InvalidApiKey("invalid or revoked API key; create one with `klsa-keys add NAME`")
         if key.is_expired():
@@ -152,6 +156,18 @@ class Keys:
             self._stamp, self._logged = stamp, None
 
 
+def _token(headers: Headers) -> str | None:
+    """Return the key that a request sends as `Authorization: Bearer`, else as `X-API-Key`.
+
+    Blank, which is no key, for another scheme; None if it sends nothing.
+    """
+    authorization = headers.get("authorization")
+    if authorization is None:
+        return headers.get(API_KEY_HEADER)
+    scheme, _, token = authorization.strip().partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
 class ApiKeyAuth:
     """ASGI middleware that refuses requests without a valid key, and stores their access."""
 
@@ -163,7 +179,7 @@ class ApiKeyAuth:
         """Pass the request on, or refuse it."""
         if scope["type"] == "http":
             try:
-                access = self._keys.access(Headers(scope=scope).get("authorization"))
+                access = self._keys.access(Headers(scope=scope))
             except KlsaError as refused:
                 if needs_key(scope["path"]):
                     await error_response(refused)(scope, receive, send)
