@@ -31,7 +31,8 @@ class Intake:
 
     numbered   files without ids, whose documents are numbered
     notes      what was recognised, each with the files that it holds for
-    completed  whether columns with common names are used
+    completed  columns with common names that are used, of each file that has no others
+    uniform    whether these are used for all records
     """
 
     def __init__(self, on_error: str = "stop", columns: Columns = PLAIN) -> None:
@@ -45,7 +46,8 @@ class Intake:
         self.problems = Problems()
         self.numbered: list[str] = []
         self.notes: dict[str, list[str]] = {}
-        self.completed = False
+        self.completed: set[Columns] = set()
+        self.uniform = True
         self._header: tuple[Path, list[str]] | None = None
         self._number = 0
         self._missing_columns = set(columns.names())
@@ -94,14 +96,16 @@ class Intake:
             columns = replace(columns, id=key or "")
         columns = columns.completed(names, str(file))
         if columns != self.columns:
-            self.completed = True
+            self.completed.add(columns)
             used = {"id": columns.id, "title": columns.title, "text": ", ".join(columns.text)}
             given = {"id": self.columns.id, "title": "", "text": ""}
             chosen = {role: name for role, name in used.items() if name and name != given[role]}
             uses = ", ".join(f"{name!r} as {role}" for role, name in chosen.items())
             options = " ".join(f"--{role} {name}" for role, name in chosen.items())
             self.note(file, f"using column {uses}; other columns: {options} (in Python columns=)")
-        elif not (columns.text or set(TEXT_NAMES).intersection(names)):
+        else:
+            self.uniform = False
+        if not (columns.text or set(TEXT_NAMES).intersection(names)):
             for name in columns.common("text", names):
                 if name not in columns.names():
                     self.note(file, f"column {name!r} is not searched; --text {name} searches it")
@@ -131,7 +135,9 @@ class Intake:
         if columns is None:
             columns = self.columns
         elif columns != self.columns and not self.columns.lacks(record):
-            columns = replace(self.columns, id=columns.id)
+            plain = replace(self.columns, id=columns.id)
+            self.uniform = self.uniform and columns == plain
+            columns = plain
         try:
             document = as_document(
                 record,

@@ -55,6 +55,15 @@ class Columns:
         """Return all columns given."""
         return tuple(filter(None, (self.id, self.title, *self.text)))
 
+    def as_mapping(self) -> dict[str, str | list[str]]:
+        """Return the columns given, as `of` reads them."""
+        given: dict[str, str | list[str]] = {
+            "id": self.id,
+            "title": self.title,
+            "text": list(self.text),
+        }
+        return {role: names for role, names in given.items() if names}
+
     def id_in(self, names: Iterable[str]) -> str | None:
         """Return the id column among these names; None without one."""
         names = set(names)

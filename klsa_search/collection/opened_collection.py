@@ -21,7 +21,6 @@ class OpenedCollection:
     files    function that finds the files of the documents and notes the others
     columns  columns of a table that make a document
     holding  object that must live as long, such as a temporary folder
-    options  options of `Reading` with which it was opened, without defaults
 
     >>> collection = open_collection("reports.jsonl")
     >>> isinstance(collection, OpenedCollection), len(list(collection.documents()))
@@ -49,13 +48,29 @@ class OpenedCollection:
         self.judgements = judgements
         self.root = root
         self.address = address
-        self.options: Mapping[str, Any] = {}
+        self._options: Mapping[str, Any] = {}
         self._on_error = on_error
         self._documents = documents
         self._files = files
         self._unread: Unread | None = None
         self._intake = Intake(on_error, columns)
         self._holding = holding
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Return the options of `Reading` that are not defaults, as JSON values.
+
+        Columns with common names that the last pass has used for all records count as given, so
+        that a later version of the source is read alike.
+        """
+        completed = self._intake.completed
+        if len(completed) != 1 or not self._intake.uniform:
+            return self._options
+        return {**self._options, "columns": next(iter(completed)).as_mapping()}
+
+    @options.setter
+    def options(self, options: Mapping[str, Any]) -> None:
+        self._options = options
 
     @property
     def problems(self) -> Problems:
@@ -83,7 +98,7 @@ class OpenedCollection:
     @property
     def completed(self) -> bool:
         """Return whether the last pass has used columns with common names."""
-        return self._intake.completed
+        return bool(self._intake.completed)
 
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""

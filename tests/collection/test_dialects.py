@@ -126,6 +126,9 @@ def test_common_names_are_used_in_a_source_without_title_and_text(tmp_path, kind
     assert (document.metadata, source.numbered) == ({"tags": "a"}, [])
     assert "using column 'Key' as id, 'Subject' as title, 'Body' as text" in source.notes[-1]
     assert "--id Key --title Subject --text Body" in source.notes[-1]
+    assert source.options == {"columns": {"id": "Key", "title": "Subject", "text": ["Body"]}}
+    [again] = open_collection(tmp_path / f"a.{kind}", **source.options).documents()
+    assert again == document
 
 
 def test_given_columns_and_plain_names_win_over_common_ones(tmp_path):
@@ -135,8 +138,9 @@ def test_given_columns_and_plain_names_win_over_common_ones(tmp_path):
     assert (document.id, document.metadata) == ("1", {"key": "7", "body": "It leaks"})
     assert "column 'body' is not searched; --text body searches it" in source.notes[0]
     lines = '{"id": 1, "subject": "a"}\n{"id": 2, "subject": "b", "text": "c"}\n'
-    _, (one, two) = opened(tmp_path, lines, "a.jsonl")
+    source, (one, two) = opened(tmp_path, lines, "a.jsonl")
     assert (one.title, two.title, two.text, two.metadata) == ("a", "", "c", {"subject": "b"})
+    assert source.options == {}
 
 
 @pytest.mark.parametrize(
