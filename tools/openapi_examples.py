@@ -113,9 +113,17 @@ REQUESTS = {
         "body": [LAMP, {"id": "horn", "text": "A horn that will not sound."}],
         "lines": [LAMP, {"id": "horn"}],
     },
+    "POST /indexes/{name}/sync": {
+        "parameters": {**NAMES, "dry_run": True, "max_delete": "100%", "ids": True},
+        "lines": [LAMP, {"id": "horn", "text": "A horn that will not sound."}],
+    },
     "PUT /indexes/{name}/documents/{id}": {
         "parameters": {**NAMES, "id": "lamp"},
         "body": {name: value for name, value in LAMP.items() if name != "id"},
+    },
+    "PATCH /indexes/{name}/documents/{id}": {
+        "parameters": LEAK,
+        "body": {"title": "Leaking hoses", "year": None},
     },
     "DELETE /indexes/{name}/documents/{id}": {"parameters": {**NAMES, "id": "lamp"}},
     "POST /indexes/{name}/documents/delete-batch": {
@@ -170,7 +178,8 @@ def page(told):
         if "body" in asked:
             yield block("json", spread(asked["body"]))
         if "lines" in asked:
-            yield "or, with `Content-Type: application/x-ndjson`,"
+            either = "or, with" if "body" in asked else "with"
+            yield f"{either} `Content-Type: application/x-ndjson`,"
             yield block("text", in_lines(asked["lines"]))
         for kind, answer in asked["answers"].items():
             yield f"Answer as {kind}:" if kind == LINES else f"Answer, status {kind}:"
@@ -251,10 +260,11 @@ def answered(client, route, asked):
     """Ask what the example asks, and return what is answered, of each kind."""
     answers = {}
     for body in ("body", "lines"):
-        if body == "body" or body in asked:
+        if body in asked or (body == "body" and "lines" not in asked):
             answer = sent(client, route, asked, body)
             assert answer.is_success, f"{route}: {answer.text}"
-            answers[LINES if body == "lines" else str(answer.status_code)] = told(answer)
+            kind = answer.headers.get("content-type", "")
+            answers[LINES if kind == LINES else str(answer.status_code)] = told(answer)
     return answers
 
 
@@ -274,6 +284,7 @@ def address(route, asked):
     path, query = route.split()[1], dict(asked.get("parameters", {}))
     for name in [name for name in query if f"{{{name}}}" in path]:
         path = path.replace(f"{{{name}}}", quote(query.pop(name), safe=""))
+    query = {k: str(value).lower() if value is True else value for k, value in query.items()}
     return f"{path}?{urlencode(query)}" if query else path
 
 

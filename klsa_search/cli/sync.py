@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "[default: 20%, but at least 10]",
 )
 @click.option("--dry-run", is_flag=True, help="Report the differences and change nothing")
-@click.option("--list", "ids", is_flag=True, help="List the IDs of all documents that differ")
+@click.option("--ids", is_flag=True, help="List the IDs of all documents that differ")
 @json_option
 @debug_option
 def sync(

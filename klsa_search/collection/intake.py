@@ -238,8 +238,7 @@ def _metadata_fault(metadata: object) -> str | None:
     return f"the metadata {reason}" if reason else None
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+_json: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False).encode
 
 
 def _field_fault(metadata: Mapping[Any, Any]) -> str | None:
@@ -264,4 +263,6 @@ def _is_deeper(metadata: Mapping[Any, Any], levels: int) -> bool:
     for _ in range(levels):
         values = (each.values() if isinstance(each, Mapping) else each for each in level)
         level = [value for each in values for value in each if isinstance(value, _CONTAINERS)]
-    return bool(level)
+        if not level:
+            return False
+    return True

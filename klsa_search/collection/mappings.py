@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from klsa_search.collection.model import Document
-from klsa_search.errors import CollectionError
+from klsa_search.errors import BadDocument, CollectionError
 
 ID_NAMES = ("_id", "id")
 TEXT_NAMES = ("text", "contents")
@@ -162,6 +162,54 @@ def _string(record: Mapping[str, Any], name: str, origin: str) -> str:
             )
         return str(value)
     raise CollectionError(f"{origin}: {name!r} is a {type(value).__name__}, not a string")
+
+
+def merged(document: Document, changes: Mapping[str, Any]) -> Document:
+    """Return a document with changes of its title, text and metadata merged in (RFC 7396).
+
+    changes  named as in `as_document`, without an id or with that of the document; a mapping under
+             `metadata` is flattened, and `metadata: None` removes all metadata
+    BadDocument if the id differs, or title or text is not text.
+    """
+    origin = f"document {document.id[:60]!r}"
+    rest = dict(changes)
+    for name in ID_NAMES:
+        if str(given := rest.pop(name, document.id)) != document.id:
+            raise BadDocument(
+                f"{origin}: a patch cannot change the id to {str(given)[:60]!r}; delete the "
+                "document and add another",
+                field="id",
+            )
+    parts = {"title": document.title, "text": document.text}
+    parts |= {name: rest.pop(name) for name in parts if name in rest}
+    metadata: Any = document.metadata
+    if "metadata" in rest and (rest["metadata"] is None or isinstance(rest["metadata"], Mapping)):
+        inner = rest.pop("metadata")
+        metadata, rest = ({}, rest) if inner is None else (metadata, {**inner, **rest})
+    try:
+        return Document(
+            id=document.id,
+            title=_string(parts, "title", origin),
+            text=_string(parts, "text", origin),
+            metadata=_merged(metadata, rest),
+        )
+    except CollectionError as error:
+        raise BadDocument(f"{error.message}; correct it and send it again") from None
+    except RecursionError:
+        raise BadDocument(f"{origin}: the changes are nested too deeply; flatten them") from None
+
+
+def _merged(target: Any, changes: Any) -> Any:
+    """Return the result of a JSON Merge Patch."""
+    if not isinstance(changes, Mapping):
+        return changes
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for name, value in changes.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = _merged(result.get(name), value)
+    return result
 
 
 def is_frame(source: Any) -> bool:

@@ -38,7 +38,8 @@ _IN_MEMORY: Final = 2**25
 _REPORTED: Final = 1_000
 """Documents between two reports of progress."""
 
-_LIMIT = re.compile(r"(\d+)|(\d+(?:\.\d+)?)\s*%")
+MAX_DELETE_PATTERN: Final = r"^(?:(\d+)|(100|\d{1,2}(?:\.\d+)?) ?%)$"
+"""Pattern of a limit of deletions: a number, or a share in percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,8 @@ def max_deletions(max_delete: str | int | None, documents: int) -> int:
     """
     if max_delete is None:
         return max(int(MAX_DELETE_SHARE * documents), MAX_DELETE_FEW)
-    limit = _LIMIT.fullmatch(str(max_delete).strip())
-    if limit is None or (limit[2] and float(limit[2]) > 100):
+    limit = re.fullmatch(MAX_DELETE_PATTERN, str(max_delete).strip())
+    if limit is None:
         raise SettingsError(
             f"max_delete = {max_delete!r} is not a limit of deletions; give a number of documents "
             "such as 500, or a share such as 20%",
@@ -171,7 +172,7 @@ def refuse_deletions(
     )
     raise CollectionError(
         f"nothing was changed: {fact}; check that the source is complete, or allow it with "
-        f"--max-delete {deleted} (in Python max_delete={deleted})",
+        f"--max-delete {deleted} (in Python and over HTTP max_delete={deleted})"
     )
 
 

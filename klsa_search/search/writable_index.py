@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self, Unpack, cast
+from typing import Any, NamedTuple, Self, Unpack, cast
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.collection.mappings import merged
 from klsa_search.collection.model import Collection, Document, Problems, Source, batches
 from klsa_search.collection.opened_collection import warn_of_skipped
 from klsa_search.collection.opening import Reading, open_collection
@@ -46,7 +47,7 @@ from klsa_search.storage.columns.declared import field_warnings, fitting
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import writing
 from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.log import LogPosition, checked_id
+from klsa_search.storage.log import LogPosition, checked_id, document_as_json
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.synonyms import Given, checked_synonyms, write_synonyms
@@ -326,10 +327,45 @@ class WritableIndex:
         see `add`; memory is that of the batch as JSON.
         """
         self._check_writable()
-        deletes = [checked_id(id_) for id_ in deletes]
+        checked = [checked_id(id_) for id_ in deletes]
+        return self._write(lambda _: (puts, checked))
+
+    def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002 - the field's own name
+        """Merge changes into one document, and return the WriteResult.
+
+        changes  new values of `title`, `text` and metadata fields; None removes a field, mappings
+                 are merged, other values are replaced (JSON Merge Patch, RFC 7396). `metadata` may
+                 also be a mapping of its own, as documents have it
+        Concurrent patches do not lose each other's changes. A patch that changes nothing is not
+        written. DocumentNotFound; BadDocument if the result cannot be stored; other errors and cost
+        as for `add`.
+
+        >>> index.patch("heat", {"title": "Overheating engines", "year": None}).written
+        1
+        >>> index.document("heat").title, "year" in index.document("heat").metadata
+        ('Overheating engines', False)
+        """
+        self._check_writable()
+
+        def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
+            (doc_id,) = state.documents.doc_ids([id])
+            document = merged(state.documents.get(id), changes)
+            document_as_json(document)  # raises before it is compared
+            return ([] if state.documents.equals(doc_id, document) else [document]), ()
+
+        return self._write(batch)
+
+    def _write(
+        self, batch: Callable[[State], tuple[Sequence[Document], Sequence[str]]]
+    ) -> WriteResult:
+        """Write the documents and deletions that a function returns for the present state.
+
+        No other process writes between that state and the batch.
+        """
         with writing(self.path.parent):
             self.refresh()
             state = self._opened()
+            puts, deletes = batch(state)
             check_writable(self.name, state.snapshot, self.manifest.counts.documents, len(puts))
             declared = declared_of(self.settings, self.fields)
             puts = list(map(declared.divided, puts))

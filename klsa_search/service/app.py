@@ -32,6 +32,7 @@ from klsa_search.service.routes import (
     judgements,
     mining,
     suggest,
+    sync,
 )
 from klsa_search.service.routes.search import router
 from klsa_search.service.schemas import errors
@@ -50,6 +51,7 @@ ROUTERS: Final = (
     mining.router,
     suggest.router,
     documents.router,
+    sync.router,
     indexes.router,
     aliases.router,
     evaluation.router,

@@ -25,7 +25,7 @@ from klsa_search.service.catalog import Status
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.refits import Refits
 
-_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"))
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _OTHER = "other"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Bucket bounds of the histograms, in seconds."""

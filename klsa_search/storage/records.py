@@ -23,6 +23,7 @@ from klsa_search.storage.log import DECODER
 
 _SIZES: Final = struct.Struct("<3I")
 _HEAD: Final = _SIZES.size
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 class Record(NamedTuple):
@@ -140,10 +141,6 @@ def record_of(document: Document) -> tuple[bytes, ...]:
     """Return a document as a record, in pieces."""
     identifier, title, text = document.id.encode(), document.title.encode(), document.text.encode()
     # Most documents have no metadata.
-    metadata = (
-        json.dumps(dict(document.metadata), ensure_ascii=False, allow_nan=False).encode()
-        if document.metadata
-        else b""
-    )
+    metadata = _ENCODER.encode(dict(document.metadata)).encode() if document.metadata else b""
     sizes = _SIZES.pack(len(identifier), len(title), len(metadata))
     return sizes, identifier, title, metadata, text

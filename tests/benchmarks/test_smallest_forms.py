@@ -140,6 +140,13 @@ def test_writing(world, tmp_path):
     assert figures(found)["durable_s"] > 0
 
 
+def test_sync(world, tmp_path):
+    found = tmp_path / "found.json"
+    run("benchmarks.sync", world / "corpus.jsonl", "--first", 30, "--share", 0.1, "--json", found)
+    told = figures(found)
+    assert [told[name] for name in ("added", "changed", "deleted", "again_batches")] == [3, 3, 3, 0]
+
+
 def test_pauses(built, world, tmp_path):
     found, corpus, queries = tmp_path / "found.json", world / "corpus.jsonl", world / "queries.tsv"
     few = ("--count", 5, "--seconds", 0.1)

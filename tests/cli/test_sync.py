@@ -31,7 +31,7 @@ def by_id(documents):
 
 
 def test_an_index_follows_its_source(shell, built, new, compiled_writing):
-    dry = shell("klsa-index", "sync", "cars", new, "--dry-run", "--list")
+    dry = shell("klsa-index", "sync", "cars", new, "--dry-run", "--ids")
     assert (dry.code, dry.err) == (0, "")
     assert dry.out.splitlines() == [
         "cars: 1 added, 1 changed, 1 deleted, 2 unchanged; dry run, nothing was changed",
@@ -42,7 +42,7 @@ def test_an_index_follows_its_source(shell, built, new, compiled_writing):
     assert (done.code, done.err) == (0, "")
     assert done.out == "cars: 1 added, 1 changed, 1 deleted, 2 unchanged; 4 in total\n"
     assert by_id(exported(shell)) == by_id(CHANGED)
-    told = shell("klsa-index", "sync", "cars", new, "--json", "--list").json
+    told = shell("klsa-index", "sync", "cars", new, "--json", "--ids").json
     assert told == {
         "name": "cars", "generation": "000001", "documents": 4, "log_position": 3,
         "added": 0, "changed": 0, "deleted": 0, "unchanged": 4, "batches": 0, "dry_run": False,

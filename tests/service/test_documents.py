@@ -468,3 +468,28 @@ def test_a_write_where_nothing_can_be_written_is_told(writer, monkeypatch):
     error = failure_of(writer.put("/indexes/tiny/documents/a", json={"text": "x"}), 503)
     assert error["code"] == "index_unusable"
     assert "Read-only file system" in error["message"]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/merge-patch+json"])
+def test_fields_are_changed_by_a_patch(writer, home, kind):
+    put = {"title": "Zeppelin", "text": "A zeppelin.", "year": 1900, "tags": ["air"]}
+    assert writer.put(f"{URL}/new", json=put).status_code == 200
+
+    def patch(content, id_="new"):
+        return writer.patch(f"{URL}/{id_}", content=content, headers={"Content-Type": kind})
+
+    answer = patch('{"title": "Airships", "year": null, "seats": 12}').json()
+    assert (answer["added"], answer["log_position"]) == (1, 2)
+    document = writer.get("/documents/new").json()
+    assert (document["title"], document["text"]) == ("Airships", "A zeppelin.")
+    assert document["metadata"] == {"tags": ["air"], "seats": 12}
+    assert patch('{"seats": 12}').json()["added"] == 0
+    assert failure_of(patch("{}", "none"), 404)["code"] == "document_not_found"
+    assert failure_of(patch("{"), 400)["code"] == "bad_json"
+    for bad in ("[]", '{"id": "other"}', '{"title": {}}', '{"seats": NaN}'):
+        assert failure_of(patch(bad), 422)
+    assert failure_of(writer.patch(f"{URL}/new", content="{}"), 415)
+    assert writer.get("/documents/new").json() == document
+    # PUT replaces the whole document.
+    assert writer.put(f"{URL}/new", json={"text": "A zeppelin."}).status_code == 200
+    assert writer.get("/documents/new").json()["metadata"] == {}

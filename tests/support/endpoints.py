@@ -52,6 +52,9 @@ class Endpoint:
         for name in [name for name in query if f"{{{name}}}" in path]:
             path = path.replace(f"{{{name}}}", quote(query.pop(name), safe=""))
         asked = {"method": self.method, "url": f"{path}?{urlencode(query)}" if query else path}
+        if body is None and "lines" in self.example:
+            lines = "\n".join(map(json.dumps, self.example["lines"]))
+            asked |= {"content": lines, "headers": {"Content-Type": "application/x-ndjson"}}
         if body is not None:
             asked |= {"content": json.dumps(body), "headers": {"Content-Type": "application/json"}}
         return asked

@@ -24,7 +24,7 @@ from klsa_search.service.schemas.errors import error_response
 LINES = "application/x-ndjson"
 """Content type of a stream of lines, each of them JSON."""
 
-_WRITES = re.compile(r"/indexes/[^/]*/documents(/[\s\S]*)?")
+_WRITES = re.compile(r"/indexes/[^/]*/(documents(/[\s\S]*)?|sync)")
 
 
 def content_type(headers: Headers) -> str:

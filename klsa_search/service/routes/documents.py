@@ -1,7 +1,7 @@
-"""Endpoints that add, replace and delete documents.
+"""Endpoints that add, replace, patch and delete documents.
 
-Writes need a JSON content type, PUT or DELETE: browsers send none of these for a page of another
-site without a CORS preflight.
+Writes need a JSON content type, PUT, PATCH or DELETE: browsers send none of these for a page of
+another site without a CORS preflight.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from klsa_search.service.schemas.errors import Failure, documented
 from klsa_search.service.schemas.responses import LineAnswer, WarningAnswer, WriteAnswer, elapsed
 from klsa_search.service.schemas.writes import (
     Line,
+    changes_of_object,
     document_of_line,
     document_of_object,
     documents_of_array,
@@ -43,7 +44,8 @@ _BATCH_BYTES = 2**23
 """Bytes of lines after which a batch is written."""
 
 _JSON = "application/json"
-_DOCUMENT = {
+_PATCH = "application/merge-patch+json"
+DOCUMENT = {
     "type": "object",
     "properties": {
         "id": {"type": "string"},
@@ -53,9 +55,15 @@ _DOCUMENT = {
     },
     "description": "all other names are metadata; at most 10 MiB as JSON, 512 bytes of id",
 }
+"""Schema of a document in a body."""
+_CHANGES = {
+    "type": "object",
+    "description": "new values of title, text and metadata fields; null removes a field",
+}
 
 
-def _body(*schemas: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+def body_of(*schemas: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the OpenAPI description of a body: content types with their schemas."""
     content = {kind: {"schema": schema} for kind, schema in schemas}
     return {"requestBody": {"required": True, "content": content}}
 
@@ -68,9 +76,9 @@ def _body(*schemas: tuple[str, dict[str, Any]]) -> dict[str, Any]:
         200: {"content": {LINES: {"schema": LineAnswer.model_json_schema()}}},
         **documented(415),
     },
-    openapi_extra=_body(
-        (_JSON, {"type": "array", "items": _DOCUMENT, "maxItems": BATCH_DOCUMENTS}),
-        (LINES, _DOCUMENT),
+    openapi_extra=body_of(
+        (_JSON, {"type": "array", "items": DOCUMENT, "maxItems": BATCH_DOCUMENTS}),
+        (LINES, DOCUMENT),
     ),
 )
 async def add_documents(name: str, request: Request, service: Service) -> Response:
@@ -93,7 +101,7 @@ async def add_documents(name: str, request: Request, service: Service) -> Respon
     summary="Delete documents",
     response_model=WriteAnswer,
     responses=documented(415),
-    openapi_extra=_body((_JSON, {"type": "array", "items": {"type": "string"}})),
+    openapi_extra=body_of((_JSON, {"type": "array", "items": {"type": "string"}})),
 )
 async def delete_documents(name: str, request: Request, service: Service) -> Response:
     """Delete documents by ID in one step; unknown IDs are ignored."""
@@ -108,7 +116,7 @@ async def delete_documents(name: str, request: Request, service: Service) -> Res
     summary="Add or replace a document",
     response_model=WriteAnswer,
     responses=documented(415),
-    openapi_extra=_body((_JSON, _DOCUMENT)),
+    openapi_extra=body_of((_JSON, DOCUMENT)),
 )
 async def put_document(
     name: str,
@@ -116,13 +124,42 @@ async def put_document(
     request: Request,
     service: Service,
 ) -> Response:
-    """Add or replace one document. The body may leave the ID out."""
+    """Add or replace one document. The body may leave the ID out.
+
+    The body is the whole document: fields that it leaves out are removed. To change single fields,
+    use PATCH.
+    """
     with service.writes.slot(size_of(request)):
         refuse_other_types(request, _JSON)
         body = await request.body()
         return await _change(
             service, name, lambda index: index.write([document_of_object(body, id)])
         )
+
+
+@router.patch(
+    "/indexes/{name}/documents/{id:whole}",
+    summary="Change fields of a document",
+    response_model=WriteAnswer,
+    responses=documented(415),
+    openapi_extra=body_of((_JSON, _CHANGES), (_PATCH, _CHANGES)),
+)
+async def patch_document(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    request: Request,
+    service: Service,
+) -> Response:
+    """Merge the body into one document, as JSON Merge Patch (RFC 7396) does.
+
+    Fields of the body replace those of the document, objects are merged, and `null` removes a
+    field; all other fields stay. Concurrent patches do not lose changes. A patch that changes
+    nothing is not written.
+    """
+    with service.writes.slot(size_of(request)):
+        refuse_other_types(request, _JSON, _PATCH)
+        body = await request.body()
+        return await _change(service, name, lambda index: index.patch(id, changes_of_object(body)))
 
 
 @router.delete(

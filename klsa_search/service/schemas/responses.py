@@ -64,6 +64,39 @@ class WriteAnswer(Answer):
     time_ms: float
 
 
+class SyncIdsAnswer(Answer):
+    """IDs of the documents that a sync wrote."""
+
+    added: list[str]
+    changed: list[str]
+    deleted: list[str]
+
+
+class CountedWarnings(Answer):
+    """Values of the wrong type for their fields, which count as missing."""
+
+    count: int
+    first: list[str] = Field(description="the first ones")
+    kinds: dict[str, int] = Field(description="number of them by field")
+
+
+class SyncAnswer(Answer):
+    """Result of a sync, which is durable and searchable when it is answered."""
+
+    index: str
+    generation: str
+    added: int = Field(description="documents added")
+    changed: int = Field(description="documents replaced, because they differed")
+    deleted: int = Field(description="documents deleted, because the body does not have them")
+    unchanged: int = Field(description="documents that were equal already; not written")
+    batches: int = Field(description="batches in the log of writes; 0 if nothing was written")
+    dry_run: bool
+    ids: SyncIdsAnswer | None = Field(None, description="with `list`: the IDs")
+    log_position: int = Field(description="position of the last row in the log of writes")
+    warnings: CountedWarnings
+    time_ms: float
+
+
 class LineAnswer(Answer):
     """Result of one line of a stream; names without a value are left out."""
 

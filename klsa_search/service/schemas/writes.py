@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from dataclasses import dataclass
+from itertools import count
 from math import isfinite
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.json_files import document_of
@@ -111,6 +112,30 @@ def document_of_object(body: bytes, id_: str) -> Document:
             )
         record = {"id": id_, **record}
     return _document(record, "the body")
+
+
+def changes_of_object(body: bytes) -> dict[str, Any]:
+    """Return the changes of a JSON Merge Patch; BadJson, or QueryError if it is not an object."""
+    changes = _whole(_text_of(body))
+    if not isinstance(changes, dict):
+        raise QueryError("the body is not a JSON object; send one with the fields to change")
+    return changes
+
+
+def documents_of_lines(body: IO[bytes]) -> Iterator[Document]:
+    """Yield the documents of a file of lines; BadDocument with the number of the first invalid one.
+
+    Memory: one line.
+    """
+    body.seek(0)
+    for number in count(1):
+        content = body.readline(MAX_BODY + 2)
+        if not content:
+            return
+        too_long = len(content.removesuffix(b"\n")) > MAX_BODY
+        document = document_of_line(Line(number, None if too_long else content))
+        if document is not None:
+            yield document
 
 
 def ids_of_array(body: bytes) -> list[str]:

@@ -1,0 +1,107 @@
+"""Endpoint that makes an index contain exactly the documents of a stream of lines."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import closing
+from tempfile import SpooledTemporaryFile
+from typing import IO, Annotated, Final
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+from starlette.requests import ClientDisconnect
+
+from klsa_search.collection.opening import open_collection
+from klsa_search.errors import QueryError
+from klsa_search.search.index import Index
+from klsa_search.search.sync import MAX_DELETE_PATTERN
+from klsa_search.service.index_service import Service, requires
+from klsa_search.service.middleware.limits import LINES
+from klsa_search.service.routes.documents import DOCUMENT, body_of, refuse_other_types
+from klsa_search.service.schemas.errors import documented
+from klsa_search.service.schemas.requests import (
+    RequestModel,
+    documented_parameters,
+    read_parameters,
+)
+from klsa_search.service.schemas.responses import SyncAnswer, elapsed
+from klsa_search.service.schemas.writes import documents_of_lines
+
+router = APIRouter(dependencies=requires("write"))
+
+MAX_SYNC: Final = 2**33
+"""Maximum bytes of the body of a sync, which waits in a temporary file."""
+
+_IN_MEMORY: Final = 2**23
+"""Bytes of a body that are kept in memory."""
+
+
+class SyncRequest(RequestModel):
+    """The parameters of POST /indexes/{name}/sync."""
+
+    max_delete: Annotated[
+        str | None,
+        Field(
+            pattern=MAX_DELETE_PATTERN,
+            description="refuse a body that would delete more documents, as a number or a share "
+            "such as 20%; by default 20%, but at least 10",
+        ),
+    ] = None
+    dry_run: bool = Field(False, description="report the differences and change nothing")
+    ids: bool = Field(False, description="list the IDs of all documents that differ")
+
+
+@router.post(
+    "/indexes/{name}/sync",
+    summary="Synchronise an index with its source",
+    response_model=SyncAnswer,
+    responses=documented(415),
+    openapi_extra=documented_parameters(SyncRequest) | body_of((LINES, DOCUMENT)),
+)
+async def sync_index(name: str, request: Request, service: Service) -> Response:
+    """Make the index contain exactly the documents of the body: a stream of lines, one each.
+
+    Changed documents are replaced, and those that the body does not have are deleted; unchanged
+    ones are not written. Nothing is written before the body was read and compared completely: an
+    invalid line, or an ID that occurs twice, refuses all. Up to 20,000 documents that differ are
+    one batch; after an interruption, the same request completes the sync.
+    """
+    params = read_parameters(request, SyncRequest)
+    with service.writes.slot(None):
+        refuse_other_types(request, LINES)
+        with closing(SpooledTemporaryFile(_IN_MEMORY)) as body:
+            try:
+                await _receive(request, body)
+            except ClientDisconnect:
+                return Response(status_code=499)
+
+            def work(index: Index) -> str:
+                begin = time.perf_counter()
+                # Opened here: the options of the build, such as columns, are not those of a body.
+                source = open_collection(documents_of_lines(body))
+                result = index.sync(source, max_delete=params.max_delete, dry_run=params.dry_run)
+                return SyncAnswer(
+                    index=name,
+                    generation=index.generation,
+                    dry_run=params.dry_run,
+                    log_position=index.last_write.seq,
+                    warnings=result.warnings.as_json(),
+                    time_ms=elapsed(begin),
+                    **result.as_json(ids=params.ids),
+                ).model_dump_json(exclude=None if params.ids else {"ids"})
+
+            return Response(await service.write(name, work), media_type="application/json")
+
+
+async def _receive(request: Request, body: IO[bytes]) -> None:
+    """Write the body of a request to a file, outside of the event loop."""
+    received = 0
+    async for chunk in request.stream():
+        received += len(chunk)
+        if received > MAX_SYNC:
+            raise QueryError(
+                f"the body is larger than {MAX_SYNC:,} bytes; run `klsa-index sync` on the machine "
+                "of the service"
+            )
+        await asyncio.to_thread(body.write, chunk)

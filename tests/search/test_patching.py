@@ -1,0 +1,112 @@
+"""Patches: changes of single fields, merged under the lock of the writer."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from contextlib import closing
+
+import pytest
+
+from klsa_search import Document, build, open_index
+from klsa_search.collection.mappings import merged
+from klsa_search.errors import BadDocument, DocumentNotFound, StoreError
+from klsa_search.storage.log import WriteLog
+
+BELT = {"id": "belt", "title": "Belt", "text": "A worn belt.", "year": 2020, "at": {"x": 1, "y": 2}}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    home = tmp_path_factory.mktemp("patched")
+    documents = [BELT, {"id": "horn", "text": "A silent horn."}]
+    build(documents, name="patched", home=home, dimensions=2).close()
+    return home / "patched"
+
+
+@pytest.fixture
+def index(built, tmp_path):
+    with closing(open_index(shutil.copytree(built, tmp_path / "patched"))) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("metadata", "changes", "result"),
+    [  # those of RFC 7396, appendix A, that are of objects
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+        # `metadata`, as documents have it
+        ({"a": 1, "b": 2}, {"metadata": {"a": None, "c": 3}}, {"b": 2, "c": 3}),
+        ({"a": 1}, {"metadata": None, "b": 2}, {"b": 2}),
+        ({"a": 1}, {"metadata": {"a": 2}, "a": 3}, {"a": 3}),
+        ({"a": 1}, {"metadata": "text"}, {"a": 1, "metadata": "text"}),
+    ],
+)
+def test_metadata_is_merged(metadata, changes, result):
+    document = Document(id="1", title="t", text="x", metadata=metadata)
+    before = repr(document)
+    assert merged(document, changes) == Document(id="1", title="t", text="x", metadata=result)
+    assert repr(document) == before
+
+
+def test_title_and_text_are_replaced_or_removed():
+    document = Document(id="1", title="t", text="x")
+    assert merged(document, {"id": "1", "title": "u", "text": None}) == Document(id="1", title="u")
+    assert merged(document, {"title": 7}).title == "7"
+    nested: object = 1
+    for _ in range(5000):
+        nested = {"a": nested}
+    for bad in ({"id": "2"}, {"_id": None}, {"title": ["t"]}, {"text": True}, {"a": nested}):
+        with pytest.raises(BadDocument, match="document '1'"):
+            merged(document, bad)
+
+
+def test_a_patch_is_a_write_that_can_be_undone(index):
+    result = index.patch("belt", {"text": "A squealing belt.", "year": None, "at": {"x": None}})
+    assert (result.written, result.deleted, result.last_write) == (1, 0, 1)
+    patched = index.document("belt")
+    assert (patched.title, patched.text) == ("Belt", "A squealing belt.")
+    assert patched.metadata == {"at": {"y": 2}}
+    assert [hit.id for hit in index.search("squealing", ranker="bm25").hits] == ["belt"]
+    assert index.patch("belt", {"title": "Belt", "at": {}}).written == 0
+    assert len(WriteLog(index.path).batches()) == 1
+
+
+def test_what_cannot_be_patched(index):
+    with pytest.raises(DocumentNotFound):
+        index.patch("none", {"title": "x"})
+    with pytest.raises(BadDocument):
+        index.patch("belt", {"year": float("nan")})
+    with pytest.raises(StoreError, match="snapshot"):
+        index.snapshot().patch("belt", {})
+    assert WriteLog(index.path).batches() == []
+
+
+def test_concurrent_patches_lose_nothing(index):
+    folder, failures = index.path.parent, []
+
+    def patch(number):
+        try:
+            with closing(open_index(folder)) as another:
+                for step in range(3):
+                    another.patch("belt", {f"f{number}": {str(step): step}})
+        except Exception as failure:  # noqa: BLE001 - reported by the test
+            failures.append(failure)
+
+    threads = [threading.Thread(target=patch, args=[number]) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(300)
+    assert failures == []
+    index.refresh()
+    metadata = index.document("belt").metadata
+    assert [metadata[f"f{n}"] for n in range(3)] == [{"0": 0, "1": 1, "2": 2}] * 3
