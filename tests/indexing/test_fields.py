@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 
 from klsa_search import build, open_index
+from klsa_search.collection import Document
+from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.core.config import Settings
+from klsa_search.core.progress import open_progress
 from klsa_search.errors import CollectionError, SettingsError, StoreError
 from klsa_search.indexing.estimate import estimate
+from klsa_search.indexing.reading import read
 from klsa_search.indexing.rewrite import build_like, rebuild
 from klsa_search.storage.checksums import verify
 from tests.support.worlds import random_documents
@@ -174,3 +179,38 @@ def test_the_plan_counts_the_columns(tmp_path):
     without = estimate([{"id": str(number), "text": "some words"} for number in range(500)])
     assert without.disk["fields"] == 0
     assert costs.memory["documents"] >= without.memory["documents"] + 300 * 501
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "hint"),
+    [
+        (["1"] * 199 + ["soon"], "number", "1 document has another value, which counts as miss"),
+        (["1"] * 19 + ["soon"], "keyword", "19 of 20 values are numbers, but not 'soon' in a.csv"),
+        (["2026-03-01"] * 19 + ["x"], "keyword", "values are dates, but not 'x' in a.csv:21"),
+        (["1"] * 19 + ["007"], "keyword", "but not '007' in a.csv:21"),
+        (["2,5", "1.024,50"], "keyword", "'2,5' in a.csv:2 is not a number; numbers have a dec"),
+        (["31.12.2026"], "keyword", "'31.12.2026' in a.csv:2 is not a date; dates are written as"),
+        (["1"] * 19 + ["N/A", ""], "number", None),
+        (["1"] * 10 + ["a"] * 10, "keyword", None),
+        (["red", "1,5"], "keyword", None),
+    ],
+)
+def test_unexpected_types_are_reported_with_the_first_value(tmp_path, caplog, values, kind, hint):
+    documents = [
+        Document(id=str(n), origin=f"a.csv:{n + 2}", metadata={"x": value})
+        for n, value in enumerate(values)
+    ]
+    with open_progress(None) as report:
+        _, _, fields, _ = read(
+            OpenedCollection("a", "csv", "stop", lambda _: iter(documents)),
+            tmp_path,
+            Settings(),
+            report,
+            memory=2**28,
+            processes=1,
+        )
+    assert fields.columns["x"].type == kind
+    found = [record.getMessage() for record in caplog.records]
+    assert len(found) == (hint is not None)
+    assert hint is None or f"field 'x' is a {kind} field: " in found[0]
+    assert hint is None or hint in found[0]

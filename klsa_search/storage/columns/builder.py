@@ -14,6 +14,8 @@ missing.
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import repeat
@@ -40,6 +42,8 @@ from klsa_search.storage.columns.values import (
     plain,
 )
 from klsa_search.storage.manifest import ColumnEntry, FieldsEntry
+
+_log = logging.getLogger(__name__)
 
 DTYPES: Final[dict[FieldType, np.dtype[Any]]] = {
     "keyword": np.dtype(np.int32),
@@ -82,6 +86,7 @@ class ColumnBuilder:
     codes    those of the others that are strings of digits
     misfits  documents with a value that does not fit, which counts as missing
     reason   description of the first of the others
+    odd      the first of the others, and the number of its document in the batch
     texts    numbers of the distinct texts, unordered
     Memory: the texts, and 100 bytes a batch.
     """
@@ -94,6 +99,7 @@ class ColumnBuilder:
         self.values = self.present = 0
         self.fitting = self.others = self.codes = self.misfits = 0
         self.reason: str | None = None
+        self.odd: tuple[object, int] | None = None
         self._coerce = coercion(kind, limits, declared=declared)
         self.texts: dict[str, int] = {}
         self._limits, self._spool = limits, spool
@@ -155,7 +161,7 @@ class ColumnBuilder:
         """Coerce values one by one, with None for each that does not fit."""
         values: list[Any] = []
         at = 0
-        for size in repeat(1, len(flat)) if counts is None else counts:
+        for document, size in enumerate(repeat(1, len(flat)) if counts is None else counts):
             fits = True
             for value in flat[at : at + size]:
                 try:
@@ -167,6 +173,7 @@ class ColumnBuilder:
                         self.others += 1
                         self.codes += isinstance(mismatch, Code)
                         self.reason = self.reason or str(mismatch)
+                        self.odd = self.odd or (value, document)
             self.misfits += not fits
             at += size
         return values
@@ -220,6 +227,26 @@ NAMED: Final[dict[type, str]] = {
     int: NUMBERS,
     float: NUMBERS,
 }
+_NEARLY: Final = 9
+"""Fitting values for each other value, from which a keyword field is nearly of another type."""
+
+_LOCAL_FORMS: Final = (
+    (
+        "number",
+        re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+),\d+", re.ASCII),
+        "numbers have a decimal point, as in 2.5",
+    ),
+    (
+        "date",
+        re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{2}|\d{4})([ T]\d.*)?|\d{4}/\d\d?/\d\d?", re.ASCII),
+        "dates are written as in 2026-03-01",
+    ),
+)
+"""Forms of numbers and dates that are not recognised, because they are ambiguous."""
+
+_SHOWN: Final = 60
+"""Characters of a value in a message."""
+
 CANDIDATES: Final[tuple[FieldType, ...]] = ("number", "date", "keyword")
 """Types that a field may have, in order of preference."""
 MIN_FITTING: Final = 99
@@ -263,17 +290,24 @@ class FieldsWriter:
                     self._fields[name] = _Field(name, self._spool, self._documents)
                 else:
                     self._more = True
+        origins = [document.origin or f"document {document.id!r}" for document in documents]
         for name, field in self._fields.items():
-            field.extend([metadata.get(name) for metadata in batch], self._type(name))
+            values = [metadata.get(name) for metadata in batch]
+            field.extend(values, self._type(name), origins)
         self._documents += len(documents)
 
     def finish(self, generation: Path) -> FieldsEntry:
-        """Write the columns. Memory: the largest batch, and the texts of one field."""
+        """Write the columns, and log what is unexpected about the types of detected fields.
+
+        Memory: the largest batch, and the texts of one field.
+        """
         columns, others = {}, {}
         with ExitStack() as stack:
             files = _Files(generation, stack)
             for name, field in sorted(self._fields.items()):
                 builder = field.chosen(self._type(name))
+                if self._type(name) is None and (hint := field.hint(builder)):
+                    _log.warning("field %r %s", name, hint)
                 if builder is None:
                     others[name] = field.reason()
                 else:
@@ -297,15 +331,23 @@ class _Field:
         self._begun = False
         self._builders: list[ColumnBuilder] = []
         self._rejected: dict[FieldType, str] = {}  # types that do not fit, and why
+        self._first: tuple[object, str] | None = None  # value, and origin of its document
+        self._odd: dict[FieldType, tuple[object, str]] = {}  # likewise, first that does not fit
 
-    def extend(self, batch: list[object], type_: FieldType | None) -> None:
-        """Append the values of a batch, None for a document without one."""
+    def extend(self, batch: list[object], type_: FieldType | None, origins: Sequence[str]) -> None:
+        """Append the values of a batch, None for a document without one.
+
+        origins  of its documents, as "file:line"
+        """
         if self._begun and not self._builders:
             return
         flat, counts = flattened(batch)
         if not flat and not self._begun:
             self._skipped += len(batch)
             return
+        if self._first is None:
+            at = 0 if counts is None else next(at for at, count in enumerate(counts) if count)
+            self._first = flat[0], origins[at]
         self._kinds |= dict.fromkeys(
             NAMED.get(each, NESTED) for each in dict.fromkeys(map(type, flat))
         )
@@ -320,6 +362,9 @@ class _Field:
                 self._builders.remove(builder)
                 self._rejected[builder.kind] = str(mismatch)
             else:
+                if builder.odd is not None and builder.kind not in self._odd:
+                    value, at = builder.odd
+                    self._odd[builder.kind] = value, origins[at]
                 if type_ is None and builder.others > MAX_OTHERS:
                     self._builders.remove(builder)
                     self._rejected[builder.kind] = builder.reason or NO_VALUE
@@ -350,6 +395,31 @@ class _Field:
         reasons = {each.kind: each.reason for each in self._builders} | self._rejected
         return reasons.get(last) or NO_VALUE
 
+    def hint(self, chosen: ColumnBuilder | None) -> str | None:
+        """Return what is unexpected about the detected type of the field; None if nothing is."""
+        if chosen is None or self._first is None:
+            return None
+        if chosen.misfits and chosen.kind in self._odd:
+            documents = "document has" if chosen.misfits == 1 else "documents have"
+            return (
+                f"is a {chosen.kind} field: {chosen.misfits:,} {documents} another value, which "
+                f"counts as missing; the first is {_quoted(self._odd[chosen.kind])}"
+            )
+        if chosen.kind != "keyword":
+            return None
+        for kind, pattern, fix in _LOCAL_FORMS:
+            if isinstance(self._first[0], str) and pattern.fullmatch(self._first[0].strip()):
+                return f"is a keyword field: {_quoted(self._first)} is not a {kind}; {fix}"
+        for builder in self._builders:
+            if builder.kind in self._odd and builder.fitting >= _NEARLY * builder.others:
+                every = builder.fitting + builder.others
+                return (
+                    f"is a keyword field: {builder.fitting:,} of {every:,} values are "
+                    f"{builder.kind}s, but not {_quoted(self._odd[builder.kind])}; correct the "
+                    f"others for a {builder.kind} field"
+                )
+        return None
+
     def _fits(self, builder: ColumnBuilder, type_: FieldType | None) -> bool:
         if type_ is not None:
             return self._declared or builder.fitting > 0 or builder.misfits > 0
@@ -366,6 +436,12 @@ class _Field:
         ]
         for builder in self._builders:
             builder.skip(self._skipped)
+
+
+def _quoted(found: tuple[object, str]) -> str:
+    value, origin = found
+    text = repr(value)
+    return f"{text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'} in {origin}"
 
 
 class _Files:
