@@ -85,6 +85,7 @@ class LocalIndex:
 _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"} | {
     "highlight",
     "snippet_length",
+    "prefix",
     "quality",
     "explain",
 }
@@ -164,6 +165,11 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_sc
 )
 @click.option(
     "--snippet-length", type=click.IntRange(1), help="Limit snippets to this many characters"
+)
+@click.option(
+    "--prefix",
+    type=click.Choice(["last"]),
+    help="Search for completions of the last word of QUERY, too",
 )
 @click.option(
     "--quality", is_flag=True, default=None, help="Show how good a match each hit is, from 0 to 1"

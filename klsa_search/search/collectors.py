@@ -169,6 +169,9 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
         rank, blank = partial(_rank_by, _feedback_scores(state, plan)), False
     elif blank:
         mask = intersection(mask, state.snapshot.live)
+    if plan.named is not None:
+        alone = Mask(np.zeros(len(state.snapshot), np.bool_)).with_document(plan.named)
+        rank = partial(_rank_named_first, rank, plan.named, alone)
     fields = state.fields
     facet_fields = {name: fields.filterable(name, "facets") for name in plan.facets}
     keys = sort_keys(plan.sort, fields)
@@ -205,6 +208,24 @@ def _rank(state: State, plan: QueryPlan, k: int, mask: Mask | None) -> TopDocs:
         [plan.parsed], k, plan.parameters, plan.dimensions, mask, totals=True
     )
     return top
+
+
+def _rank_named_first(rank: Rank, named: int, alone: Mask, k: int, mask: Mask | None) -> TopDocs:
+    """Rank a document first if the mask allows it, with its own score, or 0 without a match.
+
+    alone  mask of the document
+    """
+    top = rank(k, mask)
+    if mask is not None and named not in mask:
+        return top
+    is_named, total = top.doc_ids == named, top.total
+    score = top.scores[is_named]
+    if not len(score):
+        score = rank(1, alone).scores
+        total += 1 - len(score)
+    doc_ids = np.append(top.doc_ids.dtype.type(named), top.doc_ids[~is_named])
+    scores = np.append(score if len(score) else np.float32(0), top.scores[~is_named])
+    return TopDocs(doc_ids[:k], scores[:k], total)
 
 
 def _feedback_scores(state: State, plan: QueryPlan) -> Scores:

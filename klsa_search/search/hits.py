@@ -67,9 +67,14 @@ def _add_quality(
     synonyms = plan.parsed.synonyms
     own = state.query_parser.known_terms(plan.parsed) - synonyms.added
     terms = own.union(plan.interpretation.unknown)
-    if not terms:
+    if not terms and plan.named is None:
         return hits, None
     qualities = state.quality.of(state.snapshot, terms, top.doc_ids, synonyms.of)
+    if plan.named is not None:
+        qualities = [
+            1.0 if doc_id == plan.named else quality
+            for doc_id, quality in zip(top.doc_ids.tolist(), qualities, strict=True)
+        ]
     hits_ = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
     return tuple(hits_), max(qualities, default=0.0)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Unpack
 
 import numpy as np
@@ -18,6 +20,7 @@ from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.hits import explainer_of, fetch_hits, hits_of
 from klsa_search.search.options import (
+    PrefixName,
     QueryPlan,
     SearchOptions,
     finite_score,
@@ -39,6 +42,10 @@ _QUICK_QUERY: Final = 256
 
 _QUICK_BYTES: Final = 2**20
 """Total bytes of the k longest documents up to which a search is quick: 5 ms if all are hits."""
+
+
+_ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udfff]+")
+"""Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""
 
 
 class Index(WritableIndex):
@@ -134,6 +141,7 @@ class Index(WritableIndex):
         highlight: bool = False,
         snippet_length: int = LENGTH,
         quality: bool = False,
+        prefix: PrefixName | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> SearchResults:
@@ -154,6 +162,7 @@ class Index(WritableIndex):
         quality   return how good a match each hit is, and whether any is good: about 2 ms, and a
                   second for the first such search of an index (`klsa_search.search.quality`)
         explain   explain the score of each hit: about 2 ms a hit
+        prefix    "last": the last word is still being typed, so its completions match as well
         positive, negative  ids of relevant and irrelevant documents (relevance feedback). Without a
                   query the ranking depends on them alone. All documents are scored
         QueryError for invalid parameters and unknown fields; DocumentNotFound.
@@ -166,11 +175,27 @@ class Index(WritableIndex):
         """
         state = self._opened()
         k = whole_number("k", k)
-        parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
+        reading, chosen = state.parameters.read(parameters)
+        if prefix not in (None, "last"):
+            raise QueryError(f"prefix = {prefix!r} is unknown; use 'last' or None", field="prefix")
+        named = _named_document(state, query)
+        if named is not None:  # the rest of the ranking is by its words
+            reading = reading.model_copy(update={"operators": False, "spelling": "off"})
+        parsed = state.query_parser.parse(
+            query, reading, correct_short=True, complete_last=prefix == "last" and named is None
+        )
+        interpretation = state.query_parser.interpretation(query, parsed)
+        if named is not None:
+            (id_,) = state.documents.ids([named])
+            interpretation = replace(interpretation, id=id_, unknown=())
+            if parsed.mask is not None:
+                parsed = parsed._replace(mask=parsed.mask.with_document(named))
+        used = state.parameters.dimensions(dimensions, chosen)
         plan = QueryPlan(
             query=query,
             parsed=parsed._replace(mask=None),  # which is in `mask`
-            interpretation=state.query_parser.interpretation(query, parsed),
+            interpretation=interpretation,
+            named=named,
             parameters=chosen,
             dimensions=used,
             mask=intersection(self._checked_mask(mask), parsed.mask),
@@ -348,6 +373,12 @@ class Index(WritableIndex):
             f"mask is {fact}; give a bool array of length max_doc = {self.max_doc}",
             field="mask",
         )
+
+
+def _named_document(state: State, query: str) -> int | None:
+    """Return the doc id of the document whose ID is the query, or None."""
+    text = query.strip() if isinstance(query, str) else ""
+    return state.documents.find_in_any_case(text) if _ID.fullmatch(text) else None
 
 
 def _parse_query(

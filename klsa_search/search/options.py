@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -155,6 +155,8 @@ def whole_number(name: str, value: object, minimum: int = 1) -> int:
     raise QueryError(f"{name} = {value!r} is not a whole number of at least {minimum}", field=name)
 
 
+PrefixName = Literal["last"]
+
 MAX_NAMES: Final = 100
 """Fields to sort by, to count or to return, and examples of relevance feedback, at most."""
 
@@ -187,6 +189,7 @@ class SearchOptions(RankingOptions, total=False):
     highlight: bool
     snippet_length: int
     quality: bool
+    prefix: PrefixName | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +197,7 @@ class QueryPlan:
     """A search, checked against one state of an index; see `Index.search`.
 
     parsed      query, without its mask
+    named       document whose ID the query is; it comes first
     parameters, dimensions  of its ranking
     mask        documents that may be returned, by the caller and by the operators; None for all
     """
@@ -201,6 +205,7 @@ class QueryPlan:
     query: str
     parsed: ParsedQuery
     interpretation: QueryInterpretation
+    named: int | None
     parameters: SearchSettings
     dimensions: int
     mask: Mask | None

@@ -337,6 +337,16 @@ class DocumentReader:
         """Return whether the document of a doc id is stored with this title, text and metadata."""
         return self._records.equals(doc_id, document)
 
+    def find_in_any_case(self, id: str) -> int | None:  # noqa: A002 - the field's own name
+        """Return the doc id of an ID in this case of letters, else in upper or lower case, else
+        with a capital first letter; or None.
+        """
+        for each in dict.fromkeys((id, id.upper(), id.lower(), id.capitalize())):
+            doc_id = self.find(each)
+            if doc_id is not None:
+                return doc_id
+        return None
+
     def close(self) -> None:
         """Close the table of IDs; the reader cannot be used afterwards."""
         self._ids.close()

@@ -11,6 +11,7 @@
     python -m studies.effectiveness quality         [--json FILE]
     python -m studies.effectiveness exact-matches   [--json FILE] [TASK...]
     python -m studies.effectiveness spelling        [--json FILE] [TASK...]
+    python -m studies.effectiveness search-box      [--json FILE] [TASK...]
     python -m studies.effectiveness operators       [--json FILE] [TASK...]
     python -m studies.effectiveness difficulty      [--json FILE] [TASK...]
 
@@ -42,6 +43,7 @@ from studies.effectiveness import (
     leave_one_out,
     operators,
     quality,
+    search_box,
     spelling,
     steps,
     stop_lists,
@@ -61,6 +63,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "quality": quality.report,
     "exact-matches": exact_matches.report,
     "spelling": spelling.report,
+    "search-box": search_box.report,
     "operators": operators.report,
     "difficulty": difficulty.report,
 }
@@ -70,6 +73,7 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "unseen": unseen.report,
     "exact-matches": exact_matches.report,
     "spelling": spelling.report,
+    "search-box": search_box.report,
     "operators": operators.report,
     "difficulty": difficulty.report,
 }

@@ -93,6 +93,7 @@ def test_what_was_understood_stands_in_the_answer(client):
         "synonyms": {},
         "corrections": {"wign": "wing"},
         "did_you_mean": '+wing -"no such thing" wing win*',
+        "id": None,
     }
     plain = client.post("/search", json={"q": '-"wing"', "operators": False}).json()
     assert plain["interpretation"]["excluded"] == []

@@ -20,6 +20,7 @@ from studies.effectiveness import (
     operators,
     quality,
     reuters,
+    search_box,
     spelling,
     steps,
     stop_lists,
@@ -171,6 +172,23 @@ def test_spelling(tmp_path, monkeypatch, capsys):
     found = spelling.report(Bench(tmp_path), tmp_path, ["cran"])["cran"]
     assert found["off"] == found["auto"]
     assert "put right" in capsys.readouterr().out
+
+
+def test_search_box(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(search_box, "task_of", lambda name, _: titled_task())
+    found = search_box.report(Bench(tmp_path), tmp_path, ["cran"])["cran"]
+    assert found["off all"] == found["last all"] == (1, 1)
+    assert found["last 4"] >= found["off 4"]
+    assert found["short"]["with"] >= found["short"]["without"]
+    assert capsys.readouterr().out.count("| cran |") == 2
+
+
+def titled_task():
+    """Documents whose titles are unlike each other."""
+    words = ["boundary", "layer", "flutter", "nozzle", "orbit", "wake", "drag", "cone"]
+    titles = [f"{one} {other}" for one, other in itertools.combinations(words, 2)]
+    documents = [Document(id=str(n), title=title, text=title) for n, title in enumerate(titles)]
+    return Task("titled", documents, [], [])
 
 
 def test_operators(tmp_path, monkeypatch, capsys):

@@ -61,6 +61,16 @@ class Mask:
         bits = self.words.view(np.uint8)
         return np.unpackbits(bits, count=self._documents, bitorder="little").view(np.bool_)
 
+    def __contains__(self, doc_id: int) -> bool:
+        """Return whether a document is in the mask."""
+        return bool(self.words.view(np.uint8)[doc_id // 8] >> doc_id % 8 & 1)
+
+    def with_document(self, doc_id: int) -> Mask:
+        """Return the mask with one more document. Cost: O(N)."""
+        allowed = self.allowed
+        allowed[doc_id] = True
+        return Mask(allowed)
+
     def __and__(self, other: Mask) -> Mask:
         """Return the intersection of two masks of equally many documents."""
         both = Mask.__new__(Mask)

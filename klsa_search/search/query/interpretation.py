@@ -23,12 +23,14 @@ class QueryInterpretation:
     excluded  words and phrases after -
     fields    words and phrases restricted to one field
     relaxed   operators that were read as plain words, and why; empty with `operators=True`
-    prefixes  prefixes, and the terms that match them, most frequent first
+    prefixes  prefixes, and the terms that match them, most frequent first; with `prefix="last"`
+              the last word, and its completions
     joined    hyphenated words, and how documents write them without hyphen
     synonyms  words or sequences of words, and the synonyms that were searched as well
     corrections  words that no document contains, and the corrections that were searched instead
               or, for words still in `unknown`, only suggested
     did_you_mean  the query with the corrections applied, None if there are none
+    id        ID of a document that is the whole query: the first hit, unless a filter excludes it
 
     >>> results = index.search('"bald tyres" coolants pum* -red')
     >>> said: klsa.QueryInterpretation = results.interpretation
@@ -52,3 +54,4 @@ class QueryInterpretation:
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     corrections: Mapping[str, str] = field(default_factory=dict)
     did_you_mean: str | None = None
+    id: str | None = None

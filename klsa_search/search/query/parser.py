@@ -22,6 +22,7 @@ from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
 from klsa_search.search.query.matching import (
     PARTS,
     Alternatives,
+    containing_all,
     containing_any,
     containing_phrase,
     containing_words,
@@ -45,12 +46,27 @@ EXPANSIONS: Final = 20
 MAX_SIGNS: Final = 64
 """Clauses with operators in one query; further ones are read as words, to limit the cost."""
 
+COMPLETIONS: Final = 5
+"""Most frequent completions of a query of one word that documents are ranked by, at most. With
+other words it is one, which fits them best: several move documents that contain more than one up.
+"""
+
+MORE_FREQUENT: Final = 4
+"""Factor by which a completion is more frequent than the last word, if documents contain that as
+well: rarer ones move documents down that are found by the complete word. Both constants are from
+`python -m studies.effectiveness search-box`.
+"""
+
+MAX_COMPLETIONS: Final = 100
+"""Most frequent completions among which those are chosen that fit the other words."""
+
 MAX_CORRECTIONS: Final = 10
 """Words of one query that are corrected, at most."""
 
 LONGEST_COUNTED: Final = 1_000
 """Characters of a query up to which its words are looked up to estimate its cost."""
 
+_LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
 _HYPHENED: Final = re.compile(r"[^\W_]++(?:-[^\W_]++)+")
 
 
@@ -107,16 +123,26 @@ class QueryParser:
         other._first_terms = frozenset(numbers.get(term, UNKNOWN) for term in synonyms.first_terms)
         return other
 
-    def parse(self, query: str, settings: LanguageSettings) -> ParsedQuery:
+    def parse(
+        self,
+        query: str,
+        settings: LanguageSettings,
+        *,
+        correct_short: bool = False,
+        complete_last: bool = False,
+    ) -> ParsedQuery:
         """Parse a query; QueryError if it is not a text.
 
+        correct_short  also correct short words, if documents contain no word of the query
+        complete_last  also search for completions of the last word
         Cost: 3 µs for plain words, else that of `matching` and `spelling`.
         """
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         numbers, clauses, reason = self._tokenize(query, settings.operators)
-        if numbers is not None:
+        last = self._last_word(query) if complete_last else None
+        if numbers is not None and last is None:
             corrected = settings.spelling == "off" or self._is_spelled_right(query, numbers)
             if corrected and (synonyms is None or self._first_terms.isdisjoint(numbers)):
                 if settings.match == "any":
@@ -124,18 +150,24 @@ class QueryParser:
                 known = dict.fromkeys(number for number in numbers if number >= 0)
                 alternatives = [((number,),) for number in known]
                 return ParsedQuery(numbers, self._mask(None, alternatives, settings.match))
+        if numbers is not None:
             clauses = [_as_words(query)]
         relaxed: dict[str, Relaxed] = {}
         if reason is not None:
             relaxed = {clause.written: reason for clause in clauses if clause.has_sign}
             clauses = [_as_words(query)]
         clauses = _first_signs(clauses)
-        reading = self._read_clauses(clauses, settings.spelling, synonyms)
+        last = None if clauses and clauses[-1].has_sign else last
+        reading = self._read_clauses(clauses, settings.spelling, synonyms, last)
+        if correct_short and reading.unknown and not reading.terms:
+            reading = self._read_clauses(clauses, settings.spelling, synonyms, last, short=True)
         while settings.operators is None and (unmatched := self._unmatched(reading)):
             relaxed |= {clause.written: "no_match" for clause in unmatched}
             clauses = [_as_words(each.text) if each in unmatched else each for each in clauses]
-            reading = self._read_clauses(clauses, settings.spelling, synonyms)
+            reading = self._read_clauses(clauses, settings.spelling, synonyms, last)
         expansion = NONE if synonyms is None else self._add_synonyms(synonyms, reading)
+        if reading.completions is not None:
+            expansion = expansion.with_terms(*reading.completions)
         interpretation = replace(reading.interpretation(query), relaxed=relaxed)
         mask = self._mask(reading.allowed, reading.alternatives.values(), settings.match)
         return ParsedQuery(reading.terms, mask, interpretation, expansion)
@@ -181,14 +213,67 @@ class QueryParser:
         """Return the number of words of a clause; a hyphenated word is one."""
         return len(self.words(clause.text.replace("-", "")))
 
+    def _last_word(self, query: str) -> Word | None:
+        """Return the last word of a query if it has completions; a blank after it ends the word."""
+        found = _LAST_WORD.search(query)
+        words = self.words(found[0]) if found and len(found[0]) >= SHORTEST else []
+        if len(words) != 1 or words[0].number == NO_TERM:
+            return None
+        (word,) = words
+        return word if self.term_dictionary.completions(word.text) else None
+
     def _read_clauses(
-        self, clauses: Sequence[Clause], spelling: SpellingName, synonyms: Synonyms | None
+        self,
+        clauses: Sequence[Clause],
+        spelling: SpellingName,
+        synonyms: Synonyms | None,
+        last: Word | None,
+        *,
+        short: bool = False,
     ) -> _Reading:
-        """Read all clauses of a query."""
-        reading = _Reading(synonyms)
+        """Read all clauses of a query.
+
+        last   word to complete
+        short  whether to correct short words
+        """
+        reading = _Reading(synonyms, last, short)
         for clause in clauses:
             self._read_clause(clause, spelling, reading)
+        if last is not None:
+            self._complete(last, reading)
         return reading
+
+    def _complete(self, word: Word, reading: _Reading) -> None:
+        """Add the completion of a word that most documents with all other words contain; without
+        other words, the most frequent ones.
+        """
+        terms = self.term_dictionary.completions(word.text)
+        key = word.number if word.number >= 0 else word.text
+        others = [words for other, words in reading.alternatives.items() if other != key]
+        for term in terms:
+            reading.count(key, (term,))
+        frequencies, best = self.term_dictionary.frequencies, terms[:MAX_COMPLETIONS]
+        if word.number >= 0:
+            least = MORE_FREQUENT * frequencies[word.number]
+            best = [term for term in best if frequencies[term] >= least]
+        if others:
+            fitting = containing_words(self._snapshot, others, "all") & self._snapshot.live_docs()
+            counts = {
+                term: np.count_nonzero(fitting[containing_all(self._snapshot, [term])])
+                for term in best
+            }
+            best.sort(key=lambda term: -counts[term])  # stable, so the most frequent of equals
+            best = [term for term in best if counts[term]] or best
+        best = best[: 1 if others else COMPLETIONS]
+        names = self._snapshot.vocabulary.terms
+        added = [term for term in best if term not in reading.terms]
+        reading.terms += added
+        if best:
+            reading.prefixes[f"{word.text}*"] = tuple(names[term] for term in best)
+        own = word.number if word.number >= 0 else best[0]
+        synonyms = [names[term] for term in added if term != own]
+        if synonyms:
+            reading.completions = names[own], synonyms
 
     def _unmatched(self, reading: _Reading) -> set[Clause]:
         """Return plain phrases that no live document contains, or all if no document is left."""
@@ -308,10 +393,11 @@ class QueryParser:
             if (
                 word.number == UNKNOWN
                 and not meant
+                and word != reading.last
                 and (word.text in reading.checked or len(reading.checked) < MAX_CORRECTIONS)
             ):
                 reading.checked.add(word.text)
-                matching = self.spelling.correction(word.text)
+                matching = self.spelling.correction(word.text, short=reading.short)
             if matching is not None:
                 reading.corrections[word.text] = matching.words
             if matching is None or spelling == "suggest" or not matching.sure:
@@ -406,12 +492,17 @@ class _Reading:
     """A query that is being parsed.
 
     synonyms       synonyms that apply
+    last           word to complete
+    short          whether to correct short words
     plain_words    plain words in sequence
     plain_phrases  phrases without operator or field, and which documents contain them
+    completions    term of the last word, and terms that are completions of it
     alternatives   what counts as each word, by term number or by the word as it is written
     """
 
     synonyms: Synonyms | None
+    last: Word | None
+    short: bool
     plain_words: list[Word] = field(default_factory=list)
     terms: list[int] = field(default_factory=list)
     allowed: DocumentMask | None = None
@@ -427,6 +518,7 @@ class _Reading:
     synonyms_used: dict[str, tuple[str, ...]] = field(default_factory=dict)
     plain_phrases: list[tuple[Clause, DocumentMask]] = field(default_factory=list)
     checked: set[str] = field(default_factory=set)
+    completions: tuple[str, list[str]] | None = None
     alternatives: dict[int | str, dict[tuple[int, ...], None]] = field(default_factory=dict)
 
     def count(self, word: int | str, terms: tuple[int, ...]) -> None:
@@ -440,7 +532,9 @@ class _Reading:
                 self.terms.append(word.number)
                 self.count(word.number, (word.number,))
         self.words += [word.text for word in words if word.number >= 0]
-        self.unknown += [word.text for word in words if word.number == UNKNOWN]
+        self.unknown += [
+            word.text for word in words if word.number == UNKNOWN and word != self.last
+        ]
 
     def restrict(self, clause: Clause, matching: DocumentMask) -> None:
         """Restrict the documents to those found, or to all others, as the clause requires."""

@@ -26,6 +26,9 @@ from klsa_search.search.snapshot import Snapshot
 SHORTEST: Final = 4
 """Letters of a word that is corrected, at least: shorter words have too many neighbours."""
 
+SHORT: Final = 3
+"""Letters of a word that is corrected if documents contain no word of the query, at least."""
+
 SURE: Final = 6
 """Letters from which a similar word replaces an unknown one: of shorter unknown words in judged
 queries, five of six are correct.
@@ -78,11 +81,20 @@ class SpellChecker:
         self._snapshot, self._analyzer, self._term_dictionary = snapshot, analyzer, term_dictionary
         self._cache: dict[str, Correction | None] = {}
 
-    def correction(self, word: str) -> Correction | None:
-        """Return the correction of a word that no document contains, or None."""
+    def correction(self, word: str, *, short: bool = False) -> Correction | None:
+        """Return the correction of a word that no document contains, or None.
+
+        short  whether to correct words of `SHORT` letters too, and replace words below `SURE`
+        """
         folded = self._analyzer.folded(word)
-        if not SHORTEST <= len(folded) <= LONGEST or not folded.isalpha():
+        shortest = SHORT if short else SHORTEST
+        if not shortest <= len(folded) <= LONGEST or not folded.isalpha():
             return None
+        found = self._correction(folded)
+        large = self._snapshot.query_kernel.documents >= MANY
+        return found._replace(sure=True) if found is not None and short and large else found
+
+    def _correction(self, folded: str) -> Correction | None:
         if self._analyzer.term(folded) in self._common:
             return None
         with suppress(KeyError):  # a single look-up, since another thread may clear the cache

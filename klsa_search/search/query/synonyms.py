@@ -77,14 +77,19 @@ class Synonyms:
 
 
 class SynonymExpansion(NamedTuple):
-    """What synonyms add to a query.
+    """What synonyms and completions add to a query.
 
-    added  terms that only synonyms add
+    added  terms that only these add
     of     by term, or by word that no document contains: the terms of each of its synonyms
     """
 
     added: frozenset[str]
     of: Mapping[str, tuple[Terms, ...]]
+
+    def with_terms(self, term: str, others: Sequence[str]) -> SynonymExpansion:
+        """Return the expansion with further terms that count as a term, such as completions."""
+        alternatives = (*self.of.get(term, ()), *((other,) for other in others))
+        return SynonymExpansion(self.added.union(others), {**self.of, term: alternatives})
 
 
 NONE: Final = SynonymExpansion(frozenset(), {})

@@ -41,6 +41,18 @@ class TermDictionary:
         self._snapshot, self._analyzer, self._documents_at = snapshot, analyzer, documents_at
         self._forms: Mapping[int, Counter[str]] = {}
 
+    def completions(self, text: str) -> list[int]:
+        """Return terms with words that begin with a text, except that of the text itself.
+
+        Unlike `beginning_with`, also a stem that is shorter than the text, if there are longer
+        terms: `valida` is completed by `valid`, of *validation*, and by `validatepayload`.
+        """
+        terms, numbers = self.beginning_with(text), self._snapshot.vocabulary.numbers
+        stem = self._stem_beginning(self._analyzer.folded(text))
+        own = {numbers.get(term) for term in self._analyzer.terms(text)}
+        found = {*terms, numbers[stem]} if stem else {*terms}
+        return sorted(found - own, key=lambda term: (-int(self.frequencies[term]), term))
+
     def beginning_with(self, text: str, limit: int | None = None) -> list[int]:
         """Return terms with a prefix, and the term of the text as a word, most frequent first.
 

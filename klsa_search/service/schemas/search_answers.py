@@ -90,6 +90,10 @@ class InterpretationAnswer(Answer):
         "instead or, for words still in `unknown`, only suggested"
     )
     did_you_mean: str | None = Field(description="the query with the corrections applied")
+    id: str | None = Field(
+        description="ID of a document that is the whole query: the first hit, unless a filter "
+        "excludes it"
+    )
 
 
 class ShardsAnswer(Answer):

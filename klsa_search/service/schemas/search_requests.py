@@ -10,6 +10,7 @@ from klsa_search.core.config import LanguageSettings, SearchSettings, optional_f
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.filters.text import MAX_CHARACTERS
 from klsa_search.search.index import Index
+from klsa_search.search.options import PrefixName
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.snippets import LENGTH
 from klsa_search.service.schemas.requests import (
@@ -90,6 +91,11 @@ class _SearchRequest(RequestModel):
         False,
         description="highlight the words of the query in title and snippet; the snippet is "
         "then the passage whose words contribute most to the score",
+    )
+    prefix: PrefixName | None = Field(
+        None,
+        description="last: search for completions of the last word too, for a search box that "
+        "searches while the user types",
     )
     snippet_length: int = Field(
         LENGTH, ge=1, le=MAX_SNIPPET, description="maximum length of a snippet, in characters"

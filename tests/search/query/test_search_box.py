@@ -1,0 +1,162 @@
+"""What a search does for people who type: ids, completions of the last word, short words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build
+from klsa_search.errors import QueryError
+from klsa_search.search.query.parser import COMPLETIONS
+
+WORDS = ["sup", "pump", "leak", "report", "valve"]
+IDS = ["SUP-1058", "sup-2", "Doc-7", "a/b.md", "été-1", "C3", "12", "leak", "late-1"]
+
+
+def rows():
+    for number, id_ in enumerate(IDS):
+        words = [WORDS[(number + step) % len(WORDS)] for step in range(3)]
+        yield {"id": id_, "text": " ".join(words), "price": number}
+
+
+@pytest.fixture(scope="module")
+def tickets(tmp_path_factory):
+    some = [*rows()]
+    gone = {"id": "gone-1", "text": "pump"}
+    with build([*some[:-1], gone], name="tickets", home=tmp_path_factory.mktemp("home")) as index:
+        index.add([some[-1], {**some[1], "text": "valve replaced"}])
+        index.delete(["gone-1"])
+        yield index
+
+
+def ids(results):
+    return [hit.id for hit in results]
+
+
+NAMED = ["SUP-1058", "sup-1058", " sup-2 ", "SUP-2", "doc-7", "A/B.MD", "ÉTÉ-1", "c3", "late-1"]
+
+
+@given(st.sampled_from(NAMED), st.sampled_from(["klsa", "bm25", "rm3"]))
+def test_the_document_of_an_id_comes_first(tickets, query, ranker):
+    by_words, scores = tickets.rank(query, 20, ranker=ranker, operators=False, spelling="off")
+    words = dict(zip(tickets.ids(by_words), scores.tolist(), strict=True))
+    found = tickets.search(query, 20, ranker=ranker, match="all" if not words else None)
+    named = found.interpretation.id
+    assert named.casefold() == query.strip().casefold()
+    assert ids(found) == [named, *(id_ for id_ in words if id_ != named)]
+    assert [hit.score for hit in found] == [words.get(id_, 0.0) for id_ in ids(found)]
+    assert found.total == len(found)
+    assert found.interpretation.unknown == ()
+    pages = [ids(tickets.search(query, 2, offset=at, ranker=ranker)) for at in range(0, 20, 2)]
+    assert [id_ for page in pages for id_ in page] == ids(found)
+
+
+@pytest.mark.parametrize("query", ["12", "leak", "gone-1", "SUP-1058 pump", "none-1", "sup"])
+def test_numbers_words_and_other_texts_are_not_ids(tickets, query):
+    assert tickets.search(query).interpretation.id is None
+
+
+def test_filters_facets_and_sorting_include_the_document(tickets):
+    found = tickets.search("doc-7", 20, facets=["price"], sort=["price:desc"])
+    assert [value for value, _ in found.facets["price"].values] == [2]
+    assert ids(found) == ["Doc-7"]
+    assert found.total == 1
+    assert tickets.search("doc-7", filter="price > 2").total == 0
+    assert tickets.search("sup-1058", sort=["price:asc"])[0].id == "SUP-1058"
+    assert tickets.search("doc-7", min_score=0.1).total == 0
+
+
+def test_all_words_are_required_of_other_documents(tickets):
+    found = tickets.search("sup-1058", 20, match="all")
+    assert ids(found)[0] == "SUP-1058"
+    assert set(ids(found)[1:]) == set(ids(tickets.search("sup", 20, match="all"))) - {"SUP-1058"}
+
+
+def test_the_document_is_a_good_match_with_an_explanation(tickets):
+    found = tickets.search("doc-7", quality=True, explain=True)
+    assert found.good_match
+    assert found[0].quality == 1
+    assert found[0].explanation.score == found[0].score == 0
+
+
+def test_batches_find_no_ids(tickets):
+    ((doc_ids, _),) = tickets.rank_many(["doc-7"], 20)
+    assert len(doc_ids) == 0
+
+
+TEXTS = {
+    "word": "red flow",
+    "completion": "red flower",
+    "other": "red flowers and a flute",
+    "rare": "blue floats",
+    "plain": "red things",
+    **{str(number): f"green flower number {number}" for number in range(9)},
+}
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory):
+    given = [{"id": id_, "text": text} for id_, text in TEXTS.items()]
+    home = tmp_path_factory.mktemp("home")
+    with build(given[:-2], name="typed", home=home, ranker="bm25") as index:
+        index.add(given[-2:])
+        yield index
+
+
+def test_the_last_word_is_completed(typed):
+    found = typed.search("red flo", prefix="last")
+    assert found[0].id in ("word", "completion", "other")
+    assert found.interpretation.prefixes.keys() == {"flo*"}
+    assert found.interpretation.unknown == ()
+    assert found.interpretation.corrections == {}
+    assert len(found.interpretation.prefixes["flo*"]) <= COMPLETIONS
+    assert typed.search("red flo").interpretation.unknown == ("flo",)
+
+
+def test_the_word_as_typed_is_not_below_a_completion(typed):
+    found = ids(typed.search("red flow", 20, prefix="last"))
+    assert found.index("word") < found.index("completion")
+    assert "5" in found  # flower is much more frequent
+
+
+def test_all_words_may_be_completed(typed):
+    found = typed.search("red fl", 20, prefix="last", match="all")
+    assert set(ids(found)) == {"word", "completion", "other"}
+    assert ids(typed.search("blue fl", 20, prefix="last", match="all")) == ["rare"]
+    assert typed.search("red fl", 20, match="all").total == 4  # the unknown word does not count
+
+
+@pytest.mark.parametrize(
+    "query", ["red flo ", '"red flo"', "+flo", "red f", "the", "", "flo*", "red"]
+)
+def test_nothing_else_is_completed(typed, query):
+    assert typed.search(query, 20, prefix="last") == typed.search(query, 20)
+
+
+@given(st.lists(st.sampled_from(["red", "flow", "flo", "gre", "the", "unheard"]), max_size=4))
+def test_completions_only_add(typed, words):
+    query = " ".join(words)
+    assert typed.search(query, 20) == typed.search(query, 20, prefix=None)
+    without = {hit.id: hit.score for hit in typed.search(query, 20, spelling="off")}
+    found = {hit.id: hit.score for hit in typed.search(query, 20, prefix="last", spelling="off")}
+    assert without.keys() <= found.keys()
+    assert all(found[id_] >= score for id_, score in without.items())
+
+
+def test_other_prefixes_are_refused(typed):
+    with pytest.raises(QueryError, match="prefix = 'first' is unknown"):
+        typed.search("red", prefix="first")
+
+
+def test_short_words_are_corrected_if_nothing_else_is_found(few_words):
+    found = few_words.search("drg")
+    assert found.interpretation.corrections == {"drg": "drag"}
+    assert ids(found) == ids(few_words.search("drag"))
+    assert ids(few_words.search("drg wing")) == ids(few_words.search("wing"))
+    assert few_words.search("drg wing").interpretation.unknown == ("drg",)
+    assert few_words.search("drg", spelling="off").total == 0
+    suggested = few_words.search("drg", spelling="suggest")
+    assert suggested.total == 0
+    assert suggested.interpretation.did_you_mean == "drag"
+    assert len(few_words.rank("drg")[0]) == 0
