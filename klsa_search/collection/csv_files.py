@@ -76,10 +76,10 @@ def _rows(
                     f"{path}:{number}: a field of more than {csv.field_size_limit():,} "
                     "characters; is a quote left open?"
                 ) from None
-            intake.refuse(
-                f"{path}:{number}: broken {kind.upper()} ({error}); double each quote in a "
-                "quoted cell"
-            )
+            step = "double each quote in a quoted cell"
+            if "new-line" in str(error):
+                step = "end lines with a line feed"
+            intake.refuse(f"{path}:{number}: broken {kind.upper()} ({error}); {step}")
             continue
         if cells:
             yield number, cells

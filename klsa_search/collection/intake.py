@@ -49,6 +49,7 @@ class Intake:
         self.completed: set[Columns] = set()
         self.uniform = True
         self._header: tuple[Path, list[str]] | None = None
+        self._absent: dict[str, tuple[int, str]] = {}  # records without a column, and the first
         self._number = 0
         self._missing_columns = set(columns.names())
 
@@ -138,6 +139,10 @@ class Intake:
             plain = replace(self.columns, id=columns.id)
             self.uniform = self.uniform and columns == plain
             columns = plain
+        for name in columns.names():
+            if name not in record:
+                count, first = self._absent.get(name, (0, origin))
+                self._absent[name] = count + 1, first
         try:
             document = as_document(
                 record,
@@ -170,11 +175,15 @@ class Intake:
             reason = document_fault(document)
             if not reason and document.id in seen:
                 reason = duplicate_id(document.id)
+                if any(columns.id for columns in self.completed):
+                    reason += " (--id names another column of IDs, in Python columns=)"
             if reason:
                 self.refuse(f"{document.origin or 'document'}: {reason}")
                 continue
             seen.add(document.id)
             yield document
+        for name, (count, first) in self._absent.items():
+            self.notes[f"no column {name!r}, in this and {count - 1:,} more records"] = [first]
         if self._missing_columns and seen:
             missing = ", ".join(map(repr, sorted(self._missing_columns)))
             raise CollectionError(

@@ -114,6 +114,23 @@ def test_a_column_that_a_later_file_lacks_is_noted(tmp_path):
     assert note.startswith(f"{tmp_path / 'b.csv'} and 1 more files: no column 'tags', unlike")
 
 
+def test_a_column_that_later_lines_lack_is_noted(tmp_path):
+    lines = '{"id": 1, "body": "a"}\n{"id": 2, "message": "b"}\n{"id": 3}\n'
+    source, documents = opened(tmp_path, lines, "a.jsonl")
+    assert [d.text for d in documents] == ["a", "", ""]
+    assert f"{tmp_path / 'a.jsonl'}:2: no column 'body', in this and 1 more records" in source.notes
+
+
+def test_repeated_ids_of_a_column_that_was_chosen_name_the_option(tmp_path):
+    with pytest.raises(CollectionError, match=r"a.csv:3: the id '1' is used before \(--id names"):
+        opened(tmp_path, "number,body\n1,a\n1,b\n")
+
+
+def test_lines_that_end_with_a_carriage_return_are_named(tmp_path):
+    with pytest.raises(CollectionError, match=r"broken CSV .*; end lines with a line feed"):
+        opened(tmp_path, "id,text\r1,a\r2,b\r")
+
+
 TICKETS = "Key;Subject;Body;tags\nSUP-1;Pump;It leaks;a\n"
 
 

@@ -25,7 +25,7 @@ BAD = [
     (Document(id="1", text=None), "the text is of type NoneType, not str"),
     (Document(id="1", title=b"bytes"), "the title is of type bytes, not str"),
     (Document(id="1", metadata=None), "the metadata is of type NoneType, not a mapping"),
-    ({"id": "1", "day": datetime.date(2000, 1, 1)}, "is not JSON"),
+    ({"id": "1", "days": datetime.timedelta(1)}, "is not JSON"),
     ({"id": "1", "weight": np.float32(0.5)}, "is not JSON"),
     ({"id": "1", "tags": {"a", "b"}}, "is not JSON"),
     ({"id": "1", "n": {"a": 1, 2: 3}}, "is not JSON"),
