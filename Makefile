@@ -112,7 +112,7 @@ test-long: $(VENV)/.installed-test
 # In an environment of its own: other tests must run without these tools.
 test-connect:
 	@$(MAKE) --no-print-directory $(VENV)-connect/.installed-connect VENV=$(VENV)-connect
-	$(VENV)-connect/bin/python -m pytest -n 2 tests/connect tests/collection tests/project/test_walks.py
+	$(VENV)-connect/bin/python -m pytest -n 2 tests/connect tests/collection tests/project/test_guide_commands.py
 
 # In an environment of its own: Ray and the checks of manifests are large.
 test-cluster:

@@ -1,4 +1,4 @@
-"""Fixtures shared by all rooms."""
+"""Fixtures shared by the tests of all packages."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ LONG = (
     "estimators/test_guide.py",
     "estimators/test_scikit_learn.py",
     "project/test_explaining_page.py",
+    "project/test_guide_commands.py",
     "project/test_notebooks.py",
     "project/test_packaging.py",
     "project/test_start_page.py",
-    "project/test_walks.py",
     "service/page/test_[!u]*.py",
     "studies",
 )

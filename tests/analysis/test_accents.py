@@ -1,4 +1,4 @@
-"""Which accents go, by language; a word has one term however it is typed."""
+"""Folding of accents by language: each way of typing a word gives the same term."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokenizers of users: what they find are the words, and only who trusts them has them run."""
+"""User-defined tokenizers: their tokens are the words, and they run only if trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of benchmarks and studies, and how a test runs one."""
+"""Commands of benchmarks and studies, and a way to run one in a test."""
 
 import runpy
 import sys

@@ -1,4 +1,4 @@
-"""A corpus small enough that every benchmark runs through it in a second or two."""
+"""A corpus on which every benchmark runs in a second or two."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""The manifest of data: complete, and of the files that there are."""
+"""The data manifest is complete and matches the files."""
 
 import pytest
 

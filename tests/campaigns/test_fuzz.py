@@ -1,4 +1,4 @@
-"""Whatever is asked gets an answer of the right shape."""
+"""Random requests get responses of the documented form."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Writers that run out of memory: the error says so, and what was acknowledged is there."""
+"""Writers that run out of memory raise an error and keep acknowledged writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loss of power at any moment of builds, writes and refits: the index opens as acknowledged."""
+"""Power loss during builds, writes and refits: the index opens in an acknowledged state."""
 
 from __future__ import annotations
 

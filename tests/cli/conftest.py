@@ -1,4 +1,4 @@
-"""Commands run as a shell would run them, in a folder of their own."""
+"""Commands run in a temporary folder, as from a shell."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""klsa-index alias: what it says, and what is searched by it."""
+"""klsa-index alias: output, and searches through an alias."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""klsa-index estimate, and the memory that klsa-index build is given."""
+"""klsa-index estimate, and the memory limit of klsa-index build."""
 
 from __future__ import annotations
 

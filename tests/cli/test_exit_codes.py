@@ -1,4 +1,4 @@
-"""2 is wrong usage, whoever finds it out; 1 is a failure of what was rightly asked."""
+"""Exit codes: 2 for wrong usage, 1 for a failure of a valid command."""
 
 import json
 import os

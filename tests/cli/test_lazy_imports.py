@@ -1,4 +1,4 @@
-"""What a command leaves unloaded: nobody waits for what is not used."""
+"""Modules that a command must not import, so that it starts quickly."""
 
 import json
 import subprocess

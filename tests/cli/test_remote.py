@@ -1,4 +1,4 @@
-"""klsa-search at a service says what it says at home."""
+"""klsa-search against a service prints what it prints for a local index."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""A run that is recorded and replayed from the command line."""
+"""Recording and replaying a run from the command line."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How the commands read what people have: columns, standard input, damaged files."""
+"""Sources of klsa-index build: columns, standard input, damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""klsa-index synonyms: set from a file, listed, removed, and searched by."""
+"""klsa-index synonyms: set from a file, list, remove, search."""
 
 import json
 

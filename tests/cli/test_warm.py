@@ -1,4 +1,4 @@
-"""klsa-index warm leaves nothing to compile for whoever comes after."""
+"""After klsa-index warm nothing is left to compile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""klsa-index add, remove, refit and rollback --writes: what they say and what they leave."""
+"""klsa-index add, remove, refit and rollback --writes: output and effect."""
 
 import json
 

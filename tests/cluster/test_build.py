@@ -1,4 +1,4 @@
-"""A build by workers: the files of a build on one machine, whatever is cut and whatever dies."""
+"""A build by workers writes the files of a local build, however it is divided or interrupted."""
 
 import json
 import random
@@ -13,9 +13,9 @@ from klsa_search.cluster.build import build
 from klsa_search.delta import statistics
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.storage.maintenance import delete_index
-from tests.cluster.dying import Dying
+from tests.cluster.dying_workers import Dying
 
-from .fleets import Here
+from .local_workers import Here
 
 WORDS = [
     "pump",

@@ -1,4 +1,4 @@
-"""The kernel decomposed by shards: file for file what one machine writes, however it is cut."""
+"""The kernel decomposed by shards: the same files as on one machine, for any division."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from klsa_search.indexing import weighing
 from klsa_search.kernels import bm25, document_kernel
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank import block_lanczos, products
-from tests.cluster.dying import Dying
+from tests.cluster.dying_workers import Dying
 from tests.support.worlds import counts_of, random_documents, topic_documents
 
-from .fleets import Here
+from .local_workers import Here
 
 ROWS = 64
 SMALL = Settings.of_preset("default", dimensions=12, latent_dimensions=9, seed=3)

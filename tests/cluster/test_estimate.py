@@ -1,4 +1,4 @@
-"""The memory of a worker: what was measured, and less the more shards there are."""
+"""Memory of a worker: agrees with measurements, and falls with the number of shards."""
 
 import pytest
 

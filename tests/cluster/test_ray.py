@@ -1,4 +1,4 @@
-"""The same on a cluster of processes of this machine, which are killed."""
+"""A cluster of local Ray processes that are killed during the tests."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from klsa_search.search.opening import open_index
 from klsa_search.storage.current import current_generation
 from tests.support.waiting import PATIENCE, wait_until
 
-from .test_spread_index import documents, queries
+from .test_index import documents, queries
 
 pytest.importorskip("ray", reason="ray is not installed: pip install 'klsa-search[cluster]'")
 pytestmark = pytest.mark.xdist_group("ray")

@@ -1,4 +1,4 @@
-"""Steps whose process dies are retried a bounded number of times, whatever engine is installed."""
+"""Steps are retried a bounded number of times if their process ends, with any engine."""
 
 from __future__ import annotations
 

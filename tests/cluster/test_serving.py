@@ -1,4 +1,4 @@
-"""The service over shards: the same answers, and which shards they are of."""
+"""The service over shards: the same answers, and the shards that gave them."""
 
 import json
 from urllib.error import HTTPError
@@ -13,8 +13,8 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.storage.current import current_generation
 from tests.service.sockets import serving
 
-from .fleets import Fleet
-from .test_spread_index import documents, queries
+from .local_workers import Fleet
+from .test_index import documents, queries
 
 
 class Service:

@@ -1,11 +1,11 @@
-"""Steps: done once, whole or not there, and named by all they follow from."""
+"""Steps run once, leave complete results or none, and are named by their inputs."""
 
 import numpy as np
 import pytest
 
 from klsa_search.cluster.work import StepResult, Work, run_step
 
-from .fleets import Here
+from .local_workers import Here
 
 
 def double(out, source, *, times=2, array=None):

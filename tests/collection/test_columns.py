@@ -1,4 +1,4 @@
-"""Columns by name, numbers for ids, JSON arrays, streams and what is packed."""
+"""Columns by name, numbers as IDs, JSON arrays, streams and compressed files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files people have: what is read of each kind, and what becomes of damaged ones."""
+"""Common file formats: what is read of each, and how damaged files are handled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders, TREC, recognition and what lies beside."""
+"""Folders, TREC files, format detection and sidecar files."""
 
 import gzip
 

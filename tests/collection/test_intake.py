@@ -1,4 +1,4 @@
-"""What is refused at the gate, so that nothing behind it can stumble."""
+"""Invalid documents are refused before anything else sees them."""
 
 import datetime
 import math

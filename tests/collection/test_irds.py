@@ -1,4 +1,4 @@
-"""Data sets of ir_datasets, and what is shaped as they are."""
+"""Data sets of ir_datasets, and objects of the same shape."""
 
 import sys
 from typing import NamedTuple

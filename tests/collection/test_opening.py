@@ -1,4 +1,4 @@
-"""The front door: what is no source, where names are looked for, names that are not UTF-8."""
+"""open_collection: invalid sources, where names are looked up, file names that are not UTF-8."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Queries as lines of an id, a tab and a text."""
+"""Query files with lines of ID, tab and text."""
 
 from __future__ import annotations
 

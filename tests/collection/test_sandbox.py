@@ -1,4 +1,4 @@
-"""Files of foreign formats made to exhaust memory, time or output, or to crash what parses them."""
+"""Files made to exhaust memory, time or output of a parser, or to crash it."""
 
 import gzip
 import os

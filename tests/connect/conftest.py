@@ -1,4 +1,4 @@
-"""A small index that every connector is tried on."""
+"""A small index for the tests of all connectors."""
 
 import os
 

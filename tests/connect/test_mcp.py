@@ -1,4 +1,4 @@
-"""Indexes as tools of an assistant."""
+"""Indexes as MCP tools of an assistant."""
 
 import json
 import shutil

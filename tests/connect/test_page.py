@@ -1,4 +1,4 @@
-"""What docs/guides/integrations.md shows is what comes out, where the packages are found."""
+"""Examples of docs/guides/integrations.md print what they show, if their packages are installed."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""Limits of control groups, read from trees made for the test."""
+"""Limits of control groups, read from directory trees made for the test."""
 
 from __future__ import annotations
 

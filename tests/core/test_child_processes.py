@@ -1,4 +1,4 @@
-"""Child processes import nothing from the current folder, and all are started in one place."""
+"""Child processes import nothing from the current folder and are started in one place."""
 
 import ast
 import subprocess

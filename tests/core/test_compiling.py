@@ -1,4 +1,4 @@
-"""How functions are compiled and kept: never at import, once for a version, and safely at forks."""
+"""Compiling: not at import, once for each version, and safe with forks."""
 
 from __future__ import annotations
 

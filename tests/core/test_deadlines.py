@@ -1,4 +1,4 @@
-"""Work that is given up between two of its steps."""
+"""Deadlines stop work between two steps."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""A forked child finds free whatever other threads of its parent held."""
+"""A forked child finds all locks free that other threads of its parent held."""
 
 from __future__ import annotations
 

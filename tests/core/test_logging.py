@@ -1,4 +1,4 @@
-"""One logger has all that is told: the library is silent, commands and the service show it."""
+"""Logging: the library is silent; commands and the service show its records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of a phase are counted from 1, told of or not."""
+"""Steps of a phase are counted from 1, with or without a callback."""
 
 from __future__ import annotations
 

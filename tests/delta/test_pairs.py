@@ -1,4 +1,4 @@
-"""Pairs: what is decoded is what was encoded, and features are numbered as a cut D numbers them."""
+"""Term pairs: decoding inverts encoding; features are numbered as in a sparse D."""
 
 from __future__ import annotations
 

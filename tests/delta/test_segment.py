@@ -1,4 +1,4 @@
-"""Segments in files: what is read is what was written, and no damage goes unnoticed."""
+"""Delta segments in files: reading inverts writing, and damage is detected."""
 
 from __future__ import annotations
 

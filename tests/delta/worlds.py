@@ -1,4 +1,4 @@
-"""Collections whose first documents are built, and whose last are folded in."""
+"""Collections whose last documents are folded into an index of the first."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The files of docker/cluster: that they are what their readers read, and agree with each other.
+"""The files of docker/cluster are valid and agree with each other.
 
-There is neither Docker nor Kubernetes here: nothing is started.
+The tests need neither Docker nor Kubernetes and start no containers.
 """
 
 import json

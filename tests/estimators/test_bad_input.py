@@ -1,4 +1,4 @@
-"""Every bad argument is a ValueError that names it and its limit."""
+"""Invalid arguments raise a ValueError that names the argument and its limit."""
 
 from __future__ import annotations
 

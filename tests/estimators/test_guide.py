@@ -1,4 +1,4 @@
-"""The guide's examples run."""
+"""The examples of the guide run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of every kernel estimator, and what each is by definition."""
+"""Invariants of every kernel estimator, and the definition of each."""
 
 from __future__ import annotations
 

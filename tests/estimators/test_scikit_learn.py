@@ -1,4 +1,4 @@
-"""What scikit-learn asks of every estimator, and the pipelines of the guide."""
+"""scikit-learn's estimator checks, and the pipelines of the guide."""
 
 from __future__ import annotations
 

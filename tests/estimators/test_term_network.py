@@ -1,4 +1,4 @@
-"""Networks of terms, and WordNet's files."""
+"""Term networks, and the files of WordNet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points whose kernels can be written out, and one table of every kernel estimator."""
+"""Points whose kernels can be written out, and a table of all kernel estimators."""
 
 from __future__ import annotations
 

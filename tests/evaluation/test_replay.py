@@ -1,4 +1,4 @@
-"""A run is made again from its record, byte for byte, or what differs first is told."""
+"""A recorded run is repeated byte for byte, or the first difference is reported."""
 
 import json
 

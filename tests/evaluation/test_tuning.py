@@ -1,4 +1,4 @@
-"""Small worlds whose best settings are known."""
+"""Tuning in small worlds whose best settings are known."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Building: what lands on disk, that it is reproducible, and what is refused."""
+"""Builds: the files they write, reproducibility, and what is refused."""
 
 from __future__ import annotations
 

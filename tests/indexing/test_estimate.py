@@ -1,4 +1,4 @@
-"""Estimates agree with builds, and builds that do not fit are refused before any work."""
+"""Estimates agree with builds; builds that do not fit are refused before any work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata fields of an index: found and declared, kept by whatever builds it again."""
+"""Metadata fields, detected and declared, survive every kind of rebuild."""
 
 from __future__ import annotations
 

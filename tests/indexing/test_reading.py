@@ -1,4 +1,4 @@
-"""Reading: the same whatever the number of processes, and nothing left when it fails."""
+"""Reading gives the same for any number of processes, and leaves no files on failure."""
 
 from __future__ import annotations
 

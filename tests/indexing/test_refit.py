@@ -1,4 +1,4 @@
-"""Building anew from what an index holds, which goes on being written to."""
+"""Refits of an index that is written to meanwhile."""
 
 from __future__ import annotations
 

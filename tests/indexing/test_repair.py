@@ -1,4 +1,4 @@
-"""Verify deeply, and repair: what can be made again from the documents is, and nothing else."""
+"""Deep verification and repair: all that follows from the documents is restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an index holds, and what may not take its place."""
+"""Which builds may replace an existing index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `build` takes as a source, and what it does not."""
+"""Sources that `build` accepts and refuses."""
 
 import os
 

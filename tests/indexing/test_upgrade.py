@@ -1,4 +1,4 @@
-"""Archives of indexes in every format that is read: opened or upgraded, they answer as recorded."""
+"""Archived indexes of every readable format, opened or upgraded, give the recorded answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of the document kernel."""
+"""Invariants of the document kernel."""
 
 from __future__ import annotations
 

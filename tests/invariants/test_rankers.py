@@ -1,4 +1,4 @@
-"""Laws of the rankers, on built indexes."""
+"""Invariants of the rankers, on built indexes."""
 
 from __future__ import annotations
 

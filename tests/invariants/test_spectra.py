@@ -1,4 +1,4 @@
-"""Laws of the spectrum and of the expansion."""
+"""Invariants of the spectrum and of the expansion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BM25: figures worked by hand."""
+"""BM25: worked examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting: a worked example, the order of the vocabulary, and empty documents."""
+"""Counts: a worked example, the order of the vocabulary, and empty documents."""
 
 from __future__ import annotations
 

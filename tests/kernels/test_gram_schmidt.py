@@ -1,4 +1,4 @@
-"""The Gram-Schmidt factor by itself."""
+"""The Gram-Schmidt factorisation."""
 
 from __future__ import annotations
 

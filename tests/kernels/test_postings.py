@@ -1,4 +1,4 @@
-"""Postings: by hand, by their definition on random counts, and as files."""
+"""Postings: worked example, definition on random counts, and files."""
 
 from __future__ import annotations
 

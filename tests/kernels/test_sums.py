@@ -1,4 +1,4 @@
-"""Sums over sparse matrices, by hand and in both precisions."""
+"""Sums over sparse matrices: worked examples, in both precisions."""
 
 from __future__ import annotations
 

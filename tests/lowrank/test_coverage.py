@@ -1,4 +1,4 @@
-"""Coverage against its definition, written out over dense arrays."""
+"""Coverage against its definition over dense arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The learned model as matrices, by definition and in every form of D."""
+"""The learned model as matrices, by definition, for every layout of D."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What docs/guides/explain-scores.md shows is what comes out."""
+"""Examples of docs/guides/explain-scores.md print what they show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls take by name is what there is, and type checkers refuse anything else."""
+"""Keyword arguments match the settings, and type checkers refuse all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTTP API accepts and answers what it did at the last release, but for what is announced."""
+"""The HTTP API is compatible with the last release, except for announced changes."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What is installed: each import is declared, and what only extras bring is not needed to serve."""
+"""Dependencies: each import is declared, and serving needs no extra."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""The front door: public names keep their signatures, and their examples run."""
+"""Public names keep their signatures, and their examples run."""
 
 import doctest
 import inspect

@@ -1,4 +1,4 @@
-"""The reference pages have everything that the code declares."""
+"""The reference pages contain everything that the code declares."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Pages lead where they say, on GitHub and on the site; the site itself is built by `make docs`."""
+"""Links between pages work on GitHub and on the site."""
 
 import importlib.util
 import re

@@ -1,4 +1,4 @@
-"""Which tests may be skipped."""
+"""The reasons for which tests may be skipped."""
 
 import pytest
 

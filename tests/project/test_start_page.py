@@ -1,4 +1,4 @@
-"""README, quick start and the guide to tuning print what they show, one after the other."""
+"""README, quick start and tuning guide print what they show, run in order."""
 
 import doctest
 import re

@@ -1,4 +1,4 @@
-"""The workflows of the repository's host: what is tested there, and how a release is published."""
+"""CI workflows: what they test, and how a release is published."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Words of titles and texts that count more or less: BM25F, by hand and by the laws."""
+"""Boosts of titles and texts: BM25F by worked example and by invariants."""
 
 from __future__ import annotations
 

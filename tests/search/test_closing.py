@@ -1,4 +1,4 @@
-"""A closed index holds nothing, and says so to whoever asks it."""
+"""A closed index frees its resources and raises an error on use."""
 
 from __future__ import annotations
 

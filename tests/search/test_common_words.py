@@ -1,4 +1,4 @@
-"""Words of the long stop list: indexed and found, worth half, and no features of documents."""
+"""Common words: indexed, found, half weight, and no document features."""
 
 from __future__ import annotations
 

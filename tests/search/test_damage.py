@@ -1,6 +1,6 @@
-"""A file that is no longer what was built is named when the index is opened, whatever has changed.
+"""Opening an index names any file that differs from the build.
 
-Compiled code trusts what arrays say: without that, damage ends the interpreter or the answers lie.
+Compiled code trusts the values of arrays: undetected damage could crash it or change answers.
 """
 
 from __future__ import annotations

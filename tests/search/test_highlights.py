@@ -1,4 +1,4 @@
-"""Highlights mark the words of the query, and only those, in HTML that is safe."""
+"""Highlights mark the words of the query, and only those, in safe HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The open index: what it finds, in which order, and what it refuses."""
+"""The open index: hits, their order, and invalid arguments."""
 
 from __future__ import annotations
 

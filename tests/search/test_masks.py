@@ -1,4 +1,4 @@
-"""Masks: documents that may be answered, for every ranker."""
+"""Masks restrict the hits of every ranker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages of an index's documents: to the character what `snippet` cuts out of their texts."""
+"""Passages equal the snippets of whole texts, to the character."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from klsa_search.search.snippets import snippet
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.records import Records
-from tests.analysis.test_places import ORDINARY, POOLS
+from tests.analysis.test_offsets import ORDINARY, POOLS
 
 WORDS = [
     "wing",

@@ -1,4 +1,4 @@
-"""An index travels to other processes as the place it lies at."""
+"""A pickled index opens at the same path in another process."""
 
 from __future__ import annotations
 

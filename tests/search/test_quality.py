@@ -1,4 +1,4 @@
-"""Quality: to cover more of a query is never worse; words of one document beat random ones."""
+"""Quality: covering more of a query is never worse; words of one document beat random ones."""
 
 from __future__ import annotations
 

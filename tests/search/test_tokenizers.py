@@ -1,4 +1,4 @@
-"""An index whose words a function of the user finds."""
+"""An index with a user-defined tokenizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Totals: every page, facet and filter counts the same documents, whatever ranks them."""
+"""Totals: every page, facet and filter counts the same documents, for every ranker."""
 
 from __future__ import annotations
 

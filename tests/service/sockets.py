@@ -1,4 +1,4 @@
-"""A server on a real socket, and a client that is as rude as a test wants."""
+"""A server on a real socket, and a client that can misbehave."""
 
 import http.client
 import json

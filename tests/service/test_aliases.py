@@ -1,4 +1,4 @@
-"""Aliases over HTTP: searched by, written to, changed in one step, and by whom."""
+"""Aliases over HTTP: search, write, change in one step, scopes."""
 
 import errno
 import os

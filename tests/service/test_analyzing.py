@@ -1,4 +1,4 @@
-"""How an index reads a text, over HTTP."""
+"""Analysis of a text over HTTP."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Bodies that are not what they should be."""
+"""Invalid request bodies."""
 
 import json
 

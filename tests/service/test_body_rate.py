@@ -1,4 +1,4 @@
-"""Bodies that come slowly: measured by a clock of the test's own, so that no test waits."""
+"""Slow request bodies, with a simulated clock."""
 
 import asyncio
 

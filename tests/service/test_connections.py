@@ -1,4 +1,4 @@
-"""Connections that are idle, slow or unusual, over real sockets."""
+"""Idle, slow and unusual connections, over real sockets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Writing over HTTP: kept and found when answered, refused in the one shape."""
+"""Writes over HTTP: durable and searchable when answered; invalid ones are refused."""
 
 import asyncio
 import errno

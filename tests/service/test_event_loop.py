@@ -1,4 +1,4 @@
-"""No route waits for a file, a lock of files or a refresh in the event loop."""
+"""No route waits for a file, a file lock or a refresh in the event loop."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""What is not there, what is damaged, and slips of the service itself."""
+"""Missing indexes, damaged indexes, and internal errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A fault of one index, or of the home, is no fault of the others."""
+"""A fault of one index, or of the index directory, does not affect others."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The commands of docs/guides/update-documents.md that write, as they stand there."""
+"""The commands of docs/guides/update-documents.md that write, run as shown."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""/health/live and /health/ready: for whoever restarts a service, or sends requests to it."""
+"""/health/live and /health/ready, for supervisors and load balancers."""
 
 import pytest
 from starlette.testclient import TestClient

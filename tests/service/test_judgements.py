@@ -1,4 +1,4 @@
-"""What people said of hits, over HTTP: judged, told, written out and measured by."""
+"""Judgements over HTTP: write, read, export, measure."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Keys: who is let in, to do what, and what nobody is told."""
+"""API keys: authentication, scopes, and what responses do not disclose."""
 
 import hmac
 import stat

@@ -1,4 +1,4 @@
-"""/metrics: what is counted, by labels that no request can choose."""
+"""/metrics: counters, with labels that requests cannot choose."""
 
 import re
 

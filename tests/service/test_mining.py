@@ -1,4 +1,4 @@
-"""More like this, related terms and classification."""
+"""Similar documents, related terms and classification."""
 
 import json
 from urllib.parse import quote

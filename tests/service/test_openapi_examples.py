@@ -1,4 +1,4 @@
-"""The examples of the HTTP API are what is asked and answered, and fit the OpenAPI schema."""
+"""The examples of the HTTP API are real requests and responses, and fit the OpenAPI schema."""
 
 import json
 import re

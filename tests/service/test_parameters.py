@@ -1,4 +1,4 @@
-"""What a request may ask for, and how what it may not is named."""
+"""Valid parameters of requests, and errors for invalid ones."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Rates: a bucket for each client."""
+"""Rate limits: a token bucket for each client."""
 
 import pytest
 from starlette.testclient import TestClient

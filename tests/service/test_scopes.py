@@ -1,4 +1,4 @@
-"""Scopes: every route, as the application has it, against every kind of key."""
+"""Scopes: every route of the application with every kind of key."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace

@@ -1,8 +1,8 @@
-"""What somebody who means harm sends.
+"""Attacks on the service.
 
-Beside what stands here: keys in test_keys.py, names of hosts and origins in test_hosts.py and
-test_origins.py, forged lines in test_journal.py, slow and silent clients in test_connections.py
-and tests/campaigns/faults, writes that a page of another site sends in test_documents.py.
+Elsewhere: keys in test_keys.py, hosts and origins in test_hosts.py and test_cors.py, forged log
+lines in test_request_log.py, slow and silent clients in test_connections.py and
+tests/campaigns/faults, cross-site writes in test_documents.py.
 """
 
 import gzip

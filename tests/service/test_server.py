@@ -1,4 +1,4 @@
-"""Load and the end, over real sockets."""
+"""Overload and shutdown, over real sockets."""
 
 import threading
 

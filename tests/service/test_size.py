@@ -1,4 +1,4 @@
-"""No answer is larger than it may be, whatever is asked for."""
+"""No response exceeds the size limit."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Any sequence of requests leaves the service where a model in plain Python is."""
+"""Any sequence of requests leaves the service in the state of a plain Python model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suggestions over HTTP: what the index suggests."""
+"""Suggestions over HTTP equal those of the index."""
 
 import pytest
 from hypothesis import given

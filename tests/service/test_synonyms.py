@@ -1,4 +1,4 @@
-"""Synonyms over HTTP: set, told, searched by and removed, by whom may."""
+"""Synonyms over HTTP: set, list, search, remove, scopes."""
 
 import pytest
 from starlette.testclient import TestClient

@@ -1,4 +1,4 @@
-"""What is at the door: a page to browsers, JSON to programs."""
+"""GET /: the search page for browsers, JSON for programs."""
 
 import re
 

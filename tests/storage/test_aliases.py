@@ -1,4 +1,4 @@
-"""Aliases: other names of indexes, in one step, and never in the place of one."""
+"""Aliases: changed in one step, and never in place of an index."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Arrays come back as they were written, and files that are none are named."""
+"""Arrays are read as written; files that are not arrays are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CURRENT: a generation and sums, or damage that names the next step."""
+"""CURRENT: generation and checksums, or an error with the next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents come back as they went in, and what is damaged is named."""
+"""Documents are read as written; damage is named."""
 
 from __future__ import annotations
 

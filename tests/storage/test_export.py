@@ -1,4 +1,4 @@
-"""Documents taken out as they came, and copies of an index that is in use."""
+"""Export of documents, and backup of an index in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs on a network file system are not written, and read only while nobody else writes."""
+"""Logs on network file systems: no writes, and reads only without other writers."""
 
 from __future__ import annotations
 

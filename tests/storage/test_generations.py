@@ -1,4 +1,4 @@
-"""Build beside, then point: what readers see while builds come, fail and die."""
+"""Generations: what readers see while builds start, fail and are killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people said of documents: kept beside generations, whoever writes and whatever dies."""
+"""Judgements outlive generations, concurrent writers and kills."""
 
 import os
 import signal

@@ -1,7 +1,7 @@
-"""A process that dies at any step: the old index is whole or the new one, and nothing else is gone.
+"""A kill at any step leaves the old or the new index complete, and all other files.
 
-Every change of the file system is counted, and from one of them on the process is as good as dead:
-that change and all that follow raise. What is then on the disk is what a killed process leaves.
+Changes of the file system are counted; from a given one on, all of them raise. The disk is then as
+a killed process leaves it.
 """
 
 from __future__ import annotations

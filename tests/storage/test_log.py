@@ -1,4 +1,4 @@
-"""The log of writes: what was acknowledged is there, in order, exactly, and nothing else."""
+"""The log contains exactly the acknowledged writes, in order."""
 
 from __future__ import annotations
 

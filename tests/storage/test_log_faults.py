@@ -1,4 +1,4 @@
-"""Writers that are killed and disks that fail: what was acknowledged is there, and nothing else."""
+"""The log contains exactly the acknowledged writes after kills and disk errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that earlier versions wrote into manifests."""
+"""Settings in manifests of earlier versions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Loss of power at any moment: what was acknowledged is there, the rest is whole or absent."""
+"""Power loss at any moment: acknowledged writes are there, all others complete or absent."""
 
 from __future__ import annotations
 

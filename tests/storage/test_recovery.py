@@ -1,4 +1,4 @@
-"""One changed byte: CURRENT follows from the generations, starts from ids; or damage is named."""
+"""One changed byte: CURRENT and offsets are recovered, or damage is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synonyms as they are given and kept: two forms, one meaning, whatever is done to the index."""
+"""Synonyms: both forms are equivalent, and every change of the index keeps them."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""A disk that is full or read-only: every write to an index says so, by one kind of error."""
+"""Full and read-only disks: every write raises the same kind of error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes of one file each, made by the store alone; and the user's own files beside them."""
+"""Small indexes made by the storage package alone, and files of the user next to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A world of four topics: its words say which documents answer which query."""
+"""A world of four topics, whose words determine the relevant documents."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The questions that the examples of the README were picked from."""
+"""The queries from which the examples of the README were chosen."""
 
 from collections import Counter
 

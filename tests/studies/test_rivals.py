@@ -1,4 +1,4 @@
-"""Documents for other systems, and the runs that they give back."""
+"""Export of documents to other systems, and the runs they return."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The studies of one file each."""
+"""Small runs of the studies with one module."""
 
 from dataclasses import replace
 

@@ -1,7 +1,7 @@
-"""Table of endpoints: every operation of the service, with a request that the tests' index answers.
+"""Table of endpoints: each operation of the service, with a valid request for the test index.
 
 The requests are the examples of the OpenAPI schema (`tools.openapi_examples`), with the names and
-the documents of `tests/service/conftest.py` in place of theirs.
+documents of `tests/service/conftest.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Work in a forked child, which must end by itself, while another thread works."""
+"""Run work in a forked child, with a time limit, while another thread works."""
 
 from __future__ import annotations
 

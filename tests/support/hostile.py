@@ -1,4 +1,4 @@
-"""A folder with a module of every name that a child process might import, which leaves a mark."""
+"""A folder with a module for each name that a child process might import, which records imports."""
 
 import sys
 from importlib.metadata import packages_distributions

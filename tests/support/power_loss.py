@@ -3,9 +3,9 @@
     recording = record(program, folder, trace)
     for acknowledged, disk in disks(recording): lay_out(disk, elsewhere)
 
-The program runs below strace. What is written is durable once its file is synced, and a name once
-its folder is synced. When the power fails, any of the rest may be lost: writes in pages and in any
-order, names in the order of their changes, as file systems with a journal keep them.
+The program runs under strace. Data is durable once its file is synced, and a name once its folder
+is synced. A power failure may lose anything else: data in pages and in any order, names in the
+order of their changes, as on a journalling file system.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What pages show, run as it stands: commands with what they say, and examples of Python.
+"""Run what pages show: commands with their output, and Python examples.
 
-A block fenced as ```console is of commands: a line with `$ ` begins one, lines with `> ` behind it
-are the rest of it, the others are all that it says, errors too. `...` stands for anything, and one
-blank for any number of them, as in doctests. Nothing may bear any sign: -0.0000 is 0.0000.
+A block fenced as ```console contains commands: a line with `$ ` begins one, lines with `> `
+continue it, and all others are its output and errors. `...` stands for any text and one space for
+any number of spaces, as in doctests. The sign of zero is ignored: -0.0000 is 0.0000.
 """
 
 import contextlib

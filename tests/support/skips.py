@@ -1,7 +1,7 @@
-"""Reasons for which tests may be skipped, by the kind of thing that is missing.
+"""Reasons for which tests may be skipped, by the kind of missing thing.
 
-A skip for any other reason fails. `KLSA_REQUIRE=collections,browser` names kinds that have to be
-there: a skip for lack of them fails too.
+A skip for any other reason fails. Skips of the kinds in `KLSA_REQUIRE=collections,browser` fail
+too.
 """
 
 from __future__ import annotations

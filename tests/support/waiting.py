@@ -1,4 +1,4 @@
-"""Waiting for an event, for as long as a busy machine may take."""
+"""Wait for an event, with a generous limit."""
 
 from __future__ import annotations
 

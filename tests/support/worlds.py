@@ -1,4 +1,4 @@
-"""Small collections whose structure is known: what the laws are tested on."""
+"""Small collections of known structure, for tests of invariants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The campaign of `benchmarks.faults` in short: the same trials, fewer of them, the same bars."""
+"""A short run of `benchmarks.faults`: the same trials and limits, fewer of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage of any file is refused with its name, or makes no difference; nothing crashes."""
+"""A damaged file is refused with its name, or has no effect; nothing crashes."""
 
 from __future__ import annotations
 

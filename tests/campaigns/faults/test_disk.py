@@ -1,4 +1,4 @@
-"""A full disk, and a folder that lets nothing in, are said in a sentence and cost nothing."""
+"""Full disks and unwritable folders raise a clear error and lose nothing."""
 
 from __future__ import annotations
 

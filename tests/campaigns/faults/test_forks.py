@@ -1,4 +1,4 @@
-"""Children of a process whose threads search answer, and end."""
+"""Forked children of a searching process answer and end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed at any file event, or at any moment, an index is the old or the new one, whole."""
+"""After a kill at any file event or moment, the index is the old or the new one, complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service answers or refuses, whatever is asked of it and however slowly."""
+"""The service answers or refuses every request, however slow."""
 
 from __future__ import annotations
 

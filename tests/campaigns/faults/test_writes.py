@@ -1,4 +1,4 @@
-"""Whatever befalls who writes, what was acknowledged is there, and nothing else."""
+"""Acknowledged writes survive any fault of a writer, and no others appear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks: bits that stand for documents, however they are made."""
+"""Masks: sets of documents as bits, made in any way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any cut of a collection into segments ranks and scores as one does, to the bit."""
+"""Any division of a collection into segments gives the same ranking to the bit."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import MAX_REVERSE, ReverseNeighboursBuilder
 from klsa_search.search.engine.workspace import MAX_SEGMENTS, EngineQuery
 from klsa_search.search.rankers.klsa import klsa_params
-from tests.search.engine.cut_world import WEIGHTING, cut_world
-from tests.search.engine.cutting import cut_into, spread
+from tests.search.engine.segmenting import cut_into, spread
+from tests.search.engine.sparse_world import WEIGHTING, cut_world
 from tests.support.worlds import counts_of, query_kernel, random_documents
 
 SIZE = 700

@@ -1,4 +1,4 @@
-"""Explanations add up to the scores they explain, whatever the ranker and however D is kept."""
+"""Explanations add up to the scores, for every ranker and layout of D."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters: any tree in any of its three forms lets through what a reader of the metadata does."""
+"""Filters in all three forms select the documents that a plain reading of the metadata does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents of few words, stop words among them, so that phrases are met by chance."""
+"""Documents of few words, including stop words, so that phrases occur by chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that no document holds are put right by those that documents hold, and only they."""
+"""Spelling: unknown words, and only these, are corrected to words of the documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synonyms count as if they were asked for, each once, and nothing else changes."""
+"""Synonyms count like query words, each once, and change nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is suggested, against a reading of the documents word by word."""
+"""Suggestions against a word-by-word reading of the documents."""
 
 from __future__ import annotations
 

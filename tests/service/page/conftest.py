@@ -1,4 +1,4 @@
-"""A browser, the real service, and a page that may do nothing wrong unnoticed."""
+"""A browser, the real service, and checks for errors of the page."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""A small collection whose answers are known, some of it hostile."""
+"""A small collection with known answers and some hostile texts."""
 
 HOSTILE = '<script>hacked=1</script><img src=x onerror="hacked=1">'
 HOSTILE_ID = '<b>"id"/&?#%</b>'

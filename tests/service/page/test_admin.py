@@ -1,4 +1,4 @@
-"""Looking after an index in the browser: documents in and out, settings, building anew."""
+"""Administration in the browser: documents, settings, rebuilds."""
 
 import json
 
@@ -8,8 +8,8 @@ from klsa_search import open_index
 from klsa_search.service.keys import add_key
 
 from .conftest import LONG, watched
-from .desk import SIZES, give_key, serious, writable
 from .notes import HOSTILE
+from .writable_service import SIZES, give_key, serious, writable
 
 LINES = [
     {"id": "lamp", "title": "Lamp", "text": "A lamp of brass."},

@@ -1,4 +1,4 @@
-"""Judging hits, and what rankers make of it."""
+"""Judging hits, and comparing rankers by the judgements."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from klsa_search import open_index
 from klsa_search.service.keys import add_key
 
 from .conftest import watched
-from .desk import SIZES, give_key, serious, writable
 from .notes import HOSTILE_ID
+from .writable_service import SIZES, give_key, serious, writable
 
 RIGHT = {
     "automobile": ("mot", "sale", "brakes"),

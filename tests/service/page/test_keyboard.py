@@ -1,9 +1,9 @@
-"""Everything the page can do, done by the keys alone: no click, no focus but what Tab reaches."""
+"""The page can be used by keyboard alone."""
 
 import pytest
 
 from .conftest import api, watched
-from .desk import writable
+from .writable_service import writable
 
 expect = api.expect
 FURTHEST = 150  # presses of Tab

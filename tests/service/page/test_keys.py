@@ -1,4 +1,4 @@
-"""With keys on, the page is for all and the documents are not."""
+"""With API keys, the page is public and the documents are not."""
 
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key

@@ -1,4 +1,4 @@
-"""The map: points that can be moved, zoomed, hovered over and opened, lit up by what is asked."""
+"""The map: move, zoom, hover, open, and highlight hits."""
 
 from urllib.parse import parse_qs, urlsplit
 

@@ -1,4 +1,4 @@
-"""Search as you type, filters, pages, what is told where little is found."""
+"""Search as you type, filters, pages, and messages for few hits."""
 
 from urllib.parse import parse_qs, urlsplit
 

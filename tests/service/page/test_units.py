@@ -1,4 +1,4 @@
-"""The functions of the page that need no browser, tested by the runner of Node.js."""
+"""Functions of the page that need no browser, tested by the runner of Node.js."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Columns of metadata fields: against a plain model in Python, and worked examples."""
+"""Metadata columns: against a plain model in Python, and worked examples."""
 
 from __future__ import annotations
 

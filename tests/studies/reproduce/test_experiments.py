@@ -1,4 +1,4 @@
-"""Each experiment with a fixed seed and few splits: that it runs, and the direction it shows."""
+"""Each experiment, with a fixed seed and few splits, runs and shows the expected direction."""
 
 import json
 from itertools import islice

@@ -1,0 +1,144 @@
+"""Term numbers: equal to the analyser's terms, in this process and in workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search.analysis import Analyzer
+from klsa_search.analysis import workers as numbering
+from klsa_search.analysis.workers import NO_TERM, AnalysisWorkers, TermNumbering
+from klsa_search.errors import KlsaError
+from tests.support.waiting import PATIENCE
+
+TEXTS = ["Wings of the wing", "", "flow, such wings", "the of"]
+
+
+def test_a_worked_example():
+    numbering = TermNumbering(Analyzer())
+    first = numbering.numbered(TEXTS)
+    assert first.terms == ["wing", "flow"]
+    assert first.numbers.tolist() == [0, NO_TERM, NO_TERM, 0, 1, NO_TERM, 0, NO_TERM, NO_TERM]
+    assert first.lengths.tolist() == [4, 0, 3, 2]
+    second = numbering.numbered(["drag flow"])
+    assert (second.terms, second.numbers.tolist()) == (["drag"], [2, 1])
+
+
+@given(st.text(st.sampled_from("aA漢字ก\u0e31 '’s.ﬁ½ the of wing")))
+def test_a_number_stands_where_the_word_does(text):
+    analyzer = Analyzer()
+    found = TermNumbering(analyzer).numbered([text])
+    tokens = analyzer.tokens(text)
+    kept = [place for place, number in enumerate(found.numbers) if number != NO_TERM]
+    assert kept == [token.position for token in tokens]
+    assert [found.terms[found.numbers[place]] for place in kept] == [t.term for t in tokens]
+
+
+def test_words_that_were_forgotten_keep_their_numbers(monkeypatch):
+    monkeypatch.setattr(numbering, "CACHED_WORDS", 2)
+    found = TermNumbering(Analyzer()).numbered(["wing flow drag wing " + "x" * 300 + " flow"])
+    assert found.numbers.tolist() == [0, 1, 2, 0, NO_TERM, 1]
+
+
+def test_workers_give_what_the_analyser_gives():
+    analyzer = Analyzer()
+    dictionaries: dict[int, list[str]] = {}
+    with AnalysisWorkers(analyzer, 2) as workers:
+        for found in [workers.submit([text, f"text{n}"]) for n, text in enumerate(TEXTS * 5)]:
+            texts = found.result()
+            dictionaries.setdefault(texts.numbering, []).extend(texts.terms)
+            assert len(texts.numbers) == sum(texts.lengths)
+            terms = [
+                dictionaries[texts.numbering][number]
+                for number in texts.numbers[: texts.lengths[0]]
+                if number != NO_TERM
+            ]
+            assert terms in [analyzer.terms(text) for text in TEXTS]
+    assert set(dictionaries) <= {1, 2}
+
+
+def test_batches_keep_their_order_though_a_thread_is_held_up(monkeypatch):
+    """A process that met a later batch first would number its terms otherwise than is told."""
+    exchange, others_done = AnalysisWorkers._exchange, threading.Event()
+
+    def held_up(self, texts):
+        if texts == ["wings"]:
+            others_done.wait(300)
+        return exchange(self, texts)
+
+    monkeypatch.setattr(AnalysisWorkers, "_exchange", held_up)
+    with AnalysisWorkers(Analyzer(), 2) as workers:
+        batches = ["wings", "drag", "wings drag flow", "flow"]
+        futures = [workers.submit([text]) for text in batches]
+        for future in futures[1:]:
+            future.result()
+        others_done.set()
+        dictionaries: dict[int, list[str]] = {}
+        for text, future in zip(batches, futures, strict=True):
+            found = future.result()
+            dictionary = dictionaries.setdefault(found.numbering, [])
+            dictionary.extend(found.terms)
+            told = [dictionary[number] for number in found.numbers]
+            assert told == Analyzer().terms(text)
+
+
+def test_a_script_without_a_guard_may_use_workers(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from klsa_search.analysis import Analyzer\n"
+        "from klsa_search.analysis.workers import AnalysisWorkers\n"
+        "with AnalysisWorkers(Analyzer(), 1) as workers:\n"
+        "    print(workers.submit(['wings']).result().terms)\n"
+    )
+    assert (
+        subprocess.check_output([sys.executable, str(script)], text=True, timeout=PATIENCE)
+        == "['wing']\n"
+    )
+
+
+def test_a_worker_that_dies_is_told_with_its_signal():
+    with AnalysisWorkers(Analyzer(), 1) as workers:
+        workers.submit(["wings"]).result()
+        os.kill(workers.process_ids[0], signal.SIGKILL)
+        with pytest.raises(KlsaError, match=r"ended early \(signal 9\)"):
+            workers.submit(["wings"]).result()
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+def test_no_worker_is_left_behind(failure):
+    with pytest.raises(failure), AnalysisWorkers(Analyzer(), 2) as workers:
+        left = workers.process_ids
+        workers.submit(["wings"] * 10_000)
+        raise failure
+    assert not any(map(_alive, left))
+
+
+def test_workers_end_with_their_parent():
+    script = (
+        "import os\n"
+        "from klsa_search.analysis import Analyzer\n"
+        "from klsa_search.analysis.workers import AnalysisWorkers\n"
+        "workers = AnalysisWorkers(Analyzer(), 2)\n"
+        "workers.submit(['wings']).result()\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    # Its workers hold stderr as well: its end is read once the last of them is gone.
+    parent = subprocess.run(
+        [sys.executable, "-c", script], stderr=subprocess.PIPE, check=False, timeout=120
+    )
+    assert (parent.returncode, parent.stderr) == (-signal.SIGKILL, b"")
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True

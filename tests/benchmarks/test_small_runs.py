@@ -1,0 +1,206 @@
+"""A small run of each benchmark: its output and the files it writes."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.benchmarks.commands import ROOT, run
+from tests.support.waiting import PATIENCE
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def figures(path):
+    return json.loads(path.read_text())
+
+
+def test_batch(built, world, capsys):
+    run("benchmarks.batch", built, world / "queries.tsv", "--rounds", 1, "--k", 3)
+    assert capsys.readouterr().out.count("queries/s by threads") == 2
+
+
+def test_build(world, tmp_path):
+    found = tmp_path / "found.json"
+    run("benchmarks.build", world / "corpus.jsonl", "--memory", "1GiB", "--json", found)
+    ((_, told),) = figures(found).items()
+    assert told["plan"]["documents"] == told["whole"]["documents"] == 320
+    assert told["plan"]["bytes"] > 0
+    assert told["whole"]["phases"]["documents"] > 0
+
+
+def test_cluster(world, tmp_path):
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'klsa-search[cluster]'")
+    for what in ("answers", "search", "build"):
+        found = tmp_path / f"{what}.json"
+        few = ("--asked", 5, "--shards", 2, "--workers", 2, "--rounds", 1, "--json", found)
+        run("benchmarks.cluster", what, world / "corpus.jsonl", world / "queries.tsv", *few)
+    assert {row["differ"] for row in figures(tmp_path / "answers.json")} == {0}
+    assert figures(tmp_path / "search.json")["first round"] > 0
+    assert {row["way"] for row in figures(tmp_path / "build.json")} == {"plain", "cluster"}
+
+
+def test_collections(collections_home, tmp_path, monkeypatch):
+    from benchmarks import collections
+
+    monkeypatch.setattr(collections, "NAMES", ("med",))
+    found = tmp_path / "found.json"
+    arguments = ["", "--data", str(collections_home), "--rounds", "1", "--json", str(found)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    collections.main()
+    assert set(figures(found)["med"]["query_ms"]) == {"bm25", "klsa", "lsi"}
+
+
+def test_corpora(world, tmp_path):
+    data = ("--data", world / "reuters21578")
+    run("benchmarks.corpora", "reuters", tmp_path / "all.jsonl", *data)
+    assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 320
+    run("benchmarks.corpora", "queries", tmp_path / "queries.tsv", "--count", 3, *data)
+    assert len((tmp_path / "queries.tsv").read_text().splitlines()) == 3
+    for name in ("one", "two"):
+        run("benchmarks.corpora", "generate", 5, tmp_path / name, *data)
+    made = (tmp_path / "one").read_text()
+    assert made == (tmp_path / "two").read_text()
+    assert len(made.splitlines()) == 5
+
+
+def test_estimators(world, tmp_path):
+    found = tmp_path / "found.json"
+    arguments = ["--components", "20", "--rounds", "1", "--patience", "1000"]
+    data = ["--data", str(world / "reuters21578")]
+    # Ways that are timed in processes of their own have to find it by name.
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.estimators", *arguments, *data, "--json", str(found)],
+        check=True,
+        cwd=ROOT,
+        capture_output=True,
+        timeout=PATIENCE,
+    )
+    assert 0 < figures(found)["latent_semantic"]["kept"] < 1
+
+
+def test_fast_and_exact(built, world, capsys):
+    run("benchmarks.fast_and_exact", "--index", built, world / "queries.tsv", "--every", 1)
+    assert "corpus overlap@10 " in capsys.readouterr().out
+
+
+def test_growth(world, built, tmp_path):
+    (tmp_path / "less.jsonl").write_text(
+        "\n".join((world / "corpus.jsonl").read_text().splitlines()[:200]) + "\n"
+    )
+    corpora = (tmp_path / "less.jsonl", world / "corpus.jsonl")
+    outputs = ("--json", tmp_path / "found.json", "--figure", tmp_path / "growth.png")
+    home = ("--home", built.parent)
+    run("benchmarks.growth", world / "queries.tsv", *corpora, *home, "--rounds", 1, *outputs)
+    rows = figures(tmp_path / "found.json")["rows"]
+    assert [row["documents"] for row in rows] == [200, 320]
+    assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_interpreted(world, tmp_path):
+    lines = (world / "corpus.jsonl").read_text().splitlines(keepends=True)[::8]
+    (tmp_path / "few.jsonl").write_text("".join(lines))
+    found = tmp_path / "found.json"
+    run("benchmarks.interpreted", tmp_path / "few.jsonl", "--queries", 2, "--json", found)
+    told = figures(found)
+    assert told.keys() == {"compiled", "in Python"}
+    assert all(row.keys() == {"build_s", "klsa_ms", "bm25_ms"} for row in told.values())
+
+
+def test_mining(built, tmp_path, monkeypatch):
+    from benchmarks import mining
+
+    # In this process: a new one for every question would take longer than the question.
+    row = mining.measure("related", built, "a1", 1)
+    assert (row["question"], row["first"] > 0) == ("related", True)
+
+
+def test_folding(built, world, tmp_path):
+    found = tmp_path / "found.json"
+    run("benchmarks.folding", built, world / "corpus.jsonl", "--sample", 5, "--json", found)
+    assert figures(found)["mass"] > 0.9
+
+
+def test_turns(built, world, tmp_path, capfd):
+    trees, found = (ROOT, ROOT), tmp_path / "found.json"
+    few = ("--rounds", 1, "--k", 3)
+    run("benchmarks.turns", built, world / "queries.tsv", *trees, *few, "--json", found)
+    assert figures(found)["same_answers"]
+    told = capfd.readouterr().out
+    assert told.startswith("the same answers\n")
+    assert told.count("in batches") == 2
+
+
+def test_writing(world, tmp_path):
+    found, corpus, queries = tmp_path / "found.json", world / "corpus.jsonl", world / "queries.tsv"
+    few = ("--first", 30, "--count", 5, "--alone", 2, "--seconds", 0.1)
+    run("benchmarks.writing", corpus, queries, *few, "--json", found)
+    assert figures(found)["durable_s"] > 0
+
+
+def test_sync(world, tmp_path):
+    found = tmp_path / "found.json"
+    run("benchmarks.sync", world / "corpus.jsonl", "--first", 30, "--share", 0.1, "--json", found)
+    told = figures(found)
+    assert [told[name] for name in ("added", "changed", "deleted", "again_batches")] == [3, 3, 3, 0]
+
+
+def test_pauses(built, world, tmp_path):
+    found, corpus, queries = tmp_path / "found.json", world / "corpus.jsonl", world / "queries.tsv"
+    few = ("--count", 5, "--seconds", 0.1)
+    run("benchmarks.pauses", built, corpus, queries, *few, "--json", found)
+    assert figures(found)["meanwhile_longest_ms"] > 0
+
+
+def test_neighbours(world, tmp_path):
+    found = tmp_path / "found.json"
+    run("benchmarks.neighbours", world / "corpus.jsonl", "--sample", 10, "--all", "--json", found)
+    assert figures(found)["mass"] > 0.9
+
+
+def test_peers(world, tmp_path):
+    cache, found = tmp_path / "cache", tmp_path / "found.json"
+    some = ("--peers", "klsa", "klsa-bm25", "--k", 5, "--rounds", 1, "--json", found)
+    run(
+        "benchmarks.peers", "--cache", cache, "run", world / "corpus.jsonl", world / "queries.tsv",
+        *some,
+    )  # fmt: skip
+    report = figures(found)
+    assert report["documents"] == 320
+    assert set(report["peers"]) == {"klsa", "klsa-bm25"}
+    assert report["peers"]["klsa"]["k"]["5"]["single_qps"] > 0
+
+
+def test_spectrum(world, tmp_path):
+    found = tmp_path / "found.json"
+    run(
+        "benchmarks.spectrum", world / "corpus.jsonl", "--dimensions", 5, "--exact", "--json", found
+    )
+    assert figures(found)["agreement"]["smallest_cosine"] > 0.99
+
+
+def test_filtering(world, tmp_path, capsys):
+    found = tmp_path / "found.json"
+    arguments = ["--queries", 3, "--rounds", 1, "--json", found]
+    run("benchmarks.filtering", world / "corpus.jsonl", world / "queries.tsv", *arguments)
+    assert min(figures(found).values()) > 0
+    assert "| plain | " in capsys.readouterr().out
+
+
+def test_page(built, world, tmp_path):
+    if not any(map(shutil.which, BROWSERS)):
+        pytest.skip("there is no Chromium: apt install chromium")
+    found = tmp_path / "found.json"
+    # A process of its own: another browser may be open in this one.
+    command = [sys.executable, "-m", "benchmarks.page", built.parent, built.name]
+    options = ["--queries", "1", "--letters", "3", "--json", found]
+    subprocess.run(
+        [*command, world / "queries.tsv", *options], cwd=ROOT, check=True, timeout=PATIENCE
+    )
+    told = figures(found)
+    assert told["first_hits_ms"]["most"] > 0
+    assert told["key_to_answer_ms"]["median"] > 0
+    assert 100 < told["visit_kb"] < 250
+    assert told["layout_shift"]["most"] < 0.1

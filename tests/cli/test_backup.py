@@ -1,0 +1,82 @@
+"""klsa-index export, backup and restore, and info about later writes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from klsa_search.collection import Document
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.log_writer import LogWriter
+
+
+@pytest.fixture
+def ids(shell, cars):
+    """Ids of an index that was written to after its build: one document gone, one new."""
+    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+    found = [
+        json.loads(line)["id"] for line in shell("klsa-index", "export", "cars").out.splitlines()
+    ]
+    with LogWriter(current_generation(Path("index/cars"))) as writer:
+        writer.append([Document(id="new", title="New", text="brakes")], [found[0]])
+        writer.append([Document(id="newer")])
+        writer.undo()
+    return [*found[1:], "new"]
+
+
+def exported(text):
+    return [json.loads(line)["id"] for line in text.splitlines()]
+
+
+def test_an_export_has_what_lives(shell, ids):
+    assert exported(shell("klsa-index", "export", "cars").out) == ids
+    done = shell("klsa-index", "export", "cars", "out.jsonl")
+    assert (done.code, done.out) == (0, f"cars: {len(ids)} documents in out.jsonl\n")
+    assert exported(Path("out.jsonl").read_text()) == ids
+    assert shell("klsa-index", "build", "out.jsonl", "--name", "again").code == 0
+    assert shell("klsa-index", "export", "again").out == Path("out.jsonl").read_text()
+
+
+def test_a_backup_comes_back(shell, ids):
+    done = shell("klsa-index", "backup", "cars", "kept")
+    assert done.code == 0
+    assert done.out.endswith("files copied to kept, checksums verified\n")
+    assert shell("klsa-index", "backup", "cars", "kept").code == 1
+    assert "already exists" in shell("klsa-index", "restore", "kept", "--name", "cars").err
+    assert shell("klsa-index", "delete", "cars", "--yes").code == 0
+    assert "no backup at `lost`" in shell("klsa-index", "restore", "lost", "--name", "cars").err
+    assert shell("klsa-index", "restore", "kept", "--name", "cars").code == 0
+    assert shell("klsa-index", "verify", "cars").code == 0
+    assert exported(shell("klsa-index", "export", "cars").out) == ids
+
+
+def test_info_tells_what_was_written(shell, ids):
+    written = shell("klsa-index", "info", "cars", "--json").json["writes"]
+    assert {name: written[name] for name in ("batches", "undone", "puts", "deletes")} == {
+        "batches": 1,
+        "undone": 1,
+        "puts": 1,
+        "deletes": 1,
+    }
+    assert written["bytes"] > 4096
+    told = shell("klsa-index", "info", "cars").out
+    assert "1 written, 1 deleted, 1 batches, 1 undone, " in told
+
+
+def test_what_an_interrupted_restore_left_is_listed_and_restored(shell, ids):
+    assert shell("klsa-index", "backup", "cars", "kept").code == 0
+    half = Path("index/half")
+    half.mkdir()
+    (half / "KLSA-INDEX").write_bytes(Path("kept/KLSA-INDEX").read_bytes())
+    assert "half is unfinished" in shell("klsa-index", "list", "--json").out
+    assert shell("klsa-index", "restore", "kept", "--name", "half").code == 0
+    assert exported(shell("klsa-index", "export", "half").out) == ids
+
+
+def test_a_damaged_index_is_exported_as_far_as_it_can_be_read(shell, ids):
+    Path("index/cars/000001/manifest.json").write_text("{")
+    Path("index/cars/CURRENT").write_text("?")
+    done = shell("klsa-index", "export", "cars", "out.jsonl")
+    assert done.code == 1
+    assert "out.jsonl has 4 documents, but" in done.err
+    assert exported(Path("out.jsonl").read_text()) == ids

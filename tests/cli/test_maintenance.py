@@ -1,0 +1,148 @@
+"""klsa-index rollback, info and delete: output and remaining files."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+from klsa_search.storage.manifest import FORMAT_VERSION
+
+FORMATS = Path(__file__).parents[1] / "formats"
+
+
+def build(shell, cars, name="cars", **settings):
+    options = [part for key, value in settings.items() for part in (f"--{key}", value)]
+    assert shell("klsa-index", "build", cars, "--name", name, *options).code == 0
+
+
+def alpha(shell):
+    return shell("klsa-index", "info", "cars", "--json").json["settings"]["alpha"]
+
+
+def test_back_and_forward(shell, cars):
+    build(shell, cars, alpha=0.3)
+    build(shell, cars, alpha=0.4)
+    done = shell("klsa-index", "rollback", "cars")
+    assert (done.code, done.err) == (0, "")
+    first, second = done.out.splitlines()
+    assert "generation 000001" in first
+    assert "4 documents of cars.jsonl, built 2" in first
+    command = re.search("klsa-index rollback cars --home index --to 000002", second)
+    assert alpha(shell) == 0.3
+    assert shell(*command[0].split()).code == 0
+    assert alpha(shell) == 0.4
+
+
+def test_what_cannot_be_gone_back_to(shell, cars):
+    done = shell("klsa-index", "rollback", "cars")
+    assert (done.code, done.out) == (1, "")
+    assert "no index at `index/cars`" in done.err
+    build(shell, cars)
+    done = shell("klsa-index", "rollback", "cars")
+    assert (done.code, done.out) == (1, "")
+    assert "has no generation before 000001; its generations are: 000001" in done.err
+    assert shell("klsa-index", "rollback", "cars", "--to", "../x").code == 1
+
+
+def test_a_damaged_current_tells_of_the_way_back(shell, cars, tmp_path):
+    build(shell, cars)
+    (tmp_path / "index" / "cars" / "CURRENT").write_text("")
+    done = shell("klsa-index", "info", "cars")
+    assert done.code == 1
+    assert "klsa-index repair cars --home index" in done.err
+    done = shell("klsa-index", "rollback", "cars")
+    assert (done.code, done.out.count("\n")) == (0, 1)
+    assert shell("klsa-index", "verify", "cars").code == 0
+
+
+def test_info_names_the_generations_that_are_kept(shell, cars, tmp_path):
+    build(shell, cars)
+    build(shell, cars)
+    lines = shell("klsa-index", "info", "cars").out.splitlines()
+    assert any(line.split() == ["generation", "000002"] for line in lines)
+    assert any(line.startswith("kept 000001  ") and "4 documents" in line for line in lines)
+    facts = shell("klsa-index", "info", "cars", "--json").json
+    (kept,) = facts["kept"]
+    assert facts["generation"] == "000002"
+    assert (kept["generation"], kept["documents"], kept["source"]) == ("000001", 4, "cars.jsonl")
+    (tmp_path / "index" / "cars" / "000001" / "manifest.json").write_text("{}")
+    assert "kept 000001" in shell("klsa-index", "info", "cars").out
+    (kept,) = shell("klsa-index", "info", "cars", "--json").json["kept"]
+    assert "manifest.json" in kept["error"]
+
+
+def test_an_edited_manifest_is_told_by_verify_list_and_info(shell, cars, tmp_path):
+    build(shell, cars, alpha=0.3)
+    manifest = tmp_path / "index" / "cars" / "000001" / "manifest.json"
+    raw = json.loads(manifest.read_text())
+    raw["settings"]["alpha"] = 0.9
+    manifest.write_text(json.dumps(raw))
+    for command in ("verify", "info"):
+        done = shell("klsa-index", command, "cars")
+        assert done.code == 1
+        assert "manifest.json` has changed since it was built" in done.err
+    done = shell("klsa-index", "list")
+    assert done.code == 0
+    assert "unusable: `index/cars/000001/manifest.json` has changed" in done.out
+
+
+def test_delete_names_what_stays(shell, cars, tmp_path):
+    build(shell, cars)
+    (tmp_path / "index" / "cars" / "mine.txt").write_text("mine")
+    done = shell("klsa-index", "delete", "cars", "--yes")
+    assert (done.code, done.out) == (0, "deleted index/cars\n")
+    assert done.err.endswith(": index/cars/mine.txt\n")
+    assert shell("klsa-index", "delete", "cars", "--yes").code == 1
+    assert (tmp_path / "index" / "cars" / "mine.txt").read_text() == "mine"
+
+
+def test_delete_asks_whatever_is_damaged_and_finishes_what_was_begun(
+    shell, cars, tmp_path, monkeypatch
+):
+    build(shell, cars)
+    path = tmp_path / "index" / "cars"
+    (path / "CURRENT").rename(path / ".CURRENT.klsa-deleted")
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "n")
+    assert shell("klsa-index", "delete", "cars").code == 1
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "y")
+    assert shell("klsa-index", "delete", "cars").code == 0
+    assert not path.exists()
+
+
+def test_of_a_link_the_link_is_deleted(shell, cars, tmp_path):
+    build(shell, cars)
+    (tmp_path / "index" / "link").symlink_to(tmp_path / "index" / "cars")
+    assert shell("klsa-index", "delete", "link", "--yes").code == 0
+    assert [facts["name"] for facts in shell("klsa-index", "list", "--json").json] == ["cars"]
+
+
+def test_an_index_of_a_former_format_is_carried_over(shell, tmp_path):
+    shutil.unpack_archive(FORMATS / "4.tar.gz", tmp_path / "index")
+    assert "upgrade letters" in shell("klsa-index", "list", "--json").out
+    done = shell("klsa-index", "upgrade", "letters")
+    assert (done.code, done.out) == (
+        0,
+        f"letters: upgraded to format {FORMAT_VERSION}, 6 documents\n",
+    )
+    done = shell("klsa-index", "upgrade", "letters")
+    assert (done.code, done.out.startswith(f"letters already has format {FORMAT_VERSION}")) == (
+        0,
+        True,
+    )
+
+
+def test_a_damaged_index_is_found_deeply_and_repaired(shell, cars):
+    build(shell, cars)
+    done = shell("klsa-index", "verify", "cars", "--deep")
+    assert done.code == 0
+    assert "all checksums match" in done.out
+    done = shell("klsa-index", "repair", "cars")
+    assert (done.code, "no damage found" in done.out) == (0, True)
+    Path("index/cars/000001/lengths.npy").unlink()
+    done = shell("klsa-index", "repair", "cars")
+    assert done.code == 0
+    found, said = done.out.splitlines()
+    assert found.startswith("damage found: ")
+    assert "lengths.npy` is missing" in found
+    assert said == "cars: repaired, 4 documents, generation 000002"
+    assert shell("klsa-index", "verify", "cars").code == 0

@@ -1,0 +1,170 @@
+"""Files of a folder that are read, files that are skipped, and links."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from klsa_search.collection import open_collection
+from klsa_search.collection.folder import walk
+from klsa_search.errors import CollectionError
+from tests.support.waiting import PATIENCE
+
+
+def fill(folder, *names, text="prose"):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def ids(source, **options):
+    return [document.id for document in open_collection(source, **options).documents()]
+
+
+def test_files_of_a_folder_that_are_not_read_are_counted_by_kind(tmp_path):
+    fill(tmp_path, "a.md", "b.txt", "deep/c.rst", ".hidden.html", ".git/config")
+    fill(tmp_path, *(f"site/{number}.PNG" for number in range(3)), "b.exe", "Makefile", "x.tar.gz")
+    os.mkfifo(tmp_path / "pipe")
+    source = open_collection(tmp_path)
+    assert source.unread.kinds == {
+        ".png": 3,
+        ".exe": 1,
+        "without suffix": 1,
+        ".tar.gz": 1,
+        "special": 1,
+    }
+    assert source.unread.first[".png"] == "site/0.PNG"
+    assert source.unread.count == 7
+    assert source.unread.as_json()["count"] == 7
+    assert len(list(source.documents())) == 3
+
+
+def test_they_are_counted_anew_with_each_look(tmp_path):
+    source = open_collection(fill(tmp_path, "a.md", "b.exe"))
+    for names in ((), ("c.exe",)):
+        fill(tmp_path, *names)
+        list(source.files())
+        assert source.unread.count == 1 + len(names)
+
+
+def test_of_a_folder_of_tables_the_queries_beside_are_read(tmp_path):
+    fill(tmp_path, "a.jsonl", "b.jsonl", "queries.jsonl", "qrels/x.tsv", text='{"id": "1"}\n')
+    fill(tmp_path, "README.md")
+    assert open_collection(tmp_path).unread.kinds == {".md": 1}
+
+
+def test_of_a_beir_folder_all_is_counted_but_corpus_queries_and_judgements(tmp_path):
+    fill(tmp_path, "corpus.jsonl", "queries.jsonl", "qrels/test.tsv", text='{"_id": "1"}\n')
+    fill(tmp_path, "more/corpus.jsonl", "notes.html")
+    assert open_collection(tmp_path).unread.kinds == {".jsonl": 1, ".html": 1}
+    assert open_collection(tmp_path / "corpus.jsonl").unread.count == 0
+
+
+def test_of_a_smart_folder_likewise(tmp_path):
+    fill(tmp_path, "MED.ALL", text=".I 1\n.W\nwing\n")
+    fill(tmp_path, "MED.QRY", "MED.REL", "MED.BLN", text="x\n")
+    source = open_collection(tmp_path)
+    assert (source.format, source.unread.kinds) == ("smart", {".bln": 1})
+
+
+@pytest.mark.parametrize("source", ["python-docs", [{"id": "1", "text": "x"}]])
+def test_without_a_folder_there_are_none(source):
+    assert open_collection(source).unread.count == 0
+
+
+def test_names_that_are_not_utf_8_can_be_shown(tmp_path):
+    fill(tmp_path, "a.md")
+    try:
+        os.close(os.open(os.fsencode(tmp_path) + b"/caf\xe9.ht\xe9", os.O_CREAT))
+    except OSError:
+        pytest.skip("needs file names of any bytes")
+    assert open_collection(tmp_path).unread.first == {".ht\ufffd": "caf\ufffd.ht\ufffd"}
+
+
+def test_links_in_a_folder_are_followed_only_when_asked(tmp_path):
+    outside = fill(tmp_path / "outside", "secret.txt", "deep/more.txt")
+    source = fill(tmp_path / "source", "a.txt")
+    (source / "file.txt").symlink_to(outside / "secret.txt")
+    (source / "folder").symlink_to(outside)
+    (source / "broken.txt").symlink_to(tmp_path / "nowhere")
+    (source / "loop.txt").symlink_to(source / "loop.txt")
+    assert ids(source) == ["a.txt"]
+    assert open_collection(source).unread.kinds == {"linked": 4}
+    followed = open_collection(source, follow_links=True)
+    assert [document.id for document in followed.documents()] == [
+        "a.txt",
+        "file.txt",
+        "folder/deep/more.txt",
+        "folder/secret.txt",
+    ]
+    assert followed.unread.kinds == {"special": 2}
+
+
+def test_the_source_itself_may_be_a_link(tmp_path):
+    fill(tmp_path / "source", "a.txt")
+    (tmp_path / "link").symlink_to(tmp_path / "source")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "source" / "a.txt")
+    assert ids(tmp_path / "link") == ["a.txt"]
+    assert ids(tmp_path / "link.txt", format="text") == ["link.txt"]
+
+
+def test_links_that_lead_in_circles_end(tmp_path):
+    """Twelve folders that all link to all others: 12! ways, each folder once."""
+    names = [f"{number:02d}" for number in range(12)]
+    for name in names:
+        fill(tmp_path / name, "a.txt")
+    for name in names:
+        for other in names:
+            (tmp_path / name / f"to-{other}").symlink_to(tmp_path / other)
+        (tmp_path / name / "up").symlink_to(tmp_path)
+    found = list(walk(tmp_path, links=True))
+    assert len(found) == 12
+    assert {path.resolve() for path in found} == {tmp_path / name / "a.txt" for name in names}
+    assert found == list(walk(tmp_path, links=True))
+    assert len(ids(tmp_path, follow_links=True)) == 12
+
+
+def test_a_folder_as_deep_as_a_path_may_be_is_walked(tmp_path):
+    depth = 1_200
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=folder)
+        inner = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(os.open("a.txt", os.O_CREAT, dir_fd=folder))
+    os.close(folder)
+    assert len(list(walk(tmp_path))) == 1
+    subprocess.run(
+        ["rm", "-r", tmp_path / "d"], check=True, timeout=PATIENCE
+    )  # too deep for pytest to remove
+
+
+def test_a_folder_of_nothing_but_links_says_how_to_follow_them(tmp_path):
+    fill(tmp_path / "blobs", "1", text='{"_id": "1", "text": "wing"}\n')
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "corpus.jsonl").symlink_to(tmp_path / "blobs" / "1")
+    with pytest.raises(CollectionError, match=r"--follow-links"):
+        open_collection(tmp_path / "source")
+    source = open_collection(tmp_path / "source", follow_links=True)
+    assert (source.format, len(list(source.documents()))) == ("beir", 1)
+
+
+@pytest.mark.parametrize("links", [False, True])
+def test_queries_and_judgements_behind_links_are_followed_likewise(tmp_path, links):
+    fill(tmp_path / "source", "corpus.jsonl", text='{"_id": "1", "text": "wing"}\n')
+    fill(tmp_path / "outside", "q", text='{"_id": "q", "text": "wing"}\n')
+    fill(tmp_path / "outside" / "qrels", "test.tsv", text="q\t1\t1\n")
+    (tmp_path / "source" / "queries.jsonl").symlink_to(tmp_path / "outside" / "q")
+    (tmp_path / "source" / "qrels").symlink_to(tmp_path / "outside" / "qrels")
+    source = open_collection(tmp_path / "source", follow_links=links)
+    assert len(source.queries()) == len(source.judgements()) == int(links)
+
+
+def test_text_after_many_files_that_are_none_is_found(tmp_path):
+    fill(tmp_path, *(f"a{number}.png" for number in range(60)), "b.md", text="<p>")
+    source = open_collection(tmp_path)
+    assert (source.format, source.unread.kinds) == ("text", {".png": 60})

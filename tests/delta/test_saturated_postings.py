@@ -1,0 +1,210 @@
+"""Quantised mean lengths, and saturated postings shared between processes."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build, open_index
+from klsa_search.indexing import refit
+from klsa_search.indexing.verify import verify_deep
+from klsa_search.kernels import bm25
+from klsa_search.kernels.postings import Postings, postings_arrays
+from tests.support.waiting import PATIENCE
+from tests.support.worlds import counts_of, random_documents
+
+TEXTS = random_documents(80, 45, seed=5)
+LONG = " ".join(TEXTS[:4])
+
+
+def test_the_length_stays_until_the_mean_is_more_than_a_step_away():
+    step = 2 ** (1 / 64)
+    to_and_fro = 64.0 * step ** np.array([0.4, 0.6, 0.4, 0.99, -0.99, 0.6])
+    assert bm25.next_quantised_length(64.0, to_and_fro) == 64.0
+    assert bm25.next_quantised_length(64.0, np.array([64.0 * step**1.01])) == pytest.approx(
+        64.0 * step
+    )
+    assert bm25.next_quantised_length(64.0, np.array([64.0 * step**7.4])) == pytest.approx(
+        64.0 * step**7
+    )
+    there_and_back = 64.0 * step ** np.array([1.01, 0.4, 0.1])
+    assert bm25.next_quantised_length(64.0, there_and_back) == pytest.approx(64.0 * step)
+    assert bm25.next_quantised_length(64.0, np.array([np.nan])) == 64.0
+    assert bm25.next_quantised_length(64.0, np.zeros(0)) == 64.0
+
+
+@given(st.lists(st.floats(1, 200), max_size=30), st.integers(0, 30))
+def test_the_length_follows_from_the_writes_however_they_are_divided(means, cut):
+    averages = np.array(means)
+    first = bm25.next_quantised_length(64.0, averages[:cut])
+    found = bm25.next_quantised_length(first, averages[cut:])
+    assert found == bm25.next_quantised_length(64.0, averages)
+    if means:
+        assert abs(np.log2(found / averages[-1])) <= 1 / 64 + 1e-12
+
+
+@pytest.mark.parametrize("bits", [6, 13])
+def test_postings_are_those_made_by_the_other_norms(bits, monkeypatch):
+    monkeypatch.setattr("klsa_search.kernels.postings.ONE_BLOCK", 2**bits)
+    counts = counts_of(*random_documents(200, seed=4))
+    ones = np.ones(200)
+    norms = np.linspace(0.5, 3, 200)
+    before = Postings.of(counts.matrix, ones, 1.2, block_bits=6)
+    found = before.saturated(lambda first, after: counts.matrix[first:after], norms)
+    expected = Postings.of(counts.matrix, norms, 1.2, block_bits=6)
+    for name, array in postings_arrays(expected).items():
+        assert np.array_equal(postings_arrays(found)[name], array)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    home = tmp_path_factory.mktemp("saturating")
+    records = [{"id": str(n), "text": text} for n, text in enumerate(TEXTS)]
+    build(records, name="i", home=home, stop_words="none", stemmer="none").close()
+    return home / "i"
+
+
+@pytest.fixture
+def path(built, tmp_path):
+    return shutil.copytree(built, tmp_path / "i")
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """How often all postings are saturated."""
+    calls = []
+
+    def saturated(self, counts, norms, former=Postings.saturated):
+        calls.append(threading.current_thread().name)
+        return former(self, counts, norms)
+
+    monkeypatch.setattr(Postings, "saturated", saturated)
+    return calls
+
+
+def write(path, *texts, at=0):
+    with open_index(path) as index:
+        index.add({"id": f"late {at + n}", "text": text} for n, text in enumerate(texts))
+        return answers(index)
+
+
+def answers(index):
+    return [(*map(np.ndarray.tolist, index.rank(text, 50)),) for text in TEXTS[::9]]
+
+
+def opened(path):
+    with open_index(path) as index:
+        return answers(index)
+
+
+def files(path):
+    return sorted(path.glob("0*/saturated-*"))
+
+
+def test_who_opens_an_index_maps_what_another_made(path, made):
+    found = write(path, *[LONG] * 8)
+    assert len(made) == len(files(path)) == 1
+    assert opened(path) == found
+    assert len(made) == 1
+    verify_deep(path)
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "short", "changed"])
+def test_a_file_that_is_damaged_is_made_again(path, made, damage):
+    found = write(path, *[LONG] * 8)
+    [file] = files(path)
+    content = bytearray(file.read_bytes())
+    content[100] ^= damage == "changed"
+    del content[{"empty": 0, "short": -1}.get(damage, len(content)) :]
+    file.unlink()
+    if damage != "missing":
+        file.write_bytes(content)
+    assert opened(path) == found == opened(path)
+    assert len(made) == 2
+
+
+def test_without_the_file_each_has_its_own(path, made, monkeypatch, caplog):
+    found = write(path, *[LONG] * 8)
+    files(path)[0].unlink()
+
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("klsa_search.delta.saturated_postings.FileLock", refused)
+    assert opened(path) == found
+    assert (len(made), files(path)) == (2, [])
+    assert "Permission denied" in caplog.text
+
+
+def test_of_many_at_once_one_makes_it(path, made):
+    found = write(path, *[LONG] * 8)
+    files(path)[0].unlink()
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(opened, [path] * 4)) == [found] * 4
+    assert len(made) == 2
+
+
+def put_late(path, steps):
+    """Put a document whose words bring the mean so many steps from the length of the build."""
+    with open_index(path) as index:
+        lengths = index.arrays.lengths[: len(TEXTS)]
+        mean = bm25.quantised_length(lengths.mean()) * 2 ** (steps / 64)
+        words = round(mean * (len(TEXTS) + 1) - lengths.sum())
+        index.add([{"id": "late", "text": "t00 " * words}])
+        for thread in threading.enumerate():
+            if thread.name == "saturating":
+                thread.join(PATIENCE)
+        return bm25.length_step(index.arrays.average_length)
+
+
+def test_files_of_the_steps_next_to_the_last_stay(path):
+    def kept():
+        return {int(file.name.split("-", 1)[1].rpartition("-")[0]) for file in files(path)}
+
+    first = put_late(path, 1.2)
+    assert kept() == {first}
+    assert put_late(path, 2.4) == first + 1
+    assert kept() == {first, first + 1}
+    assert put_late(path, 4.6) == first + 4
+    assert kept() == {first + 4}
+    assert put_late(path, 3.7) == first + 3
+    assert kept() == {first + 3, first + 4}
+
+
+def test_it_does_not_matter_when_a_reader_refreshes(path):
+    """One reader sees the mean go up and back, the other only where it ends."""
+    with open_index(path) as often, open_index(path) as once:
+        up = put_late(path, 1.2)
+        assert often.refresh()
+        assert put_late(path, 0.3) == up
+        assert often.refresh()
+        assert once.refresh()
+        assert once.arrays.average_length == often.arrays.average_length
+        assert answers(once) == answers(often) == opened(path)
+
+
+def test_the_next_length_is_made_in_the_background_before_it_is_needed(path, made):
+    length = put_late(path, 0.4)
+    assert made == []
+    assert put_late(path, 0.75) == length
+    assert made == ["saturating"]
+    assert put_late(path, 1.2) == length + 1
+    assert made == ["saturating"]
+
+
+def test_files_go_with_far_lengths_and_with_their_generation(path):
+    write(path, *[LONG] * 8)
+    first = files(path)
+    write(path, *[LONG] * 40, at=8)
+    second = files(path)
+    assert not set(first) & set(second)
+    generation = second[0].parent
+    for _ in range(2):
+        refit(path).close()
+    assert not generation.exists()

@@ -1,0 +1,133 @@
+"""Writes during a rebuild are replayed into the new generation, or the rebuild is abandoned."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.errors import IndexBusy, StoreError
+from klsa_search.indexing import refit
+from klsa_search.indexing.rewrite import rebuild
+from klsa_search.storage import generations
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log_writer import LogWriter
+from tests.support.worlds import random_documents
+
+TEXTS = random_documents(60, 40, seed=4)
+
+
+def records(numbers):
+    return [{"id": str(number), "text": TEXTS[number]} for number in numbers]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with_writes = build(records(range(30)), name="carried", home=tmp_path)
+    with_writes.add(records(range(20, 35)))
+    yield with_writes
+    with_writes.close()
+
+
+def meanwhile(act):
+    """A progress that acts once, while documents are being read."""
+    left = [act]
+
+    def progress(phase, done, total):
+        while left:
+            left.pop()()
+
+    return progress
+
+
+def written(index):
+    index.delete(["3", "31", "never there"])
+    index.add(records([40, 5, 41]))
+    index.delete(["41"])
+    index.add(records([41]))
+
+
+@pytest.mark.parametrize("anew", [refit, rebuild])
+def test_writes_are_carried_over(index, anew):
+    path = index.path.parent
+    other = open_index(path)
+    again = anew(path if anew is refit else index, progress=meanwhile(lambda: written(other)))
+    assert again.generation == "000002"
+    assert again.ids() == other.ids()
+    assert index.refresh()
+    assert index.ids() == again.ids()
+    assert [again.document(id_) for id_ in again.ids()] == other.documents(
+        other.doc_ids(other.ids())
+    )
+    again.close()
+    other.close()
+
+
+def test_writes_to_the_very_index_that_is_built_anew_are_too(index):
+    again = rebuild(index, k1=2.0, progress=meanwhile(lambda: written(index)))
+    assert again.ids() == index.ids()
+    assert "40" in again.ids()
+    again.close()
+
+
+def test_what_was_undone_meanwhile_does_not_rise_again(index):
+    def undo():
+        with writing(index.path.parent), LogWriter(index.path) as writer:
+            writer.undo()
+
+    with pytest.raises(StoreError, match="undone during the rebuild"):
+        refit(index.path.parent, progress=meanwhile(undo))
+    index.refresh()
+    assert (index.generation, index.ids()) == ("000001", [str(number) for number in range(30)])
+
+
+def test_an_index_of_another_generation_is_not_taken_back(index, monkeypatch):
+    path = index.path.parent
+    module = import_module("klsa_search.indexing.rewrite")
+
+    def built_between(memory):
+        monkeypatch.undo()
+        refit(path).close()
+        index.add(records([50]))
+        return 2**33
+
+    monkeypatch.setattr(module, "memory_budget", built_between)
+    with pytest.raises(StoreError, match="rebuilt after generation 000001"):
+        refit(path)
+    assert open_index(path).ids()[-1] == "50"
+
+
+def test_d_whole_takes_no_writes_over(index):
+    with pytest.raises(StoreError, match="dense or factored expansion"):
+        rebuild(index, expansion="dense", progress=meanwhile(lambda: written(index)))
+    assert index.generation == "000001"
+    again = rebuild(index, expansion="dense")
+    assert again.ids() == index.ids()
+    assert WriteLog(again.path).last().seq == 0
+    again.close()
+
+
+def test_writers_are_not_kept_out_while_files_are_synced(index, monkeypatch):
+    """A write at the first sync of a refit, which may take minutes, gets through."""
+    path, synced, while_kept_out = index.path.parent, [], []
+    monkeypatch.setattr("klsa_search.storage.generations._WRITE_TIMEOUT", 0)
+
+    def slow(file, former=generations.sync):
+        if not synced:
+            index.add(records([50]))
+        synced.append(file)
+        try:
+            with writing(path):
+                pass
+        except IndexBusy:
+            while_kept_out.append(file.name)
+        former(file)
+
+    monkeypatch.setattr(generations, "sync", slow)
+    again = refit(path)
+    assert again.ids()[-1] == "50"
+    assert not [name for name in while_kept_out if name.endswith(".npy")]
+    assert {file.name for file in synced} >= again.manifest.files.keys()
+    again.close()

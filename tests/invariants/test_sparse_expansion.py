@@ -1,0 +1,248 @@
+"""Invariants of a sparse D: against exact scores, and against a dense D."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from klsa_search import build
+from klsa_search.core.config import Settings
+from klsa_search.errors import QueryError, SettingsError
+from klsa_search.indexing.sizes import layout
+from klsa_search.lowrank import sparse_expansion
+from klsa_search.lowrank.expansion_matrix import top_z
+from tests.support.worlds import as_if_large, random_documents, topic_documents
+
+PLAIN = {"language": "none"}
+QUERIES = [
+    "t03 t11",
+    "t00",
+    "t25 t25 t07",
+    "t39 t38 t37 t36",
+    "t01 t02 t03 t04 t05 t06 t07 t08 t09",
+]
+CHANGES = [
+    {},
+    {"alpha": 0.3},
+    {"alpha": 1.0},
+    {"z": 3},
+    {"z": 60},
+    {"sharpness": 1.0},
+    {"sharpness": 2.5, "lexical_sharpness": 1.0},
+    {"coverage": 0.0},
+    {"latent": 0.0},
+    {"coverage": 0.0, "latent": 0.0},
+    {"unit_length": False},
+]
+
+
+def records(documents):
+    return [{"id": f"d{number:03d}", "text": text} for number, text in enumerate(documents)]
+
+
+def built(documents, home, name, **options):
+    return build(records(documents), name=name, home=home, **PLAIN, **options)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """One collection, with D whole and with D cut to 48 of 80 entries, as if it were large."""
+    home = tmp_path_factory.mktemp("cut")
+    documents = random_documents(80, 40)
+    whole = built(documents, home, "whole", expansion="dense")
+    with as_if_large():
+        cut = built(documents, home, "cut")
+    yield whole, cut
+    whole.close()
+    cut.close()
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("change", CHANGES)
+def test_exact_scores_of_a_cut_d_are_those_of_d_whole(pair, query, change):
+    """Features are kept in 8 bits: scores agree within a percent of the largest."""
+    whole, cut = (index.scores(query, **change) for index in pair)
+    assert np.abs(whole - cut).max() < 0.02 * np.abs(whole).max()
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("change", CHANGES)
+def test_fast_scores_are_the_exact_ones_for_what_is_looked_at(pair, query, change):
+    """Of 80 documents 32 and more are compared: those that are found have their exact score."""
+    _, cut = pair
+    exact = cut.scores(query, **change)
+    positions, scores = cut.rank(query, 10, **change)
+    largest = np.abs(exact).max()
+    # Seeds of no weight are passed over, and a coordinate of the latent space has 8 bits.
+    assert np.abs(scores - exact[positions]).max() < 0.02 * largest
+    expected, values = top_z(exact, 10)
+    assert len(positions) == len(expected)
+    assert np.abs(np.sort(scores)[::-1] - values).max() < 0.02 * largest
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_exact_ranks_by_the_scores_of_all(pair, query):
+    _, cut = pair
+    positions, scores = cut.rank(query, 15, exact=True)
+    expected, values = top_z(cut.scores(query), 15)
+    assert np.array_equal(positions, expected)
+    assert np.array_equal(scores, values)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("ranker", ["bm25", "rm3", "rocchio"])
+def test_other_rankers_do_not_see_how_d_is_kept(pair, query, ranker):
+    whole, cut = pair
+    assert np.array_equal(cut.scores(query, ranker=ranker), whole.scores(query, ranker=ranker))
+
+
+def test_alpha_0_is_bm25_to_the_bit(pair):
+    _, cut = pair
+    for query in QUERIES:
+        assert np.array_equal(cut.scores(query, alpha=0.0), cut.scores(query, ranker="bm25"))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("k", [1, 10, 1000])
+def test_many_get_what_each_gets_alone_on_any_number_of_threads(pair, threads, k):
+    _, cut = pair
+    queries = [f"t{a:02d} t{b:02d}" for a in range(40) for b in range(5)] + ["", "unknown"]
+    many = cut.rank_many(queries, k, threads=threads)
+    for query, (positions, scores) in zip(queries, many, strict=True):
+        alone, values = cut.rank(query, k)
+        assert np.array_equal(positions, alone)
+        assert np.array_equal(scores, values)
+
+
+def test_the_size_of_the_answers_before_leaves_no_trace(pair):
+    _, cut = pair
+    first = [cut.rank(query, 5) for query in QUERIES]
+    for k, z in ((1000, 70), (1, 1), (30, 20)):
+        for query in QUERIES:
+            cut.rank(query, k, z=z)
+    for query, (positions, scores) in zip(QUERIES, first, strict=True):
+        again, values = cut.rank(query, 5)
+        assert np.array_equal(positions, again)
+        assert np.array_equal(scores, values)
+
+
+@pytest.mark.parametrize("z", [80, 81, 1500, 1501, 10**6, 2**63, 10**30])
+def test_more_seeds_than_documents_are_all_of_them(pair, z):
+    _, cut = pair
+    for query in QUERIES:
+        positions, scores = cut.rank(query, 10, z=z)
+        expected, values = cut.rank(query, 10, z=79)
+        assert np.array_equal(positions, expected)
+        assert np.array_equal(scores, values)
+
+
+def test_a_deeper_ranking_begins_with_the_same_documents(pair):
+    _, cut = pair
+    for query in QUERIES:
+        deep, shallow = cut.rank(query, 15)[0], cut.rank(query, 5)[0]
+        assert deep[:5].tolist() == shallow.tolist()
+
+
+def test_more_terms_than_the_compiled_search_takes_are_answered_in_full(pair):
+    _, cut = pair
+    query = " ".join(["t03", "t11", "t25"] * 100)
+    positions, scores = cut.rank(query, 10)
+    expected, values = top_z(cut.scores(query), 10)
+    assert np.array_equal(positions, expected)
+    assert np.array_equal(scores, values)
+
+
+def test_search_gives_the_ranked_documents_and_every_match(pair):
+    _, cut = pair
+    found = cut.search("t03 t11", 5)
+    positions, scores = cut.rank("t03 t11", 5)
+    assert [hit.id for hit in found] == cut.ids(positions)
+    assert [hit.score for hit in found] == pytest.approx(scores.tolist())
+    assert found.total == len(cut.rank("t03 t11", len(cut))[0])
+
+
+def test_equal_documents_come_in_their_order(tmp_path):
+    documents = [*topic_documents(), "same words here", "same words here", "same words here"]
+    index = built(documents, tmp_path, "ties", expansion="sparse")
+    positions, scores = index.rank("same words", 3)
+    assert positions.tolist() == [len(documents) - 3, len(documents) - 2, len(documents) - 1]
+    assert len(set(scores.tolist())) == 1
+    index.close()
+
+
+def test_topics_are_found_through_their_own_words(tmp_path):
+    index = built(topic_documents(), tmp_path, "topics", expansion="sparse")
+    for topic in range(4):
+        positions, _ = index.rank(f"{chr(ord('a') + topic)}0", k=12)
+        assert {position // 12 for position in positions.tolist()} == {topic}
+    index.close()
+
+
+@pytest.mark.parametrize("documents", [[], [""], ["a b"], ["a b", "a b"], ["a", "b"]])
+def test_almost_nothing_can_be_cut_too(documents, tmp_path):
+    index = built(documents, tmp_path, "tiny", expansion="sparse")
+    expected = [n for n, text in enumerate(documents) if "a" in text]
+    for positions, _ in (index.rank("a"), *index.rank_many(["a", "a"]), index.rank("a", 10**30)):
+        assert positions.tolist() == expected
+    assert len(index.scores("a")) == len(documents)
+    index.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"ranker": "lsi"}, "ranker"),
+        ({"ranker": "lsi-cosine"}, "ranker"),
+        ({"spectral": "truncation"}, "spectral"),
+        ({"spectral": "von-neumann", "gamma": 0.5}, "spectral"),
+        ({"head": 1}, "head"),
+        ({"dimensions": 5}, "dimensions"),
+    ],
+)
+def test_what_a_cut_d_cannot_answer_is_refused(pair, options, field):
+    _, cut = pair
+    for call in (cut.rank, cut.scores, cut.search):
+        with pytest.raises(QueryError, match="--expansion factored") as error:
+            call("t03", **options)
+        assert error.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("documents", "changes", "kept"),
+    [
+        (0, {}, "sparse"),
+        (8193, {}, "sparse"),
+        (8192, {"spectral": "truncation"}, "dense"),
+        (2**24, {}, "sparse"),
+        (2**24 + 1, {"expansion": "factored"}, "factored"),
+        (2**24 + 1, {"ranker": "lsi"}, "factored"),
+        (8193, {"spectral": "truncation"}, "factored"),
+        (8193, {"head": 1}, "factored"),
+        (8193, {"ranker": "lsi"}, "factored"),
+        (8193, {"ranker": "bm25"}, "sparse"),
+        (10**6, {"expansion": "dense"}, "dense"),
+        (10, {"expansion": "factored"}, "factored"),
+        (10, {"expansion": "sparse"}, "sparse"),
+    ],
+)
+def test_how_d_is_kept(documents, changes, kept):
+    assert layout(documents, Settings.of_preset(**changes)) == kept
+
+
+@pytest.mark.parametrize("expansion", ["auto", "sparse"])
+def test_more_documents_than_can_be_numbered_need_an_explicit_layout(
+    tmp_path, monkeypatch, expansion
+):
+    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 2)
+    built(["a b", "c d"], tmp_path, "full", expansion=expansion).close()
+    with pytest.raises(SettingsError, match=r"expansion = 'factored', which makes .* read-only"):
+        built(["a b", "c d", "e f"], tmp_path, "more", expansion=expansion)
+    built(["a b", "c d", "e f"], tmp_path, "more", expansion="factored").close()
+
+
+def test_what_cannot_be_cut_is_refused_before_the_work(tmp_path):
+    for changes in ({"spectral": "truncation"}, {"head": 2}):
+        with pytest.raises(SettingsError) as error:
+            built(["a b"], tmp_path, "no", expansion="sparse", **changes)
+        assert error.value.field == "expansion"
+    assert not (tmp_path / "no").exists() or not any((tmp_path / "no").glob("0*"))

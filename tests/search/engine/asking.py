@@ -1,7 +1,0 @@
-"""One query, asked of an engine."""
-
-
-def top_of(engine, terms, k, *given):
-    """What `Bm25Engine.top` or `KlsaEngine.top` answers to it."""
-    (answer,) = engine.top([terms], k, *given)
-    return answer

@@ -1,0 +1,92 @@
+"""A small collection with a sparse D in memory, without files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from klsa_search.kernels import bm25
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
+from klsa_search.kernels.segments import Segments
+from klsa_search.lowrank.eigensolver import decompose
+from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion
+from klsa_search.search.engine.engine import Bm25Engine
+from klsa_search.search.snapshot import Snapshot
+from tests.support.worlds import counts_of, query_kernel
+
+WEIGHTING = TermWeighting(burstiness=2.0, common=np.array([1]), common_weight=0.5)
+"""Terms that come in bursts weigh more, and the second of the vocabulary is common."""
+
+WAYS = (
+    {},
+    {"unit_length": False},
+    {"sharpness": 1.5, "lexical_sharpness": 2.5},
+    {"coverage": 0.0},
+    {"latent": 0.0},
+    {"z": 2, "alpha": 1.0},
+)
+"""Settings of the default ranking that take each of its ways."""
+
+
+def cut_world(
+    documents, *, neighbours=5, dimensions=6, block_bits=None, around=lambda array: array
+):
+    """Snapshot of documents whose terms are separated by blanks.
+
+    around  applied to every array that compiled code reads
+    """
+    counts = counts_of(*documents)
+    weighting = replace(WEIGHTING, common=WEIGHTING.common[: max(len(counts.vocabulary) - 1, 0)])
+    plain = query_kernel(counts, block_bits=block_bits, weighting=weighting)
+    idf = bm25.idf(counts.matrix)
+    kernel = DocumentKernel.of(
+        bm25.document_features(counts, k1=3.0, b=0.75, idf_power=1.0),
+        centred=True,
+        normalised=True,
+    )
+    spectrum = decompose(kernel, dimensions, seed=0)
+    latent = LatentSpace.of(kernel, spectrum, dimensions, idf)
+    strongest = sparse.csr_array(np.maximum(kernel.explicit(), 0))
+    sparse_expansion = SparseExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
+    (part,) = plain.postings.parts
+    postings = Segments.single(_each(part.postings, around))
+    held = QueryKernel(
+        postings,
+        plain.documents,
+        *map(around, (plain.term_weights, plain.weights, plain.burstiness)),
+        plain.unseen,
+    )
+    return Snapshot(
+        generation=Path(),
+        vocabulary=counts.vocabulary,
+        query_kernel=held,
+        common=weighting.common,
+        lengths=counts.lengths.astype(np.int32),
+        bm25_engine=Bm25Engine(held),
+        eigenvalues=spectrum.eigenvalues,
+        eigenvectors=np.zeros((len(documents), 0), np.float32),
+        expansion=None,
+        expansion_key=("gvsm", 0.3, 0),
+        sparse_expansion=_each(sparse_expansion, around),
+        has_spectrum=False,
+        small=False,
+        latent_dimensions=len(spectrum.eigenvalues),
+        lsi_dimensions=dimensions,
+        neighbour_count=neighbours,
+        seed=0,
+        forward=None,  # the default ranking reads none
+    )
+
+
+def _each(arrays, around):
+    """The same dataclass with `around` applied to its arrays."""
+    fields = {
+        name: around(value) if isinstance(value, np.ndarray) else value
+        for name, value in vars(arrays).items()
+    }
+    return type(arrays)(**fields)

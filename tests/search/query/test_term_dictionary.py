@@ -1,0 +1,67 @@
+"""Caches of looked-up words are bounded and safe with threads."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from klsa_search.search.query import term_dictionary as lexicon_module
+from klsa_search.search.query.spelling import SpellChecker
+from klsa_search.search.query.term_dictionary import TermDictionary
+
+
+def test_written_forms_survive_that_another_thread_forgets_them(few_words, monkeypatch):
+    monkeypatch.setattr(lexicon_module, "_CACHE_SIZE", 1)
+    numbers = few_words.arrays.vocabulary.numbers
+    wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
+    interruptions = []
+
+    def documents_at(positions):
+        if interruptions:
+            interruptions.pop()()
+        return few_words.documents(positions)
+
+    lexicon = TermDictionary(few_words.arrays, few_words.analyzer, documents_at)
+    expected = lexicon.forms([wing, drag])
+    assert lexicon.forms([wing]) == expected[:1]  # which is all that is remembered now
+    interruptions.append(lambda: lexicon.forms([flow]))
+    assert lexicon.forms([wing, drag]) == expected
+
+
+class _Forgetting(dict):
+    """What is remembered, and forgotten by another thread once somebody knows that it is there."""
+
+    def __contains__(self, word):
+        found = super().__contains__(word)
+        self.clear()
+        return found
+
+
+def test_a_correction_survives_that_another_thread_forgets_it(few_words):
+    lexicon = TermDictionary(few_words.arrays, few_words.analyzer, few_words.documents)
+    spelling = SpellChecker(few_words.arrays, few_words.analyzer, lexicon)
+    expected = spelling.correction("netwrok")
+    assert expected is not None
+    spelling._cache = _Forgetting({"netwrok": expected})
+    assert spelling.correction("netwrok") == expected
+
+
+def test_threads_look_up_forms_while_others_forget_them(few_words, monkeypatch):
+    monkeypatch.setattr(lexicon_module, "_CACHE_SIZE", 1)
+    numbers = few_words.arrays.vocabulary.numbers
+    wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
+    asked = [[wing], [drag], [flow, wing]]
+    lexicon = TermDictionary(few_words.arrays, few_words.analyzer, few_words.documents)
+    expected = [lexicon.forms(each) for each in asked]
+
+    def again(number):
+        each = number % len(asked)
+        return all(lexicon.forms(asked[each]) == expected[each] for _ in range(30))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            assert all(pool.map(again, range(6)))
+    finally:
+        sys.setswitchinterval(interval)

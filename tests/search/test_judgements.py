@@ -1,0 +1,66 @@
+"""Judgements of an index survive changes of its documents and generations."""
+
+from contextlib import closing
+
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.errors import DocumentNotFound, StoreError
+from klsa_search.indexing import refit
+from klsa_search.storage.backup import copy_index
+from klsa_search.storage.judgements import Judgements
+from klsa_search.storage.maintenance import delete_index
+
+DOCUMENTS = [{"id": str(n), "text": f"A wing of kind {n}."} for n in range(6)]
+
+
+@pytest.fixture
+def index(tmp_path):
+    index = build(DOCUMENTS, name="wings", home=tmp_path, dimensions=3)
+    yield index
+    index.close()
+
+
+def grades(index):
+    return {each.text: dict(each.grades) for each in index.judgements.queries()}
+
+
+def test_documents_that_are_there_are_judged(index):
+    before = index.search("wing").hits
+    index.judge("wing", "1", 1)
+    index.judge("wing", "1", 0)
+    index.add([{"id": "new", "text": "A wing."}])
+    index.judge("wing", "new", 2)
+    assert grades(index) == {"wing": {"1": 0, "new": 2}}
+    with pytest.raises(DocumentNotFound):
+        index.judge("wing", "nobody", 1)
+    index.delete(["new"])
+    assert index.search("wing").hits == before  # it changes no ranking
+    assert grades(index) == {"wing": {"1": 0, "new": 2}}
+
+
+def test_they_outlive_builds_and_are_copied_and_deleted_with_the_index(index, tmp_path):
+    index.judge("wing", "1", 1)
+    path = tmp_path / "wings"
+    refit(path).close()
+    build(DOCUMENTS[:3], name="wings", home=tmp_path, dimensions=2, replace=True).close()
+    with closing(open_index(path)) as again:
+        assert grades(again) == {"wing": {"1": 1}}
+    copy_index(path, tmp_path / "copy")
+    delete_index(path)
+    assert not path.exists()
+    with closing(open_index(tmp_path / "copy")) as copy:
+        assert grades(copy) == {"wing": {"1": 1}}
+
+
+def test_a_copy_that_fails_leaves_nothing(index, tmp_path, monkeypatch):
+    index.judge("wing", "1", 1)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("klsa_search.storage.backup.commit", full)
+    with pytest.raises(StoreError, match="No space"):
+        copy_index(tmp_path / "wings", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+    assert len(Judgements(tmp_path / "wings").queries()) == 1

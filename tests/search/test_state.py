@@ -1,0 +1,132 @@
+"""The state of an index is replaced as a whole, and a closed index stays closed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.errors import StoreError
+from klsa_search.search import writable_index
+from klsa_search.search.state import LogTailer
+from tests.search.conftest import DOCUMENTS
+from tests.search.test_closing import held
+from tests.support.waiting import PATIENCE
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    home = tmp_path_factory.mktemp("swapping")
+    build(DOCUMENTS, name="t", home=home, dimensions=2, z=2).close()
+    return home / "t"
+
+
+@pytest.fixture
+def path(built, tmp_path):
+    return shutil.copytree(built, tmp_path / "t")
+
+
+def add(path, *ids):
+    with open_index(path) as writer:
+        writer.add([{"id": each, "text": "dough of a wing"} for each in ids])
+
+
+def closed_within(monkeypatch, index, owner, name):
+    """Have a thread close the index after the named function has worked for `refresh`."""
+    work = getattr(owner, name)
+
+    def closing(*given, **options):
+        made = work(*given, **options)
+        other = threading.Thread(target=index.close)
+        other.start()
+        other.join(PATIENCE)
+        assert not other.is_alive()  # it does not wait for the end of a refresh
+        return made
+
+    monkeypatch.setattr(owner, name, closing)
+
+
+def refused(index):
+    with pytest.raises(StoreError, match="is closed"):
+        index.refresh()
+    with pytest.raises(StoreError, match="is closed"):
+        index.search("wing")
+
+
+def test_an_index_closed_while_it_takes_up_writes_stays_closed(path, monkeypatch):
+    index = open_index(path)
+    add(path, "new")
+    closed_within(monkeypatch, index, LogTailer, "state")
+    refused(index)
+
+
+@pytest.mark.parametrize("step", ["open_state", "LogTailer"])
+def test_an_index_closed_while_it_opens_a_generation_stays_closed(path, monkeypatch, step):
+    index = open_index(path)
+    build(DOCUMENTS[:3], name="t", home=path.parent, dimensions=2, z=2, replace=True).close()
+    closed_within(monkeypatch, index, writable_index, step)
+    refused(index)
+    monkeypatch.undo()
+    if Path("/proc/self/fd").exists():
+        assert not held(path)
+
+
+def test_a_generation_whose_writes_cannot_be_read_is_not_left_open(path, monkeypatch):
+    index = open_index(path)
+    build(DOCUMENTS[:3], name="t", home=path.parent, dimensions=2, z=2, replace=True).close()
+    opened = []
+
+    def failing(following, state, **_):
+        opened.append(state)
+        raise StoreError("no log")
+
+    monkeypatch.setattr(LogTailer, "state", failing)
+    with pytest.raises(StoreError, match="no log"):
+        index.refresh()
+    with pytest.raises(StoreError, match="closed"):
+        opened[0].documents.find("w1")
+    assert len(index) == len(DOCUMENTS)
+    assert index.document("w1").id == "w1"
+    monkeypatch.undo()
+    assert index.refresh()
+    assert len(index) == 3
+    index.close()
+
+
+def test_refreshes_and_closes_of_many_threads_leave_every_index_closed(path):
+    """A pinned index is of one state: it has the documents that it counts."""
+    add(path, "one")
+    indexes = [open_index(path) for _ in range(10)]
+    add(path, "two")
+    begin = threading.Barrier(3)
+
+    def work(do):
+        try:
+            for index in indexes:
+                begin.wait(PATIENCE)
+                with suppress(StoreError):  # it is closed
+                    do(index)
+        except BaseException:
+            begin.abort()
+            raise
+
+    def pin(index):
+        for _ in range(20):
+            pinned = index.snapshot()
+            assert len(pinned) == len(pinned.ids())
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(work, (lambda index: index.refresh(), pin, lambda index: index.close())))
+    finally:
+        sys.setswitchinterval(interval)
+    for index in indexes:
+        refused(index)

@@ -1,0 +1,414 @@
+"""An index with later writes: exact at once, and the same for every reader."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import Document, build, open_index
+from klsa_search.analysis import Analyzer
+from klsa_search.collection import Query
+from klsa_search.core.config import Settings
+from klsa_search.errors import (
+    CollectionError,
+    DocumentNotFound,
+    QueryError,
+    StoreError,
+    WritingRefused,
+)
+from klsa_search.evaluation.runs import rank_best
+from klsa_search.indexing import refit
+from klsa_search.kernels import bm25
+from klsa_search.kernels.query_kernel import TermWeighting
+from klsa_search.lowrank import sparse_expansion
+from klsa_search.search.engine.engine import Bm25Engine
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log_writer import LogWriter
+from tests.support.forked import another_thread
+from tests.support.worlds import counts_of, query_kernel, random_documents
+
+TEXTS = random_documents(90, 45, seed=8)
+BUILT = 40
+PLAIN = {"stop_words": "none", "stemmer": "none"}
+
+
+def records(numbers, texts=TEXTS):
+    return [{"id": str(number), "text": texts[number % len(texts)]} for number in numbers]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """An index that nobody writes to."""
+    home = tmp_path_factory.mktemp("living")
+    build(records(range(BUILT)), name="living", home=home, **PLAIN).close()
+    return home / "living"
+
+
+@pytest.fixture
+def path(built, tmp_path):
+    return shutil.copytree(built, tmp_path / "living")
+
+
+@pytest.fixture
+def index(path):
+    opened = open_index(path)
+    yield opened
+    opened.close()
+
+
+def ranked(index, query, k=1000, **parameters):
+    positions, scores = index.rank(query, k, **parameters)
+    return list(zip(index.ids(positions), scores.tolist(), strict=True))
+
+
+def fresh_bm25(documents, query, average):
+    """Ids and scores of BM25 over documents that nothing ever happened to, and the total.
+
+    average  the mean length of the index, which may be a step of its grid from theirs
+    """
+    counts = counts_of(*documents.values())
+    known = [counts.vocabulary.numbers.get(term, -1) for term in query.split()]
+    chosen = Settings(**PLAIN)
+    terms = sorted(Analyzer(chosen).common() & counts.vocabulary.numbers.keys())
+    common = np.array([counts.vocabulary.numbers[term] for term in terms], np.int64)
+    weighting = TermWeighting(chosen.burstiness, common, chosen.common_weight)
+    mean = np.array([bm25.average_length(counts.lengths) if counts.lengths.any() else np.nan])
+    assert average is None or bm25.next_quantised_length(average, mean) == average
+    kernel = query_kernel(counts, weighting=weighting, average=average)
+    (top,) = Bm25Engine(kernel).top([known], 1000, totals=True)
+    ids = [*documents]
+    found = [ids[position] for position in top.doc_ids]
+    return list(zip(found, top.scores.tolist(), strict=True)), top.total
+
+
+QUERIES = ["t00 t05", "t01 t20 t33", "t44 t02", "new t03", "other t00"]
+
+LATER = [*TEXTS[40:], "new t03", "other " * 40, ""]
+
+writes = st.one_of(
+    st.tuples(
+        st.just("put"),
+        st.lists(
+            st.tuples(st.integers(0, 60), st.sampled_from(LATER)),
+            min_size=1,
+            max_size=6,
+            unique_by=lambda put: put[0],
+        ),
+    ),
+    st.tuples(st.just("delete"), st.lists(st.integers(0, 60), min_size=1, max_size=12)),
+    st.tuples(st.just("undo"), st.just([])),
+    st.tuples(st.just("open"), st.just([])),
+)
+
+
+@given(history=st.lists(writes, min_size=1, max_size=6))
+def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory, history):
+    path = shutil.copytree(built, tmp_path_factory.mktemp("history") / "living")
+    index, documents = open_index(path), {str(n): TEXTS[n] for n in range(BUILT)}
+    before = []  # the states that can be gone back to
+    for kind, what in history:
+        if kind == "open":
+            index.close()
+            index = open_index(path)
+        elif kind == "undo":
+            if not before:
+                continue
+            documents = before.pop()
+            with writing(path), LogWriter(index.path) as writer:
+                writer.undo()
+            assert index.refresh()
+        elif kind == "put":
+            before.append(dict(documents))
+            some = [{"id": str(number), "text": text} for number, text in what]
+            assert index.add(some) == len(some)
+            for one in some:
+                documents.pop(one["id"], None)
+                documents[one["id"]] = one["text"]
+        else:
+            before.append(dict(documents))
+            ids = [str(number) for number in what]
+            assert index.delete(ids) == len({*ids} & documents.keys())
+            for one in ids:
+                documents.pop(one, None)
+        assert index.ids() == [*documents]
+        assert len(index) == len(documents)
+        for query in QUERIES:
+            expected, total = fresh_bm25(documents, query, index.arrays.average_length)
+            assert ranked(index, query, ranker="bm25") == expected
+            assert index.search(query, 1, ranker="bm25").total == total
+    again = open_index(path)
+    for query in QUERIES:
+        assert ranked(again, query) == ranked(index, query)
+        assert not {id_ for id_, _ in ranked(index, query)} - documents.keys()
+        assert [hit.id for hit in again.search(query, 5).hits] == [
+            id_ for id_, _ in ranked(index, query, 5)
+        ]
+    again.close()
+    index.close()
+
+
+@pytest.mark.parametrize("ranker", ["klsa", "bm25", "rm3", "rocchio"])
+def test_how_writes_are_divided_changes_no_bit(path, index, tmp_path, ranker):
+    other_path = shutil.copytree(path, tmp_path / "other")
+    other = open_index(other_path)
+    index.add(records(range(30, 60)))
+    index.delete([str(number) for number in range(25, 45)])
+    index.add(records(range(60, 70)))
+    for first in range(30, 60, 7):
+        other.add(records(range(first, min(first + 7, 60))))
+    for number in range(25, 45):
+        other.delete([str(number)])
+    other.add(records(range(60, 70)))
+    for query in QUERIES:
+        assert ranked(index, query, ranker=ranker) == ranked(other, query, ranker=ranker)
+        exact = {"exact": True} if ranker == "klsa" else {}
+        scores = index.scores(query, ranker=ranker, **exact)
+        assert scores.shape == (index.max_doc,)
+        assert np.array_equal(scores, other.scores(query, ranker=ranker, **exact))
+    other.close()
+
+
+def test_a_later_document_is_found_by_what_it_is_about(index):
+    """Not by its words alone: one that shares none with the query comes with those it is like."""
+    index.add([{"id": "near", "text": " ".join(set(TEXTS[3].split()) - {"t05"})}])
+    found = [id_ for id_, _ in ranked(index, "t05")]
+    assert "near" in found
+
+
+def test_what_is_written_is_read_back_as_it_came(index):
+    document = Document(
+        id="ä b/?", title="Wing", text="Flow\nat  rest", metadata={"a": [1, {"b": None}]}
+    )
+    index.add([document])
+    assert index.document("ä b/?") == document
+    assert index.search("flow", ranker="bm25").hits[0].snippet == "Flow at rest"
+    index.add([{"id": "ä b/?", "text": "other"}])
+    assert index.document("ä b/?").text == "other"
+    index.delete(["ä b/?"])
+    with pytest.raises(DocumentNotFound):
+        index.document("ä b/?")
+    assert index.delete(["ä b/?", "never there"]) == 0
+
+
+def test_one_id_that_is_no_list_deletes_no_letters(index):
+    index.add([{"id": "x", "text": "kept"}, {"id": "xy", "text": "kept"}])
+    with pytest.raises(CollectionError, match="give a list of IDs"):
+        index.delete("xy")
+    assert {"x", "xy"} <= set(index.ids())
+
+
+def test_another_index_follows_when_asked(path, index):
+    other = open_index(path)
+    pinned = other.snapshot()
+    assert not other.refresh()
+    index.add(records([70]))
+    assert "70" not in other.ids()
+    assert other.refresh()
+    assert "70" in other.ids()
+    assert not pinned.refresh()
+    assert "70" not in pinned.ids()
+    with pytest.raises(StoreError, match="snapshot"):
+        pinned.add(records([71]))
+    pinned.close()
+    assert other.document("70").text == TEXTS[70]
+    other.close()
+
+
+def test_masks_are_of_positions_and_never_bring_back_what_is_gone(index):
+    index.add(records(range(40, 50)))
+    index.delete(["3", "41"])
+    everything = np.ones(index.max_doc, np.bool_)
+    assert ranked(index, "t00 t01", mask=everything) == ranked(index, "t00 t01")
+    positions = index.doc_ids(["4", "42"])
+    mask = np.zeros(index.max_doc, np.bool_)
+    mask[positions] = True
+    found = ranked(index, "t00 t01 t02", mask=mask)
+    scores = dict(ranked(index, "t00 t01 t02"))
+    assert found
+    assert all(scores[id_] == score for id_, score in found)
+    with pytest.raises(QueryError, match="max_doc"):
+        index.rank("t00", mask=np.ones(BUILT, np.bool_))
+
+
+def test_all_documents_can_go_and_others_come(index):
+    index.delete(index.ids())
+    assert (len(index), index.ids(), ranked(index, "t00")) == (0, [], [])
+    assert index.search("t00").total == 0
+    index.add(records([80, 81]))
+    assert index.ids() == ["80", "81"]
+    assert {id_ for id_, _ in ranked(index, TEXTS[80])} <= {"80", "81"}
+
+
+def test_a_document_that_cannot_be_kept_leaves_its_batch_out(index):
+    with pytest.raises(CollectionError):
+        index.add([{"id": "a", "text": "t00"}, {"id": "x" * 600, "text": "t01"}])
+    assert index.ids() == [str(number) for number in range(BUILT)]
+
+
+def test_an_index_whose_d_is_whole_takes_no_writes(tmp_path):
+    with_whole = build(records(range(9)), name="whole", home=tmp_path, preset="paper", **PLAIN)
+    with pytest.raises(StoreError, match="is read-only"):
+        with_whole.add(records([10]))
+    with_whole.close()
+
+
+def test_a_batch_beyond_the_last_document_number_is_not_logged(path, index, monkeypatch):
+    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 67)  # 64 is where later documents begin
+    with pytest.raises(WritingRefused, match="64 of 67"):
+        index.add(records([0, 1, 2, 3]))
+    index.add(records([0, 1]))  # which replace others: their numbers are not free until a refit
+    before = index.last_write
+    for puts in (records([50, 51]), records([2, 3, 4])):
+        with pytest.raises(WritingRefused, match=r"66 of 67 .*klsa-index refit living"):
+            index.add(puts)
+    assert WriteLog(index.path).last() == before
+    assert index.add(records([2])) == 1
+    assert index.delete(["3"]) == 1
+    with closing(open_index(path)) as again:
+        assert len(again) == BUILT - 1
+    with closing(refit(path)) as fitted:
+        assert fitted.add(records(range(50, 53))) == 3
+
+
+def test_a_log_of_more_documents_than_the_limit_is_not_opened(path, index, monkeypatch):
+    index.add(records([0, 1]))
+    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 65)
+    with pytest.raises(StoreError, match="needs 66 doc ids, more than the limit of 65"):
+        open_index(path)
+    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 66)
+    open_index(path).close()
+
+
+def test_readers_see_whole_batches_while_one_writes(path, index):
+    """Documents come and go in pairs; nobody ever sees half a pair."""
+    index.add([{"id": "a0", "text": "pair t00"}, {"id": "b0", "text": "pair t00"}])
+    reader, wrong = open_index(path), []
+
+    def read():
+        reader.refresh()
+        ids = {hit.id for hit in reader.search("pair", 10, ranker="bm25").hits}
+        sides = [{id_[1:] for id_ in ids if id_[0] == side} for side in "ab"]
+        if sides[0] != sides[1] or not ids:
+            wrong.append(ids)
+
+    with another_thread(read):
+        for number in range(1, 15):
+            index.add([{"id": f"{side}{number}", "text": "pair t00"} for side in "ab"])
+            index.delete([f"{side}{number - 1}" for side in "ab"])
+    assert not wrong
+    reader.close()
+
+
+def test_fields_go_on_with_what_is_written(tmp_path):
+    documents = [
+        {**one, "metadata": {"year": 1990 + at}} for at, one in enumerate(records(range(9)))
+    ]
+    index = build(documents, name="f", home=tmp_path, fields=["rank:number"], **PLAIN)
+    new = {"year": 1998, "team": "a", "rank": 5.5}
+    added = index.add(
+        [
+            {"id": "3", "text": "t00 t01", "metadata": {"year": 1990, "rank": "7"}},
+            {"id": "new", "text": "t00 t01", "metadata": new},
+        ]
+    )
+    assert (added, added.warnings.count) == (2, 0)
+    assert pickle.loads(pickle.dumps(added)).warnings.count == 0
+
+    def found(mask):
+        return index.ids(np.flatnonzero(mask))
+
+    year = index.fields["year"]
+    assert found(year.any_of([1990, 1993, 1998])) == ["0", "8", "3", "new"]
+    assert found(index.fields["rank"].equal(7)) == ["3"]
+    assert found(index.fields["team"].present()) == ["new"]
+    assert {id_ for id_, _ in ranked(index, "t00 t01", mask=year.equal(1998))} >= {"new"}
+    with pytest.raises(CollectionError, match="number field 'rank'"):
+        index.add([{"id": "other", "text": "t00", "metadata": {"rank": "first"}}])
+    with pytest.raises(CollectionError, match="document 'other': the number field 'rank' contains"):
+        index.write([Document(id="other", text="t00", metadata={"rank": "first"})])
+    odd = [{"id": f"odd{n}", "text": "t00", "metadata": {"year": "N/A"}} for n in range(7)]
+    added = index.add(odd)
+    assert (added, added.warnings.kinds, len(added.warnings.reasons)) == (7, {"year": 7}, 5)
+    assert added.warnings.reasons[0] == (
+        "document 'odd0': the number field 'year' has \"N/A\", which is not a number: "
+        "it counts as missing"
+    )
+    assert found(index.fields["year"].between(1997)) == ["7", "8", "new"]
+    assert index.fields["year"].misfits == 7
+    assert index.document("odd0").metadata == {"year": "N/A"}
+    with closing(open_index(tmp_path / "f")) as again:
+        assert again.fields["year"].misfits == 7
+        assert again.fields["year"].missing == index.fields["year"].missing
+    with closing(refit(tmp_path / "f")) as fitted:
+        assert fitted.fields["year"].type == "number"
+        assert fitted.fields["year"].misfits == 7
+        assert fitted.manifest.fields.columns["year"].misfits == 7
+    index.refresh()
+    index.delete([*(each["id"] for each in odd), "new"])
+    assert found(index.fields["year"].between(1997)) == ["7", "8"]
+    assert not index.fields["team"].present().any()
+    index.close()
+
+
+def test_positions_stay_as_they_are_until_a_document_is_added(tmp_path):
+    """And masks of the fields are of as many, whatever was deleted."""
+    documents = [{**one, "metadata": {"year": 1990}} for one in records(range(9))]
+    with closing(build(documents, name="f", home=tmp_path, **PLAIN)) as index:
+        assert len(index.fields["year"].equal(1990)) == index.max_doc == 9
+        index.delete(["0"])
+        mask = index.fields["year"].equal(1990)
+        assert len(mask) == index.max_doc == 9
+        assert ranked(index, "t00 t01", mask=mask) == ranked(index, "t00 t01")
+
+
+def test_how_far_it_is_from_its_build(index):
+    """Of documents that count: what is gone again is no drift."""
+    first = index.drift
+    assert (first.added, first.deleted, first.words, first.unseen, first.bytes) == (0, 0, 0, 0, 0)
+    index.add([{"id": "a", "text": "t00 t01 new newer"}, {"id": "0", "text": "t00 new"}])
+    since = index.drift
+    assert (since.added, since.deleted, since.words, since.unseen) == (2, 1, 6, 3)
+    assert (since.unseen_share, since.added_share(len(index))) == (0.5, 2 / 41)
+    assert since.bytes > 0
+    index.delete(["a", "1"])
+    since = index.drift
+    assert (since.added, since.deleted, since.words, since.unseen) == (1, 2, 2, 1)
+    assert (since.passed, since.changed_share(len(index))) == (1, 4 / 42)
+    assert len(index) == BUILT + since.added - since.deleted
+    index.delete(["0"])
+    assert (index.drift.unseen_share, index.drift.added) == (0.0, 0)
+
+
+def test_what_is_durable_and_cannot_be_read_again_is_told_as_kept(path, index, monkeypatch):
+    def fail(self, puts=(), deletes=()):
+        last = append(self, puts, deletes)
+        monkeypatch.setattr(WriteLog, "last", refuse)
+        return last
+
+    def refuse(self):
+        raise StoreError("WRITES cannot be read")
+
+    append = LogWriter.append
+    monkeypatch.setattr(LogWriter, "append", fail)
+    with pytest.raises(StoreError, match="is not searchable yet: WRITES cannot"):
+        index.add(records([50]))
+    assert "50" not in index.ids()
+    monkeypatch.undo()
+    assert index.refresh()
+    assert "50" in index.ids()
+
+
+def test_an_evaluated_ranking_names_live_documents(index):
+    index.add(records([70, 71]))
+    index.delete(["3"])
+    (ranking,) = rank_best(index, [Query(id="1", text="t00 t01")])
+    assert list(ranking.document_ids) == [hit.id for hit in index.search("t00 t01", k=1000)]
+    assert "3" not in ranking.document_ids
+    assert {"70", "71"} & set(ranking.document_ids)

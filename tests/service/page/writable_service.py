@@ -1,0 +1,68 @@
+"""A service with its own index directory, for pages that write."""
+
+import socket
+from contextlib import contextmanager
+
+from klsa_search.cli.refit_child import MODULE
+from klsa_search.core.child_processes import command_of
+from klsa_search.service.admission import Admission
+from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.refits import Refits
+from klsa_search.service.server import make_server
+from tests.service.sockets import Served
+from tests.support.waiting import wait_until
+
+SIZES = {"wide": {"viewport": {"width": 1280, "height": 900}},
+         "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+         "phone": {"viewport": {"width": 390, "height": 844}}}  # fmt: skip
+"""Of screens."""
+
+
+@contextmanager
+def writable(home, keys=None):
+    """Serve a home, and give the address; `keys` is a file of keys."""
+    command = command_of(MODULE, "--home", str(home))
+    light, heavy, writes = Admission(waiting=1000), Admission(), Writes()
+    with (
+        Catalog(home) as catalog,
+        Refits(catalog, command, share=None) as refits,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+    ):
+        app = create_app(
+            catalog,
+            admission=light,
+            heavy=heavy,
+            writes=writes,
+            refits=refits,
+            keys=Keys(keys, set()) if keys else None,
+        )
+        server = make_server(app)
+        served = Served(server, light, heavy, listener)
+        served.thread.start()
+        try:
+            wait_until(lambda: server.started)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            served.stop()
+            served.wait_for_end()
+
+
+def give_key(page, token):
+    """Answer the page's question for a key."""
+    page.locator("#key-value").fill(token)
+    page.get_by_role("dialog").get_by_role("button", name="Continue").click()
+
+
+def serious(page):
+    """What axe finds that is serious or worse: [(rule, where)]."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [
+        (each["id"], each["nodes"][0]["target"])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]

@@ -1,0 +1,182 @@
+"""Batch search, evaluation by given judgements, and Anserini's API."""
+
+import pytest
+
+from klsa_search import build
+from klsa_search.search.index import Index
+from klsa_search.service.routes import anserini
+from tests.service.conftest import failure_of
+
+TEXTS = {
+    "a": "Coolant leaks from the hose.",
+    "b": "The pump leaks, and leaks again.",
+    "c": "Bald tyres slip on wet roads.",
+    "d": "A hose of rubber.",
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("many")
+    documents = [
+        {"id": id_, "title": id_.upper(), "text": text, "metadata": {"n": 1}}
+        for id_, text in TEXTS.items()
+    ]
+    build(documents, name="one", home=home).close()
+    build(documents[:2], name="two", home=home).close()
+    return home
+
+
+@pytest.fixture
+def client(client_of, home):
+    return client_of(home)
+
+
+def without_time(answer):
+    return {name: value for name, value in answer.items() if name != "time_ms"}
+
+
+def test_a_batch_answers_each_search_as_it_is_alone(client):
+    searches = [
+        {"q": "leaks", "index": "one"},
+        {"q": "hose", "index": "two", "k": 1, "facets": ["n"]},
+        {"filter": "n = 1", "index": "one", "page": 1},
+    ]
+    answers = client.post("/multi-search", json={"queries": searches}).json()["results"]
+    alone = [client.post("/search", json=each).json() for each in searches]
+    assert [without_time(answer) for answer in answers] == [without_time(each) for each in alone]
+
+
+@pytest.mark.parametrize(
+    ("searches", "status", "reason"),
+    [
+        ([], 422, "at least 1"),
+        ([{"q": "x", "index": "one"}] * 101, 422, "at most 100"),
+        ([{"q": "x", "index": "one"}, {"q": "x", "index": "none"}], 404, "queries[1]: no index"),
+        (
+            [{"q": "x", "index": "one", "filter": "no = 1"}],
+            422,
+            "queries[0]: filter: unknown field",
+        ),
+        ([{"q": "x", "qq": "y"}], 422, "unknown parameter 'qq'"),
+    ],
+)
+def test_a_batch_that_cannot_be_answered_names_the_search(client, searches, status, reason):
+    error = failure_of(client.post("/multi-search", json={"queries": searches}), status)
+    assert reason in error["message"]
+
+
+def test_rankers_are_judged_by_the_callers_own_queries(client):
+    asked = {
+        "queries": {"q1": "leaks of coolant", "q2": "wet roads", "q3": "not judged"},
+        "judgements": {"q1": {"a": 2, "b": 1, "zz": 1}, "q2": {"c": 1, "a": 0}},
+        "rankers": ["bm25", "klsa", "rm3"],
+    }
+    answer = client.post("/indexes/one/evaluate", json=asked).json()
+    assert (answer["index"], answer["judged"], answer["unknown"]) == ("one", 2, 1)
+    first, *others = answer["rankers"]
+    assert (first["ranker"], first["against_first"]) == ("bm25", None)
+    # Both relevant documents that there are come first; the third is not there.
+    assert first["queries"]["q1"]["map"] == pytest.approx(2 / 3)
+    assert first["queries"]["q2"]["map"] == 1
+    assert first["measures"]["map"] == pytest.approx(5 / 6)
+    for other in others:
+        against = other["against_first"]
+        assert against["wins"] + against["losses"] + against["ties"] == 2
+        assert 0 < against["p"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "reason"),
+    [
+        ({"judgements": {"q9": {"a": 1}}}, "judgements", "query 'q9'"),
+        ({"rankers": ["bm25", "bm25"]}, "rankers", "given twice"),
+        ({"rankers": ["bm52"]}, "rankers", "bm52"),
+        ({"queries": {}}, "queries", "at least 1"),
+        (
+            {"judgements": {"q1": {str(n): 1 for n in range(20_001)}}},
+            "judgements",
+            "more than 20,000",
+        ),
+    ],
+)
+def test_judgements_that_do_not_fit_are_explained(client, changes, field, reason):
+    asked = {"queries": {"q1": "leaks"}, "judgements": {"q1": {"a": 1}}, **changes}
+    error = failure_of(client.post("/indexes/one/evaluate", json=asked), 422)
+    assert error["field"] == field
+    assert reason in error["message"]
+
+
+def test_without_the_packages_for_it_judging_says_what_to_install(client, monkeypatch):
+    def missing(name):
+        raise MissingExtra(name)
+
+    from klsa_search.errors import MissingExtra
+
+    monkeypatch.setattr("klsa_search.evaluation.measures.require", missing)
+    asked = {"queries": {"q1": "leaks"}, "judgements": {"q1": {"a": 1}}}
+    failure_of(client.post("/indexes/one/evaluate", json=asked), 501)
+
+
+def test_anserinis_search_is_answered_in_its_format(client):
+    answer = client.get("/v1/one/search", params={"query": "leaks -coolant", "hits": 2}).json()
+    assert list(answer) == ["api", "index", "query", "candidates"]
+    assert (answer["api"], answer["index"]) == ("v1", "one")
+    assert answer["query"] == {"text": "leaks -coolant"}
+    first, second = answer["candidates"]
+    assert {first["docid"], second["docid"]} == {"a", "b"}  # its queries have no operators
+    assert (first["rank"], second["rank"]) == (1, 2)
+    assert first["score"] >= second["score"] > 0
+    assert first["doc"]["contents"] == TEXTS[first["docid"]]
+    raw = client.get("/v1/one/search?query=leaks&parse=false").json()["candidates"][0]["doc"]
+    assert raw.startswith('{"id":')
+
+
+def test_anserinis_document_is_answered_in_its_format(client):
+    answer = client.get("/v1/one/doc/c").json()
+    assert answer == {
+        "api": "v1", "index": "one", "docid": "c",
+        "doc": {"id": "c", "title": "C", "contents": TEXTS["c"], "metadata": {"n": 1}},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "reason"),
+    [
+        ("/v1/one/search", 400, "query is missing"),
+        ("/v1/one/search?query=x&hits=0", 400, "hits"),
+        ("/v1/none/search?query=x", 404, "no index 'none'"),
+        ("/v1/one/doc/zz", 404, "zz"),
+        ("/v1/nothing", 404, "/v1/nothing"),
+    ],
+)
+def test_anserinis_failures_have_its_shape(client, path, status, reason):
+    response = client.get(path)
+    assert response.status_code == status
+    assert list(response.json()) == ["error"]
+    assert reason in response.json()["error"]
+
+
+def test_feedback_over_http(client):
+    answer = client.get("/search?index=one&positive=c&k=1").json()
+    assert answer["hits"][0]["id"] == "c"
+    failure_of(client.get("/search?index=one&q=leaks&positive=nobody"), 404)
+
+
+def test_an_answer_in_the_shape_of_anserini_ends_at_the_first_hit_too_many(client, monkeypatch):
+    read = []
+
+    def documents(index, positions):
+        read.extend(positions)
+        return all_documents(index, positions)
+
+    all_documents = Index.documents
+    monkeypatch.setattr(Index, "documents", documents)
+    whole = client.get("/v1/one/search?query=leaks+coolant&hits=1000")
+    assert len(whole.json()["candidates"]) == len(read) > 1
+    read.clear()
+    monkeypatch.setattr(anserini, "MAX_ANSWER", 60)
+    answer = client.get("/v1/one/search?query=leaks+coolant&hits=1000")
+    assert answer.status_code == 400
+    assert "request less" in answer.json()["error"]
+    assert len(read) == 1

@@ -1,0 +1,159 @@
+"""Heavy requests have threads of their own and do not delay light ones."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.search import costs
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
+from klsa_search.service.admission import Admission
+from klsa_search.service.app import create_app
+from klsa_search.service.index_service import MAX_LIGHT_COST
+from klsa_search.service.routes import mining
+from klsa_search.service.schemas.search_requests import SearchRequest
+from tests.support.waiting import wait_until
+
+from .sockets import LONG, serving
+
+
+class Held:
+    """Work that begins when it is let."""
+
+    def __init__(self):
+        self.begun = threading.Semaphore(0)
+        self.let = threading.Event()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.let.set()
+
+    def before(self, work, applies=lambda *arguments, **parameters: True):
+        def held(*arguments, **parameters):
+            if applies(*arguments, **parameters):
+                self.begun.release()
+                assert self.let.wait(LONG)
+            return work(*arguments, **parameters)
+
+        return held
+
+
+@pytest.fixture
+def held(monkeypatch):
+    held = Held()
+
+    def is_expensive(index, query, k=10, **parameters):
+        return query not in ("", "wing") or k > 100 or "exact" in parameters
+
+    monkeypatch.setattr(Index, "search", held.before(Index.search, is_expensive))
+    monkeypatch.setattr(Index, "rank", held.before(Index.rank, is_expensive))
+    monkeypatch.setattr(mining, "related", held.before(mining.related))
+    yield held
+    held.let.set()
+
+
+WORDS = "+".join(["wing"] * 500)
+PHRASES = "+".join(['"heat+layer"'] * 400)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/search?q=wing&exact=true",
+        "/search?q=heat&k=100&explain=true",
+        f"/search?q={WORDS}",
+        f"/search?q={PHRASES}",
+        "/search?q=wnig+laeyr+haet",
+        "/v1/tiny/search?query=wing&hits=1000",
+        "/indexes/tiny/terms/wing/related",
+    ],
+    ids=["exact", "explain", "words", "phrases", "misspelt", "anserini", "related"],
+)
+def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home, held, path):
+    with serving(catalog_of(tiny_home), running=1, heavy=(1, 2)) as served, held:
+        heavy = [served.client() for _ in range(3)]
+        for client in heavy:
+            client.ask(path)
+        assert held.begun.acquire(timeout=LONG)
+        wait_until(lambda: sum(served.heavy.load()) == 3)
+        for _ in range(20):
+            assert served.get("/search?q=wing")[0] == 200
+            assert served.get("/documents/1")[0] == 200
+        assert served.get(path)[0] == 503
+        assert served.heavy.load() == (1, 2)
+        held.let.set()
+        for client in heavy:
+            assert client.answer()[0] == 200
+            client.close()
+        assert served.heavy.refused()["full"] == 1
+
+
+def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_home, held):
+    catalog = catalog_of(tiny_home)
+    light, heavy = Admission(running=1), Admission(running=1, waiting=0)
+    app = create_app(catalog, admission=light, heavy=heavy)
+    searches = [{"q": "wing"}, {"q": "wing", "exact": True}]
+    with TestClient(app) as client, ThreadPoolExecutor(1) as thread, held:
+        answer = thread.submit(client.post, "/multi-search", json={"queries": searches})
+        assert held.begun.acquire(timeout=LONG)
+        wait_until(lambda: heavy.load() == (1, 0))  # a thread may begin before it is counted
+        assert light.active == 0
+        held.let.set()
+        assert answer.result(LONG).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("asked", "heavy"),
+    [
+        ({}, False),
+        ({"k": 100}, False),
+        ({"exact": False, "ranker": "bm25"}, False),
+        ({"k": 150}, True),
+        ({"offset": 140}, True),
+        ({"page": 15}, True),
+        ({"explain": True, "k": 1}, False),
+        ({"explain": True}, True),
+        ({"highlight": True, "quality": True}, False),
+        ({"highlight": True, "k": 50}, True),
+        ({"positive": ["1"]}, True),
+        ({"q": "wing heat layer in the slipstream of an aircraft"}, False),
+        ({"q": '"boundary layer" -heat +wing title:odd win*'}, False),
+        ({"q": '"a wing" ' * 20}, True),
+        ({"q": '"a wing" ' * 20, "operators": False}, False),
+        ({"q": '"odd" "wing" "an" "aircraft" "the" "heat" "odd" ' + "layer " * 12}, False),
+        ({"q": '"odd" "wing" "an" "aircraft" "the" "heat" "odd" layer', "operators": True}, True),
+        ({"q": "wing " * 200}, True),
+        ({"q": "wing slipstraem"}, False),
+        ({"q": "wnig slipstraem"}, True),
+        ({"q": "wnig slipstraem", "spelling": "off"}, False),
+        ({"q": "雪が降る" * 200}, True),
+        ({"exact": True}, True),
+        ({"min_score": 0.0}, True),
+        ({"ranker": "lsi"}, True),
+        ({"spectral": "exponential"}, True),
+    ],
+)
+def test_which_searches_are_heavy(tiny_home, asked, heavy):
+    body = SearchRequest(**{"q": "wing"} | asked)
+    with open_index(tiny_home / "tiny") as index:
+        assert (body.cost(index) > MAX_LIGHT_COST) == heavy
+
+
+def test_phrases_of_frequent_words_count(tiny_home, monkeypatch):
+    monkeypatch.setattr(costs, "PHRASE_DOCUMENT", 100.0)
+    with open_index(tiny_home / "tiny") as index:
+        assert SearchRequest(q='"boundary layer"', operators=True).cost(index) > MAX_LIGHT_COST
+        assert SearchRequest(q='"wing"', operators=True).cost(index) < MAX_LIGHT_COST
+        assert SearchRequest(q='"boundary slipstraem"', spelling="off").cost(index) < MAX_LIGHT_COST
+
+
+def test_the_texts_of_hits_count(tiny_home, monkeypatch):
+    body = SearchRequest(q="wing")
+    with open_index(tiny_home / "tiny") as index:
+        short = body.cost(index)
+        monkeypatch.setattr(costs, "HIT_BYTE", 0.1)
+        assert body.cost(index) > MAX_LIGHT_COST > short

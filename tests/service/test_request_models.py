@@ -1,0 +1,129 @@
+"""Parameters parsed by their model equal those parsed and described by FastAPI."""
+
+import re
+from typing import Annotated
+
+import pytest
+from fastapi import FastAPI, Query, Request
+from starlette.testclient import TestClient
+
+from klsa_search.service.app import ROUTERS
+from klsa_search.service.schemas import errors
+from klsa_search.service.schemas.mining import RelatedRequest, SimilarRequest
+from klsa_search.service.schemas.requests import (
+    DocumentRequest,
+    documented_parameters,
+    read_parameters,
+)
+from klsa_search.service.schemas.search_requests import SearchRequest
+
+MODELS = [DocumentRequest, RelatedRequest, SearchRequest, SimilarRequest]
+
+
+def apps_of(model):
+    """An application that reads the model by itself, and one that has FastAPI do it."""
+    ours, theirs = FastAPI(), FastAPI()
+    lax = type(model.__name__, (model,), {}, strict=False)
+
+    @ours.get("/", openapi_extra=documented_parameters(model))
+    def ask(request: Request) -> dict:
+        return read_parameters(request, model).model_dump()
+
+    @theirs.get("/")
+    def ask_query(asked: Annotated[lax, Query()]) -> dict:
+        return asked.model_dump()
+
+    for app in (ours, theirs):
+        errors.install(app, app.routes)
+    return ours, theirs
+
+
+def without_null(parameter):
+    """What FastAPI tells of a parameter that may be null, which in a URL none is."""
+    kinds = [kind for kind in parameter["schema"].get("anyOf", ()) if kind != {"type": "null"}]
+    if len(kinds) != 1:
+        return parameter
+    rest = {name: part for name, part in parameter["schema"].items() if name != "anyOf"}
+    told = {"description": kinds[0]["description"]} if "description" in kinds[0] else {}
+    return {**parameter, "schema": rest | kinds[0], **told}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_parameters_are_described_as_fastapi_does(model):
+    one, other = (app.openapi()["paths"]["/"]["get"]["parameters"] for app in apps_of(model))
+    # FastAPI takes a list as a name that is repeated, and tells of null and objects in a URL.
+    lists = {each["name"] for each in one if each["schema"].get("type") == "array"} | {"filter"}
+    assert [each for each in one if each["name"] not in lists] == [
+        without_null(each) for each in other if each["name"] not in lists
+    ]
+    assert len(one) == len(model.model_fields)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "q=wing",
+        "q=wing+heat&k=3&alpha=.5&exact=true&ranker=klsa",
+        "q=%C3%84rger%20%E9%9B%AA&index=tiny",
+        "q=",
+        "q=%FF%00",
+        "",
+        "k=3",
+        "q=wing&k=0",
+        "q=wing&k=",
+        "q=wing&k=1.5&alpha=2",
+        "q=wing&alpha=NaN",
+        "q=wing&ranker=tfidf",
+        "q=wing&depth=3",
+        "q=wing&depth=3&depth=4",
+        "q=wing&depth=3&k=0",
+        "q=wing&%FF=1",
+        "=&&&q=wing",
+        "q=wing&exact=perhaps",
+    ],
+)
+def test_what_is_asked_is_read_and_refused_as_fastapi_does(query):
+    one, other = (TestClient(app).get(f"/?{query}") for app in apps_of(SearchRequest))
+    assert one.status_code == other.status_code
+    assert one.json() == other.json()
+
+
+PARAMETERS = [
+    (route, parameter)
+    for router in ROUTERS
+    for route in router.routes
+    for parameter in (route.openapi_extra or {}).get("parameters", ())
+]
+
+
+@pytest.mark.parametrize(
+    ("route", "parameter"),
+    PARAMETERS,
+    ids=[f"{route.path} {parameter['name']}" for route, parameter in PARAMETERS],
+)
+def test_only_lists_may_be_repeated_on_any_route(client, route, parameter):
+    (method,) = route.methods
+    name, is_list = parameter["name"], parameter["schema"].get("type") == "array"
+    path = re.sub(r"\{name\}", "tiny", route.path)
+    path = re.sub(r"\{[^}]*\}", "1", path)
+    answer = client.request(method, f"{path}?{name}=1&{name}=2")
+    repeated = f"{name} is given 2 times" in answer.text
+    assert repeated != is_list, answer.text
+    if repeated:
+        is_anserini = route.path.startswith("/v1/")
+        assert answer.status_code == (400 if is_anserini else 422)
+        assert is_anserini or answer.json()["error"]["field"] == name
+
+
+def test_every_route_that_reads_a_query_string_describes_it():
+    reading = {route.path for route, _ in PARAMETERS}
+    assert {"/search", "/suggest", "/v1/{name}/search", "/documents/{id:whole}"} <= reading
+
+
+def test_repeated_lists_are_joined(client):
+    joined = client.get("/search?q=wing&facets=year&fields=title,text").json()
+    repeated = client.get("/search?q=wing&facets=year&fields=title&fields=text").json()
+    assert set(repeated["hits"][0]) == {"rank", "id", "score", "title", "text"}
+    for answer in (joined, repeated):
+        del answer["time_ms"]
+    assert repeated == joined

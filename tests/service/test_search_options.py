@@ -1,0 +1,174 @@
+"""Filters, facets, sorting, pages and fields over HTTP equal those of `Index.search`."""
+
+from itertools import chain
+
+import pytest
+
+from klsa_search import build
+from tests.service.conftest import failure_of
+
+YEARS = {"a": 2019, "b": 2021, "c": 2023, "d": None, "e": 2021}
+KINDS = {"a": "report", "b": "note", "c": "report", "d": "note", "e": "draft, old"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("wishes")
+    documents = [
+        {"id": id_, "title": id_.upper(), "text": f"Coolant leaks {'and leaks ' * number}here.",
+         "metadata": {"year": year, "kind": KINDS[id_]}}
+        for number, (id_, year) in enumerate(YEARS.items())
+    ]  # fmt: skip
+    build(documents, name="one", home=home).close()
+    return home
+
+
+@pytest.fixture
+def client(client_of, home):
+    return client_of(home)
+
+
+def ids(answer):
+    return [hit["id"] for hit in answer["hits"]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "same"),
+    [
+        ({"q": "leaks", "filter": "year >= 2021"}, {"filter": {"field": "year", ">=": 2021}}),
+        ({"q": "leaks", "sort": "year:desc,kind", "k": 2, "offset": 1},
+         {"sort": ["year:desc", "kind"]}),
+        ({"q": "leaks", "facets": "kind,year", "max_facet_values": 1},
+         {"facets": ["kind", "year"]}),
+        ({"filter": "kind = report", "fields": "title,year"}, {"fields": ["title", "year"]}),
+        ({"q": "leaks", "highlight": True, "snippet_length": 20}, {}),
+        ({"q": "leaks", "quality": True}, {}),
+        ({"q": "leaks", "explain": True, "fields": "title"}, {"fields": ["title"]}),
+        ({"q": "leaks", "distinct": "kind", "min_score": 0.01, "page": 2, "hits_per_page": 2}, {}),
+    ],
+)  # fmt: skip
+def test_every_door_answers_the_same(client, asked, same):
+    got = client.get("/search", params=asked).json()
+    posted = client.post("/search", json=asked | same).json()
+    named = client.post("/indexes/one/search", json=asked | same).json()
+    for answer in (got, posted, named):
+        assert answer.pop("time_ms") >= 0
+    assert got == posted == named
+    assert got["hits"]
+
+
+@pytest.mark.parametrize("ranker", ["klsa", "bm25"])
+def test_every_page_and_facet_counts_what_is_found(client, ranker):
+    asked = {"q": "d", "ranker": ranker, "facets": "kind", "hits_per_page": 2}
+    first = client.get("/search", params=asked).json()
+    pages = [
+        client.get("/search", params=asked | {"page": page}).json()
+        for page in range(1, first["total_pages"] + 2)
+    ]
+    found = list(chain.from_iterable(map(ids, pages)))
+    assert len(set(found)) == len(found) == first["total"]
+    for page in pages:
+        assert (page["total"], page["facets"]) == (first["total"], first["facets"])
+        kind = page["facets"]["kind"]
+        assert sum(each["count"] for each in kind["values"]) + kind["missing"] == page["total"]
+
+
+def test_a_word_at_the_end_of_a_long_text_is_shown_and_marked(client_of, tmp_path):
+    text = "The wing of a plane. " * 25_000 + "Naïve ﬁxtures."
+    document = {"id": "long", "title": f"{'x ' * 500}fixture", "text": text}
+    build([document], name="one", home=tmp_path).close()
+    asked = {"q": "fixture", "highlight": True, "fields": "title,snippet"}
+    (hit,) = client_of(tmp_path).get("/search", params=asked).json()["hits"]
+    assert hit["snippet"].endswith("Naïve ﬁxtures.")
+    assert hit["highlight"]["snippet"]["html"].endswith("Naïve <mark>ﬁxtures</mark>.")
+    assert hit["highlight"]["title"]["html"].endswith("x <mark>fixture</mark>")
+
+
+def test_words_of_the_query_are_marked(client):
+    answer = client.get("/search?q=leaks&highlight=true&snippet_length=40").json()
+    for hit in answer["hits"]:
+        for field in ("title", "snippet"):
+            found = hit["highlight"][field]
+            assert found["text"] == hit[field]
+            assert found["html"].count("<mark>") == len(found["marks"])
+
+
+def test_how_good_a_match_is(client):
+    answer = client.get("/search?q=leaks+of+zeppelins&quality=true").json()
+    assert 0 < answer["quality"] < 0.5
+    assert answer["good_match"] is False
+    assert answer["quality"] == max(hit["quality"] for hit in answer["hits"])
+
+
+def test_explanations_add_up(client):
+    answer = client.get("/search?q=leaks&explain=true").json()
+    assert "explanation" not in client.get("/search?q=leaks").json()["hits"][0]
+    for hit in answer["hits"]:
+        found = hit["explanation"]
+        parts = [found[part] for part in ("lexical", "coverage", "latent", "expansion")]
+        assert sum(part["value"] for part in parts) == pytest.approx(hit["score"], rel=1e-6)
+        alone = client.get(f"/indexes/one/explain/{hit['id']}?q=leaks").json()
+        assert alone["explanation"] == found
+        assert (alone["query"], alone["index"]) == ("leaks", "one")
+
+
+def test_a_page_says_which_it_is_and_how_many_there_are(client):
+    answer = client.get("/search?q=leaks&page=2&hits_per_page=2").json()
+    assert (answer["page"], answer["hits_per_page"], answer["total_pages"]) == (2, 2, 3)
+    assert (answer["offset"], answer["total"]) == (2, 5)
+    assert [hit["rank"] for hit in answer["hits"]] == [3, 4]
+    assert "page" not in client.get("/search?q=leaks&limit=2").json()
+    every = [ids(client.get(f"/search?q=leaks&page={page}&hits_per_page=2").json())
+             for page in (1, 2, 3, 4)]  # fmt: skip
+    assert sorted(chain.from_iterable(every)) == sorted(YEARS)
+    assert every[3] == []
+
+
+def test_facets_and_sorting_are_told(client):
+    answer = client.get("/search?q=leaks&facets=kind,year&sort=year:desc&k=2").json()
+    assert ids(answer)[0] == "c"
+    assert answer["facets"]["kind"]["values"][:2] == [
+        {"value": "note", "count": 2}, {"value": "report", "count": 2},
+    ]  # fmt: skip
+    year = answer["facets"]["year"]
+    assert (year["low"], year["high"], year["missing"], year["type"]) == (2019, 2023, 1, "number")
+
+
+def test_fields_choose_what_is_told(client):
+    def names(fields):
+        hit = client.get(f"/search?q=leaks&k=1&fields={fields}").json()["hits"][0]
+        return sorted(hit), hit.get("metadata")
+
+    always = ["id", "rank", "score"]
+    assert names("title") == (sorted([*always, "title"]), None)
+    assert names("snippet,text")[0] == sorted([*always, "snippet", "text"])
+    assert names("kind") == (sorted([*always, "metadata"]), {"kind": "draft, old"})
+    assert set(names("metadata")[1]) == {"kind", "year"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "field", "reason"),
+    [
+        ({}, "q", "q is missing: add it, or a filter or sort"),
+        ({"q": "x", "k": 1, "limit": 2}, "k", "limit is given as well"),
+        ({"q": "x", "page": 1, "offset": 2}, "page", "offset is given as well"),
+        ({"q": "x", "hits_per_page": 1, "k": 2}, "hits_per_page", "k is given as well"),
+        ({"q": "x", "offset": 9_995}, "offset", "hit 10,005 is beyond the last, 10,000"),
+        ({"q": "x", "page": 1_001}, "page", "hit 10,010"),
+        ({"q": "x", "snippet_length": 1_001}, "snippet_length", "1000"),
+        ({"q": "x", "k": 101, "explain": True}, "explain", "at most 100"),
+        ({"q": "x", "filter": "year >"}, "filter", "incomplete"),
+        ({"q": "x", "filter": "nothing = 1"}, "filter", "unknown field 'nothing'"),
+        ({"q": "x", "sort": ["nothing"]}, "sort", "unknown field 'nothing'"),
+        ({"q": "x", "min_score": "much"}, "min_score", "number"),
+        ({"q": "x", "index": "two"}, "index", "differs from 'one' in the path"),
+    ],
+)
+def test_what_does_not_go_is_explained(client, asked, field, reason):
+    error = failure_of(client.post("/indexes/one/search", json=asked), 422)
+    assert (error["code"], error["field"]) == ("bad_query", field)
+    assert reason in error["message"]
+
+
+def test_an_unknown_index_in_the_path_is_named(client):
+    failure_of(client.post("/indexes/none/search", json={"q": "x"}), 404)
