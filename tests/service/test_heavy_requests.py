@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from starlette.testclient import TestClient
 
+from klsa_search import build
 from klsa_search.search import costs
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
@@ -141,6 +142,13 @@ def test_which_searches_are_heavy(tiny_home, asked, heavy):
     body = SearchRequest(**{"q": "wing"} | asked)
     with open_index(tiny_home / "tiny") as index:
         assert (body.cost(index) > MAX_LIGHT_COST) == heavy
+
+
+def test_the_ranker_of_the_index_counts(tmp_path):
+    documents = [{"id": str(n), "text": f"wing {n}"} for n in range(3)]
+    with build(documents, name="lsi", home=tmp_path, ranker="lsi", dimensions=2) as index:
+        assert SearchRequest(q="wing").cost(index) > MAX_LIGHT_COST
+        assert SearchRequest(q="wing", ranker="bm25").cost(index) < MAX_LIGHT_COST
 
 
 def test_phrases_of_frequent_words_count(tiny_home, monkeypatch):
