@@ -35,7 +35,7 @@ def default_features(corpus: Path) -> sparse.csr_array:
     """The features an index of the default settings has."""
     settings = Settings()
     analyzer = Analyzer(settings)
-    counts = CountsBuilder(title_weight=settings.title_weight, common=analyzer.common())
+    counts = CountsBuilder(weights=settings.searched_fields.weights, common=analyzer.common())
     with corpus.open(encoding="utf-8") as lines:
         for line in lines:
             record = json.loads(line)

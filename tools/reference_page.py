@@ -41,7 +41,7 @@ COMMON = (
     "stop_words",
     "fields",
     "split",
-    "title_weight",
+    "search",
     "k1",
     "b",
     "ranker",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from klsa_search.cli.output import echo, in_bytes
-from klsa_search.core.config import MAX_FIELDS, Settings
+from klsa_search.core.config import MAX_FIELDS, Settings, with_current_names
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Problems, Unread
@@ -71,12 +71,13 @@ def _text(value: object) -> str:
         return "yes" if value else "no"
     if value is None:
         return "auto"
-    return (", ".join(value) or "as found") if isinstance(value, tuple) else str(value)
+    return (", ".join(value) or "as found") if isinstance(value, tuple) else str(value) or "none"
 
 
 def manifest_json(name: str, manifest: Manifest) -> dict[str, Any]:
     """Return the manifest of an index for JSON, without its list of files."""
     entries = manifest.model_dump(exclude={"files"})
+    entries["settings"] = with_current_names(manifest.settings)
     return {"name": name, **entries, "bytes": manifest.bytes()}
 
 

@@ -95,7 +95,7 @@ def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
 @click.argument("name")
 @home_option
 @memory_option
-@settings_options(*SearchSettings.model_fields, "fields", "split", default="as it is")
+@settings_options(*SearchSettings.model_fields, "fields", "split", "search", default="as it is")
 @debug_option
 def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
     """Rebuild an index from its stored documents.

@@ -244,7 +244,7 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
         flag += "/--no-" + name.replace("_", "-")
         own = {True: "yes", False: "no", None: "auto"}[field.default]
     else:
-        own = "none" if field.default is None else str(field.default)
+        own = "none" if field.default in (None, "") else str(field.default)
     return click.option(
         flag,
         name,

@@ -128,8 +128,12 @@ def _qualities(hit: Hit) -> tuple[str, ...]:
 
 
 def _texts(hit: Hit) -> tuple[Cell, Cell]:
-    """Return title and snippet, with highlights if requested."""
+    """Return title and snippet, with highlights if requested.
+
+    If words of the query are in another searched field only, its passage is the snippet.
+    """
     if hit.highlight is None:
         return hit.title, hit.snippet
-    title, snippet = (hit.highlight[name] for name in ("title", "snippet"))
+    title, snippet, *others = hit.highlight.values()
+    snippet = next((each for each in (snippet, *others) if each.marks), snippet)
     return Marked(title.text, title.marks), Marked(snippet.text, snippet.marks)

@@ -124,7 +124,7 @@ def _query_all(index: Index) -> None:
             for ranker in RANKERS
             for exact in (False, True)
         ),
-        partial(index.search, "word1", title_boost=2),
+        partial(index.search, "word1", boosts={"title": 2}),
         *(partial(similar, index, "1", kernel=kernel) for kernel in KERNELS),
         partial(index.suggest, "word1 word"),
         partial(related, index, "word1"),

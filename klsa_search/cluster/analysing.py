@@ -23,6 +23,7 @@ from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.cluster.work import StepResult, map_array, read_facts, write_facts
 from klsa_search.collection.model import Document
+from klsa_search.collection.searched_text import all_texts
 from klsa_search.core.config import Settings
 from klsa_search.indexing.reading import build_batches
 from klsa_search.kernels.counts import BLOCK, Block
@@ -138,19 +139,19 @@ def analyse(
 ) -> None:
     """Step: analyse documents [first, last).
 
-    words.npy    int32 term numbers of titles and texts; -1 for removed words
-    lengths.npy  int32 numbers of words of each title and text
+    words.npy    int32 term numbers of all parts; -1 for removed words
+    lengths.npy  int32 numbers of words of each part
     terms.txt    distinct terms, sorted
     numbers.npy  number of each of these terms
     """
-    numbering = TermNumbering(Analyzer(settings_of(settings)))
+    chosen = settings_of(settings)
+    numbering, fields = TermNumbering(Analyzer(chosen)), chosen.searched_fields
     met: list[str] = []
     lengths = [np.zeros(0, np.int32)]
     words = tokens = 0
     with ArrayWriter(out, "words", np.int32) as writer:
         for batch in build_batches(documents_of(records, first, last)):
-            texts = [part for document in batch for part in (document.title, document.text)]
-            found = numbering.numbered(texts)
+            found = numbering.numbered(all_texts(batch, fields))
             numbers = np.frombuffer(found.numbers, np.int32)
             writer.append(numbers)
             lengths.append(np.array(found.lengths, np.int32))
@@ -161,7 +162,8 @@ def analyse(
     write_arrays(out, {"lengths": np.concatenate(lengths), "numbers": np.array(order, np.int32)})
     with (out / "terms.txt").open("x", encoding="utf-8", newline="\n") as stream:
         stream.writelines(f"{met[number]}\n" for number in order)
-    write_facts(out, documents=last - first, words=words, tokens=tokens)
+    counts = {"documents": last - first, "words": words, "tokens": tokens}
+    write_facts(out, **counts, parts=len(fields.names))
 
 
 def merge_terms(out: Path, pieces: Sequence[StepResult], common: Sequence[str]) -> None:
@@ -205,15 +207,16 @@ def blocks_of(piece: StepResult, vocabulary: StepResult, number: int) -> Iterato
     places = np.full(len(own) + 1, _LEFT_OUT, np.int32)
     places[own] = map_array(vocabulary, f"terms-{number}")
     words, lengths = map_array(piece, "words"), map_array(piece, "lengths")
-    ends = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[::2]
-    first, N = 0, len(lengths) // 2
+    parts = int(read_facts(piece)["parts"])
+    ends = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[::parts]
+    first, N = 0, len(lengths) // parts
     while first < N:
         last = int(np.searchsorted(ends, ends[first] + BLOCK, side="right")) - 1
         last = min(max(last, first + 1), N)
         yield Block(
             places[words[ends[first] : ends[last]]],
-            np.array(lengths[2 * first : 2 * last]),
-            np.full(last - first, 2, np.int32),
+            np.array(lengths[parts * first : parts * last]),
+            np.full(last - first, parts, np.int32),
         )
         first = last
 

@@ -137,7 +137,7 @@ _Keys = npt.NDArray[np.int64]
 
 
 def count(
-    out: Path, piece: StepResult, vocabulary: StepResult, number: int, title_weight: int
+    out: Path, piece: StepResult, vocabulary: StepResult, number: int, weights: Sequence[int]
 ) -> None:
     """Step: count the documents of a piece, by numbers of all terms.
 
@@ -163,7 +163,7 @@ def count(
             name: stack.enter_context(ArrayWriter(out, name, kind)) for name, kind in kinds.items()
         }
         for block in blocks_of(piece, vocabulary, number):
-            found = count_block(block, paired, title_weight)
+            found = count_block(block, paired, weights)
             for name, writer in writers.items():
                 writer.append(getattr(found, name))
             frequencies += np.bincount(found.columns, minlength=V)

@@ -17,6 +17,7 @@ from klsa_search.cluster.work import StepResult, Work, map_array, read_facts
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import COUNTS, EIGENVECTORS, POSTINGS, Progress
 from klsa_search.indexing.build import Built, spectrum_entry
+from klsa_search.indexing.reading import require_searched
 from klsa_search.storage.arrays import VOCABULARY
 from klsa_search.storage.documents import IDS, RECORDS, STARTS
 from klsa_search.storage.manifest import FieldsEntry
@@ -31,6 +32,8 @@ def make_files(
     """
     cut = cut_records(read.records, read.documents, shards)
     kept, words = _analysed(work, read, settings, cut)
+    fields = FieldsEntry.model_validate(read_facts(kept.fields))
+    require_searched(settings.searched_fields, fields, read.documents)
     report(COUNTS, 0, None)
     counted = _counted(work, words, settings)
     report(POSTINGS, 0, None)
@@ -60,7 +63,6 @@ def make_files(
         "non_zeros": read_facts(counted.sums)["entries"],
     }
     spectrum = spectrum_entry(solved.eigenvalues, solved.residual, solved.gap, solved.trace)
-    fields = FieldsEntry.model_validate(read_facts(kept.fields))
     digest = read_facts(kept.digest)["digest"]
     return files, Built(settings, counts, {"bm25": spectrum}, digest, fields)
 
@@ -114,11 +116,11 @@ class _Counted(NamedTuple):
 def _counted(work: Work, words: Sequence[StepResult], settings: Settings) -> _Counted:
     common = sorted(Analyzer(settings).common()) if settings.common_weight < 1 else []
     vocabulary = work.one(analysing.merge_terms, pieces=words, common=common)
-    weight = settings.title_weight
+    weights = list(settings.searched_fields.weights)
     pieces = work.make(
         counting.count,
         *(
-            {"piece": piece, "vocabulary": vocabulary, "number": number, "title_weight": weight}
+            {"piece": piece, "vocabulary": vocabulary, "number": number, "weights": weights}
             for number, piece in enumerate(words)
         ),
     )

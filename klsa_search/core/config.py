@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
@@ -22,6 +22,14 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from klsa_search.core.field_weights import (
+    DEFAULT,
+    TEXT,
+    TITLE,
+    SearchedFields,
+    parse_weights,
+    write_weights,
+)
 from klsa_search.errors import SettingsError
 
 RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
@@ -39,6 +47,18 @@ MAX_BURSTINESS = 4
 
 MAX_FIELDS = 100
 """Limit of the number of metadata fields that are columns."""
+
+MIN_BOOST = 0.01
+MAX_BOOST = 100
+"""Limits of the factor of a field in a query."""
+
+
+_REPLACED = {
+    "title_weight": "search, as in 'title^3,text',",
+    "title_boost": "boosts, as in 'title^3',",
+    "text_boost": "boosts, as in 'text^0.5',",
+}
+"""Settings of earlier versions, and what replaces them."""
 
 
 def _conflict(field: str, reason: str, value: object) -> PydanticCustomError:
@@ -77,6 +97,8 @@ class SettingsGroup(BaseModel):
             if first["type"] == "extra_forbidden":
                 known = ", ".join(sorted(cls.model_fields))
                 message = f"unknown setting {name!r}; the settings are: {known}"
+                if name in _REPLACED:
+                    message = f"unknown setting {name!r}; use {_REPLACED[name]} instead"
             else:
                 message = f"{name} = {first['input']!r}: {first['msg']}"
             raise SettingsError(message, field=name) from None
@@ -123,13 +145,23 @@ class AnalysisSettings(SettingsGroup):
     )
 
 
+def _searched(given: object) -> str:
+    try:
+        return str(SearchedFields.of(given))
+    except ValueError as error:
+        raise _conflict("search", str(error), given) from None
+
+
 class KernelSettings(SettingsGroup):
     """Settings of the query kernel and the document kernel K [KLSA eq. 3-4]."""
 
     k1: float = Field(1.2, ge=0, le=100, description="set the saturation of term counts in BM25")
     b: float = Field(0.75, ge=0, le=1, description="set the weight of the document length in BM25")
-    title_weight: int = Field(
-        2, ge=1, le=16, description="count words of titles this many times, words of texts once"
+    search: Annotated[str, BeforeValidator(_searched)] = Field(
+        DEFAULT,
+        description="search these fields: title, text and metadata fields, as NAME or "
+        "NAME^WEIGHT, separated by commas; words count by the weight of their field, a whole "
+        "number from 1 to 16",
     )
     common_weight: float = Field(
         0.5,
@@ -293,6 +325,17 @@ class LanguageSettings(SettingsGroup):
     )
 
 
+def _boosts(given: object) -> str:
+    try:
+        factors = parse_weights(given)
+        for name, factor in factors.items():
+            if not MIN_BOOST <= factor <= MAX_BOOST:
+                raise ValueError(f"the factor of {name!r} must be from {MIN_BOOST} to {MAX_BOOST}")
+    except ValueError as error:
+        raise _conflict("boosts", str(error), given) from None
+    return write_weights(sorted(each for each in factors.items() if each[1] != 1))
+
+
 class SearchSettings(SettingsGroup):
     """Defaults for ranking."""
 
@@ -345,14 +388,12 @@ class SearchSettings(SettingsGroup):
         8.0, ge=1, le=100, description="set p in (k_q / max)^p, the lexical part; 1 in the paper"
     )
 
-    title_boost: float = Field(
-        1.0,
-        ge=0.01,
-        le=100,
-        description="boost words of titles in BM25, in addition to the title weight; unless "
-        "both boosts are 1, every document is scored, as with exact",
+    boosts: Annotated[str, BeforeValidator(_boosts)] = Field(
+        "",
+        description="multiply the weights of searched fields in BM25, as NAME^FACTOR, separated "
+        "by commas, each factor from 0.01 to 100; with boosts every document is scored, as with "
+        "exact",
     )
-    text_boost: float = Field(1.0, ge=0.01, le=100, description="boost words of texts in BM25")
     exact: bool = Field(
         False,
         description="score every document exactly: takes seconds at a million documents, and "
@@ -361,9 +402,9 @@ class SearchSettings(SettingsGroup):
     )
 
     @property
-    def boosts(self) -> bool:
-        """Return whether a boost differs from 1."""
-        return self.title_boost != 1 or self.text_boost != 1
+    def boost_factors(self) -> dict[str, float]:
+        """Return the factors of boosted fields by name."""
+        return parse_weights(self.boosts)
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
@@ -399,13 +440,36 @@ class Settings(
 
     _checked_operators = field_validator("operators")(_not_in_every_query)
 
+    @model_validator(mode="after")
+    def _boosts_searched_fields(self) -> Self:
+        if self.boosts:
+            reason = unsearched(self.boost_factors, self.searched_fields)
+            if reason is not None:
+                raise _conflict("boosts", reason, self.boosts)
+        return self
+
+    @property
+    def searched_fields(self) -> SearchedFields:
+        """Return the searched fields with their weights."""
+        return SearchedFields.of(self.search)
+
     def stored(self) -> dict[str, Any]:
-        """Return the settings as a manifest has them: without `split` if no field is split, so that
-        equal indexes keep their fingerprint.
+        """Return the settings as a manifest has them; `with_current_names` reads them.
+
+        Equal indexes keep their fingerprint: weights of title and text alone have the names they
+        had before other fields could be searched, and `split` is left out if no field is split.
         """
-        settings = self.model_dump()
+        settings = self.model_dump(mode="json")
         if not self.split:
             del settings["split"]
+        title_weight = self.searched_fields.title_weight
+        if title_weight is not None:
+            del settings["search"]
+            settings["title_weight"] = title_weight
+        factors = self.boost_factors
+        if factors.keys() <= {TITLE, TEXT}:
+            del settings["boosts"]
+            settings |= {f"{name}_boost": factors.get(name, 1.0) for name in (TITLE, TEXT)}
         return settings
 
     def fingerprint(self) -> str:
@@ -421,6 +485,26 @@ class Settings(
                 f"unknown preset {preset!r}; the presets are: {known}", field="preset"
             )
         return cls.checked({**PRESETS[preset], **changes})
+
+
+def with_current_names(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of `Settings.stored`, or of an earlier version, under their present names."""
+    settings = dict(stored)
+    if (weight := settings.pop("title_weight", None)) is not None:
+        settings["search"] = write_weights(((TITLE, weight), (TEXT, 1)))
+    boosts = [(name, settings.pop(f"{name}_boost", None)) for name in (TEXT, TITLE)]
+    if given := [(name, factor) for name, factor in boosts if factor is not None]:
+        settings["boosts"] = write_weights(each for each in given if each[1] != 1)
+    return settings
+
+
+def unsearched(names: Iterable[str], fields: SearchedFields) -> str | None:
+    """Return why not all of these fields can be weighted; None if all are searched."""
+    missing = [name for name in names if name not in fields.searched]
+    if not missing:
+        return None
+    known = ", ".join(f"`{name}`" for name in fields.searched)
+    return f"`{missing[0]}` is not a searched field; the searched fields are: {known}"
 
 
 def fingerprint_of_settings(settings: Mapping[str, Any]) -> str:
@@ -439,7 +523,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "stop_words": "long",
         "fold_accents": False,
         "symbols": False,
-        "title_weight": 1,
+        "search": "title,text",
         "common_weight": 1.0,
         "burstiness": 1.0,
         "k1": 2.0,

@@ -19,6 +19,9 @@ from klsa_search.core.config import (
     StopWordsName,
 )
 
+FieldWeights = str | Mapping[str, float]
+"""Weights of fields: `title^3,text`, or `{"title": 3, "text": 1}`."""
+
 Tokenizer = Callable[[str], Iterable[tuple[str, int, int]]]
 """Maps a text to its words in order, each with its start and end in the text. The word may differ
 from the text between them, for example be a lemma.
@@ -51,15 +54,14 @@ class SearchParameters(TypedDict, total=False):
     coverage: float | None
     latent: float | None
     lexical_sharpness: float | None
-    title_boost: float | None
-    text_boost: float | None
+    boosts: FieldWeights | None
     exact: bool | None
 
 
 class IndexSettings(TypedDict, total=False):
     """Keyword arguments of `build`: all settings of an index, to be passed as `**settings`.
 
-    >>> published: IndexSettings = {"k1": 2.0, "title_weight": 1}
+    >>> published: IndexSettings = {"k1": 2.0, "search": "title,text"}
     >>> build("reports.jsonl", name="reports", **published).settings.k1
     2.0
     """
@@ -73,7 +75,7 @@ class IndexSettings(TypedDict, total=False):
     symbols: bool
     k1: float
     b: float
-    title_weight: int
+    search: FieldWeights
     common_weight: float
     idf: IdfName
     burstiness: float
@@ -105,6 +107,5 @@ class IndexSettings(TypedDict, total=False):
     coverage: float
     latent: float
     lexical_sharpness: float
-    title_boost: float
-    text_boost: float
+    boosts: FieldWeights
     exact: bool

@@ -16,6 +16,7 @@ from scipy import sparse
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.workers import NO_TERM, TermNumbering
 from klsa_search.collection.model import Document
+from klsa_search.collection.searched_text import all_texts
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.growable_array import GrowableArray
 from klsa_search.delta.neighbours import CandidateTerms
@@ -32,6 +33,7 @@ class TermMap:
     def __init__(self, statistics: BuildStatistics) -> None:
         self._known = statistics.vocabulary.numbers
         self._numbering = TermNumbering(Analyzer(statistics.settings))
+        self._fields = statistics.settings.searched_fields
         self._numbers = GrowableArray(np.int32)  # term of each number of the numbering
         self._new: dict[str, int] = {}
         self._ranks = GrowableArray(np.int32)
@@ -61,10 +63,8 @@ class TermMap:
         self._content.extend(np.array([word not in self._common for word in words], np.bool_))
 
     def number(self, documents: Sequence[Document]) -> tuple[Block, list[str]]:
-        """Return titles and texts as term numbers, and the new terms."""
-        texts = self._numbering.numbered(
-            [part for document in documents for part in (document.title, document.text)]
-        )
+        """Return the parts of documents as term numbers, and the new terms."""
+        texts = self._numbering.numbered(all_texts(documents, self._fields))
         words = [term for term in texts.terms if term not in self._known and term not in self._new]
         self.add_terms(words)
         known = [self._known[t] if t in self._known else self._new[t] for t in texts.terms]
@@ -74,7 +74,8 @@ class TermMap:
         numbered = np.full(len(numbers), NO_TERM, np.int32)
         numbered[has_term] = self._numbers.rows[numbers[has_term]]
         lengths = np.frombuffer(texts.lengths, np.int32)
-        return Block(numbered, lengths, np.full(len(documents), 2, np.int32)), words
+        parts = np.full(len(documents), len(self._fields.names), np.int32)
+        return Block(numbered, lengths, parts), words
 
 
 _ANY: Final = 2**31 - 1  # number of columns, which nothing reads

@@ -100,7 +100,7 @@ class DeltaBuilder:
         block, words = self._terms.number(documents)
         ranks = self._terms.ranks
         content = self._terms.content
-        counts = count_block(block, content, statistics.settings.title_weight)
+        counts = count_block(block, content, statistics.settings.searched_fields.weights)
         starts = _starts(counts.sizes)
         tokens = np.concatenate(([0], np.cumsum(counts.counts, dtype=np.int64)))
         lengths = np.diff(tokens[starts]).astype(np.int32)

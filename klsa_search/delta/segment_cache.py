@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from klsa_search.collection.model import Document
+from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.version import __version__
 from klsa_search.delta.segment import DeltaSegment, merge, read_segment, write_segment
 from klsa_search.storage.manifest import Manifest
@@ -63,6 +64,7 @@ class SegmentCache:
         self._generation = generation
         self._digest = blake2b(digest_size=16)
         self._digest.update(f"{__version__} {manifest.fingerprint}\n".encode())
+        self._fields = manifest.checked_settings().searched_fields
         self._seen = 0  # documents
         self._available: dict[int, _File] = {}
         for file in sorted(map(_file, generation.glob("delta-*.npz"))):
@@ -87,7 +89,7 @@ class SegmentCache:
         """Return the segment of the next documents; None if it has to be computed."""
         available, first = self._available.get(self._seen), self._seen
         for document in documents:
-            for part in (document.title.encode(), document.text.encode()):
+            for part in (text.encode() for text in searched_texts(document, self._fields)):
                 self._digest.update(b"%d\n" % len(part))
                 self._digest.update(part)
         self._seen += len(documents)

@@ -48,7 +48,7 @@ def forecast(index: Index, queries: Sequence[Query]) -> list[Forecast]:
     are read as plain words. Cost: the five best documents by BM25 per query.
     """
     texts = [query.text for query in queries]
-    plain = {"ranker": "bm25", "title_boost": 1.0, "text_boost": 1.0}
+    plain = {"ranker": "bm25", "boosts": ""}
     rankings = index.rank_many(texts, _FIRST, **{**AS_WORDS, **plain})
     forecasts = []
     for query, (_, scores) in zip(queries, rankings, strict=True):

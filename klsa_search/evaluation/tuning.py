@@ -23,6 +23,7 @@ import numpy as np
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document, Judgement, Query
 from klsa_search.core.config import Settings
+from klsa_search.core.field_weights import TEXT, TITLE
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.evaluation.candidates import Candidate, alphas, draw, measure_candidates
@@ -73,6 +74,16 @@ def halve(documents: Iterable[Document], analyzer: Analyzer, seed: int = 0) -> H
     order = np.random.default_rng(seed).permutation(len(queries))
     sampled = np.sort(order[:QUERIES]).tolist()
     return Halves(tuple(first), tuple(second), tuple(queries[number] for number in sampled))
+
+
+def _without_other_fields(settings: Settings) -> dict[str, Any]:
+    """Return the settings of halves: other searched fields would be the same in both."""
+    weights = dict(zip(*settings.searched_fields, strict=True))
+    names = (TITLE, TEXT)
+    return {
+        "search": {name: max(weights[name], 1) for name in names},
+        "boosts": {name: settings.boost_factors.get(name, 1.0) for name in names},
+    }
 
 
 def judge_by_first_halves(halves: Halves, first: Index) -> list[Judgement]:
@@ -203,7 +214,7 @@ def tune_by_halves(
             f"`{index.name}` are long enough to be halved, and tuning without "
             f"judgements needs {needed:.0f}; give queries and judgements"
         )
-    settings = index.settings.model_dump()
+    settings = index.settings.model_dump() | _without_other_fields(index.settings)
     # Only BM25 searches the first halves.
     plain = {**settings, "dimensions": 1, "expansion": "factored", "coverage": 0.0, "latent": 0.0}
     with tempfile.TemporaryDirectory(prefix="klsa-tune-") as folder:

@@ -26,10 +26,13 @@ from klsa_search.collection.model import (
     Query,
     batches,
 )
+from klsa_search.collection.searched_text import all_texts, searched_texts
 from klsa_search.core.child_processes import has_interpreter
 from klsa_search.core.config import FieldType, Settings
+from klsa_search.core.field_weights import TEXT, TITLE, SearchedFields
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.core.progress import COUNTS, DOCUMENTS, Progress
+from klsa_search.errors import SettingsError
 from klsa_search.indexing.sizes import spool_limit
 from klsa_search.kernels.counts import CountsBuilder, TermCounts
 from klsa_search.kernels.spool import Spools
@@ -111,6 +114,8 @@ class StoredCollection:
     size      number of documents
     read      yields all, in order
     types     of metadata fields, which keep them; by default those of the build
+
+    `searched` are the metadata fields that the index searches.
     """
 
     format = "index"
@@ -129,6 +134,8 @@ class StoredCollection:
         self.problems = Problems(manifest.counts.skipped)
         built = {name: column.type for name, column in manifest.fields.columns.items()}
         self.types = built if types is None else types
+        search = manifest.settings.get("search")
+        self.searched = SearchedFields.of(search).others if search else ()
         self._size, self._read = size, read
 
     def __len__(self) -> int:
@@ -179,9 +186,11 @@ def read(
     scratch.mkdir()
     spools = Spools(scratch, spool_limit(memory))
     analyzer = Analyzer(settings)
+    searched = settings.searched_fields
+    parts = len(searched.names)
     builder = CountsBuilder(
         spools,
-        title_weight=settings.title_weight,
+        weights=searched.weights,
         common=analyzer.common() if settings.common_weight < 1 else frozenset(),
     )
     known = collection.types if isinstance(collection, StoredCollection) else {}
@@ -197,7 +206,7 @@ def read(
                 fields.extend(batch)
                 digest.update(b"".join(map(content_of, batch)))
                 extent.add(batch)
-                yield [part for document in batch for part in (document.title, document.text)]
+                yield all_texts(batch, searched)
 
         processes = processes or processors()
         with closing(_numbered(batches_of_texts(), analyzer, processes)) as numbered:
@@ -206,18 +215,42 @@ def read(
                     texts.numbering,
                     np.frombuffer(texts.numbers, np.int32),
                     np.frombuffer(texts.lengths, np.int32),
-                    2,
+                    parts,
                     texts.terms,
                 )
-                done += len(texts.lengths) // 2
+                done += len(texts.lengths) // parts
                 report(DOCUMENTS, done, extent.documents(done))
     report(DOCUMENTS, done, done)
     columns = fields.finish(generation)
+    require_searched(searched, columns, done, known=searched_before(collection))
     counts = builder.finish(lambda part, whole: report(COUNTS, part, whole))
     write_forward(generation, builder.blocks(), counts)
     builder.close()
     shutil.rmtree(scratch)
     return counts, digest.hexdigest(), columns, settings
+
+
+def searched_before(collection: Collection) -> Sequence[str]:
+    """Return the metadata fields that a stored collection's index searched."""
+    return collection.searched if isinstance(collection, StoredCollection) else ()
+
+
+def require_searched(
+    searched: SearchedFields, fields: FieldsEntry, documents: int, known: Iterable[str] = ()
+) -> None:
+    """Raise SettingsError if no document has one of the searched fields.
+
+    known  fields that the index searched already: their last document may have been deleted
+    """
+    names = {*fields.columns, *fields.others}
+    missing = [name for name in searched.others if name not in names.union(known)]
+    if missing and documents and not fields.more:
+        known = ", ".join(f"`{name}`" for name in (TITLE, *sorted(names), TEXT))
+        raise SettingsError(
+            f"search = {str(searched)!r}: no document has a field `{missing[0]}`; the fields "
+            f"are: {known}",
+            field="search",
+        )
 
 
 def settled(
@@ -227,7 +260,8 @@ def settled(
     language = language_name(settings.language)
     if language == AUTO:
         first = list(islice(documents, _LANGUAGE_SAMPLE))
-        language = detect_language(f"{document.title}\n{document.text}" for document in first)
+        fields = settings.searched_fields
+        language = detect_language("\n".join(searched_texts(each, fields)) for each in first)
         documents = chain(first, documents)
     if language == settings.language:
         return documents, settings

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.workers import NO_TERM, TermNumbering
 from klsa_search.collection.model import Document
+from klsa_search.collection.searched_text import all_texts
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import IndexDamaged
 from klsa_search.kernels import bm25
@@ -92,7 +93,9 @@ class _Comparison:
         block = self._analysed(documents)
         codes, sizes = encoded(block, self._forward.ranks)
         ends = np.cumsum(sizes)
-        words = np.cumsum(block.lengths.reshape(-1, 2).sum(axis=1))
+        lengths = block.lengths.reshape(len(documents), -1)
+        words = np.cumsum(lengths.sum(axis=1))
+        weights = self._index.settings.searched_fields.weights
         before = 0
         for i, (document, doc_id) in enumerate(zip(documents, doc_ids.tolist(), strict=True)):
             first, after = self._forward.starts[doc_id : doc_id + 2]
@@ -101,20 +104,18 @@ class _Comparison:
             ):
                 raise self._damaged(f"the terms of document {document.id!r} are not its text's")
             terms = block.words[before : words[i]]
-            in_title = np.arange(len(terms)) < block.lengths[2 * i]
             before = int(words[i])
             is_term = terms != NO_TERM
-            weight = self._index.settings.title_weight
-            length = np.count_nonzero(is_term) + (weight - 1) * np.count_nonzero(is_term & in_title)
+            length = int(np.repeat(weights, lengths[i])[is_term].sum())
             terms = terms[is_term]
             if length != self._snapshot.lengths[doc_id]:
                 raise self._damaged(f"the length of document {document.id!r} is not its text's")
-            self._tokens += int(length)
+            self._tokens += length
             self._frequencies[np.unique(terms)] += 1
 
     def _analysed(self, documents: Sequence[Document]) -> Block:
-        parts = [part for document in documents for part in (document.title, document.text)]
-        texts = self._numbering.numbered(parts)
+        fields = self._index.settings.searched_fields
+        texts = self._numbering.numbered(all_texts(documents, fields))
         known = self._snapshot.vocabulary.numbers
         for term in texts.terms:
             if term not in known:
@@ -125,7 +126,7 @@ class _Comparison:
         return Block(
             numbers[np.frombuffer(texts.numbers, np.int32)],
             np.frombuffer(texts.lengths, np.int32),
-            np.full(len(documents), 2, np.int32),
+            np.full(len(documents), len(fields.names), np.int32),
         )
 
     def _compare_postings(self, segment: Segment, average: float) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.compiling import compiled
+from klsa_search.core.field_weights import MAX_WEIGHT
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.core.selection import sort_ascending
 from klsa_search.kernels.pairs import number_pairs, shared_pairs
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 
 _INT32 = npt.NDArray[np.int32]
+
+WEIGHT_BITS: Final = 4
+"""Bits of the weight of a word while counting, which terms and pairs are shifted by."""
+assert MAX_WEIGHT == 1 << WEIGHT_BITS
 
 
 class Block(NamedTuple):
@@ -43,7 +48,7 @@ class BlockCounts(NamedTuple):
     """Counts in document order, and by column within a document.
 
     sizes       (documents,) distinct terms
-    columns     their numbers; `counts`: their frequencies, in titles times the weight
+    columns     their numbers; `counts`: their frequencies, times the weights of the parts
     key_sizes   (documents,) distinct pairs
     keys        lesser term · V + greater term; `key_counts`: their frequencies
     """
@@ -56,11 +61,14 @@ class BlockCounts(NamedTuple):
     key_counts: _INT32
 
 
-def count_block(block: Block, paired: npt.NDArray[np.bool_], title_weight: int) -> BlockCounts:
+def count_block(
+    block: Block, paired: npt.NDArray[np.bool_], weights: Sequence[int] = ()
+) -> BlockCounts:
     """Count one block. O(T log t) for T words in documents of t words; 24 bytes per word.
 
-    paired        (V,) whether a term makes pairs; other terms are skipped
-    title_weight  weight of a word in the first of several parts
+    paired   (V,) whether a term makes pairs; other terms are skipped
+    weights  of a word in each part of a document with so many parts, from 1 to `MAX_WEIGHT`; 1 in
+             documents with another number of parts
     """
     documents, tokens = len(block.parts), len(block.words)
     found = BlockCounts(
@@ -71,7 +79,7 @@ def count_block(block: Block, paired: npt.NDArray[np.bool_], title_weight: int) 
         np.empty(tokens, np.int64),
         np.empty(tokens, np.int32),
     )
-    singles, pairs = _count(*block, paired, title_weight, *found)
+    singles, pairs = _count(*block, paired, np.array(weights, np.int64), *found)
     return BlockCounts(
         found.sizes,
         found.columns[:singles],
@@ -88,7 +96,7 @@ def _count(
     lengths: Any,
     parts: Any,
     paired: Any,
-    title_weight: int,
+    weights: Any,
     sizes: Any,
     columns: Any,
     counts: Any,
@@ -96,44 +104,45 @@ def _count(
     keys: Any,
     key_counts: Any,
 ) -> tuple[int, int]:
-    # The lowest bit of each value is set for words of the title.
+    # The lowest bits of each value are the weight of the word, minus one.
     V = np.int64(len(paired))
     word, part, singles, pairs = 0, 0, 0, 0
     for document in range(len(parts)):
         first, first_pair = singles, pairs
         for place in range(parts[document]):
-            titled = int(place == 0 and parts[document] > 1)
+            # A part that is not searched has weight 0, and no words.
+            extra = max(weights[place], 1) - 1 if parts[document] == len(weights) else 0
             before = -1
             for _ in range(lengths[part]):
                 here = words[word]
                 word += 1
                 if here < 0:
                     continue
-                columns[singles] = here << 1 | titled
+                columns[singles] = here << WEIGHT_BITS | extra
                 singles += 1
                 if not paired[here]:
                     continue
                 # No pair crosses parts, and none has the same term twice.
                 if before >= 0 and before != here:
                     key = min(before, here) * V + max(before, here)
-                    keys[pairs] = key << 1 | titled
+                    keys[pairs] = key << WEIGHT_BITS | extra
                     pairs += 1
                 before = here
             part += 1
-        singles = _collapse(columns, counts, first, singles, title_weight)
-        pairs = _collapse(keys, key_counts, first_pair, pairs, title_weight)
+        singles = _collapse(columns, counts, first, singles)
+        pairs = _collapse(keys, key_counts, first_pair, pairs)
         sizes[document] = singles - first
         key_sizes[document] = pairs - first_pair
     return singles, pairs
 
 
 @compiled
-def _collapse(values: Any, counts: Any, first: int, last: int, title_weight: int) -> int:
-    """Sort values[first:last], count the distinct ones without the bit; return their end."""
+def _collapse(values: Any, counts: Any, first: int, last: int) -> int:
+    """Sort values[first:last], add up the weights of each distinct one; return their end."""
     sort_ascending(values, first, last)
     kept = first
     for i in range(first, last):
-        value, weight = values[i] >> 1, title_weight if values[i] & 1 else 1
+        value, weight = values[i] >> WEIGHT_BITS, (values[i] & (MAX_WEIGHT - 1)) + 1
         if kept > first and value == values[kept - 1]:
             counts[kept - 1] += weight
         else:
@@ -181,7 +190,7 @@ class TermCounts:
 
     @property
     def lengths(self) -> _NUMBERS:
-        """Return dl(d): (N,) tokens of each document, those of the title times its weight."""
+        """Return dl(d): (N,) tokens of each document, times the weights of their parts."""
         return np.asarray(self.matrix.sum(axis=1, dtype=np.int64)).ravel()
 
     @property
@@ -210,7 +219,7 @@ class CountsBuilder:
 
     spools        store words and counts, in memory or in files
     threads       number of threads, by default that of processors; does not change the result
-    title_weight  weight of a word in the first of several parts, the title
+    weights       of a word in each part of a document: see `count_block`
     common        terms that are skipped when making pairs
     """
 
@@ -219,11 +228,11 @@ class CountsBuilder:
         spools: Spools | None = None,
         *,
         threads: int | None = None,
-        title_weight: int = 1,
+        weights: Sequence[int] = (),
         common: Set[str] = frozenset(),
     ) -> None:
         self._spools = spools or Spools()
-        self._title_weight, self._common = title_weight, common
+        self._weights, self._common = tuple(weights), common
         self._tokens = 0
         self._threads = threads or processors()
         self._numberings: dict[int, dict[str, int]] = {}
@@ -282,7 +291,7 @@ class CountsBuilder:
         found = _Counted(self._spools)
         with ThreadPoolExecutor(self._threads) as threads:
             for block in map_in_order(
-                lambda block: threads.submit(count_block, block, paired, self._title_weight),
+                lambda block: threads.submit(count_block, block, paired, self._weights),
                 self.blocks(),
                 ahead=self._threads,
             ):

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError, TermNotFound
 from klsa_search.lowrank.expansion_matrix import top_z
@@ -45,7 +46,7 @@ class StrongTerm:
     word       the term as the document writes it most often
     term       the term as it is indexed
     weight     its part of the BM25 score of the document, for a query that contains it once
-    count      number of occurrences, those in the title times the title weight
+    count      number of occurrences, times the weights of their fields
     documents  number of documents that contain it
     """
 
@@ -102,8 +103,9 @@ def _score(index: Index, term: int, doc_id: int) -> float:
 def _written(index: Index, doc_id: int) -> dict[str, Counter[str]]:
     """Return the counts of written forms of each term of a document."""
     (document,) = index.documents([doc_id])
+    text = "\n".join(searched_texts(document, index.settings.searched_fields))
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for term, word in index.analyzer.written(f"{document.title}\n{document.text}"):
+    for term, word in index.analyzer.written(text):
         forms[term][word] += 1
     return forms
 

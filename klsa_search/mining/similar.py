@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.array_types import DocIds, Matrix, Scores
 from klsa_search.core.config import SpectralName
 from klsa_search.errors import QueryError
@@ -217,6 +218,7 @@ def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[S
 def _hits(index: Index, doc_id: int, doc_ids: DocIds, values: Scores) -> tuple[Hit, ...]:
     (document,) = index.documents([doc_id])
     numbers, term_weights = index.arrays.vocabulary.numbers, index.arrays.query_kernel.term_weights
-    terms = {*index.analyzer.terms(document.title), *index.analyzer.terms(document.text)}
+    texts = searched_texts(document, index.settings.searched_fields)
+    terms = {term for text in texts for term in index.analyzer.terms(text)}
     weights = {term: float(term_weights[numbers[term]]) for term in terms if term in numbers}
     return index.hits(doc_ids, values, terms, weights)

@@ -88,7 +88,7 @@ class AppendedArrays:
         later = np.arange(len(base.ranks), terms, dtype=np.int32)
         ranks = np.concatenate((base.ranks, later))
         codes, starts = self.view("forward_codes"), self.view("forward_starts")
-        return Forward(codes, starts, ranks, base.title_weight)
+        return Forward(codes, starts, ranks, base.fields)
 
     def _pad(self, gap: int) -> None:
         for name in _ROW_ARRAYS:

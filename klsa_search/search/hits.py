@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.collection.searched_text import field_text
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
@@ -16,7 +16,7 @@ from klsa_search.search.explain.explainer import Explainer
 from klsa_search.search.options import QueryPlan
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.results import Hit, highlighted
-from klsa_search.search.snippets import LENGTH
+from klsa_search.search.snippets import LENGTH, snippet
 from klsa_search.search.state import State
 from klsa_search.storage.columns.values import as_number
 
@@ -29,7 +29,7 @@ def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, 
     hits = hits_of(state, top.doc_ids, top.scores, terms, weights, plan.offset, plan.snippet_length)
     best = None
     if plan.highlight:
-        hits = tuple(_add_highlights(hit, terms, state.info.analyzer) for hit in hits)
+        hits = tuple(_add_highlights(state, plan, hit, terms, weights) for hit in hits)
     if plan.quality:
         hits, best = _add_quality(state, plan, hits, top)
     if plan.explain and hits:
@@ -49,10 +49,22 @@ def explainer_of(
     )
 
 
-def _add_highlights(hit: Hit, terms: Collection[str], analyzer: Analyzer) -> Hit:
+def _add_highlights(
+    state: State,
+    plan: QueryPlan,
+    hit: Hit,
+    terms: Collection[str],
+    weights: Mapping[str, float] | None,
+) -> Hit:
+    """Return a hit with highlights of title, snippet, and a passage of each other field."""
     check_deadline()
-    title, snippet = (highlighted(text, terms, analyzer) for text in (hit.title, hit.snippet))
-    return replace(hit, highlight={"title": title, "snippet": snippet})
+    analyzer, length = state.info.analyzer, plan.snippet_length
+    texts = {"title": hit.title, "snippet": hit.snippet}
+    for name in state.snapshot.forward.fields.others:
+        if text := field_text(hit.metadata.get(name)):
+            texts[name] = snippet(text, terms, analyzer, weights=weights, length=length)
+    highlights = {name: highlighted(text, terms, analyzer) for name, text in texts.items()}
+    return replace(hit, highlight=highlights)
 
 
 def _add_explanation(explainer: Explainer, hit: Hit, doc_id: int) -> Hit:

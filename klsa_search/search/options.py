@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.core.config import LanguageSettings, SearchSettings
+from klsa_search.core.config import LanguageSettings, SearchSettings, unsearched
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
@@ -47,7 +47,7 @@ class Parameters:
         if not given:
             return self._reading, self._defaults
         # 1, 1.0 and True are equal, but not all are valid: the key includes the type.
-        key = tuple([(name, type(value), value) for name, value in given.items()])
+        key = tuple([(name, type(value), _hashable(value)) for name, value in given.items()])
         try:
             return self._checked[key]
         except (KeyError, TypeError):  # not cached, or not hashable
@@ -82,6 +82,9 @@ class Parameters:
             chosen = SearchSettings.checked({**self._defaults.model_dump(), **changes})
         except SettingsError as error:
             raise QueryError(error.message, field=error.field) from None
+        reason = unsearched(chosen.boost_factors, self._snapshot.forward.fields)
+        if reason is not None:
+            raise QueryError(f"boosts = {chosen.boosts!r}: {reason}", field="boosts")
         self._check_sparse(chosen)
         for name, built in (
             (
@@ -146,6 +149,11 @@ class Parameters:
                 field="dimensions",
             )
         return requested
+
+
+def _hashable(value: object) -> object:
+    """Return a value, or the items of a mapping."""
+    return tuple(value.items()) if isinstance(value, Mapping) else value
 
 
 def whole_number(name: str, value: object, minimum: int = 1) -> int:

@@ -60,6 +60,8 @@ class Passages:
         Cost: 1 µs and 5 ns a character for each; that of `snippet` with a custom tokenizer, and for
         texts in which `locate_words` cannot locate the words.
         """
+        if not self._forward.fields.weights[-1]:  # the text is not searched
+            terms = ()
         if self._analyzer.tokenizes:
             return self._by_snippet(doc_ids, terms, weights, length)
         result: list[str] = []
@@ -87,7 +89,7 @@ class Passages:
         while True:
             arguments = (
                 self._documents.content, self._documents.starts,
-                self._forward.codes, self._forward.starts,
+                self._forward.codes, self._forward.starts, len(self._forward.fields.names),
                 doc_ids, codes, weights_, length, self._characters, passages, skipped,
             )  # fmt: skip
             if not_compiled(_find_passages):
@@ -129,6 +131,7 @@ def _find_passages(
     begins: npt.NDArray[np.int64],
     forward: npt.NDArray[np.uint8],
     codes_begin: npt.NDArray[np.int64],
+    parts: int,
     doc_ids: npt.NDArray[np.int64],
     codes: npt.NDArray[np.int64],
     weights: npt.NDArray[np.float64],
@@ -160,7 +163,9 @@ def _find_passages(
             after_code = min(codes_begin[doc_ids[i] + 1], len(forward))
             places = np.empty(max(after_code - first_code, 0), np.int32)
             which = np.empty_like(places)
-            result = find_words(forward, first_code, after_code, table, numbers, places, which)
+            result = find_words(
+                forward, first_code, after_code, parts, table, numbers, places, which
+            )
             starts, ends = np.empty(result, np.int32), np.empty(result, np.int32)
             result = locate_words(line, size, characters, places[:result], starts, ends)
             if result < 0:

@@ -44,7 +44,7 @@ class Snapshot:
 
     query_kernel     BM25 weights and postings
     common           numbers of the common terms, which document features exclude
-    lengths          (N,) dl(d) in tokens, with those of titles by their weight
+    lengths          (N,) dl(d) in tokens, by the weights of their fields
     bm25_engine      engine of BM25
     eigenvalues      (k,) of the document kernel
     eigenvectors     U: (N, k) float32; (N, 0) if D is sparse and N large
@@ -273,7 +273,7 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
         sparse_expansion=sparse_expansion,
         neighbour_count=settings.neighbours,
         seed=settings.seed,
-        forward=Forward.open(generation, settings.title_weight),
+        forward=Forward.open(generation, settings.searched_fields),
     )
     if sparse_expansion is None:
         # Mapped now, so that an open index still works after its files are deleted.

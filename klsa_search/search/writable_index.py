@@ -11,6 +11,7 @@ from klsa_search.collection.mappings import merged
 from klsa_search.collection.model import Collection, Document, Problems, Source, batches
 from klsa_search.collection.opened_collection import warn_of_skipped
 from klsa_search.collection.opening import Reading, open_collection
+from klsa_search.collection.searched_text import all_texts
 from klsa_search.core.config import Settings
 from klsa_search.core.forks import lock_free_in_children
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
@@ -373,7 +374,7 @@ class WritableIndex:
                 if fault := declared.fault(put.metadata):
                     raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")
             if self.analyzer.tokenizes:  # a document that it refuses would block the log
-                for text in (text for put in puts for text in (put.title, put.text)):
+                for text in all_texts(puts, self.settings.searched_fields):
                     self.analyzer.terms(text)
             existing = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
             with LogWriter(state.info.path) as writer:

@@ -4,7 +4,8 @@
     forward_starts.npy  int64   (N + 1,) start of the codes of each document
     forward_ranks.npy   int32   (V,) rank of each term, the most frequent first
 
-A document is the number of words in its title, then its words, title before text. A code below 8
+A document is the number of words in each of its parts but the last, then its words, part by part:
+title, other searched fields, text. A code below 8
 is a gap of one to eight words without a term; any other code is the rank of a term plus 8. Codes
 are unsigned LEB128. So the index gives the position of each word, with gaps counted, and the
 counts of terms.
@@ -24,6 +25,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.compiling import compiled
+from klsa_search.core.field_weights import SearchedFields
 from klsa_search.kernels.counts import Block, TermCounts
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
 
@@ -35,6 +37,9 @@ GAPS: Final = 8
 
 MAX_CODE_BYTES: Final = 5
 """Longest code."""
+
+UNLIMITED: Final = 2**62
+"""End of the last part of a document, which is not stored."""
 
 _BATCH_BYTES: Final = 2**21
 """Codes counted at a time, approximately."""
@@ -64,8 +69,8 @@ def ranks_of(occurrences: npt.NDArray[np.number]) -> npt.NDArray[np.int32]:
 
 
 def encoded(block: Block, ranks: npt.NDArray[np.int32]) -> tuple[Codes, npt.NDArray[np.int64]]:
-    """Return the codes of documents with title and text, and their sizes. Cost: 3 ns a word."""
-    codes = np.empty(MAX_CODE_BYTES * (len(block.words) + len(block.parts)), np.uint8)
+    """Return the codes of documents of equally many parts, and their sizes. Cost: 3 ns a word."""
+    codes = np.empty(MAX_CODE_BYTES * (len(block.words) + len(block.lengths)), np.uint8)
     sizes = np.zeros(len(block.parts), np.int64)
     end = _encode(block.words, block.lengths, ranks, codes, sizes)
     return codes[:end], sizes
@@ -74,10 +79,10 @@ def encoded(block: Block, ranks: npt.NDArray[np.int32]) -> tuple[Codes, npt.NDAr
 class Forward:
     """Reads the forward index of documents.
 
-    codes         uint8, of all documents
-    starts        (N + 1,) start of the codes of each document
-    ranks         (V,) rank of each term
-    title_weight  how often a word of the title counts
+    codes   uint8, of all documents
+    starts  (N + 1,) start of the codes of each document
+    ranks   (V,) rank of each term
+    fields  names and weights of the parts of a document
     """
 
     def __init__(
@@ -85,19 +90,20 @@ class Forward:
         codes: Codes,
         starts: npt.NDArray[np.int64],
         ranks: npt.NDArray[np.int32],
-        title_weight: int,
+        fields: SearchedFields,
     ) -> None:
         self.codes, self.starts, self.ranks = codes, starts, ranks
-        self.title_weight = title_weight
+        self.fields = fields
+        self._weights = np.array(fields.weights, np.int64)
 
     @classmethod
-    def open(cls, generation: Path, title_weight: int) -> Forward:
+    def open(cls, generation: Path, fields: SearchedFields) -> Forward:
         """Open the forward index of a generation, memory-mapped."""
         return cls(
             open_array(generation, "forward_codes"),
             open_array(generation, "forward_starts"),
             open_array(generation, "forward_ranks"),
-            title_weight,
+            fields,
         )
 
     def counts(self, documents: DocIds) -> sparse.csr_array:
@@ -123,9 +129,9 @@ class Forward:
         self, begins: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
         """Return the terms of some documents, their counts, and the number of each document."""
-        capacity = self.title_weight * int(np.maximum(ends - begins, 0).sum())
+        capacity = max(self.fields.weights) * int(np.maximum(ends - begins, 0).sum())
         keys = np.empty(capacity, np.int64)
-        count = _keys_of(self.codes, begins, ends, self.terms, self.title_weight, keys)
+        count = _keys_of(self.codes, begins, ends, self.terms, self._weights, keys)
         keys = keys[:count]
         keys.sort()
         firsts = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -148,14 +154,16 @@ def _encode(
     codes: Codes,
     sizes: npt.NDArray[np.int64],
 ) -> int:
-    """Write the codes of documents with title and text, and their sizes; return the total size."""
+    """Write the codes of documents of equally many parts, and their sizes; return the total."""
     at, word = 0, 0
+    parts = len(lengths) // max(len(sizes), 1)
     for document in range(len(sizes)):
         begin = at
-        title = lengths[2 * document]
-        at = write_code(codes, at, title)
+        first = parts * document
+        for part in range(first, first + parts - 1):
+            at = write_code(codes, at, lengths[part])
         gap = 0
-        for _ in range(title + lengths[2 * document + 1]):
+        for _ in range(lengths[first : first + parts].sum()):
             term = words[word]
             word += 1
             if term < 0:
@@ -204,32 +212,51 @@ def read_code(codes: Codes, at: int, end: int) -> tuple[int, int]:
 
 
 @compiled
+def read_ends(codes: Codes, at: int, end: int, ends: npt.NDArray[np.int64]) -> int:
+    """Read where each part of a document ends, in words; return the start of its words.
+
+    ends  output: the words up to the end of each part; the last part is unlimited
+    """
+    words: Any = 0
+    for part in range(len(ends) - 1):
+        count, at = read_code(codes, at, end)
+        words += count
+        ends[part] = words
+    ends[-1] = UNLIMITED
+    return at
+
+
+@compiled
 def _keys_of(
     codes: Codes,
     begins: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int64],
     terms: npt.NDArray[np.int32],
-    title_weight: int,
+    weights: npt.NDArray[np.int64],
     keys: npt.NDArray[np.int64],
 ) -> int:
     """Write document << 32 | term for every word that has a term; return how many.
 
-    Words of the title are repeated. Damaged codes never cause a read outside of them.
+    Words are repeated by the weight of their part. Damaged codes never cause a read outside of
+    them.
     """
     count = 0
+    part_ends = np.empty(len(weights), np.int64)
     for document in range(len(begins)):
         at, end = begins[document], ends[document]
-        title, at = read_code(codes, at, end)
+        at = read_ends(codes, at, end, part_ends)
         position: Any = 0
+        part = 0
         while at < end:
             code, at = read_code(codes, at, end)
             if code < GAPS:
                 position += code + 1
                 continue
-            times = title_weight if position < title else 1
+            while position >= part_ends[part]:
+                part += 1
             position += 1
             if code - GAPS < len(terms):
-                for _ in range(times):
+                for _ in range(weights[part]):
                     keys[count] = np.int64(document) << 32 | np.int64(terms[code - GAPS])
                     count += 1
     return count
@@ -259,6 +286,7 @@ def find_words(
     codes: Codes,
     begin: int,
     end: int,
+    parts: int,
     table: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.int32],
     positions: npt.NDArray[np.int32],
@@ -267,13 +295,17 @@ def find_words(
     """Find the first words of a document's text that are among the terms of a table.
 
     begin, end  bounds of its codes
+    parts       number of parts of a document, of which the last is the text
     positions   output: ascending positions in the text, gaps counted, at most as many as fit
     which       output: the numbers of their terms
     Return how many. Cost: 3 ns a word.
     """
     last, end = len(table) - 1, min(end, len(codes))
-    title, at = read_code(codes, max(begin, 0), end)
-    position: Any = -title
+    at: Any = max(begin, 0)
+    position: Any = 0
+    for _ in range(parts - 1):
+        words, at = read_code(codes, at, end)
+        position -= words
     count = 0
     while at < end and count < len(positions):
         # Most codes have one byte or two; a branch costs more than reading both.

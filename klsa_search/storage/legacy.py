@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.model import Document
+from klsa_search.core.config import with_current_names
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage.checksums import compare_checksum
 from klsa_search.storage.documents import DocumentReader
@@ -40,7 +41,8 @@ def legacy_settings(manifest: Manifest) -> dict[str, Any]:
     known = manifest.settings
     words = {True: "long", False: "none"}.get(known.get("stop_words", True))
     # Earlier formats had no tokenizers; a value here would be code to run.
-    return {**_LEGACY_VALUES, **known, "stop_words": words, "tokenizer": None}
+    given = {**_LEGACY_VALUES, **known, "stop_words": words, "tokenizer": None}
+    return with_current_names(given)
 
 
 def legacy_documents(generation: Path, manifest: Manifest) -> Iterator[Document]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from klsa_search.core.config import FieldType, Settings
+from klsa_search.core.config import FieldType, Settings, with_current_names
 from klsa_search.errors import FormatUnsupported, IndexDamaged, SettingsError, StoreError
 from klsa_search.storage.current import read_current, repair_step
 from klsa_search.storage.files import is_exhausted, read_regular
@@ -152,7 +152,7 @@ def settings_as_built(settings: Mapping[str, Any]) -> Settings:
 
     Later settings get the values of the earlier behaviour; `operators` was true for today's auto.
     """
-    given = {**_LATER_SETTINGS, **settings}
+    given = with_current_names({**_LATER_SETTINGS, **settings})
     if given.get("expansion") in _LEGACY_EXPANSIONS:
         given["expansion"] = _LEGACY_EXPANSIONS[given["expansion"]]
     return Settings.checked(given | {"operators": None} if given.get("operators") else given)

@@ -6,6 +6,7 @@
     python -m studies.effectiveness leave-one-out   [--json FILE]
     python -m studies.effectiveness unseen          [--json FILE] [TASK...]
     python -m studies.effectiveness stop-lists      [--json FILE]
+    python -m studies.effectiveness searched-fields [--json FILE] [TASK...]
     python -m studies.effectiveness folded-in       [--json FILE]
     python -m studies.effectiveness feedback        [--json FILE]
     python -m studies.effectiveness quality         [--json FILE]
@@ -44,6 +45,7 @@ from studies.effectiveness import (
     operators,
     quality,
     search_box,
+    searched_fields,
     spelling,
     steps,
     stop_lists,
@@ -58,6 +60,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "leave-one-out": leave_one_out.report,
     "unseen": unseen.report,
     "stop-lists": stop_lists.report,
+    "searched-fields": searched_fields.report,
     "folded-in": folded_in.report,
     "feedback": feedback.report,
     "quality": quality.report,
@@ -75,6 +78,7 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "spelling": spelling.report,
     "search-box": search_box.report,
     "operators": operators.report,
+    "searched-fields": searched_fields.report,
     "difficulty": difficulty.report,
 }
 

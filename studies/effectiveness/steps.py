@@ -24,7 +24,7 @@ STEPS: dict[str, Settings] = {
     "nothing held back, α = .5": {"hold_back": 0.0, "alpha": 0.5},
     "long stop list left out": {"stop_words": "long"},
     "common words in full": {"common_weight": 1.0},
-    "titles once": {"title_weight": 1},
+    "titles once": {"search": "title,text"},
     "no bursts": {"burstiness": 1.0},
 }
 

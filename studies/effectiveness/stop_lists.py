@@ -69,7 +69,7 @@ def _variants(data: Path) -> dict[str, tuple[Settings, Change | None]]:
         **{name: (none, partial(_stopped, words)) for name, words in lists.items()},
         "stemmer english (Porter2)": ({"stemmer": "english"}, None),
         "no stemmer": ({"stemmer": "none"}, None),
-        **{f"title × {n}": ({"title_weight": n}, None) for n in (1, 3)},
+        **{f"title × {n}": ({"search": f"title^{n},text"}, None) for n in (1, 3)},
     }
 
 

@@ -98,7 +98,7 @@ def plainly(tmp_path, source, **options):
     "settings",
     [
         {},
-        {"common_weight": 0.3, "title_weight": 3, "fields": ("year", "when")},
+        {"common_weight": 0.3, "search": "title^3,tags,text", "fields": ("year", "when")},
         {"pairs": 0.0, "language": "auto", "normalised": False},
     ],
     ids=str,

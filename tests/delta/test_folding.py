@@ -170,14 +170,15 @@ def test_a_document_of_the_base_lies_where_it_did(epoch, world):
 
 def test_counts_and_codes_are_those_of_the_texts(epoch, world, segment):
     terms = [*epoch.vocabulary.terms, *segment.new_terms]
-    weight = epoch.settings.title_weight
+    fields = epoch.settings.searched_fields
     expected = [
-        dict(Counter([*each.title.split() * weight, *each.text.split()])) for each in world[BASE:]
+        dict(Counter([*each.title.split() * fields.weights[0], *each.text.split()]))
+        for each in world[BASE:]
     ]
     matrix = segment.matrix()
     names = [terms[number] for number in segment.terms]
     ranks = np.concatenate((epoch.ranks, np.arange(epoch.terms, len(terms)))).astype(np.int32)
-    forward = Forward(segment.forward_codes, segment.forward_starts, ranks, weight)
+    forward = Forward(segment.forward_codes, segment.forward_starts, ranks, fields)
     coded = forward.counts(np.arange(len(segment)))
     for d, counts in enumerate(expected):
         row = matrix[[d]]

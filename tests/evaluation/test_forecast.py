@@ -42,7 +42,7 @@ def test_by_hand(tmp_path):
     assert forecast(index, []) == []
     # What an index adds to words of titles in searches is no part of it.
     index.close()
-    again = built(tmp_path / "boosted", documents, **with_ones, title_boost=5.0, text_boost=3.0)
+    again = built(tmp_path / "boosted", documents, **with_ones, boosts={"title": 5, "text": 3})
     assert forecast(again, [each.query for each in told]) == told
     again.close()
 

@@ -58,6 +58,6 @@ def test_terms_weigh_what_is_published(paper):
     kernel = paper.arrays.query_kernel
     assert (kernel.burstiness == 1).all()
     assert len(paper.arrays.common) == 0
-    assert paper.arrays.forward.title_weight == 1
+    assert paper.arrays.forward.fields.weights == (1, 1)
     assert "hello" not in paper.analyzer.terms("hello of the problem")
     assert (paper.settings.hold_back, paper.settings.alpha) == (0, 0.9)

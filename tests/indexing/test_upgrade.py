@@ -62,7 +62,7 @@ def test_an_index_of_a_former_format_names_the_way_over(letters):
 def test_what_is_carried_over_is_what_a_build_makes(letters):
     settings = {
         "alpha": 0.7, "z": 12, "hold_back": 0.0,
-        "stop_words": "long", "title_weight": 1, "common_weight": 1.0, "burstiness": 1.0,
+        "stop_words": "long", "search": "title,text", "common_weight": 1.0, "burstiness": 1.0,
         "symbols": False, "fold_accents": False,
     }  # fmt: skip
     expected = build(RECORDS, name="fresh", home=letters.parent, **settings)

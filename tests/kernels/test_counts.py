@@ -156,12 +156,12 @@ def test_a_word_of_the_title_counts_by_its_weight():
         builder.add(["flow", "wing", "drag"])  # of one part, which is no title
         return builder.finish()
 
-    counts = counted(title_weight=3)
+    counts = counted(weights=(3, 1))
     assert counts.matrix.toarray().tolist() == [[1, 3, 5], [1, 1, 1]]
     assert counts.pairs.toarray().tolist() == [[1, 3], [1, 1]]
     assert counts.lengths.tolist() == [9, 3]
     assert (counts.tokens, counts.words) == (8, 8)
-    assert same(counted(title_weight=1), counted())
+    assert same(counted(weights=(1, 1)), counted())
 
 
 def test_common_terms_are_counted_and_make_no_pairs():
@@ -186,7 +186,7 @@ def test_common_terms_are_counted_and_make_no_pairs():
     st.integers(1, 16),
 )
 def test_a_title_that_counts_n_times_is_a_title_written_n_times(documents, times):
-    builder, written = CountsBuilder(title_weight=times, common={"f"}), CountsBuilder(common={"f"})
+    builder, written = CountsBuilder(weights=(times, 1), common={"f"}), CountsBuilder(common={"f"})
     for title, text in documents:
         builder.add(title, text)
         written.add(*[title] * times, text)

@@ -32,7 +32,7 @@ def topic_of(identifier):
 def layouts(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     # The titles only number the documents.
-    options = {"home": home, "dimensions": 8, "latent_dimensions": 4, "title_weight": 1}
+    options = {"home": home, "dimensions": 8, "latent_dimensions": 4, "search": "title,text"}
     opened = {
         layout: build(documents(), name=layout, expansion=layout, **options)
         for layout in LAYOUTS[:-1]

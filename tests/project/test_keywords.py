@@ -16,7 +16,7 @@ import pytest
 from klsa_search import Index, IndexSettings, SearchOptions, SearchParameters
 from klsa_search.collection import Reading, open_collection
 from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
-from klsa_search.core.keywords import Tokenizer
+from klsa_search.core.keywords import FieldWeights, Tokenizer
 from tests.conftest import ROOT
 
 CALLS = """\
@@ -115,8 +115,10 @@ def named(function, *but):
 
 def test_names_and_types_are_those_of_the_settings():
     parameters = declared(LanguageSettings, SearchSettings, or_none=True)
-    assert get_type_hints(SearchParameters) == parameters
-    also = {
+    weighted = {"boosts": FieldWeights}  # is kept as text
+    assert get_type_hints(SearchParameters) == parameters | {"boosts": FieldWeights | None}
+    also = weighted | {
+        "search": FieldWeights,
         "tokenizer": str | Tokenizer | None,  # is kept as its name
         "split": Mapping[str, str] | tuple[str, ...] | list[str],  # as NAME=SEPARATOR
     }

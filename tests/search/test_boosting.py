@@ -1,4 +1,4 @@
-"""Boosts of titles and texts: BM25F by worked example and by invariants."""
+"""Boosts of fields: BM25F by worked example and by invariants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from klsa_search.errors import QueryError
 
 WORDS = ["wing", "drag", "flow", "the", "heat", "layer", "jet"]
 QUERIES = ("wing", "wing drag", "drag drag flow", "heat of the layer", "jet unheard")
-BOOSTS = ({"title_boost": 4}, {"title_boost": 0.1}, {"text_boost": 0.25}, {"text_boost": 7})
+BOOSTS = ({"title": 4}, {"title": 0.1}, {"text": 0.25}, {"text": 7}, {"note": 5, "text": 2})
+WEIGHTS = {"title": 3, "note": 2, "text": 1}
 ALMOST_ONE = 1 + 1e-12
 
 
@@ -25,6 +26,7 @@ def documents():
         {
             "id": str(number),
             "title": " ".join(made.choices(WORDS, k=made.randrange(4))),
+            "note": " ".join(made.choices(WORDS, k=made.randrange(3))),
             "text": " ".join(made.choices(WORDS, k=made.randrange(1, 30))),
         }
         for number in range(80)
@@ -37,7 +39,7 @@ def index(request, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     given, later = documents()[:60], documents()[60:] if request.param == "sparse" else []
     opened = build(
-        given, name="some", home=home, expansion=request.param, dimensions=5, title_weight=3
+        given, name="some", home=home, expansion=request.param, dimensions=5, search=WEIGHTS
     )
     if later:
         opened.add(later)
@@ -46,14 +48,18 @@ def index(request, tmp_path_factory):
     opened.close()
 
 
-def bm25f(index, query, title_boost=1.0, text_boost=1.0):
+def bm25f(index, query, boosts):
     """Score by the definition; K_d is what makes the counts as indexed the saturations they are."""
     scores = np.zeros(index.max_doc)
     analyzer, kernel = index.analyzer, index.arrays.query_kernel
     settings = index.settings
     living = index.arrays.live_docs()
     counted = [
-        [Counter(analyzer.terms(part)) for part in (document.title, document.text)]
+        {
+            "title": Counter(analyzer.terms(document.title)),
+            "note": Counter(analyzer.terms(document.metadata["note"])),
+            "text": Counter(analyzer.terms(document.text)),
+        }
         for document in index.documents(np.flatnonzero(living).tolist())
     ]
     for term, times in Counter(analyzer.terms(query)).items():
@@ -61,23 +67,24 @@ def bm25f(index, query, title_boost=1.0, text_boost=1.0):
         if number is None:
             continue
         saturations = dict(zip(*map(list, kernel.postings.of_term(number)), strict=True))
-        for position, (title, text) in zip(np.flatnonzero(living), counted, strict=True):
-            plain = settings.title_weight * title[term] + text[term]
+        for position, parts in zip(np.flatnonzero(living), counted, strict=True):
+            plain = sum(WEIGHTS[name] * part[term] for name, part in parts.items())
             if plain:
                 share = saturations[position] / 65536
                 K = plain * (1 - share) / share
-                boosted = title_boost * settings.title_weight * title[term]
-                boosted += text_boost * text[term]
+                boosted = sum(
+                    boosts.get(name, 1) * WEIGHTS[name] * part[term] for name, part in parts.items()
+                )
                 weight = times * float(kernel.term_weights[number])
                 scores[position] += weight * (settings.k1 + 1) * boosted / (K + boosted)
     return scores
 
 
-@pytest.mark.parametrize("boosts", [{}, *BOOSTS, {"title_boost": 2, "text_boost": 0.5}])
+@pytest.mark.parametrize("boosts", [{}, *BOOSTS, {"title": 2, "text": 0.5}])
 @pytest.mark.parametrize("query", QUERIES)
 def test_scores_are_those_of_the_definition(index, query, boosts):
-    found = index.scores(query, ranker="bm25", **boosts)
-    np.testing.assert_allclose(found, bm25f(index, query, **boosts), rtol=1e-3, atol=5e-4)
+    found = index.scores(query, ranker="bm25", boosts=boosts)
+    np.testing.assert_allclose(found, bm25f(index, query, boosts), rtol=1e-3, atol=5e-4)
 
 
 def test_a_worked_example(tmp_path):
@@ -85,10 +92,12 @@ def test_a_worked_example(tmp_path):
         {"id": "title", "title": "wing", "text": "flow flow flow"},
         {"id": "text", "title": "flow", "text": "wing flow flow"},
     ]
-    opened = build(given, name="two", home=tmp_path, k1=1.0, b=0.0, title_weight=1, burstiness=1)
+    opened = build(
+        given, name="two", home=tmp_path, k1=1.0, b=0.0, search="title,text", burstiness=1
+    )
     worth = np.log(1 + 0.5 / 2.5)
     for boost, saturation in ((1, 1 / 2), (3, 3 / 4), (0.25, 0.2)):
-        scores = opened.scores("wing", ranker="bm25", title_boost=boost)
+        scores = opened.scores("wing", ranker="bm25", boosts={"title": boost})
         np.testing.assert_allclose(scores, [2 * worth * saturation, worth], rtol=5e-4)
     opened.close()
 
@@ -98,14 +107,16 @@ def test_a_worked_example(tmp_path):
 def test_boosts_of_1_change_no_bit(index, query, ranker):
     exact = {"exact": True} if ranker == "klsa" else {}
     plain = index.scores(query, ranker=ranker, **exact)
-    for boosts in ({"title_boost": ALMOST_ONE}, {"text_boost": ALMOST_ONE}):
-        assert np.array_equal(index.scores(query, ranker=ranker, **boosts), plain)
+    for boosts in ({"title": ALMOST_ONE}, {"text": ALMOST_ONE}):
+        assert np.array_equal(index.scores(query, ranker=ranker, boosts=boosts), plain)
 
 
 @given(st.sampled_from(QUERIES), st.floats(0.01, 100), st.floats(0.01, 100))
 def test_more_weight_never_lowers_and_leaves_other_documents_alone(index, query, one, other):
     less, more = sorted((one, other))
-    low, high = (index.scores(query, ranker="bm25", title_boost=each) for each in (less, more))
+    low, high = (
+        index.scores(query, ranker="bm25", boosts={"title": each}) for each in (less, more)
+    )
     assert (low <= high).all()
     terms = set(index.analyzer.terms(query))
     living = np.flatnonzero(index.arrays.live_docs())
@@ -117,7 +128,7 @@ def test_more_weight_never_lowers_and_leaves_other_documents_alone(index, query,
 @pytest.mark.parametrize("boosts", BOOSTS)
 @pytest.mark.parametrize("ranker", ["klsa", "bm25", "rm3"])
 def test_all_ways_of_asking_agree(index, ranker, boosts):
-    asked = {"ranker": ranker, **boosts}
+    asked = {"ranker": ranker, "boosts": boosts}
     mask = np.arange(index.max_doc) % 3 > 0
     many = index.rank_many(QUERIES, 10, threads=2, **asked)
     for query, (positions, scores) in zip(QUERIES, many, strict=True):
@@ -138,7 +149,7 @@ def test_all_ways_of_asking_agree(index, ranker, boosts):
 @pytest.mark.parametrize("ranker", ["klsa", "bm25", "rocchio"])
 def test_explanations_add_up(index, ranker, boosts):
     for query in QUERIES:
-        for hit in index.search(query, 5, ranker=ranker, explain=True, **boosts):
+        for hit in index.search(query, 5, ranker=ranker, explain=True, boosts=boosts):
             told = hit.explanation
             parts = (told.lexical, told.coverage, told.latent, told.expansion)
             added = sum(part.value for part in parts if part is not None)
@@ -146,20 +157,38 @@ def test_explanations_add_up(index, ranker, boosts):
             assert sum(term.value for term in told.lexical.terms) == pytest.approx(
                 told.lexical.value, rel=1e-6
             )
-            alone = index.explain(query, hit.id, ranker=ranker, **boosts)
+            alone = index.explain(query, hit.id, ranker=ranker, boosts=boosts)
             assert alone.score == pytest.approx(hit.score, rel=1e-6)
 
 
 def test_alpha_0_is_bm25(index):
-    asked = {"title_boost": 5, "text_boost": 0.5}
+    asked = {"boosts": "title^5,text^0.5"}
     klsa = index.scores("wing drag", alpha=0, **asked)
     assert np.array_equal(klsa, index.scores("wing drag", ranker="bm25", **asked))
 
 
-@pytest.mark.parametrize("wrong", [0, -1, 101, "much", None, True])
-def test_what_is_refused(index, wrong):
-    if wrong is None:
-        assert index.search("wing", title_boost=None).parameters["title_boost"] == 1
-        return
-    with pytest.raises(QueryError, match="title_boost"):
-        index.search("wing", title_boost=wrong)
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"title": 0}, "must be from 0.01 to 100"),
+        ({"title": 101}, "must be from 0.01 to 100"),
+        ({"title": float("nan")}, "must be from 0.01 to 100"),
+        ({"title": "much"}, "is 'much', which is not a number"),
+        ({"title": True}, "not a number"),
+        ("title^", "not a number"),
+        ("title,,text", "blank"),
+        ({"author": 2}, "searched fields are: `title`, `note`, `text`"),
+        (3, "give `name"),
+    ],
+)
+def test_what_is_refused(index, wrong, reason):
+    with pytest.raises(QueryError, match="boosts") as refused:
+        index.search("wing", boosts=wrong)
+    assert reason in refused.value.message
+
+
+def test_text_and_mapping_are_one(index):
+    assert index.search("wing").parameters["boosts"] == ""
+    assert index.search("wing", boosts=None).parameters["boosts"] == ""
+    for boosts in ({"title": 2, "note": 0.5, "text": 1}, "note^0.5, title^2"):
+        assert index.search("wing", boosts=boosts).parameters["boosts"] == "note^0.5,title^2"

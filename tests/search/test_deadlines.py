@@ -24,10 +24,10 @@ class After:
 STEPS = [
     ({}, 2),  # ranking, presenting
     ({"exact": True}, 5),  # and each part that is added up
-    ({"title_boost": 2.0}, 4),  # and each term
+    ({"boosts": "title^2"}, 4),  # and each term
     ({"highlight": True}, 2 + 4),  # and each hit
     ({"explain": True}, 2 + 4),
-    ({"ranker": "bm25", "min_score": 0.0, "title_boost": 2.0}, 3),
+    ({"ranker": "bm25", "min_score": 0.0, "boosts": "title^2"}, 3),
 ]
 
 

@@ -36,7 +36,7 @@ def test_a_hit_carries_what_a_reader_needs(index):
     assert "supersonic" in hit.snippet
     assert hit.score > 0
     assert (results.total, len(results), results.ranker) == (2, 1, "bm25")
-    assert results.parameters == {"title_boost": 1, "text_boost": 1}
+    assert results.parameters == {"boosts": ""}
 
 
 def test_saying_what_the_index_does_anyway_changes_nothing(index):
@@ -59,8 +59,7 @@ def test_the_answer_names_its_parameters(index):
         "coverage": 0.4,
         "latent": 0.2,
         "lexical_sharpness": 8.0,
-        "title_boost": 1.0,
-        "text_boost": 1.0,
+        "boosts": "",
         "exact": False,
         "dimensions": 1,
     }
@@ -240,7 +239,7 @@ def test_no_query_is_quick_if_its_hits_may_be_long(tmp_path, monkeypatch):
 
 
 def test_no_query_is_quick_where_rankings_take_long(tmp_path, monkeypatch):
-    for number, settings in enumerate([{"exact": True}, {"ranker": "lsi"}, {"title_boost": 2.0}]):
+    for number, settings in enumerate([{"exact": True}, {"ranker": "lsi"}, {"boosts": "title^2"}]):
         with build(DOCUMENTS, name=f"x{number}", home=tmp_path, dimensions=2, **settings) as slow:
             assert not slow.is_quick("yeast")
     with build(DOCUMENTS, name="many", home=tmp_path, ranker="bm25") as long:

@@ -64,7 +64,10 @@ class Kept:
         self.texts, self.analyzer = texts, Analyzer(chosen)
         self.documents = DocumentReader(folder)
         self.passages = Passages(
-            self.documents, Forward.open(folder, 1), self.analyzer, counts.vocabulary
+            self.documents,
+            Forward.open(folder, chosen.searched_fields),
+            self.analyzer,
+            counts.vocabulary,
         )
 
     def differing(self, query, **options):

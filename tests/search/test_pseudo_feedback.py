@@ -123,5 +123,5 @@ def test_documents_without_the_word_are_found_through_those_with_it(ranker, tmp_
     assert [hit.id for hit in index.search("yeast", ranker="bm25")] == texts[:1]
     results = index.search("yeast", ranker=ranker)
     assert [hit.id for hit in results] == texts[:2]
-    assert results.parameters == {"title_boost": 1, "text_boost": 1}
+    assert results.parameters == {"boosts": ""}
     index.close()

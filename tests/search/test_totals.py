@@ -21,7 +21,7 @@ RANKERS = (
     {"coverage": 0.5, "latent": 0.5},
     {"unit_length": False},
     {"ranker": "bm25"},
-    {"ranker": "bm25", "title_boost": 2.0},
+    {"ranker": "bm25", "boosts": "title^2"},
     {"ranker": "lsi"},
     {"ranker": "lsi-cosine"},
     {"ranker": "rm3"},

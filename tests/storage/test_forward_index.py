@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from klsa_search.core.field_weights import DEFAULT, SearchedFields
 from klsa_search.kernels.counts import CountsBuilder
 from klsa_search.storage.forward_index import GAPS, Forward, find_words, table_of, write_forward
 
@@ -14,52 +15,53 @@ TERMS = 20_000
 """So many that the rarest take three bytes."""
 
 words = st.one_of(st.just(-1), st.integers(0, 5), st.integers(0, TERMS - 1))
-documents = st.lists(
-    st.tuples(st.lists(words, max_size=12), st.lists(words, max_size=60)), min_size=1, max_size=6
-)
+few = st.lists(words, max_size=12)
+documents = st.lists(st.tuples(few, few, st.lists(words, max_size=60)), min_size=1, max_size=6)
 
 
-def written(folder, given, title_weight=1):
+def written(folder, given, weights=(1, 1)):
     """The forward index of documents as numbers, their counts, and the builder's terms."""
-    builder = CountsBuilder(title_weight=title_weight)
+    builder = CountsBuilder(weights=weights)
     # One document that holds every term, so that every number has one.
-    whole = [([], list(range(TERMS))), *given]
+    parts = len(weights)
+    whole = [(*[[]] * (parts - 1), list(range(TERMS))), *given]
     flat = [word for document in whole for part in document for word in part]
     lengths = [len(part) for document in whole for part in document]
     builder.extend(
         0,
         np.array(flat, np.int32),
         np.array(lengths, np.int32),
-        2,
+        parts,
         map("{:05d}".format, range(TERMS)),
     )
     counts = builder.finish()
     write_forward(folder, builder.blocks(), counts)
-    return Forward.open(folder, title_weight), counts
+    names = ("title", *map(str, range(parts - 2)), "text")
+    return Forward.open(folder, SearchedFields(names, weights)), counts
 
 
 def places_of(forward, document, terms):
     """Places of some terms in the text of a document, and which it is."""
-    codes = forward.ranks[terms] + np.int64(GAPS)
+    codes, parts = forward.ranks[terms] + np.int64(GAPS), len(forward.fields.names)
     places, which = np.zeros(200, np.int32), np.zeros(200, np.int32)
     begin, end = forward.starts[document : document + 2]
-    count = find_words(forward.codes, begin, end, *table_of(codes), places, which)
+    count = find_words(forward.codes, begin, end, parts, *table_of(codes), places, which)
     return [(int(p), terms[w]) for p, w in zip(places[:count], which[:count], strict=True)]
 
 
 @given(
     given=documents,
     sought=st.sets(st.integers(0, 8), min_size=1, max_size=6),
-    title_weight=st.integers(1, 4),
+    weights=st.tuples(st.integers(1, 4), st.integers(1, 16), st.integers(1, 2)),
 )
-def test_counts_and_places_come_back(tmp_path_factory, given, sought, title_weight):
-    forward, counts = written(tmp_path_factory.mktemp("forward"), given, title_weight)
+def test_counts_and_places_come_back(tmp_path_factory, given, sought, weights):
+    forward, counts = written(tmp_path_factory.mktemp("forward"), given, weights)
     positions = np.arange(len(given)) + 1
     found = forward.counts(positions)
     assert found.dtype == np.float32
     assert (found != counts.matrix[positions]).nnz == 0
     terms = sorted(sought)
-    for document, (_, text) in enumerate(given, start=1):
+    for document, (*_, text) in enumerate(given, start=1):
         wanted = [(place, word) for place, word in enumerate(text) if word in sought]
         assert places_of(forward, document, terms) == wanted
 
@@ -82,20 +84,23 @@ def test_no_place_is_beyond_the_room_there_is(tmp_path):
 def test_a_collection_of_nothing_has_one_too(tmp_path):
     builder = CountsBuilder()
     write_forward(tmp_path, builder.blocks(), builder.finish())
-    assert Forward.open(tmp_path, 2).counts(np.zeros(0, np.int64)).shape == (0, 0)
+    assert Forward.open(tmp_path, SearchedFields.of(DEFAULT)).counts(
+        np.zeros(0, np.int64)
+    ).shape == (0, 0)
 
 
 @given(
     codes=st.binary(max_size=40),
     begin=st.integers(-50, 50) | st.integers(-(2**62), 2**62),
     end=st.integers(-50, 50) | st.integers(-(2**62), 2**62),
+    parts=st.integers(2, 5),
 )
-def test_whatever_the_bytes_are_nothing_outside_is_read_or_written(codes, begin, end):
+def test_whatever_the_bytes_are_nothing_outside_is_read_or_written(codes, begin, end, parts):
     room = 5
     places, which = np.full(room + 1, -7, np.int32), np.full(room + 1, -7, np.int32)
     table = table_of(np.array([8, 9, 200, 2**33], np.int64))
     content = np.frombuffer(codes, np.uint8)
-    count = find_words(content, begin, end, *table, places[:room], which[:room])
+    count = find_words(content, begin, end, parts, *table, places[:room], which[:room])
     assert 0 <= count <= room
     assert (places[room], which[room]) == (-7, -7)
     assert (places[:count] >= 0).all()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.field_weights import DEFAULT, SearchedFields
 from klsa_search.kernels.postings import DEPTHS, Postings
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.vocabulary import Vocabulary
@@ -22,6 +23,7 @@ from klsa_search.search.engine.seeds import KlsaParams
 from klsa_search.search.passages import Passages
 from klsa_search.search.query.matching import find_phrase
 from klsa_search.search.suggest.suggester import count_following
+from klsa_search.storage.forward_index import Forward
 
 
 def compile_search() -> None:
@@ -67,8 +69,8 @@ def _compile_phrases() -> None:
         array.flags.writeable = False
     words = np.zeros(1, np.int64)
     documents, counts = np.zeros(1, np.int64), np.zeros(1, np.int32)
-    find_phrase(codes, starts, documents, words, words, 0, np.zeros(1, np.bool_))
-    count_following(codes, starts, documents, words, words, counts, counts)
+    find_phrase(codes, starts, documents, words, words, 2, 0, np.zeros(1, np.bool_))
+    count_following(codes, starts, 2, documents, words, words, counts, counts)
 
 
 def _compile_passages() -> None:
@@ -78,6 +80,7 @@ def _compile_passages() -> None:
     for array in (content, starts, codes, codes_starts):
         array.flags.writeable = False
     documents: Any = SimpleNamespace(content=content, starts=starts)
-    forward: Any = SimpleNamespace(codes=codes, starts=codes_starts, ranks=np.zeros(1, np.int32))
+    fields = SearchedFields.of(DEFAULT)
+    forward = Forward(codes, codes_starts, np.zeros(1, np.int32), fields)
     passages = Passages(documents, forward, Analyzer(), Vocabulary(["word"]))
     passages.of(np.zeros(1, np.int32), {"word"})

@@ -17,11 +17,10 @@ from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.compiling import compiled, wait_until_compiled
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.storage.forward_index import GAPS, Codes, read_code
+from klsa_search.storage.forward_index import GAPS, Codes, read_code, read_ends
 
-ANYWHERE: Final = 0
-PARTS: Final = {"": ANYWHERE, "title": 1, "text": 2}
-"""Parts of a document in which a phrase can be searched."""
+ANYWHERE: Final = -1
+"""Part that stands for all parts of a document."""
 
 MOST: Final = 0.5
 """Share of the weight of a query that documents must exceed to contain most of it."""
@@ -89,12 +88,12 @@ def _containing_one(snapshot: Snapshot, alternatives: Alternatives) -> Integers:
     return np.flatnonzero(result)
 
 
-def containing_phrase(snapshot: Snapshot, words: Sequence[int], part: str = "") -> DocumentMask:
-    """Return which documents contain words in sequence, in one of their parts: (N,).
+def containing_phrase(snapshot: Snapshot, words: Sequence[int], field: str = "") -> DocumentMask:
+    """Return which documents contain words in sequence, in one of their fields: (N,).
 
     words  term numbers, or NO_TERM, which matches any word without a term; no document contains
            UNKNOWN, or a phrase without any term
-    part   "title" or "text"; "" for either, but not across them
+    field  name of a searched field; "" for any, but not across them
     Cost: the postings of the words, and 3 ns a word of the documents that contain all of them.
     """
     result = np.zeros(len(snapshot), np.bool_)
@@ -102,15 +101,16 @@ def containing_phrase(snapshot: Snapshot, words: Sequence[int], part: str = "") 
     if UNKNOWN in words or not terms:
         return result
     documents = containing_all(snapshot, terms)
-    if len(words) == 1 and part == "":
+    if len(words) == 1 and field == "":
         result[documents] = True
         return result
     forward = snapshot.forward
+    names = forward.fields.names
     pattern = pattern_of(snapshot, words)
     matches = np.zeros(len(documents), np.bool_)
     arguments = (
         forward.codes, forward.starts, documents.astype(np.int64), pattern, borders_of(pattern),
-        PARTS[part], matches,
+        len(names), names.index(field) if field else ANYWHERE, matches,
     )  # fmt: skip
     wait_until_compiled(find_phrase)
     find_phrase(*arguments)
@@ -144,30 +144,36 @@ def find_phrase(
     documents: npt.NDArray[np.int64],
     pattern: npt.NDArray[np.int64],
     borders: npt.NDArray[np.int64],
+    parts: int,
     part: int,
     matches: npt.NDArray[np.bool_],
 ) -> None:
     """Find which documents contain a phrase in the requested part.
 
+    parts    number of parts of a document
+    part     number of the part, or ANYWHERE
     pattern  its words as codes of the forward index, NO_TERM for words without a term
     matches  (d,) the result is written here
     Never reads outside the codes, even if they are invalid. Cost: 3 ns a word.
     """
+    part_ends = np.empty(parts, np.int64)
     for i in range(len(documents)):
         at = max(starts[documents[i]], 0)
         end = min(starts[documents[i] + 1], len(codes))
-        title, at = read_code(codes, at, end)
+        at = read_ends(codes, at, end, part_ends)
         word: Any = 0
+        here = 0
         matched = 0
-        while at < end and not matches[i] and (part != 1 or word < title):
+        while at < end and not matches[i] and (part == ANYWHERE or here <= part):
             code, at = read_code(codes, at, end)
             times = code + 1 if code < GAPS else 1
             if code < GAPS:
                 code = NO_TERM
             for _ in range(times):
-                if word == title:
+                while word >= part_ends[here]:
+                    here += 1
                     matched = 0
-                if part == 0 or (word < title) == (part == 1):
+                if part in (ANYWHERE, here):
                     while matched > 0 and pattern[matched] != code:
                         matched = borders[matched - 1]
                     if pattern[matched] == code:

@@ -20,7 +20,6 @@ from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
 from klsa_search.search.query.matching import (
-    PARTS,
     Alternatives,
     containing_all,
     containing_any,
@@ -89,7 +88,7 @@ class ParsedQuery(NamedTuple):
 class QueryParser:
     """Parses queries to one snapshot; thread-safe.
 
-    columns       keyword fields that can be searched by name
+    columns       keyword fields that can be searched by name, unless their words are searched
     documents_at  returns documents by doc id
     """
 
@@ -102,8 +101,9 @@ class QueryParser:
     ) -> None:
         self._snapshot, self._analyzer = snapshot, analyzer
         self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at)
-        self._columns = {name: columns[name] for name in columns.keys() - PARTS.keys()}
-        self._fields = {*PARTS, *columns} - {""}
+        searched = snapshot.forward.fields.searched
+        self._columns = {name: columns[name] for name in columns.keys() - set(searched)}
+        self._fields = {*searched, *columns}
         self.spelling = SpellChecker(snapshot, analyzer, self.term_dictionary)
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self._synonyms = Synonyms({}, analyzer)

@@ -10,6 +10,7 @@ import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
+from klsa_search.collection.searched_text import searched_texts
 from klsa_search.search.snapshot import Snapshot
 
 _SOURCES: Final = 5
@@ -32,11 +33,12 @@ def written_forms(
     each read and analysed once.
     """
     vocabulary = snapshot.vocabulary.terms
+    fields = snapshot.forward.fields
     names = {vocabulary[term] for term in terms}
     sources = {term: _sources(snapshot, term) for term in terms}
     doc_ids = sorted({doc_id for found in sources.values() for doc_id in found})
     written = {
-        doc_id: _written(analyzer, f"{document.title}\n{document.text[:_CHARACTERS]}", names)
+        doc_id: _written(analyzer, _beginnings(searched_texts(document, fields)), names)
         for doc_id, document in zip(doc_ids, documents_at(doc_ids), strict=True)
     }
     forms = []
@@ -46,6 +48,10 @@ def written_forms(
             counted.update(written[doc_id].get(vocabulary[term], {}))
         forms.append(counted)
     return forms
+
+
+def _beginnings(texts: Iterable[str]) -> str:
+    return "\n".join(text[:_CHARACTERS] for text in texts)
 
 
 def commonest(writings: Counter[str]) -> str:

@@ -37,7 +37,7 @@ class Ranker:
     uses_lsi: bool = False
 
 
-_BOOSTS: Final = ("title_boost", "text_boost")
+_BOOSTS: Final = ("boosts",)
 _OF_KLSA: Final = (
     *(name for name in SearchSettings.model_fields if name != "ranker"),
     "dimensions",

@@ -1,14 +1,14 @@
-"""BM25 with boosts: words of titles and texts weighted at query time.
+"""BM25 with boosts: words of some fields weighted at query time.
 
-    sat'(t,d) = f' / (K_d + f'),   f' = title_boost · f_title(t,d) + text_boost · f_text(t,d)
+    sat'(t,d) = f' / (K_d + f'),   f' = Σ boost_i · f_i(t,d)
 
-as in BM25F [Robertson, Zaragoza & Taylor 2004]; f_title includes the `title_weight` of the index,
+as in BM25F [Robertson, Zaragoza & Taylor 2004]; f_i includes the weight of the field in the index,
 and K_d and idf do not change. With r = f' / f
 
     sat' = r · sat / (1 - sat + r · sat)
 
-so K_d need not be known, and r = 1 changes no bit. Only documents with the word in their title are
-counted: all others have r = text_boost.
+so K_d need not be known, and r = 1 changes no bit. Only documents with the word in a part before
+the text are counted: all others have r = boost of the text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from klsa_search.core.deadlines import check_deadline
 from klsa_search.kernels.postings import UNIT
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.storage.forward_index import GAPS, Codes, read_code
+from klsa_search.storage.forward_index import GAPS, Codes, read_code, read_ends
 
 
 def rank_bm25(
@@ -38,8 +38,8 @@ def rank_bm25(
 def boosted_bm25(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -> Scores:
     """Return k_q with the boosts of the parameters: (N,) float32.
 
-    Cost: the postings of the query; with boosts also the titles of the documents that contain its
-    terms, and the texts of those whose titles do, at 3 ns a word.
+    Cost: the postings of the query; with boosts also the parts before the text of the documents
+    that contain its terms, and the texts of those whose other parts do, at 3 ns a word.
     """
     if not parameters.boosts:
         return snapshot.lexical(query)
@@ -63,18 +63,20 @@ def boosted_postings(
     if not parameters.boosts:
         return documents, saturations
     forward = snapshot.forward
-    counts = np.zeros((len(documents), 2), np.int64)
+    names, weights = forward.fields
+    counts = np.zeros((len(documents), len(names)), np.int64)
     given = (
         forward.codes, forward.starts, documents.astype(np.int64),
         int(forward.ranks[term]) + GAPS, counts,
     )  # fmt: skip
     wait_until_compiled(count_parts)
     count_parts(*given)
-    in_title, in_text = forward.title_weight * counts[:, 0], counts[:, 1]
-    boosted = parameters.title_boost * in_title + parameters.text_boost * in_text
-    counted = in_title > 0
-    ratios = np.full(len(documents), parameters.text_boost)
-    ratios[counted] = boosted[counted] / (in_title + in_text)[counted]
+    factors = parameters.boost_factors
+    boosts = np.array([factors.get(name, 1.0) for name in names])
+    counts *= np.array(weights)
+    counted = counts[:, :-1].any(axis=1)
+    ratios = np.full(len(documents), boosts[-1])
+    ratios[counted] = (counts[counted] * boosts).sum(axis=1) / counts[counted].sum(axis=1)
     share = saturations / UNIT
     scaled = np.rint(UNIT * ratios * share / (1 - share + ratios * share))
     return documents, np.clip(scaled, 1, UNIT - 1).astype(np.uint16)
@@ -88,18 +90,27 @@ def count_parts(
     wanted: int,
     counts: npt.NDArray[np.int64],
 ) -> None:
-    """Count a code in the titles of documents, and in the texts of those whose title contains it.
+    """Count a code in the parts of documents; in the text only if another part contains it.
 
-    counts  (d, 2) of title and text, written here
+    counts  (d, parts) written here
     Never reads outside the codes, even if they are invalid.
     """
+    last = counts.shape[1] - 1
+    part_ends = np.empty(last + 1, np.int64)
     for i in range(len(documents)):
         at = max(starts[documents[i]], 0)
         end = min(starts[documents[i] + 1], len(codes))
-        title, at = read_code(codes, at, end)
+        at = read_ends(codes, at, end, part_ends)
         word: Any = 0
-        while at < end and (word < title or counts[i, 0] > 0):
+        part = 0
+        found = False
+        while at < end:
             code, at = read_code(codes, at, end)
+            while word >= part_ends[part]:
+                part += 1
+            if part == last and not found:
+                break
             if code == wanted:
-                counts[i, 0 if word < title else 1] += 1
+                counts[i, part] += 1
+                found = True
             word += code + 1 if code < GAPS else 1

@@ -30,7 +30,7 @@ from klsa_search.search.query.word_forms import commonest
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.suggest.titles import Titles
 from klsa_search.storage.documents import DocumentReader
-from klsa_search.storage.forward_index import GAPS, Codes, read_code
+from klsa_search.storage.forward_index import GAPS, Codes, read_code, read_ends
 
 Kind = Literal["word", "phrase", "title", "correction"]
 
@@ -86,8 +86,8 @@ def following(snapshot: Snapshot, words: Sequence[int]) -> FollowingTerms:
     forward, pattern = snapshot.forward, pattern_of(snapshot, words)
     counts = np.zeros(len(forward.ranks), np.int32)
     arguments = (
-        forward.codes, forward.starts, documents, pattern, borders_of(pattern), counts,
-        np.zeros_like(counts),
+        forward.codes, forward.starts, len(forward.fields.names), documents, pattern,
+        borders_of(pattern), counts, np.zeros_like(counts),
     )  # fmt: skip
     wait_until_compiled(count_following)
     count_following(*arguments)
@@ -101,24 +101,28 @@ def following(snapshot: Snapshot, words: Sequence[int]) -> FollowingTerms:
 def count_following(
     codes: Codes,
     starts: npt.NDArray[np.int64],
+    parts: int,
     documents: npt.NDArray[np.int64],
     pattern: npt.NDArray[np.int64],
     borders: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int32],
     last: npt.NDArray[np.int32],
 ) -> None:
-    """Count the documents in which each term follows a phrase, in the title or in the text.
+    """Count the documents in which each term follows a phrase, in one of their parts.
 
+    parts    number of parts of a document
     pattern  its words as codes of the forward index: a term first and last
     counts   by rank of the term; the counts are added here
     last     by rank, the last document counted, from 1; 0 for none
     Never reads outside the codes, even if they are invalid. Cost: 3 ns a word.
     """
+    part_ends = np.empty(parts, np.int64)
     for i in range(len(documents)):
         at = max(starts[documents[i]], 0)
         end = min(starts[documents[i] + 1], len(codes))
-        title, at = read_code(codes, at, end)
+        at = read_ends(codes, at, end, part_ends)
         word: Any = 0
+        part = 0
         matched = 0
         while at < end:
             code, at = read_code(codes, at, end)
@@ -127,7 +131,8 @@ def count_following(
             if code < GAPS:
                 code = NO_TERM
             for _ in range(times):
-                if word == title:
+                while word >= part_ends[part]:
+                    part += 1
                     matched = 0
                 if matched == len(pattern):
                     if 0 <= rank < len(counts) and last[rank] != i + 1:

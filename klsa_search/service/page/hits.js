@@ -35,13 +35,22 @@ function holdsNothing(hit) {
   return !Object.values(hit.highlight ?? {}).some(({ marks }) => marks.length);
 }
 
+/** The snippet, or a passage of another searched field if words of the query are only there. */
+function passageOf(highlight, text) {
+  if (!highlight) return text;
+  const { title, snippet, ...others } = highlight;
+  const [name, other] = Object.entries(others).find(([, { marks }]) => marks.length) ?? [];
+  if (snippet.marks.length || !other) return marked(snippet.text, snippet.marks);
+  return [el("span.quiet", pretty(name)), " ", marked(other.text, other.marks)];
+}
+
 /** Draw a hit.
  *
  * {link, toggle, judge}: what leads to a document, what toggles the explanation, what judges;
  * returns the node with the places in it that are kept free for what comes later.
  */
 export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, isAsked }) {
-  const { title, snippet } = hit.highlight ?? {};
+  const { title } = hit.highlight ?? {};
   const named = hit.title || hit.id;
   const id = `hit-${hit.rank}`;
   const heading = hit.title ? named : [el("span.quiet", "Document "), hit.id];
@@ -57,7 +66,7 @@ export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, 
   }, "Why this?", el("span.unseen", ` ${named}`));
   const node = el("li.hit", { data: { id: hit.id }, "aria-labelledby": id },
     el("h2", { id }, link(hit.id, title?.marks.length ? marked(title.text, title.marks) : heading)),
-    el("p.snippet", snippet ? marked(snippet.text, snippet.marks) : hit.snippet),
+    el("p.snippet", passageOf(hit.highlight, hit.snippet)),
     through,
     el("div.below",
       fit, bar, el("span.facts-line", facts(hit.metadata ?? {})),

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from klsa_search.core.config import with_current_names
 from klsa_search.errors import QueryError
 from klsa_search.search.index import Index
 from klsa_search.service.catalog import Status
@@ -199,7 +200,7 @@ class IndexDetails(IndexSummary):
             source=manifest.source if manifest else None,
             created=manifest.build.created if manifest else None,
             fingerprint=manifest.fingerprint if manifest else None,
-            settings=manifest.settings if manifest else None,
+            settings=with_current_names(manifest.settings) if manifest else None,
             counts=manifest.counts if manifest else None,
             fields=_columns(status.index) if status.index is not None else None,
             bytes=manifest.bytes() if manifest else None,

@@ -183,9 +183,7 @@ class _SearchRequest(RequestModel):
 
 _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page"))
 
-_SCORE_ALL: Final = frozenset(
-    ("min_score", "spectral", "title_boost", "text_boost", "positive", "negative")
-)
+_SCORE_ALL: Final = frozenset(("min_score", "spectral", "boosts", "positive", "negative"))
 """Parameters that make a search score every document."""
 
 _NOT_OPTIONS: Final = frozenset(

@@ -1,0 +1,41 @@
+"""Texts of the searched fields of a document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from klsa_search.collection.model import Document
+from klsa_search.core.field_weights import SearchedFields
+
+
+def field_text(value: Any) -> str:
+    """Return the text of a metadata value.
+
+    A string is itself, null and a missing value are empty, numbers and booleans are as JSON writes
+    them. The values of a list or of an object follow each other on lines of their own.
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, Mapping):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return json.dumps(value)
+    return "\n".join(filter(None, map(field_text, value)))
+
+
+def searched_texts(document: Document, fields: SearchedFields) -> list[str]:
+    """Return the text of each part of a document that is indexed, "" if it is not searched."""
+    title, text = document.title, document.text
+    if len(fields.names) == 2 and all(fields.weights):
+        return [title, text]
+    others = (field_text(document.metadata.get(name)) for name in fields.others)
+    return [title if fields.weights[0] else "", *others, text if fields.weights[-1] else ""]
+
+
+def all_texts(documents: Iterable[Document], fields: SearchedFields) -> list[str]:
+    """Return the texts of the parts of documents, document by document."""
+    return [text for document in documents for text in searched_texts(document, fields)]

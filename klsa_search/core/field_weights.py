@@ -1,0 +1,114 @@
+"""Weights of fields, written `title^2,text`: how settings and queries name searched fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, Self
+
+TITLE: Final = "title"
+TEXT: Final = "text"
+DEFAULT: Final = "title^2,text"
+
+MAX_WEIGHT: Final = 16
+"""Limit of the weight of a field in an index: f(t,d) is a sum of weights."""
+
+MAX_SEARCHED: Final = 100
+"""Limit of the number of searched fields."""
+
+
+def parse_weights(given: object) -> dict[str, float]:
+    """Return weights by field: of a mapping, of `name^weight,name`, or of a list of such parts.
+
+    A field without a weight weighs 1. ValueError names what cannot be read.
+    """
+    if isinstance(given, str):
+        parts = [_part(part) for part in given.split(",")] if given.strip() else []
+    elif isinstance(given, Mapping):
+        parts = [(name, _number(name, weight)) for name, weight in given.items()]
+    elif isinstance(given, Iterable):
+        parts = [_part(part) for part in given]
+    else:
+        raise ValueError("give `name^weight,name`, or weights by name")
+    weights: dict[str, float] = {}
+    for name, weight in parts:
+        if not isinstance(name, str) or name != name.strip() or not name:
+            raise ValueError(f"the field name {name!r} is blank, padded or not a text")
+        if {",", "^"} & set(name):
+            raise ValueError(f"the field name {name!r} contains a comma or ^; rename the field")
+        if name in weights:
+            raise ValueError(f"the field {name!r} is named twice")
+        weights[name] = weight
+    return weights
+
+
+def write_weights(weights: Iterable[tuple[str, float]]) -> str:
+    """Return weights as text that `parse_weights` reads."""
+    return ",".join(name if weight == 1 else f"{name}^{_shown(weight)}" for name, weight in weights)
+
+
+def _shown(weight: float) -> str:
+    return str(int(weight) if isinstance(weight, float) and weight.is_integer() else weight)
+
+
+class SearchedFields(NamedTuple):
+    """The parts of which a document is indexed, in order: title, other fields by name, text.
+
+    names    of all parts
+    weights  of each part, whole numbers; 0 for a title or text that is not searched
+    """
+
+    names: tuple[str, ...]
+    weights: tuple[int, ...]
+
+    @classmethod
+    def of(cls, given: object) -> Self:
+        """Return the searched fields of `title^2,text`, or of a mapping or list; ValueError."""
+        weights = parse_weights(given)
+        if not weights:
+            raise ValueError("name at least one field")
+        if len(weights) > MAX_SEARCHED:
+            raise ValueError(f"{len(weights)} fields are more than the limit of {MAX_SEARCHED}")
+        for name, weight in weights.items():
+            if not (float(weight).is_integer() and 1 <= weight <= MAX_WEIGHT):
+                raise ValueError(
+                    f"the weight of {name!r} must be a whole number from 1 to {MAX_WEIGHT}"
+                )
+        names = (TITLE, *sorted(weights.keys() - {TITLE, TEXT}), TEXT)
+        return cls(names, tuple(int(weights.get(name, 0)) for name in names))
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """Return the names of the fields that are searched."""
+        return tuple(name for name, weight in zip(*self, strict=True) if weight)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Return the searched metadata fields."""
+        return self.names[1:-1]
+
+    @property
+    def title_weight(self) -> int | None:
+        """Return the weight of the title if title and text, once, are searched; None otherwise."""
+        title, *others = self.weights
+        return title if title and others == [1] else None
+
+    def __str__(self) -> str:
+        """Return them as text, always the same for the same fields and weights."""
+        return write_weights((name, weight) for name, weight in zip(*self, strict=True) if weight)
+
+
+def _part(part: Any) -> tuple[str, float]:
+    """Return name and weight of one part of a text."""
+    if not isinstance(part, str):
+        raise ValueError(f"{part!r} is not a text; give `name^weight`")
+    name, caret, weight = part.partition("^")
+    return name.strip(), _number(name, weight) if caret else 1.0
+
+
+def _number(name: str, weight: Any) -> float:
+    try:
+        if isinstance(weight, bool):
+            raise ValueError
+        return float(weight)
+    except (TypeError, ValueError):
+        raise ValueError(f"the weight of {name!r} is {weight!r}, which is not a number") from None
