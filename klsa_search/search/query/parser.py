@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -14,14 +14,15 @@ import numpy as np
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.core.config import LanguageSettings, MatchName, SpellingName
+from klsa_search.core.config import LanguageSettings, MatchName
 from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.engine.mask import Mask
+from klsa_search.search.query.builder import END, ParsingRules, QueryBuilder, Word
+from klsa_search.search.query.completion import best_completions, last_word
 from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
 from klsa_search.search.query.matching import (
     Alternatives,
-    containing_all,
     containing_any,
     containing_phrase,
     containing_words,
@@ -45,27 +46,12 @@ EXPANSIONS: Final = 20
 MAX_SIGNS: Final = 64
 """Clauses with operators in one query; further ones are read as words, to limit the cost."""
 
-COMPLETIONS: Final = 5
-"""Most frequent completions of a query of one word that documents are ranked by, at most. With
-other words it is one, which fits them best: several move documents that contain more than one up.
-"""
-
-MORE_FREQUENT: Final = 4
-"""Factor by which a completion is more frequent than the last word, if documents contain that as
-well: rarer ones move documents down that are found by the complete word. Both constants are from
-`python -m studies.effectiveness search-box`.
-"""
-
-MAX_COMPLETIONS: Final = 100
-"""Most frequent completions among which those are chosen that fit the other words."""
-
 MAX_CORRECTIONS: Final = 10
 """Words of one query that are corrected, at most."""
 
 LONGEST_COUNTED: Final = 1_000
 """Characters of a query up to which its words are looked up to estimate its cost."""
 
-_LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
 _HYPHENED: Final = re.compile(r"[^\W_]++(?:-[^\W_]++)+")
 
 
@@ -158,19 +144,21 @@ class QueryParser:
             clauses = [_as_words(query)]
         clauses = _first_signs(clauses)
         last = None if clauses and clauses[-1].has_sign else last
-        reading = self._read_clauses(clauses, settings.spelling, synonyms, last)
-        if correct_short and reading.unknown and not reading.terms:
-            reading = self._read_clauses(clauses, settings.spelling, synonyms, last, short=True)
-        while settings.operators is None and (unmatched := self._unmatched(reading)):
+        rules = ParsingRules(settings.spelling, synonyms, last)
+        builder = self._read_clauses(clauses, rules)
+        if correct_short and builder.unknown and not builder.terms:
+            rules = rules._replace(short=True)
+            builder = self._read_clauses(clauses, rules)
+        while settings.operators is None and (unmatched := self._unmatched(builder)):
             relaxed |= {clause.written: "no_match" for clause in unmatched}
             clauses = [_as_words(each.text) if each in unmatched else each for each in clauses]
-            reading = self._read_clauses(clauses, settings.spelling, synonyms, last)
-        expansion = NONE if synonyms is None else self._add_synonyms(synonyms, reading)
-        if reading.completions is not None:
-            expansion = expansion.with_terms(*reading.completions)
-        interpretation = replace(reading.interpretation(query), relaxed=relaxed)
-        mask = self._mask(reading.allowed, reading.alternatives.values(), settings.match)
-        return ParsedQuery(reading.terms, mask, interpretation, expansion)
+            builder = self._read_clauses(clauses, rules)
+        expansion = NONE if synonyms is None else self._add_synonyms(synonyms, builder)
+        if builder.completions:
+            expansion = expansion.with_terms(*builder.completions)
+        interpretation = replace(builder.interpretation(query), relaxed=relaxed)
+        mask = self._mask(builder.allowed, builder.alternatives.values(), settings.match)
+        return ParsedQuery(builder.terms, mask, interpretation, expansion)
 
     def _mask(
         self, allowed: DocumentMask | None, words: Collection[Alternatives], match: MatchName
@@ -214,76 +202,49 @@ class QueryParser:
         return len(self.words(clause.text.replace("-", "")))
 
     def _last_word(self, query: str) -> Word | None:
-        """Return the last word of a query if it has completions; a blank after it ends the word."""
-        found = _LAST_WORD.search(query)
-        words = self.words(found[0]) if found and len(found[0]) >= SHORTEST else []
+        """Return the last word of a query if it has completions."""
+        words = self.words(last_word(query))
         if len(words) != 1 or words[0].number == NO_TERM:
             return None
         (word,) = words
         return word if self.term_dictionary.completions(word.text) else None
 
-    def _read_clauses(
-        self,
-        clauses: Sequence[Clause],
-        spelling: SpellingName,
-        synonyms: Synonyms | None,
-        last: Word | None,
-        *,
-        short: bool = False,
-    ) -> _Reading:
-        """Read all clauses of a query.
-
-        last   word to complete
-        short  whether to correct short words
-        """
-        reading = _Reading(synonyms, last, short)
+    def _read_clauses(self, clauses: Sequence[Clause], rules: ParsingRules) -> QueryBuilder:
+        """Read all clauses of a query."""
+        builder = QueryBuilder(rules)
         for clause in clauses:
-            self._read_clause(clause, spelling, reading)
-        if last is not None:
-            self._complete(last, reading)
-        return reading
+            self._read_clause(clause, builder)
+        if rules.last is not None:
+            self._complete(rules.last, builder)
+        return builder
 
-    def _complete(self, word: Word, reading: _Reading) -> None:
-        """Add the completion of a word that most documents with all other words contain; without
-        other words, the most frequent ones.
-        """
-        terms = self.term_dictionary.completions(word.text)
+    def _complete(self, word: Word, builder: QueryBuilder) -> None:
+        """Add the completions of a word."""
         key = word.number if word.number >= 0 else word.text
-        others = [words for other, words in reading.alternatives.items() if other != key]
+        others = [words for other, words in builder.alternatives.items() if other != key]
+        terms = self.term_dictionary.completions(word.text)
         for term in terms:
-            reading.count(key, (term,))
-        frequencies, best = self.term_dictionary.frequencies, terms[:MAX_COMPLETIONS]
-        if word.number >= 0:
-            least = MORE_FREQUENT * frequencies[word.number]
-            best = [term for term in best if frequencies[term] >= least]
-        if others:
-            fitting = containing_words(self._snapshot, others, "all") & self._snapshot.live_docs()
-            counts = {
-                term: np.count_nonzero(fitting[containing_all(self._snapshot, [term])])
-                for term in best
-            }
-            best.sort(key=lambda term: -counts[term])  # stable, so the most frequent of equals
-            best = [term for term in best if counts[term]] or best
-        best = best[: 1 if others else COMPLETIONS]
+            builder.count(key, (term,))
+        best = best_completions(self._snapshot, word, terms, others)
+        if not best:
+            return
         names = self._snapshot.vocabulary.terms
-        added = [term for term in best if term not in reading.terms]
-        reading.terms += added
-        if best:
-            reading.prefixes[f"{word.text}*"] = tuple(names[term] for term in best)
+        builder.prefixes[f"{word.text}*"] = tuple(names[term] for term in best)
+        added = [term for term in best if term not in builder.terms]
+        builder.terms += added
         own = word.number if word.number >= 0 else best[0]
-        synonyms = [names[term] for term in added if term != own]
-        if synonyms:
-            reading.completions = names[own], synonyms
+        if alternatives := [names[term] for term in added if term != own]:
+            builder.completions = names[own], alternatives
 
-    def _unmatched(self, reading: _Reading) -> set[Clause]:
+    def _unmatched(self, builder: QueryBuilder) -> set[Clause]:
         """Return plain phrases that no live document contains, or all if no document is left."""
         live = self._snapshot.live_docs()
         missing = {
-            clause for clause, matching in reading.plain_phrases if not (matching & live).any()
+            clause for clause, matching in builder.plain_phrases if not (matching & live).any()
         }
-        if missing or reading.allowed is None or (reading.allowed & live).any():
+        if missing or builder.allowed is None or (builder.allowed & live).any():
             return missing
-        return {clause for clause, _ in reading.plain_phrases}
+        return {clause for clause, _ in builder.plain_phrases}
 
     def known_terms_of(self, query: str) -> Sequence[int] | None:
         """Return the term numbers of a query of known plain words, or None for other queries.
@@ -347,32 +308,32 @@ class QueryParser:
         words = self._analyzer.each(text, str, str)
         return [Word(word, self._numbers.of_word(word)) for word in words]
 
-    def _read_clause(self, clause: Clause, spelling: SpellingName, reading: _Reading) -> None:
+    def _read_clause(self, clause: Clause, builder: QueryBuilder) -> None:
         """Add the terms of a clause to the query, and restrict the documents."""
         if clause.has_sign:
-            reading.plain_words.append(_END)
+            builder.plain_words.append(END)
         if clause.field in self._columns:
-            reading.restrict(clause, self._columns[clause.field].equal(clause.text))
+            builder.restrict(clause, self._columns[clause.field].equal(clause.text))
             return
-        words = self.words(clause.text)
+        words, spelling = self.words(clause.text), builder.rules.spelling
         if clause.kind == "prefix" and len(words) == 1 and len(clause.text) >= SHORTEST:
-            self._read_prefix(clause, reading)
+            self._read_prefix(clause, builder)
             return
         if clause.sign != "-" and spelling != "off":
-            words = self._correct(words, spelling, reading)
+            words = self._correct(words, builder)
         joined = [] if spelling == "off" else self._joined_words(clause.text)
         if clause.sign != "-":
-            reading.rank(words)
+            builder.rank(words)
             for whole, word in joined:
-                reading.terms.append(word.number)
-                reading.joined[whole] = word.text
+                builder.terms.append(word.number)
+                builder.joined[whole] = word.text
                 parts: list[int | str] = [
                     part.number for part in self.words(whole) if part.number >= 0
                 ]
                 for part in parts or [whole]:
-                    reading.count(part, (word.number,))
+                    builder.count(part, (word.number,))
         if not clause.has_sign:
-            reading.plain_words += words
+            builder.plain_words += words
         if clause.sign or clause.field or clause.kind == "phrase":
             numbers = _trim([word.number for word in words])
             if numbers:
@@ -380,26 +341,25 @@ class QueryParser:
                 for whole, word in joined:
                     if whole == clause.text:
                         matching |= containing_phrase(self._snapshot, [word.number], clause.field)
-                reading.restrict(clause, matching)
+                builder.restrict(clause, matching)
 
-    def _correct(
-        self, words: Sequence[Word], spelling: SpellingName, reading: _Reading
-    ) -> list[Word]:
+    def _correct(self, words: Sequence[Word], builder: QueryBuilder) -> list[Word]:
         """Replace words that no document contains by their corrections, or only record these."""
         corrected: list[Word] = []
+        spelling, synonyms, last, short = builder.rules
         for word in words:
             matching = None
-            meant = reading.synonyms is not None and self._term(word) in reading.synonyms
+            meant = synonyms is not None and self._term(word) in synonyms
             if (
                 word.number == UNKNOWN
                 and not meant
-                and word != reading.last
-                and (word.text in reading.checked or len(reading.checked) < MAX_CORRECTIONS)
+                and word != last
+                and (word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS)
             ):
-                reading.checked.add(word.text)
-                matching = self.spelling.correction(word.text, short=reading.short)
+                builder.checked.add(word.text)
+                matching = self.spelling.correction(word.text, short=short)
             if matching is not None:
-                reading.corrections[word.text] = matching.words
+                builder.corrections[word.text] = matching.words
             if matching is None or spelling == "suggest" or not matching.sure:
                 corrected.append(word)
             else:
@@ -412,37 +372,37 @@ class QueryParser:
             return self._snapshot.vocabulary.terms[word.number]
         return "".join(self._analyzer.terms(word.text)[:1]) if word.number == UNKNOWN else ""
 
-    def _add_synonyms(self, synonyms: Synonyms, reading: _Reading) -> SynonymExpansion:
+    def _add_synonyms(self, synonyms: Synonyms, builder: QueryBuilder) -> SynonymExpansion:
         """Add the terms of synonyms of plain words that the query does not contain, once each.
 
         A synonym of several words counts only if documents contain all of them.
         """
         numbers = self._snapshot.vocabulary.numbers
-        parsed, added = set(reading.terms), set()
+        parsed, added = set(builder.terms), set()
         of: dict[str, dict[Terms, None]] = {}
         plain_words = [
-            (self._term(word), word) for word in reading.plain_words if word.number != NO_TERM
+            (self._term(word), word) for word in builder.plain_words if word.number != NO_TERM
         ]
         for first, after, others in synonyms.find([term for term, _ in plain_words]):
             words = " ".join(word.text for _, word in plain_words[first:after])
-            if words in reading.synonyms_used:
+            if words in builder.synonyms_used:
                 continue
             known = [other for other in others if all(term in numbers for term in other.terms)]
             if not known:
                 continue
-            reading.synonyms_used[words] = tuple(other.text for other in known)
+            builder.synonyms_used[words] = tuple(other.text for other in known)
             for term, word in plain_words[first:after]:
                 key = term if term in numbers else word.text
                 of.setdefault(key, {}).update(dict.fromkeys(other.terms for other in known))
                 for other in known:
-                    reading.count(
+                    builder.count(
                         word.number if word.number >= 0 else word.text,
                         tuple(numbers[term] for term in other.terms),
                     )
             for term in (term for other in known for term in other.terms):
                 if numbers[term] not in parsed:
                     parsed.add(numbers[term])
-                    reading.terms.append(numbers[term])
+                    builder.terms.append(numbers[term])
                     added.add(term)
         return SynonymExpansion(
             frozenset(added), {key: tuple(others) for key, others in of.items()}
@@ -458,113 +418,22 @@ class QueryParser:
                 joined.append((whole, Word(word, number)))
         return joined
 
-    def _read_prefix(self, clause: Clause, reading: _Reading) -> None:
+    def _read_prefix(self, clause: Clause, builder: QueryBuilder) -> None:
         terms = self.term_dictionary.beginning_with(clause.text)
         if clause.sign != "-":
             best = terms[:EXPANSIONS]
-            reading.terms += best
+            builder.terms += best
             names = self._snapshot.vocabulary.terms
-            reading.prefixes[clause.shown] = tuple(names[term] for term in best)
+            builder.prefixes[clause.shown] = tuple(names[term] for term in best)
             for term in terms:
-                reading.count(clause.shown, (term,))
+                builder.count(clause.shown, (term,))
         if clause.field:
             allowed = np.zeros(len(self._snapshot), np.bool_)
             for term in terms:
                 allowed |= containing_phrase(self._snapshot, [term], clause.field)
-            reading.restrict(clause, allowed)
+            builder.restrict(clause, allowed)
         elif clause.sign:
-            reading.restrict(clause, containing_any(self._snapshot, terms))
-
-
-class Word(NamedTuple):
-    """A word as written, and its term number, UNKNOWN or NO_TERM."""
-
-    text: str
-    number: int
-
-
-_END: Final = Word("", UNKNOWN)
-"""Ends a sequence of plain words."""
-
-
-@dataclass
-class _Reading:
-    """A query that is being parsed.
-
-    synonyms       synonyms that apply
-    last           word to complete
-    short          whether to correct short words
-    plain_words    plain words in sequence
-    plain_phrases  phrases without operator or field, and which documents contain them
-    completions    term of the last word, and terms that are completions of it
-    alternatives   what counts as each word, by term number or by the word as it is written
-    """
-
-    synonyms: Synonyms | None
-    last: Word | None
-    short: bool
-    plain_words: list[Word] = field(default_factory=list)
-    terms: list[int] = field(default_factory=list)
-    allowed: DocumentMask | None = None
-    words: list[str] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-    phrases: list[str] = field(default_factory=list)
-    required: list[str] = field(default_factory=list)
-    excluded: list[str] = field(default_factory=list)
-    fields: list[str] = field(default_factory=list)
-    prefixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    joined: dict[str, str] = field(default_factory=dict)
-    corrections: dict[str, str] = field(default_factory=dict)
-    synonyms_used: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    plain_phrases: list[tuple[Clause, DocumentMask]] = field(default_factory=list)
-    checked: set[str] = field(default_factory=set)
-    completions: tuple[str, list[str]] | None = None
-    alternatives: dict[int | str, dict[tuple[int, ...], None]] = field(default_factory=dict)
-
-    def count(self, word: int | str, terms: tuple[int, ...]) -> None:
-        """Let documents that contain all of these terms count as containing a word."""
-        self.alternatives.setdefault(word, {})[terms] = None
-
-    def rank(self, words: Sequence[Word]) -> None:
-        """Add the known ones of these words to the terms."""
-        for word in words:
-            if word.number >= 0:
-                self.terms.append(word.number)
-                self.count(word.number, (word.number,))
-        self.words += [word.text for word in words if word.number >= 0]
-        self.unknown += [
-            word.text for word in words if word.number == UNKNOWN and word != self.last
-        ]
-
-    def restrict(self, clause: Clause, matching: DocumentMask) -> None:
-        """Restrict the documents to those found, or to all others, as the clause requires."""
-        if clause.sign == "-":
-            self.excluded.append(clause.shown)
-            matching = ~matching
-        elif clause.sign == "+":
-            self.required.append(clause.shown)
-        if clause.kind == "phrase" and not clause.field and not clause.sign:
-            self.phrases.append(clause.shown)
-            self.plain_phrases.append((clause, matching))
-        if clause.field and not clause.sign:
-            self.fields.append(clause.shown)
-        self.allowed = matching if self.allowed is None else self.allowed & matching
-
-    def interpretation(self, query: str) -> QueryInterpretation:
-        """Return the interpretation of the query."""
-        return QueryInterpretation(
-            words=tuple(self.words),
-            unknown=tuple(self.unknown),
-            phrases=tuple(self.phrases),
-            required=tuple(self.required),
-            excluded=tuple(self.excluded),
-            fields=tuple(self.fields),
-            prefixes=self.prefixes,
-            joined=self.joined,
-            synonyms=self.synonyms_used,
-            corrections=self.corrections,
-            did_you_mean=_replace_words(query, self.corrections) if self.corrections else None,
-        )
+            builder.restrict(clause, containing_any(self._snapshot, terms))
 
 
 def _as_words(text: str) -> Clause:
@@ -579,12 +448,6 @@ def _first_signs(clauses: Sequence[Clause]) -> list[Clause]:
         clause if count <= MAX_SIGNS else _as_words(clause.text)
         for clause, count in zip(clauses, signs, strict=True)
     ]
-
-
-def _replace_words(query: str, words: Mapping[str, str]) -> str:
-    """Replace words of a query."""
-    either = "|".join(map(re.escape, words))
-    return re.sub(rf"(?<!\w)(?:{either})(?!\w)", lambda matching: words[matching[0]], query)
 
 
 def _trim(numbers: list[int]) -> list[int]:

@@ -1,0 +1,121 @@
+"""Query builder: collects the parts of a query while it is parsed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from klsa_search.core.array_types import DocumentMask
+from klsa_search.core.config import SpellingName
+from klsa_search.search.query.interpretation import QueryInterpretation
+from klsa_search.search.query.synonyms import Synonyms
+from klsa_search.search.query.syntax import Clause
+from klsa_search.search.query.terms import UNKNOWN
+
+
+class Word(NamedTuple):
+    """A word as written, and its term number, UNKNOWN or NO_TERM."""
+
+    text: str
+    number: int
+
+
+END: Final = Word("", UNKNOWN)
+"""Ends a sequence of plain words."""
+
+
+class ParsingRules(NamedTuple):
+    """How the words of a query are read.
+
+    synonyms  synonyms that apply
+    last      word to complete
+    short     whether to correct short words
+    """
+
+    spelling: SpellingName
+    synonyms: Synonyms | None
+    last: Word | None
+    short: bool = False
+
+
+@dataclass
+class QueryBuilder:
+    """The parts of a query while it is parsed.
+
+    plain_words    plain words in sequence
+    plain_phrases  phrases without operator or field, and which documents contain them
+    completions    term of the last word, and terms that are completions of it
+    alternatives   what counts as each word, by term number or by the word as it is written
+    """
+
+    rules: ParsingRules
+    plain_words: list[Word] = field(default_factory=list)
+    terms: list[int] = field(default_factory=list)
+    allowed: DocumentMask | None = None
+    words: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    phrases: list[str] = field(default_factory=list)
+    required: list[str] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
+    fields: list[str] = field(default_factory=list)
+    prefixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    joined: dict[str, str] = field(default_factory=dict)
+    corrections: dict[str, str] = field(default_factory=dict)
+    synonyms_used: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    plain_phrases: list[tuple[Clause, DocumentMask]] = field(default_factory=list)
+    checked: set[str] = field(default_factory=set)
+    completions: tuple[str, list[str]] | None = None
+    alternatives: dict[int | str, dict[tuple[int, ...], None]] = field(default_factory=dict)
+
+    def count(self, word: int | str, terms: tuple[int, ...]) -> None:
+        """Let documents that contain all of these terms count as containing a word."""
+        self.alternatives.setdefault(word, {})[terms] = None
+
+    def rank(self, words: Sequence[Word]) -> None:
+        """Add the known ones of these words to the terms."""
+        for word in words:
+            if word.number >= 0:
+                self.terms.append(word.number)
+                self.count(word.number, (word.number,))
+        self.words += [word.text for word in words if word.number >= 0]
+        self.unknown += [
+            word.text for word in words if word.number == UNKNOWN and word != self.rules.last
+        ]
+
+    def restrict(self, clause: Clause, matching: DocumentMask) -> None:
+        """Restrict the documents to those found, or to all others, as the clause requires."""
+        if clause.sign == "-":
+            self.excluded.append(clause.shown)
+            matching = ~matching
+        elif clause.sign == "+":
+            self.required.append(clause.shown)
+        if clause.kind == "phrase" and not clause.field and not clause.sign:
+            self.phrases.append(clause.shown)
+            self.plain_phrases.append((clause, matching))
+        if clause.field and not clause.sign:
+            self.fields.append(clause.shown)
+        self.allowed = matching if self.allowed is None else self.allowed & matching
+
+    def interpretation(self, query: str) -> QueryInterpretation:
+        """Return the interpretation of the query."""
+        return QueryInterpretation(
+            words=tuple(self.words),
+            unknown=tuple(self.unknown),
+            phrases=tuple(self.phrases),
+            required=tuple(self.required),
+            excluded=tuple(self.excluded),
+            fields=tuple(self.fields),
+            prefixes=self.prefixes,
+            joined=self.joined,
+            synonyms=self.synonyms_used,
+            corrections=self.corrections,
+            did_you_mean=_replace_words(query, self.corrections) if self.corrections else None,
+        )
+
+
+def _replace_words(query: str, words: Mapping[str, str]) -> str:
+    """Replace words of a query."""
+    either = "|".join(map(re.escape, words))
+    return re.sub(rf"(?<!\w)(?:{either})(?!\w)", lambda matching: words[matching[0]], query)

@@ -1,0 +1,57 @@
+"""Completion of the last word of a query, while it is typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+import numpy as np
+
+from klsa_search.search.query.builder import Word
+from klsa_search.search.query.matching import Alternatives, containing_all, containing_words
+from klsa_search.search.query.term_dictionary import SHORTEST
+from klsa_search.search.snapshot import Snapshot
+
+COMPLETIONS: Final = 5
+"""Most frequent completions of a query of one word that documents are ranked by, at most. With
+other words it is one, which fits them best: several move documents that contain more than one up.
+"""
+
+MORE_FREQUENT: Final = 4
+"""Factor by which a completion is more frequent than the last word, if documents contain that as
+well: rarer ones move documents down that are found by the complete word. Both constants are from
+`python -m studies.effectiveness search-box`.
+"""
+
+MAX_COMPLETIONS: Final = 100
+"""Most frequent completions among which those are chosen that fit the other words."""
+
+_LAST_WORD: Final = re.compile(rf"[^\W_]{{{SHORTEST},}}\Z")
+
+
+def last_word(query: str) -> str:
+    """Return the last word of a query, "" if a blank or a sign follows it or if it is too short."""
+    found = _LAST_WORD.search(query)
+    return found[0] if found else ""
+
+
+def best_completions(
+    snapshot: Snapshot, word: Word, completions: Collection[int], others: Collection[Alternatives]
+) -> list[int]:
+    """Return the completions by which documents are ranked.
+
+    completions  terms, most frequent first
+    others       the other words of the query
+    The one that most documents with all other words contain; without other words, the most frequent
+    ones.
+    """
+    frequencies, best = snapshot.query_kernel.frequencies, list(completions)[:MAX_COMPLETIONS]
+    if word.number >= 0:
+        least = MORE_FREQUENT * frequencies[word.number]
+        best = [term for term in best if frequencies[term] >= least]
+    if not others:
+        return best[:COMPLETIONS]
+    fitting = containing_words(snapshot, others, "all") & snapshot.live_docs()
+    counts = [np.count_nonzero(fitting[containing_all(snapshot, [term])]) for term in best]
+    return [best[int(np.argmax(counts))]] if best else []
