@@ -214,7 +214,7 @@ def read_records(work: Work, source: SharedSource, identity: str, settings: Sett
         )
         facts = read_facts(read)
         problems = Problems(**facts["problems"])
-        source.collection.adopt(problems, facts["numbered"], facts["noted"])
+        source.collection.adopt(problems, facts["numbered"], facts["noted"], facts["options"])
         return Records(facts["documents"], read, {"parts": [read], "repeated": None})
     on_error = source.reading.get("on_error", "stop")
     parts = work.make(
@@ -257,6 +257,7 @@ def read_whole(
         problems=kept,
         numbered=collection.numbered,
         noted=collection.noted,
+        options=collection.options,
     )
 
 
@@ -330,7 +331,7 @@ def _report_refused(
     CollectionError for the first one if reading stops there.
     """
     problems = Problems()
-    collection.adopt(problems, [], collection.noted)
+    collection.adopt(problems, [], collection.noted, collection.options)
     for number, part in enumerate(parts):
         facts, lines = read_facts(part), map_array(part, "lines")
         again = left_out(repeated, number)

@@ -120,11 +120,18 @@ class OpenedCollection:
         """Refuse a document of this pass: raise CollectionError, or count it in `problems`."""
         self._intake.refuse(message)
 
-    def adopt(self, problems: Problems, numbered: list[str], noted: dict[str, list[str]]) -> None:
-        """Adopt the problems, numbered files and notes that other processes found in a pass."""
+    def adopt(
+        self,
+        problems: Problems,
+        numbered: list[str],
+        noted: dict[str, list[str]],
+        options: Mapping[str, Any],
+    ) -> None:
+        """Adopt the problems, numbered files, notes and options that other processes found."""
         self._intake = Intake(self._on_error, self._intake.columns)
         self._intake.problems, self._intake.numbered = problems, numbered
         self._intake.notes = noted
+        self._options = options
 
     def files(self) -> Iterator[Path]:
         """Yield the files of the documents, in the order they are read."""

@@ -97,7 +97,7 @@ def _keeping_options(opening: Callable[P, OpenedCollection]) -> Callable[P, Open
         collection.options = {
             name: dict(value) if isinstance(value, Mapping) else value
             for name, value in reading.items()
-            if name != "data" and value not in _DEFAULTS
+            if name in Reading.__annotations__.keys() - {"data"} and value not in _DEFAULTS
         }
         return collection
 

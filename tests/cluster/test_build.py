@@ -213,3 +213,13 @@ def test_what_only_one_machine_can_make_is_refused(tmp_path, file):
         built(tmp_path, file, "large", memory=2**18)
     with pytest.raises(CollectionError, match="cannot be read by other processes"):
         built(tmp_path, [{"id": "a", "text": "b"}], "list")
+
+
+def test_columns_and_split_fields_are_those_of_one_machine(tmp_path):
+    path = tmp_path / "desk.csv"
+    rows = "".join(f'S{n};Pump {n};It leaks coolant {n};"u;v"\n' for n in range(9))
+    path.write_text(f"key;subject;body;tags\n{rows}")
+    split = {"split": {"tags": ";"}}
+    one = plainly(tmp_path, path, **split)
+    assert built(tmp_path, path, "cluster", **split) == one
+    assert one["reading"]["columns"] == {"id": "key", "title": "subject", "text": ["body"]}
