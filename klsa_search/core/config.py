@@ -427,6 +427,10 @@ def _not_in_every_query(operators: bool | None) -> bool | None:
     return operators
 
 
+_LATER = ("split", "match")
+"""Settings that were added without another format: see `Settings.stored`."""
+
+
 class Settings(
     AnalysisSettings,
     KernelSettings,
@@ -456,12 +460,14 @@ class Settings(
     def stored(self) -> dict[str, Any]:
         """Return the settings as a manifest has them; `with_current_names` reads them.
 
-        Equal indexes keep their fingerprint: weights of title and text alone have the names they
-        had before other fields could be searched, and `split` is left out if no field is split.
+        Equal indexes keep their fingerprint: later settings are left out if they have their
+        default, and weights of title and text alone have the names they had before other fields
+        could be searched.
         """
         settings = self.model_dump(mode="json")
-        if not self.split:
-            del settings["split"]
+        for name in _LATER:
+            if getattr(self, name) == type(self).model_fields[name].default:
+                del settings[name]
         title_weight = self.searched_fields.title_weight
         if title_weight is not None:
             del settings["search"]

@@ -233,6 +233,11 @@ def test_earlier_names_are_named_with_their_successors():
         Settings.of_preset(boosts="author^2")
 
 
+def test_the_default_settings_keep_their_fingerprint():
+    """A new setting is left out of the manifest if it has its default: see `Settings.stored`."""
+    assert Settings().fingerprint() == "6736d2ea20f2675b"
+
+
 def test_equal_weights_have_one_text():
     fields = SearchedFields.of({"text": 1, "b": 3, "a": 1})
     assert str(fields) == "a,b^3,text"
