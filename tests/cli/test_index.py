@@ -353,6 +353,25 @@ def test_fields_are_declared_and_told(shell, tmp_path):
     assert "fields" in shell("klsa-index", "estimate", source).out
 
 
+def test_searched_fields_are_named_with_weights(shell, tmp_path):
+    source, config = tmp_path / "cars.jsonl", tmp_path / "mine.toml"
+    source.write_text(
+        '{"id": "a", "title": "Fan", "text": "It hums.", "notes": ["belt", "pump"]}\n'
+        '{"id": "b", "title": "Belt", "text": "It squeaks."}\n'
+    )
+    config.write_text("[search]\ntitle = 3\ntext = 1\nnotes = 1\n")
+    build = ["klsa-index", "build", source, "--name", "cars", "--json"]
+    assert shell(*build, "--config", config).json["settings"]["search"] == "title^3,notes,text"
+    done = shell("klsa-search", "cars", "notes:belt", "--highlight")
+    assert ("Fan" in done.out, "belt" in done.out, "Belt" in done.out) == (True, True, False)
+    done = shell("klsa-search", "cars", "belt", "--ranker", "bm25", "--boosts", "notes^9", "--json")
+    assert [hit["id"] for hit in done.json["hits"]] == ["a", "b"]
+    assert shell("klsa-index", "refit", "cars", "--search", "title^2,text").code == 0
+    assert "search" in shell("klsa-index", "info", "cars").out
+    done = shell("klsa-index", "refit", "cars", "--search", "title,note")
+    assert (done.code, "no document has a field `note`" in done.err) == (2, True)
+
+
 def test_fields_are_settings_of_a_config_and_an_option_beats_it(shell, cars, tmp_path):
     config = tmp_path / "mine.toml"
     config.write_text('fields = ["year:number"]\n')

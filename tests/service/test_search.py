@@ -3,10 +3,11 @@ from urllib.parse import quote
 
 import pytest
 
+from klsa_search import build
 from klsa_search.search.opening import open_index
 from klsa_search.service.schemas.search_answers import SearchAnswer
 
-from .conftest import DOCUMENTS, build_tiny
+from .conftest import DOCUMENTS, build_tiny, failure_of
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "a\r\n/b\n", "\u2028x"])
@@ -203,3 +204,25 @@ def test_health_is_well(client):
     assert health["ok"] is True
     assert health["version"] == client.get("/").json()["version"]
     assert [index["name"] for index in health["indexes"]] == ["tiny"]
+
+
+def test_searched_fields_have_highlights_and_boosts(tmp_path, client_of):
+    given = [
+        {"id": "a", "title": "wing", "text": "heat", "summary": "layer"},
+        {"id": "b", "title": "heat", "text": "layer", "summary": "wing"},
+    ]
+    build(given, name="some", home=tmp_path, search="title^3,text,summary").close()
+    client = client_of(tmp_path)
+    settings = client.get("/indexes/some").json()["settings"]
+    assert settings["search"] == "title^3,summary,text"
+    (hit,) = client.get("/search", params={"q": "summary:wing", "highlight": True}).json()["hits"]
+    assert hit["highlight"]["summary"]["html"] == "<mark>wing</mark>"
+    asked = {"q": "wing", "ranker": "bm25"}
+    by_text = client.get("/search", params={**asked, "boosts": "title^0.1,summary^9"}).json()
+    assert by_text["parameters"] == {"boosts": "summary^9,title^0.1"}
+    assert [hit["id"] for hit in by_text["hits"]] == ["b", "a"]
+    by_object = client.post("/search", json={**asked, "boosts": {"title": 0.1, "summary": 9}})
+    assert by_object.json()["hits"] == by_text["hits"]
+    refused = failure_of(client.get("/search", params={**asked, "boosts": "year^2"}), 422)
+    assert refused["field"] == "boosts"
+    assert "searched fields are: `title`, `summary`, `text`" in refused["message"]

@@ -21,6 +21,7 @@ from studies.effectiveness import (
     quality,
     reuters,
     search_box,
+    searched_fields,
     spelling,
     steps,
     stop_lists,
@@ -165,6 +166,30 @@ def test_stop_lists(toy, tmp_path, monkeypatch):
     found = stop_lists.report(Bench(tmp_path), tmp_path)
     smart = found["SMART (cacm's common_words)"]["bm25"]["cran"]
     assert found["as shipped"]["bm25"]["cran"] == found["no stop words"]["bm25"]["cran"] != smart
+
+
+def test_forms_of_bm25_over_fields():
+    world = searched_fields.counted(
+        toy_task(), fields=[{"title": "wing", "text": "wing drag"}, {"text": "drag flow flow flow"}]
+    )
+    forms, form = searched_fields, searched_fields.Form
+    one = forms.saturations(world.counts, form(1, own_lengths=False, k1=1.2)).toarray()
+    heavy = forms.saturations(world.counts, form(2, own_lengths=False, k1=1.2)).toarray()
+    own = forms.saturations(world.counts, form(2, own_lengths=True, k1=1.2)).toarray()
+    wing = 0  # the first word
+    assert one[0, wing] == pytest.approx(2 / (1.2 * (0.25 + 0.75 * 3 / 3.5) + 2))
+    assert heavy[0, wing] == pytest.approx(3 / (1.2 * (0.25 + 0.75 * 4 / 4) + 3))
+    f = 2 + 1 / (0.25 + 0.75 * 2 / 3)
+    assert own[0, wing] == pytest.approx(f / (1.2 + f))
+    assert not one[1, wing]
+
+
+def test_the_forms_find_the_documents_of_a_topic(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(searched_fields, "task_of", lambda name, _: toy_task(name))
+    found = searched_fields.report(Bench(tmp_path), tmp_path, ["cran", "cran+"])
+    assert found.keys() == {"cran", "cran+"}
+    assert all(min(values) > 0.2 for values in found["cran"].values())
+    assert len(capsys.readouterr().out.splitlines()) == 2 + len(searched_fields.FORMS)
 
 
 def test_spelling(tmp_path, monkeypatch, capsys):
