@@ -110,7 +110,11 @@ class Intake:
             for name in columns.common("text", names):
                 if name not in columns.names():
                     self.note(file, f"column {name!r} is not searched; --text {name} searches it")
-        return columns, columns.id_in(names) is None and self.may_number(file)
+        numbered = columns.id_in(names) is None and self.may_number(file)
+        if numbered:
+            for name in columns.common("id", names):
+                self.note(file, f"column {name!r} is not used as ID; --id {name} uses it")
+        return columns, numbered
 
     def may_number(self, file: Path) -> bool:
         """Return whether documents of a file without ids may be numbered, and record the file."""

@@ -154,6 +154,7 @@ def test_given_columns_and_plain_names_win_over_common_ones(tmp_path):
     source, [document] = opened(tmp_path, "key,title,body\n7,Pump,It leaks\n")
     assert (document.id, document.metadata) == ("1", {"key": "7", "body": "It leaks"})
     assert "column 'body' is not searched; --text body searches it" in source.notes[0]
+    assert "column 'key' is not used as ID; --id key uses it" in source.notes[1]
     lines = '{"id": 1, "subject": "a"}\n{"id": 2, "subject": "b", "text": "c"}\n'
     source, (one, two) = opened(tmp_path, lines, "a.jsonl")
     assert (one.title, two.title, two.text, two.metadata) == ("a", "", "c", {"subject": "b"})

@@ -193,6 +193,7 @@ def test_the_plan_counts_the_columns(tmp_path):
         (["1"] * 19 + ["N/A", ""], "number", None),
         (["1"] * 10 + ["a"] * 10, "keyword", None),
         (["red", "1,5"], "keyword", None),
+        (["1.2.10"], "keyword", None),
     ],
 )
 def test_unexpected_types_are_reported_with_the_first_value(tmp_path, caplog, values, kind, hint):

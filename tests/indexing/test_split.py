@@ -137,6 +137,14 @@ def test_an_export_is_read_as_the_same_documents(index, tmp_path):
             assert found(other, condition) == {id_ for id_, v in MODEL.items() if holds(v)}
 
 
+def test_a_refit_splits_the_texts_of_an_existing_index(tmp_path):
+    build(table(tmp_path / "a.csv", ROWS), name="a", home=tmp_path).close()
+    fields = ["sizes:number"]
+    with closing(refit(tmp_path / "a", split=SPLIT, fields=fields)) as index:
+        for condition, holds in CONDITIONS:
+            assert found(index, condition) == {id_ for id_, v in MODEL.items() if holds(v)}
+
+
 def test_an_index_without_split_fields_keeps_its_fingerprint():
     assert "split" not in Settings().stored()
     assert Settings().fingerprint() != Settings(split=("tags=;",)).fingerprint()

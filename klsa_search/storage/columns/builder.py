@@ -238,7 +238,7 @@ _LOCAL_FORMS: Final = (
     ),
     (
         "date",
-        re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{2}|\d{4})([ T]\d.*)?|\d{4}/\d\d?/\d\d?", re.ASCII),
+        re.compile(r"\d{1,2}([./-])\d{1,2}\1(19|20)\d\d([ T]\d.*)?|\d{4}/\d\d?/\d\d?", re.ASCII),
         "dates are written as in 2026-03-01",
     ),
 )
