@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from contextlib import suppress
 
 import pytest
 from hypothesis import assume, given
@@ -172,3 +173,39 @@ def test_given_columns_and_plain_names_win_over_common_ones(tmp_path):
 def test_several_common_names_need_a_choice(tmp_path, header, reason):
     with pytest.raises(CollectionError, match=reason):
         opened(tmp_path, f"{header}\n1,2,3\n")
+
+
+PIECES = st.sampled_from(
+    [
+        "id",
+        "text",
+        "key",
+        "body",
+        ",",
+        ";",
+        "\t",
+        "|",
+        "\n",
+        "\r\n",
+        "\r",
+        '"',
+        "'",
+        '\\"',
+        "é",
+        " ",
+    ]
+)
+
+
+@given(
+    pieces=st.lists(PIECES, max_size=30),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252"]),
+    end=st.binary(max_size=2),
+    kind=st.sampled_from(["csv", "tsv"]),
+)
+def test_any_bytes_are_read_or_refused_by_a_message(scratch, pieces, encoding, end, kind):
+    data = "".join(pieces).encode(encoding) + end
+    with suppress(CollectionError):
+        source, documents = opened(scratch, data, f"any.{kind}", on_error="skip")
+        assert len({d.id for d in documents}) == len(documents)
+        assert len(source.notes) == len(set(source.notes))
