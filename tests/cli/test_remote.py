@@ -58,6 +58,7 @@ ASKED = [
     ["wet roads", "-k", 1, "--json"],
     ["wet roads", "--ranker", "bm25", "--json"],
     ["coolnat", "--json"],
+    ["wet ro", "--prefix", "last", "--match", "all", "--json"],
     ["coolnat", "--spelling", "suggest"],
     ["coolant -thermostat", "--no-operators", "--json"],
     ["", "--sort", "year:desc", "--offset", 1],

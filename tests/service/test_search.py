@@ -101,6 +101,22 @@ def test_what_was_understood_stands_in_the_answer(client):
     assert plain["hits"] == client.get("/search", params={"q": "wing"}).json()["hits"]
 
 
+def test_words_are_required_and_completed_on_request(client):
+    ids = {}
+    for match in ("any", "most", "all"):
+        asked = {"q": "the unheard win", "match": match, "prefix": "last", "spelling": "off"}
+        got, posted = client.get("/search", params=asked), client.post("/search", json=asked)
+        ids[match] = {hit["id"] for hit in got.json()["hits"]}
+        assert [hit["id"] for hit in posted.json()["hits"]] == [
+            hit["id"] for hit in got.json()["hits"]
+        ]
+    assert ids["all"] <= ids["most"] <= ids["any"]
+    assert "win*" in got.json()["interpretation"]["prefixes"]
+    wrong = client.get("/search", params={"q": "wing", "prefix": "first"})
+    assert wrong.status_code == 422
+    assert wrong.json()["error"]["field"] == "prefix"
+
+
 def test_parameters_a_ranker_does_not_have_are_null(client):
     answer = client.get("/search", params={"q": "wing", "ranker": "bm25", "alpha": 0.3}).json()
     assert answer["parameters"] == {"boosts": ""}

@@ -82,9 +82,10 @@ def _containing_one(snapshot: Snapshot, alternatives: Alternatives) -> Integers:
     if len(alternatives) == 1:
         (terms,) = alternatives
         return containing_all(snapshot, terms)
-    result = np.zeros(len(snapshot), np.bool_)
+    result = containing_any(snapshot, (terms[0] for terms in alternatives if len(terms) == 1))
     for terms in alternatives:
-        result[containing_all(snapshot, terms)] = True
+        if len(terms) > 1:
+            result[containing_all(snapshot, terms)] = True
     return np.flatnonzero(result)
 
 

@@ -94,6 +94,7 @@ export function searchOf(state, fields, ranker = rankerOf(state)) {
     ...rankingOf(state, ranker),
     ...(filter === null ? {} : { filter }),
     ...(state.get("sort") ? { sort: [state.get("sort")] } : {}),
+    ...(state.get("match") ? { match: state.get("match") } : {}),
     ...(state.get("spelling") ? { spelling: state.get("spelling") } : {}),
     ...(state.get("operators") ? { operators: true } : {}),
     ...(state.all("positive").length ? { positive: state.all("positive") } : {}),

@@ -266,6 +266,11 @@ function drawVerdict(fits, total) {
   if (!fits) context.say(`${many(total, "document")} found, no good match`);
 }
 
+/** Which words of the query hits contain: as chosen, or as the index was built. */
+function matched() {
+  return context.state.get("match") || details.settings?.match || "any";
+}
+
 function drawSummary({ total, time_ms: time }) {
   const { state } = context;
   const fields = Object.entries(details.fields ?? {});
@@ -280,12 +285,18 @@ function drawSummary({ total, time_ms: time }) {
       el("option", { value }, `${pretty(name)}, ${words}`));
   }));
   sort.value = sorted;
-  const focused = document.activeElement?.id === sort.id; // keep the focus when redrawing
+  const match = el("select", { id: "match", on: {
+    change: (event) => state.change({ match: event.target.value, page: null }) } },
+  [["any", "any words"], ["most", "most words"], ["all", "all words"]].map(([value, words]) =>
+    el("option", { value }, words)));
+  match.value = matched();
+  const focused = [sort, match].find(({ id }) => document.activeElement?.id === id); // kept when redrawing
   fill(parts.summary,
     el("p", el("strong", many(total, "document")), el("span.quiet", time < 1000 ? ` in ${time.toFixed(1)} ms` : ` in ${(time / 1000).toFixed(1)} s`),
       el("span.verdict")),
+    el("label.sort", el("span.quiet", "Match "), match),
     fields.length ? el("label.sort", el("span.quiet", "Sort by "), sort) : null);
-  if (focused) sort.focus();
+  focused?.focus();
 }
 
 const RELAXED = {
@@ -320,7 +331,7 @@ function drawInterpretation({ interpretation, query }) {
       text ? change({ operators: "yes", page: null }, "Use all operators") : null]);
   }
   const read = [
-    ["phrase", interpretation.phrases], ["required", interpretation.required],
+    ["document", interpretation.id ? [interpretation.id] : []], ["phrase", interpretation.phrases], ["required", interpretation.required],
     ["excluded", interpretation.excluded], ["in a field", interpretation.fields],
   ].filter(([, words]) => words.length);
   for (const [beginning, terms] of Object.entries(interpretation.prefixes)) {
@@ -362,7 +373,7 @@ function nothing({ interpretation, offset }) {
   }
   return el("div.notice", el("h2", "No results"),
     el("p", filters.length ? "No document matches both the query and the filters."
-      : "No document contains these words."),
+      : `No document contains ${matched() === "any" ? "" : `${matched()} of `}these words.`),
     ways.length ? el("div.buttons", ways) : el("p.quiet",
       "Try other words: results also include documents with a similar meaning."));
 }

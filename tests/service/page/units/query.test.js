@@ -59,7 +59,7 @@ test("only sliders that were moved are sent", () => {
 
 test("a search holds what was given and nothing else", () => {
   assert.deepEqual(searchOf(given("q=engines"), FIELDS), { q: "engines", ranker: "klsa" });
-  assert.deepEqual(searchOf(given("q=a&sort=year:desc&positive=1&positive=2&spelling=off"), FIELDS), {
-    q: "a", ranker: "klsa", sort: ["year:desc"], positive: ["1", "2"], spelling: "off",
+  assert.deepEqual(searchOf(given("q=a&sort=year:desc&positive=1&positive=2&spelling=off&match=all"), FIELDS), {
+    q: "a", ranker: "klsa", sort: ["year:desc"], positive: ["1", "2"], spelling: "off", match: "all",
   });
 });
