@@ -7,6 +7,7 @@ KlsaError
 │   └── FetchError        a public collection that was not downloaded
 ├── StoreError            an index directory that cannot be used
 │   ├── IndexNotFound
+│   ├── IndexExists       a new index with a name that is in use
 │   ├── DocumentNotFound
 │   ├── TermNotFound
 │   ├── IndexBusy         an index that another process is changing
@@ -152,7 +153,7 @@ class InsufficientScope(KlsaError):
 
     code = "insufficient_scope"
 
-    def __init__(self, message: str, *, scope: str, field: str | None = None) -> None:
+    def __init__(self, message: str, *, scope: str = "", field: str | None = None) -> None:
         super().__init__(message, field=field)
         self.scope = scope
 

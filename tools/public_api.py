@@ -15,6 +15,7 @@ TABLE = Path(__file__).parent.parent / "tests" / "public_api.txt"
 PACKAGES = {
     "klsa_search": None,
     "klsa_search.analysis": ("Analyzer", "Token", "languages", "stemmers"),
+    "klsa_search.client": None,
     "klsa_search.collection": None,
     "klsa_search.errors": None,
     "klsa_search.estimators": None,

@@ -152,13 +152,13 @@ def test_a_service_that_is_not_there_is_named(shell, refusing_port):
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", "not JSON"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", "not from klsa-serve"),
         (b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", "status 404"),
         (b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
          "status 302"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "IncompleteRead"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "received 1 bytes, expected 9"),
         (b"what\r\n\r\n", "what"),
-        (b"", "closed connection"),
+        (b"", "disconnected without"),
     ],
 )  # fmt: skip
 def test_what_is_no_such_service_is_named(shell, answer, told):

@@ -27,6 +27,7 @@ LAYERS = {
     "mining": 9,
     "evaluation": 10,
     "connect": 10,
+    "client": 10,
     "cluster": 10,
     "service": 11,
     "cli": 12,

@@ -1,0 +1,223 @@
+"""The client of a service: the answers and errors of the library, over HTTP."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.client import AsyncClient, Client
+from klsa_search.collection.model import Document
+from klsa_search.errors import (
+    BadDocument,
+    DocumentNotFound,
+    IndexExists,
+    IndexNotFound,
+    InsufficientScope,
+    InvalidApiKey,
+    KlsaError,
+    QueryError,
+    ServiceBusy,
+    ServiceFailed,
+    SettingsError,
+)
+from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from tests.service.sockets import serving
+
+BIKES = [
+    {"id": "1", "title": "Red bicycle", "text": "A fast road bicycle.", "price": 300},
+    {"id": "2", "title": "Blue bicycle", "text": "A bicycle for children.", "price": 90},
+    {"id": "a/b c", "title": "Helmet", "text": "Protects the heads of cyclists.", "price": 40},
+]
+
+
+@pytest.fixture
+def url(tmp_path, patient_service):
+    with Catalog(tmp_path, interval=0) as catalog, serving(catalog, writes=Writes()) as service:
+        host, port = service.address
+        yield f"http://{host}:{port}"
+
+
+@pytest.fixture
+def client(url):
+    with Client(url) as client:
+        yield client
+
+
+def test_results_are_those_of_the_library(client, tmp_path):
+    build(BIKES, name="shop", home=tmp_path).close()
+    index, shop = open_index(tmp_path / "shop"), client.index("shop")
+    for options in (
+        {},
+        {"k": 1, "offset": 1, "ranker": "bm25"},
+        {"filter": "price < 100", "facets": ["price"], "highlight": True, "quality": True},
+        {"filter": {"field": "price", "<": 100}, "sort": ("price:desc",), "explain": True},
+    ):
+        assert shop.search("bicycle heads", **options) == index.search("bicycle heads", **options)
+    assert shop.explain("red", "1", alpha=0.5) == index.explain("red", "1", alpha=0.5)
+    assert shop.suggest("bi") == index.suggest("bi")
+    found = shop.document("a/b c")
+    assert (found.title, found.metadata) == ("Helmet", {"price": 40})
+    both = client.multi_search([{"index": "shop", "q": "red", "k": 1}, {"index": "shop"}])
+    assert both[0] == index.search("red", 1)
+    assert both[1].hits == ()
+    index.close()
+
+
+def test_an_index_is_made_filled_changed_and_deleted(client):
+    shop = client.create_index("shop", fields=["price:number"], language="english")
+    assert shop.info().settings["fields"] == ["price:number"]
+    assert shop.add(iter(BIKES)) == 3
+    assert shop.add([Document(id="4", text="A lamp.", metadata={"price": 5})]) == 1
+    assert shop.patch("4", {"title": "Lamp", "price": None}).written == 1
+    assert (shop.document("4").title, shop.document("4").metadata) == ("Lamp", {})
+    assert shop.delete(["4", "never there"]) == 1
+    synced = shop.sync([*BIKES[1:], {"id": "5", "text": "A bell."}])
+    assert (synced.added, synced.deleted, synced.unchanged) == (("5",), ("1",), 2)
+    assert shop.sync([], max_delete="100%", dry_run=True).unchanged == 0
+    assert [(each.name, each.documents) for each in client.indexes()] == [("shop", 3)]
+    client.delete_index("shop")
+    assert client.indexes() == []
+
+
+def test_many_documents_are_sent_in_batches(client, monkeypatch):
+    monkeypatch.setattr("klsa_search.client._BATCH", 7)
+    sent = []
+    monkeypatch.setattr(client, "send", lambda call, send=client.send: sent.append(1) or send(call))
+    shop = client.create_index("shop")
+    assert shop.add({"id": n, "text": f"bell {n}"} for n in range(30)) == 30
+    assert len(sent) == 1 + 5
+    assert shop.info().documents == 30
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "field"),
+    [
+        (lambda client: client.index("none").search("x"), IndexNotFound, "index"),
+        (lambda client: client.index("shop").search("x", k=0), QueryError, "k"),
+        (lambda client: client.index("shop").search("x", filter="no = 1"), QueryError, "filter"),
+        (lambda client: client.index("shop").document("none"), DocumentNotFound, "id"),
+        (lambda client: client.index("shop").add([{"id": ""}]), BadDocument, None),
+        (lambda client: client.create_index("shop"), IndexExists, "name"),
+        (lambda client: client.create_index("other", k1=-1.0), QueryError, "k1"),
+        (lambda client: client.delete_index("none"), IndexNotFound, None),
+    ],
+)
+def test_errors_are_those_of_the_library(client, ask, error, field):
+    client.create_index("shop")
+    with pytest.raises(error) as raised:
+        ask(client)
+    assert raised.value.field == field
+
+
+def test_a_wrong_key_is_refused(tmp_path):
+    build(BIKES, name="shop", home=tmp_path).close()
+    file = tmp_path / "keys.json"
+    key = add_key(file, "web", ["search"])
+    with Catalog(tmp_path, interval=0) as catalog, serving(catalog, keys=Keys(file, ())) as service:
+        url = "http://{}:{}".format(*service.address)
+        with Client(url, key=key) as client:
+            assert client.index("shop").search("red").total > 0
+            with pytest.raises(InsufficientScope, match="scope"):
+                client.index("shop").delete(["1"])
+        with Client(url) as client, pytest.raises(InvalidApiKey):
+            client.indexes()
+
+
+@pytest.mark.parametrize("url", ["", "shop", "ftp://127.0.0.1", "http://", "http://a/?q=1"])
+def test_an_address_that_is_none_is_refused(url):
+    with pytest.raises(SettingsError) as raised:
+        Client(url)
+    assert raised.value.field == "url"
+
+
+def answering(*statuses, headers=None):
+    """A transport that answers with these statuses, one after the other, and what it was sent."""
+    left, asked = list(statuses), []
+
+    def handle(request):
+        asked.append(request)
+        status = left.pop(0)
+        if isinstance(status, Exception):
+            raise status
+        busy = {"error": {"code": "busy", "message": "the service is busy", "field": None}}
+        return httpx.Response(
+            status, json={"indexes": []} if status == 200 else busy, headers=headers
+        )
+
+    return httpx.MockTransport(handle), asked
+
+
+@pytest.fixture
+def waited(monkeypatch):
+    """The pauses of clients, which are not waited for."""
+    pauses = []
+    monkeypatch.setattr("klsa_search.client.time.sleep", pauses.append)
+    return pauses
+
+
+def test_what_is_refused_for_now_is_asked_again(waited):
+    transport, asked = answering(
+        503, 429, httpx.ConnectError("no"), 200, headers={"Retry-After": "2"}
+    )
+    with Client("http://there", transport=transport) as client:
+        assert client.indexes() == []
+    assert (len(asked), waited) == (4, [2.0, 2.0, 0.4])
+
+
+def test_it_gives_up_and_says_why(waited):
+    transport, asked = answering(*[503] * 3)
+    with (
+        Client("http://there", transport=transport, retries=2) as client,
+        pytest.raises(ServiceBusy, match="is busy"),
+    ):
+        client.indexes()
+    assert len(asked) == 3
+    transport, _ = answering(httpx.ConnectError("connection refused"))
+    with (
+        Client("http://there", transport=transport, retries=0) as client,
+        pytest.raises(ServiceFailed, match=r"there`: connection refused; check"),
+    ):
+        client.indexes()
+
+
+def test_a_stream_is_not_sent_twice(waited):
+    transport, asked = answering(503)
+    with Client("http://there", transport=transport) as client, pytest.raises(KlsaError):
+        client.index("shop").sync(iter(BIKES))
+    assert (len(asked), waited) == (1, [])
+
+
+def test_coroutines_find_the_same(tmp_path):
+    build(BIKES, name="shop", home=tmp_path).close()
+
+    async def bells():
+        for n in range(3):
+            yield {"id": f"bell {n}", "text": "A bell."}
+
+    async def ask(catalog):
+        transport = httpx.ASGITransport(create_app(catalog, writes=Writes()))
+        async with AsyncClient("http://there", transport=transport) as client:
+            shop = client.index("shop")
+            results = await shop.search("bicycle", facets=["price"])
+            assert await shop.explain("red", "1") is not None
+            assert await shop.suggest("bi")
+            bell = await client.create_index("bell")
+            assert await bell.add(bells()) == 3
+            assert (await bell.patch("bell 1", {"title": "Ring"})).written == 1
+            assert (await bell.document("bell 1")).title == "Ring"
+            assert await bell.delete(["bell 1"]) == 1
+            assert (await bell.sync(bells())).added == ("bell 1",)
+            assert (await bell.info()).documents == 3
+            both = await client.multi_search([{"index": "shop", "q": "bicycle"}] * 2)
+            assert [each.hits for each in both] == [results.hits] * 2
+            await client.delete_index("bell")
+            assert [each.name for each in await client.indexes()] == ["shop"]
+            return results
+
+    with Catalog(tmp_path, interval=0) as catalog, open_index(tmp_path / "shop") as index:
+        assert asyncio.run(ask(catalog)) == index.search("bicycle", facets=["price"])
