@@ -222,7 +222,6 @@ def read(
                 report(DOCUMENTS, done, extent.documents(done))
     report(DOCUMENTS, done, done)
     columns = fields.finish(generation)
-    require_searched(searched, columns, done, known=searched_before(collection))
     counts = builder.finish(lambda part, whole: report(COUNTS, part, whole))
     write_forward(generation, builder.blocks(), counts)
     builder.close()

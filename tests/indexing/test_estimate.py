@@ -273,3 +273,9 @@ def test_what_zip_packed_is_counted(tmp_path):
     assert extent.estimate(30, f"{path}:30") is None
     assert extent.estimate(30, f"{tmp_path}/b.zip:30") is None
     assert survey(open_collection(path), Settings(), most=20).shape.documents == 50
+
+
+def test_a_searched_field_that_the_sample_lacks_is_no_error(tmp_path):
+    path = write(tmp_path / "a.jsonl", ["a b"] * 50)
+    found = estimate(path, search="title,text,summary")
+    assert found.shape.documents == 50

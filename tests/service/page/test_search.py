@@ -4,7 +4,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from klsa_search import build
 from klsa_search.search.opening import open_index
+from klsa_search.service.catalog import Catalog
+from tests.service.sockets import serving
 from tests.support.waiting import wait_until
 
 from .conftest import api, until, watched
@@ -353,3 +356,19 @@ def test_several_indexes_can_be_chosen_and_none_is_said(browser, address, tmp_pa
             page.get_by_label("Index").select_option("second")
             page.wait_for_url("**index=second**")
             page.locator(".hit").first.wait_for()
+
+
+def test_a_passage_of_another_searched_field_is_shown_if_words_are_only_there(browser, tmp_path):
+    note = {"id": "fan", "title": "Fan", "text": "It hums.", "remedy": "Replace the <b>belt</b>."}
+    build(
+        [note, {"id": "x", "text": "Other."}], name="a", home=tmp_path, search="text,remedy"
+    ).close()
+    with Catalog(tmp_path) as catalog, serving(catalog) as served:
+        address = f"http://127.0.0.1:{served.address[1]}"
+        with watched(browser, address) as page:
+            page.goto(address)
+            search(page, "belts")
+            expect(page.locator(".hit .snippet")).to_have_text("Remedy Replace the <b>belt</b>.")
+            assert page.locator(".hit mark").all_inner_texts() == ["belt"]
+            search(page, "hums")
+            expect(page.locator(".hit .snippet")).to_have_text("It hums.")
