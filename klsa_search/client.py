@@ -96,6 +96,11 @@ class IndexInfo:
 
     documents  number of live documents; None if the index cannot be opened, and `error` says why
     settings   by name; None in a list of indexes
+
+    >>> with Client(url) as client:
+    ...     info: IndexInfo = client.index("reports").info()
+    >>> info.name, info.documents
+    ('reports', 6)
     """
 
     name: str
@@ -378,12 +383,12 @@ class Client:
     methods raise the errors of the library that the service reports, by their codes, and
     ServiceFailed if it cannot be reached.
 
-    >>> with Client("http://127.0.0.1:8000") as client:  # doctest: +SKIP
+    >>> with Client(url) as client:  # such as "http://127.0.0.1:8000"
     ...     shop = client.create_index("shop")
-    ...     shop.add([{"id": "1", "title": "Red bicycle", "price": 300}])
-    ...     [hit.title for hit in shop.search("bicycle", filter="price < 500").hits]
-    1
-    ['Red bicycle']
+    ...     added = shop.add([{"id": "1", "title": "Red bicycle", "price": 300}])
+    ...     results = shop.search("bicycle", filter="price < 500")
+    >>> added, [hit.title for hit in results.hits]
+    (1, ['Red bicycle'])
     """
 
     def __init__(
@@ -453,7 +458,13 @@ class Client:
 
 
 class RemoteIndex:
-    """An index of a service; methods, results and errors as those of `klsa_search.Index`."""
+    """An index of a service; methods, results and errors as those of `klsa_search.Index`.
+
+    >>> with Client(url) as client:
+    ...     reports: RemoteIndex = client.index("reports")
+    ...     reports.search("leaking coolant", k=1)[0].id, reports.document("leak").title
+    ('leak', 'Leaks')
+    """
 
     def __init__(self, client: Client, name: str) -> None:
         self.name = name
@@ -522,8 +533,13 @@ class RemoteIndex:
 class AsyncClient:
     """As `Client`, for coroutines of one event loop.
 
-    >>> async with AsyncClient("http://127.0.0.1:8000") as client:  # doctest: +SKIP
-    ...     results = await client.index("shop").search("bicycle")
+    >>> import asyncio
+    >>> async def titles(query):
+    ...     async with AsyncClient(url) as client:
+    ...         index: AsyncRemoteIndex = client.index("reports")
+    ...         return [hit.title for hit in (await index.search(query, k=1)).hits]
+    >>> asyncio.run(titles("leaking coolant"))
+    ['Leaks']
     """
 
     def __init__(

@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 import shutil
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 
@@ -12,6 +13,9 @@ import numpy as np
 import pytest
 
 import klsa_search as klsa
+from klsa_search.service.background import Writes
+from klsa_search.service.catalog import Catalog
+from tests.service.sockets import serving
 from tools import public_api
 
 REPORTS = [
@@ -119,7 +123,12 @@ def test_examples_run(found, names):
     flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
     told = []
     runner = doctest.DocTestRunner(optionflags=flags)
-    runner.run(found, out=told.append, clear_globs=False)
+    with ExitStack() as stack:
+        if any("(url" in example.source for example in found.examples):
+            catalog = stack.enter_context(Catalog(Path("index"), interval=0))
+            service = stack.enter_context(serving(catalog, writes=Writes()))
+            names["url"] = "http://{}:{}".format(*service.address)
+        runner.run(found, out=told.append, clear_globs=False)
     assert runner.failures == 0, "".join(told)
 
 
