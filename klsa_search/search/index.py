@@ -147,6 +147,10 @@ class Index(WritableIndex):
     ) -> SearchResults:
         """Return the k best documents with titles, snippets and metadata. See `rank`.
 
+        Unlike `rank`, a search finds the document whose ID is the query first, if the ID has a
+        letter, and a digit or sign; and it corrects short words if documents contain no word of the
+        query.
+
         offset    number of hits to skip: k for the second page; pages of the same k do not overlap
         filter    condition on metadata, as text or JSON (`klsa_search.search.filters`); does not
                   change scores. With a filter or `sort` a blank query finds every document
