@@ -1,6 +1,7 @@
 """The client of a service: the answers and errors of the library, over HTTP."""
 
 import asyncio
+import csv
 
 import httpx
 import pytest
@@ -26,6 +27,7 @@ from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from tests.conftest import ROOT
 from tests.service.sockets import serving
 
 BIKES = [
@@ -221,3 +223,29 @@ def test_coroutines_find_the_same(tmp_path):
 
     with Catalog(tmp_path, interval=0) as catalog, open_index(tmp_path / "shop") as index:
         assert asyncio.run(ask(catalog)) == index.search("bicycle", facets=["price"])
+
+
+def test_the_walk_of_the_product_guide(client):
+    with (ROOT / "examples" / "products.csv").open(encoding="utf-8", newline="") as file:
+        rows = [
+            {**row, "id": row["sku"], "title": row["name"], "text": row["description"]}
+            for row in csv.DictReader(file)
+        ]
+    products = client.create_index(
+        "shop", match="all", split={"colours": ";"}, fields=["price:number", "colours:keyword"]
+    )
+    assert products.add(rows) == len(rows)
+    found = products.search(
+        "rain ja", prefix="last", sort=["price"], facets=["brand", "colours"], highlight=True
+    )
+    named = [row for row in rows if "rain jacket" in row["title"]]
+    assert found.total == len(named)
+    assert [hit.id for hit in found.hits] == [
+        row["sku"] for row in sorted(named, key=lambda row: float(row["price"]))
+    ][:10]
+    assert sum(count for _, count in found.facets["brand"].values) == len(named)
+    green = sum("green" in row["colours"].split(";") for row in named)
+    assert dict(found.facets["colours"].values)["green"] == green
+    products.patch("P-113", {"price": 5000})
+    assert products.search("rain jacket", sort=["price:desc"])[0].id == "P-113"
+    assert products.sync(rows).changed == ("P-113",)

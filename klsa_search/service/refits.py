@@ -34,7 +34,7 @@ from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog
 
-Setting = bool | int | float | str | list[str]
+Setting = bool | int | float | str | list[str] | dict[str, str | float]
 
 
 @dataclass(frozen=True, slots=True)

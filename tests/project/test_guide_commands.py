@@ -11,6 +11,7 @@ from tests.support.shown import commands, wrong_commands
 GUIDES = ROOT / "docs" / "guides"
 WALKS = {
     "import-documents": (("Example: the export of a help desk", "Folders of files"), "pypdfium2"),
+    "product-catalogue": (("From a file to a search box",), "numpy"),
     "run-the-service": (("Authentication",), "numpy"),
     "integrations": (("PyTerrier",), "pyterrier"),
 }

@@ -25,7 +25,7 @@ from klsa_search.service.schemas.responses import (
 router = APIRouter()
 
 
-IndexSetting = bool | int | float | Text | list[Text]
+IndexSetting = bool | int | float | Text | list[Text] | dict[Text, Text | float]
 """The value of a setting of an index."""
 
 
