@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from klsa_search.cli.output import echo, in_bytes
-from klsa_search.core.config import MAX_FIELDS, Settings, with_current_names
+from klsa_search.core.config import MAX_FIELDS, Settings
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Problems, Unread
@@ -77,7 +77,7 @@ def _text(value: object) -> str:
 def manifest_json(name: str, manifest: Manifest) -> dict[str, Any]:
     """Return the manifest of an index for JSON, without its list of files."""
     entries = manifest.model_dump(exclude={"files"})
-    entries["settings"] = with_current_names(manifest.settings)
+    entries["settings"] = manifest.checked_settings().model_dump(mode="json")
     return {"name": name, **entries, "bytes": manifest.bytes()}
 
 

@@ -279,9 +279,11 @@ def _generation_or_reason(generation: Path) -> Manifest | str:
     from klsa_search.storage.manifest import read_manifest
 
     try:
-        return read_manifest(generation)
+        manifest = read_manifest(generation)
+        manifest.checked_settings()
     except (StoreError, OSError) as failure:
         return explain(failure)
+    return manifest
 
 
 def _kept_text(kept: Manifest | str) -> str:

@@ -159,8 +159,8 @@ class Index(WritableIndex):
                   most frequent of each
         distinct  metadata field; only the best document for each of its values is returned
         min_score minimum score of matches; all of them are ranked then
-        highlight return where the words of the query are in title and snippet; the snippet is then
-                  the passage whose words contribute most to the score
+        highlight return where the words of the query are in title, snippet and passages of other
+                  searched fields; each is then the passage whose words contribute most to the score
         snippet_length
                   maximum length of a snippet in characters, at most 10,000
         quality   return how good a match each hit is, and whether any is good: about 2 ms, and a

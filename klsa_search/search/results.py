@@ -56,8 +56,8 @@ def highlighted(text: str, terms: Collection[str], analyzer: Analyzer) -> Highli
 class Hit:
     """One ranked document; `rank` counts from 1.
 
-    `explanation`, `highlight` (of title and snippet) and `quality` (how good a match it is, from 0
-    to 1) are set if they were requested.
+    `explanation`, `highlight` (of title, snippet and other searched fields) and `quality` (how good
+    a match it is, from 0 to 1) are set if they were requested.
 
     >>> index.search("roads", k=1)[0]
     Hit(rank=1, id='tyre', score=..., title='Tyres', snippet='Bald tyres slip on wet roads.', ...)

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from klsa_search.core.config import with_current_names
 from klsa_search.errors import QueryError
 from klsa_search.search.index import Index
 from klsa_search.service.catalog import Status
@@ -194,13 +193,14 @@ class IndexDetails(IndexSummary):
     @classmethod
     def of(cls, status: Status) -> IndexDetails:
         """Describe an index of the catalog and its manifest."""
-        manifest = status.index.manifest if status.index is not None else None
+        index = status.index
+        manifest = index.manifest if index is not None else None
         return IndexDetails(
             **IndexSummary.of(status).model_dump(),
             source=manifest.source if manifest else None,
             created=manifest.build.created if manifest else None,
             fingerprint=manifest.fingerprint if manifest else None,
-            settings=with_current_names(manifest.settings) if manifest else None,
+            settings=index.settings.model_dump(mode="json") if index is not None else None,
             counts=manifest.counts if manifest else None,
             fields=_columns(status.index) if status.index is not None else None,
             bytes=manifest.bytes() if manifest else None,

@@ -42,7 +42,7 @@ class FoundAnswer(Answer):
         None, description="how good a match it is, from 0 to 1, if requested"
     )
     highlight: dict[str, Highlight] | None = Field(
-        None, description="highlights of title and snippet, if requested"
+        None, description="highlights of title, snippet and other searched fields, if requested"
     )
 
 

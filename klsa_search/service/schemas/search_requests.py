@@ -89,8 +89,8 @@ class _SearchRequest(RequestModel):
     )
     highlight: bool = Field(
         False,
-        description="highlight the words of the query in title and snippet; the snippet is "
-        "then the passage whose words contribute most to the score",
+        description="highlight the words of the query in title, snippet and passages of other "
+        "searched fields; each is then the passage whose words contribute most to the score",
     )
     prefix: PrefixName | None = Field(
         None,
