@@ -1,4 +1,4 @@
-"""Whether every text is read: the query language and both forms of filters, fed what nobody means.
+"""Fuzz the query language and both forms of filters.
 
     python -m benchmarks.fuzzing [--inputs 1000000] [--seed 0]
 
@@ -8,8 +8,8 @@ has values put where others belong. Four in ten are queries, four filters as tex
 JSON; one in a hundred is also put to a small index as a whole search. It holds that a query is
 always read, that a filter is read or refused by a QueryError that says why, that nothing recurses
 (Python may go 300 calls deep, of which JSON that is a hundred deep takes two thirds), and that no
-input takes longer than a second of processor time. What does not hold is told, and the command ends
-with 1.
+input takes longer than a second of processor time. Each violation is reported, and the command
+exits with status 1.
 """
 
 from __future__ import annotations

@@ -67,10 +67,10 @@ def recognised(path: Path, is_header: Callable[[list[str]], bool]) -> Dialect:
 
     is_header  whether cells are a header with the columns of documents
 
-    Commas are preferred if they divide the first row into a header. Otherwise the best delimiter
-    gives a header; then most rows as many cells as the first; then most columns. Single quotes are
-    recognised by a header that begins with one, and backslashes before quotes if the sample is
-    broken without. A first line `sep=;`, as Excel reads it, names the delimiter.
+    Commas are preferred if they divide the first row into a header. Otherwise delimiters are
+    ranked by whether they give a header, by the share of rows as long as the first, and by the
+    number of columns. Single quotes are recognised by a header that begins with one, and
+    backslashes before quotes if the sample cannot be read without them. A first line `sep=;`, as Excel reads it, names the delimiter.
     """
     data = head_bytes(path, SAMPLE)
     sample, whole = decoded_head(data), len(data) < SAMPLE

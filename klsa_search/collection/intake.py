@@ -31,8 +31,8 @@ class Intake:
 
     numbered   files without ids, whose documents are numbered
     notes      what was recognised, each with the files that it holds for
-    completed  columns with common names that are used, of each file that has no others
-    uniform    whether these are used for all records
+    completed  columns recognised by their common names, one set for each file without others
+    uniform    whether one set was used for all records
     """
 
     def __init__(self, on_error: str = "stop", columns: Columns = PLAIN) -> None:

@@ -217,8 +217,8 @@ class Numbered(NamedTuple):
     """Which features get numbers if there are too many: the most frequent, then the first. Others
     are not features.
 
-    above  features of a higher document frequency are numbered,
-    equal  and the first so many of this frequency
+    above  document frequency above which all features are numbered
+    equal  number of features with exactly this frequency that are numbered, the first ones
     """
 
     above: int

@@ -94,7 +94,7 @@ def refuse_large_source(
     """Raise SettingsError if the first documents show that all will not fit into the budget.
 
     needed  memory by phase that the budget is for, if not a build on one machine
-    A source that is small enough is not read, nor one without files, which may be readable once.
+    Small sources are not read, nor are those without files, which may be readable only once.
     """
     if Extent(collection).bytes * _MEMORY_RATIO > budget:
         shape = survey(collection, settings, most=_SAMPLE).shape

@@ -62,7 +62,7 @@ _QUICK_POSTINGS: Final = 2**17
 """Postings of all terms of a quick query: at most 250 µs of the engine."""
 
 EXHAUSTIVE_LIMIT: Final = 100
-"""Documents up to which all are scored: the rows of the seeds do not reach all that are related."""
+"""Documents up to which all are scored: the rows of few seeds would miss related documents."""
 
 
 class Bm25EngineLike(Protocol):

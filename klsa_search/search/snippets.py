@@ -195,9 +195,9 @@ def snippet(
     weights  of terms, such as idf; 1 by default
     length   characters of the passage, at most, without "…" at cut ends
 
-    The passage with the largest sum of weights is returned, with repetitions counted a tenth, the
-    earliest of equals, cut between words if there are spaces. Without a term of the query it is
-    the beginning of the text. Cost: the analysis of its distinct words, about 0.15 µs a character
+    It has the largest sum of weights, in which repeated terms count a tenth; the first of equals.
+    It is cut between words if there are spaces. Without a term of the query it is the beginning of
+    the text. Cost: the analysis of its distinct words, about 0.15 µs a character
     of a long text with spaces, 1 µs of any other.
     """
     line = " ".join(text.split())

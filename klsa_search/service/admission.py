@@ -105,8 +105,8 @@ MAX_QUEUE_DELAY = 0.1
 """Expected seconds in the queue of light requests above which the queue becomes shorter."""
 
 MIN_WAITING = 16
-"""Requests, waiting or in one iteration of the event loop, below which none is refused because
-others were slow.
+"""Requests, waiting or handled in one iteration of the event loop, from which on slow ones cause
+refusals.
 """
 
 _SMOOTHING = 0.05

@@ -36,7 +36,7 @@ from klsa_search.service.routes import (
 )
 from klsa_search.service.routes.search import router
 from klsa_search.service.schemas import errors
-from klsa_search.service.schemas import writes as reading
+from klsa_search.service.schemas.writes import MAX_BODY as MAX_WRITE_BODY
 
 NAME = "klsa-search"
 
@@ -58,7 +58,7 @@ ROUTERS: Final = (
     judgements.router,
     anserini.router,
 )
-"""All routes; each declares the scopes it needs: see `service.requests.requires`."""
+"""All routes; each declares the scopes it needs: see `service.index_service.requires`."""
 
 
 def create_app(
@@ -118,7 +118,7 @@ def create_app(
     )
     metrics = Metrics(sources)
     app.state.service = IndexService(catalog, admission, heavy, writes, refits, metrics)
-    app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
+    app.add_middleware(BodyLimit, limit=MAX_BODY, writes=MAX_WRITE_BODY)
     app.add_middleware(BodyRate)
     if rates is not None:
         app.add_middleware(RateLimit, rates=rates)

@@ -201,7 +201,7 @@ class IndexService:
                         field="name",
                     )
                 if all(status.name != name for status in self.catalog.statuses()):
-                    raise IndexNotFound(f"no index {name!r}; list indexes with GET /indexes")
+                    raise IndexNotFound(f"no index `{name}`; list indexes with GET /indexes")
                 left = delete_index(index_path(self.catalog.home, name))
                 self.catalog.refresh(name)
                 return [path.name for path in left]

@@ -1,7 +1,7 @@
 """Serve the files of the search page.
 
 `/` is the page for clients that prefer HTML, else the JSON of its endpoint. The files are public:
-they are sent before API keys, rates and queues are checked. The page requests its data like any
+they are sent before API keys and rates are checked. The page requests its data like any
 client, with the key of its user.
 """
 

@@ -60,7 +60,7 @@ GRACE: Final = 8
 """Seconds that running requests have to finish when the service stops."""
 
 STOP_TIMEOUT: Final = GRACE + 5
-"""Seconds after which a stopping server that has not ended hangs."""
+"""Seconds after the signal at which a server that still runs counts as hung."""
 
 _KEEP_ALIVE: Final = 60
 """Seconds that an idle connection is kept open."""

@@ -46,7 +46,7 @@ def containing_all(snapshot: Snapshot, terms: Iterable[int]) -> Integers:
 
 
 def _intersection(parts: Iterable[Integers]) -> Integers:
-    """Return the doc ids that all parts contain, of which each is ascending."""
+    """Return the doc ids that all parts contain; each part is in ascending order."""
     documents, *others = sorted(parts, key=len)
     for other in others:
         documents = documents[np.isin(documents, other, assume_unique=True)]
