@@ -1,19 +1,19 @@
-"""Whether the service answers as its OpenAPI schema says, asked by schemathesis.
+"""Test that the service answers as its OpenAPI schema says, with schemathesis.
 
     python -m benchmarks.openapi [--cases 10000] [--seed 0]
 
-A service of one small index, in this process, is asked so many made-up requests, as many for each
-operation: half of them fit the schema, half do not. Half of those that fit name what there is.
-Every check of schemathesis is on: no 5xx, no status, content type or body that is not documented,
-nothing that fits refused, nothing else accepted. One is wider than it comes: 422 may answer what
-fits the schema, as no schema says that a filter has to parse, or that `page` and `k` are not given
-together. What does not hold is told with one request, and the command ends with 1. What is asked is
-generated; schemathesis's phases of examples, boundary values and sequences are not run.
+So many generated requests, as many for each operation, go to a service of one small index in this
+process: half of them fit the schema, half do not. Half of those that fit name what exists. All
+checks of schemathesis are on: no 5xx, no status, content type or body that is not documented, no
+valid request refused, no invalid one accepted. One is wider than usual: 422 may answer a request
+that fits the schema, as no schema says that a filter has to parse, or that `page` excludes `k`.
+Each violation is reported with one request, and the command exits with status 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -51,6 +51,10 @@ def _service() -> Iterator[Any]:
 def judged(cases: int, number: int = 0) -> tuple[Counter[int], list[str]]:
     """Ask so many requests; statuses of the answers, and what does not hold, each kind once."""
     import schemathesis
+
+    @schemathesis.serializer("application/x-ndjson")
+    def _lines(_: Any, document: Any) -> bytes:
+        return json.dumps(document).encode() + b"\n"
 
     checks = {"positive_data_acceptance": {"expected-statuses": ACCEPTED}}
     config = schemathesis.Config.from_dict({"checks": checks, "request-timeout": PATIENCE})
@@ -97,7 +101,7 @@ def _judge(
     )
     @given(case=operation.as_strategy(generation_mode=mode), known=st.booleans())
     def ask(case: Any, known: bool) -> None:
-        if fits and known:
+        if fits and known and operation.label != "DELETE /indexes/{name}":  # others need it
             given_names = case.path_parameters or {}
             given_names.update({name: KNOWN[name] for name in given_names.keys() & KNOWN.keys()})
         answer = case.call()

@@ -70,7 +70,8 @@ def recognised(path: Path, is_header: Callable[[list[str]], bool]) -> Dialect:
     Commas are preferred if they divide the first row into a header. Otherwise delimiters are
     ranked by whether they give a header, by the share of rows as long as the first, and by the
     number of columns. Single quotes are recognised by a header that begins with one, and
-    backslashes before quotes if the sample cannot be read without them. A first line `sep=;`, as Excel reads it, names the delimiter.
+    backslashes before quotes if the sample cannot be read without them. A first line `sep=;`,
+    as Excel reads it, names the delimiter.
     """
     data = head_bytes(path, SAMPLE)
     sample, whole = decoded_head(data), len(data) < SAMPLE

@@ -109,7 +109,7 @@ class Snapshot:
         return (row[row > 0] >> np.uint32(8)).astype(np.int64)
 
     def allowed(self, mask: Mask | None) -> Mask | None:
-        """Return the live documents of a mask; None stays None, as rankers skip deleted documents."""
+        """Return the live documents of a mask; None stays None: rankers skip deleted documents."""
         if mask is None or self.live is None:
             return mask
         return mask & self.live

@@ -49,11 +49,12 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 def filter_of_text(text: str) -> Filter:
     r"""Read a filter from text.
 
-    Conditions: `field = value`, `!=`, `<`, `<=`, `>`, `>=`, `field low TO high`, `field IN [a, b]`,
-    `field CONTAINS text`, `field EXISTS`, `field IS NULL`, `NOT` before TO, IN, CONTAINS and
-    EXISTS, `IS NOT NULL`, and `NOT` before any filter; joined by `AND`, which binds tighter, `OR` and parentheses. Names and values with
-    blanks or any of ( ) [ ] , = < > ! are quoted with " or ', where \ escapes a character.
-    QueryError reports the position of a fault. Cost: some µs a word; the first call 0.1 s.
+    Conditions: `field = value`, `!=`, `<`, `<=`, `>`, `>=`, `field low TO high`, `field IN [a,
+    b]`, `field CONTAINS text`, `field EXISTS`, `field IS NULL`, `NOT` before TO, IN, CONTAINS
+    and EXISTS, `IS NOT NULL`, and `NOT` before any filter; joined by `AND`, which binds
+    tighter, `OR` and parentheses. Names and values with blanks or any of ( ) [ ] , = < > ! are
+    quoted with " or ', where \ escapes a character. QueryError reports the position of a fault.
+    Cost: some µs a word; the first call 0.1 s.
 
     >>> filter_of_text("year >= 2020 AND about != 'old roads'")
     And(parts=(Condition(field='year', ...), Not(part=Condition(field='about', ...))))
