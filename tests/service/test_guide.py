@@ -30,7 +30,11 @@ def blocks(tmp_path, monkeypatch):
     lamp = json.dumps({"id": "lamp", "text": "A lamp."}) + "\n"
     (tmp_path / "new.jsonl").write_text(lamp)
     page = (ROOT / "docs" / "guides" / "update-documents.md").read_text(encoding="utf-8")
-    shell, curl = [text for kind, text in BLOCK.findall(page) if not kind][:2]
+    plain = [text for kind, text in BLOCK.findall(page) if not kind]
+    shell, curl = (
+        next(text for text in plain if text.startswith(first))
+        for first in ("klsa-index add", "curl -X PUT")
+    )
     return [
         [shlex.split(line, comments=True) for line in block.splitlines()]
         for block in (shell, curl)
@@ -52,7 +56,7 @@ def test_its_requests_are_answered(blocks):
         client = TestClient(create_app(catalog, writes=Writes()))
         told = [sent(client, *arguments).json() for _, *arguments in blocks[1]]
     assert [(each.get("added"), each.get("deleted")) for each in told] == [
-        (1, 0), (None, None), (0, 1), (0, 1)
+        (1, 0), (None, None), (1, 0), (0, 1), (0, 1)
     ]  # fmt: skip
     assert told[1]["ok"]
 

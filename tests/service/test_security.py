@@ -28,7 +28,13 @@ from .sockets import serving
 JSON = {"Content-Type": "application/json"}
 LINES = {"Content-Type": "application/x-ndjson"}
 LAMP = {"text": "A lamp."}
-BODIES = [each.path.replace("{name}", "first") for each in ENDPOINTS if each.method == "POST"]
+SYNC = "/indexes/first/sync"
+"""Takes lines of JSON only."""
+BODIES = [
+    path
+    for each in ENDPOINTS
+    if each.method == "POST" and (path := each.path.replace("{name}", "first")) != SYNC
+]
 
 TRAVERSAL = [
     "..", ".", "../first", "../../etc/passwd", "/etc/passwd", "first/../second", "first/000001",
@@ -247,6 +253,12 @@ def test_nothing_is_unpacked(writer, encoding):
     headers = {**LINES, "Content-Encoding": encoding}
     answer = writer.post("/indexes/first/documents", content=bomb, headers=headers)
     assert not any(json.loads(line)["ok"] for line in answer.text.splitlines())
+    assert failure_of(writer.post(SYNC, content=bomb, headers=headers), 422)
+
+
+def test_lines_of_a_sync_that_are_too_deep_or_no_json(writer):
+    for line in ("[" * 900_000, '{"a":' * 180_000, '{"id": "1", "text": ', "\0"):
+        failure_of(writer.post(SYNC, content=line, headers=LINES), 422)
 
 
 @pytest.mark.parametrize(

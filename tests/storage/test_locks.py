@@ -98,5 +98,5 @@ def test_a_lock_that_cannot_be_opened_is_told(lock, monkeypatch, number):
 
     monkeypatch.setattr(FileLock, "acquire", acquire)
     assert refused(lock).startswith(
-        f"{lock} cannot be opened to change the index ({os.strerror(number)}): check "
+        f"{lock} cannot be opened to change the index ({os.strerror(number)}); check "
     )
