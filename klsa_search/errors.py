@@ -24,6 +24,7 @@ KlsaError
 │   └── BodyTooSlow       a request whose body arrives too slowly
 ├── ClusterFailed         a cluster that cannot be reached, or whose processes fail
 │   └── ShardMissing      a search that some shards did not answer
+├── JobNotFound           no job of the service has that ID
 ├── ServiceFailed         a service that did not answer, or refused
 ├── ReplayFailed          a run that cannot be replayed, or differs from its record
 ├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
@@ -205,6 +206,12 @@ class ShardMissing(ClusterFailed):
     """A search that some or all shards of the index did not answer."""
 
     code = "shard_missing"
+
+
+class JobNotFound(KlsaError):
+    """The service has no job with that ID, or no longer."""
+
+    code = "job_not_found"
 
 
 class ServiceFailed(KlsaError):

@@ -20,10 +20,10 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import LINES, Rates
-from klsa_search.service.refits import Refits
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 
@@ -138,7 +138,9 @@ REQUESTS = {
     "DELETE /aliases/{name}": {"parameters": {"name": "reports-live"}},
     "PATCH /indexes/{name}": {"parameters": NAMES, "body": {"settings": {"alpha": 0.5}}},
     "POST /indexes/{name}/refit": {"parameters": NAMES, "body": {}},
-    "GET /indexes/{name}/refit": {"parameters": NAMES},
+    "GET /jobs": {"parameters": {"index": "reports"}},
+    "GET /jobs/{id}": {"parameters": {"id": "1"}},
+    "DELETE /jobs/{id}": {"parameters": {"id": "1"}},
     "POST /indexes": {"body": {"name": "shop", "settings": {"fields": ["price:number"]}}},
     "DELETE /indexes/{name}": {"parameters": NAMES},
 }
@@ -251,8 +253,8 @@ def service(home, **options):
     """A client of a service over a home, which may be written to."""
     home.mkdir(exist_ok=True)
     with Catalog(home, interval=0) as catalog:
-        refits = Refits(catalog, ["none"], share=None)  # nothing is begun, as nothing looks
-        app = create_app(catalog, refits=refits, **({"writes": Writes()} | options))
+        refits = Jobs(catalog, ["none"], share=None)  # nothing is begun, as nothing looks
+        app = create_app(catalog, jobs=refits, **({"writes": Writes()} | options))
         yield TestClient(app, raise_server_exceptions=False)
 
 

@@ -1,4 +1,4 @@
-"""The process in which a service refits an index: see `klsa_search.service.refits`.
+"""The process in which a service refits an index: see `klsa_search.service.jobs`.
 
     python -m klsa_search.cli.refit_child --home HOME [--alpha 0.5 ...] NAME
 

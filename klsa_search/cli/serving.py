@@ -30,11 +30,11 @@ from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admis
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.hosts import names_of_this_machine
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.opening import IndexOpener
-from klsa_search.service.refits import RefitLedger, Refits
 from klsa_search.service.request_log import JsonLog
 from klsa_search.service.server import end_process, make_server, raise_descriptor_limit, tls_of
 from klsa_search.service.settings import ServiceSettings
@@ -118,14 +118,12 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
                 _serve(settings, catalog, listener, log)
 
 
-def serve_at(
-    settings: ServiceSettings, listener: socket.socket, *, worker: int, folder: Path
-) -> None:
-    """Serve on a socket until SIGTERM, as one of several processes that share a folder."""
+def serve_at(settings: ServiceSettings, listener: socket.socket, *, worker: int) -> None:
+    """Serve on a socket until SIGTERM, as one of several processes."""
     log = _json_log(settings)
     compile_in_child(MODULE)
     with Catalog(settings.home) as catalog:
-        _serve(settings, catalog, listener, log, worker=worker, folder=folder)
+        _serve(settings, catalog, listener, log, worker=worker)
 
 
 def _serve(
@@ -135,18 +133,15 @@ def _serve(
     log: JsonLog | None,
     *,
     worker: int | None = None,
-    folder: Path | None = None,
 ) -> None:
     raise_descriptor_limit()
     keys = _keys(settings, listener)
     writes = None if settings.writable is False else Writes()
-    refits = None
+    jobs = None
     if writes is not None:
         ReverseNeighboursBuilder.ready()  # compiles in the background, before the first write
         command = command_of(REFITTING, "--home", str(settings.home))
-        refits = Refits(
-            catalog, command, share=settings.refit_threshold or None, ledger=RefitLedger(folder)
-        )
+        jobs = Jobs(catalog, command, share=settings.refit_threshold or None)
     admissions = [*_pools(settings), *([writes] if writes else [])]
     app = create_app(
         catalog,
@@ -154,7 +149,7 @@ def _serve(
         heavy=admissions[1],
         rates=Rates(settings.rate_limit) if settings.rate_limit else None,
         writes=writes,
-        refits=refits,
+        jobs=jobs,
         keys=keys,
         origins=settings.cors_origins,
         allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
@@ -164,7 +159,7 @@ def _serve(
         title=settings.title,
     )
     tls = tls_of(settings.tls_certificate, settings.tls_key)
-    _run(make_server(app, tls=tls), catalog, admissions, refits, listener)
+    _run(make_server(app, tls=tls), catalog, admissions, jobs, listener)
 
 
 def _pools(settings: ServiceSettings) -> list[Admission]:
@@ -317,15 +312,15 @@ def _run(
     server: uvicorn.Server,
     catalog: Catalog,
     admissions: Sequence[Admission],
-    refits: Refits | None,
+    jobs: Jobs | None,
     listener: socket.socket,
 ) -> None:
     """Serve until a signal."""
     sys.setswitchinterval(_SWITCH_INTERVAL)
 
     def stop(*_: Any) -> NoReturn:
-        if refits is not None:
-            refits.close()
+        if jobs is not None:
+            jobs.close()
         catalog.close()
         if catalog.is_busy or any(each.is_busy for each in admissions):
             end_process(0)
@@ -337,5 +332,5 @@ def _run(
     # A collection of the objects loaded so far would stop all threads for 0.1 to 0.3 s.
     gc.collect()
     gc.freeze()
-    with refits or nullcontext():
+    with jobs or nullcontext():
         server.run(sockets=[listener])

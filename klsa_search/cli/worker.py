@@ -33,7 +33,7 @@ def main() -> None:
     trust_tokenizers()
     settings = ServiceSettings.model_validate_json(line)
     with socket.socket(fileno=descriptor) as listener:
-        serve_at(settings, listener, worker=number, folder=folder)
+        serve_at(settings, listener, worker=number)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class Workers:
     """Runs worker processes on a socket, and replaces those that end.
 
     Each reads the settings from its stdin, and ends when that is closed, as it is when this process
-    ends. Metrics and the state of refits are shared in files of a temporary folder.
+    ends. Metrics are shared in files of a temporary folder.
     """
 
     def __init__(

@@ -15,13 +15,13 @@ from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.index_service import IndexService
+from klsa_search.service.jobs import Jobs
 from klsa_search.service.metrics import Metrics, Sources
 from klsa_search.service.middleware.auth import API_KEY_HEADER, ApiKeyAuth, Keys
 from klsa_search.service.middleware.hosts import ANY, AllowedHosts
 from klsa_search.service.middleware.limits import BodyLimit, BodyRate, LoadShedder, RateLimit, Rates
 from klsa_search.service.middleware.request_id import HEADER, Head, RequestId, Timed
 from klsa_search.service.page_files import SearchPage
-from klsa_search.service.refits import Refits
 from klsa_search.service.request_log import JsonLog, RequestLog
 from klsa_search.service.routes import (
     aliases,
@@ -34,6 +34,7 @@ from klsa_search.service.routes import (
     suggest,
     sync,
 )
+from klsa_search.service.routes.jobs import router as jobs_router
 from klsa_search.service.routes.search import router
 from klsa_search.service.schemas import errors
 from klsa_search.service.schemas.writes import MAX_BODY as MAX_WRITE_BODY
@@ -53,6 +54,7 @@ ROUTERS: Final = (
     documents.router,
     sync.router,
     indexes.router,
+    jobs_router,
     aliases.router,
     evaluation.router,
     judgements.router,
@@ -68,7 +70,7 @@ def create_app(
     heavy: Admission | None = None,
     rates: Rates | None = None,
     writes: Writes | None = None,
-    refits: Refits | None = None,
+    jobs: Jobs | None = None,
     keys: Keys | None = None,
     origins: Collection[str] = (),
     allowed_hosts: Collection[str] | None = None,
@@ -83,7 +85,7 @@ def create_app(
     heavy          the same for expensive requests
     rates          rate limit of each client; by default none
     writes         accepts writes; by default the service is read-only
-    refits         rebuilds indexes, automatically or on request; by default none
+    jobs           refits indexes, automatically or on request; by default none
     origins        origins of pages that may send cross-origin requests; by default none
     log            log of requests, with their queries if `log_queries`; by default none
     worker         number of this process among several; their metrics are summed
@@ -111,13 +113,13 @@ def create_app(
     }
     sources = Sources(
         pools=pools,
-        refits=refits,
+        jobs=jobs,
         rates=rates,
         worker=worker,
-        watches=[catalog.watch, *([refits.watch] if refits is not None else [])],
+        watches=[catalog.watch, *([jobs.watch] if jobs is not None else [])],
     )
     metrics = Metrics(sources)
-    app.state.service = IndexService(catalog, admission, heavy, writes, refits, metrics)
+    app.state.service = IndexService(catalog, admission, heavy, writes, jobs, metrics)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=MAX_WRITE_BODY)
     app.add_middleware(BodyRate)
     if rates is not None:

@@ -24,10 +24,10 @@ from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog, Status
+from klsa_search.service.jobs import Job, Jobs, Setting, job_not_found
 from klsa_search.service.keys import Scope
 from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.auth import FULL_ACCESS, Access
-from klsa_search.service.refits import Refit, Refits, Setting
 from klsa_search.service.schemas.responses import Answer, refuse_too_large
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.names import CURRENT, index_path
@@ -57,11 +57,11 @@ class IndexService:
         admission: Admission,
         heavy: Admission,
         writes: Writes | None,
-        refits: Refits | None,
+        jobs: Jobs | None,
         metrics: Metrics,
     ) -> None:
         self.catalog = catalog
-        self.refits = refits
+        self.jobs = jobs
         self.metrics = metrics
         self._admission = admission
         self._heavy = heavy
@@ -208,31 +208,69 @@ class IndexService:
 
         return await self.writes.run(work)
 
-    async def refit(self, name: str, settings: Mapping[str, Setting] | None = None) -> Refit | None:
-        """Return the last refit of an index, or request one if `settings` are given.
+    async def refit(self, name: str, settings: Mapping[str, Setting]) -> Job:
+        """Request a refit of an index, and return its job.
 
         settings  settings to change
-        WritingRefused if the index is read-only, InsufficientScope; QueryError for invalid
-        settings, IndexBusy if a refit with other settings is queued or running.
+        WritingRefused if the service is read-only, InsufficientScope; QueryError for invalid
+        settings, IndexBusy if a refit with other settings is waiting or running.
         """
-        refits = self.refits
-        if refits is None or self._writes is None:
+        jobs = self._writable_jobs()
+        target = self._allowed("write", name) or name
+
+        def work() -> Job:
+            with self.catalog.use(target) as index:
+                self._state["index"] = index.name
+                with _settings_from_client():
+                    Settings.checked({**index.settings.model_dump(), **_without_code(settings)})
+                return jobs.request(index.name, index.generation, settings)
+
+        return await self._admission.run(work)
+
+    async def all_jobs(self, index: str | None) -> list[Job]:
+        """Return the jobs that the request may see, newest first, of all indexes or of one."""
+        jobs = self._writable_jobs()
+        if index is not None:
+            index = self._allowed("write", index)
+
+        def work() -> list[Job]:
+            return [job for job in jobs.all() if self._sees(job) and index in (None, job.index)]
+
+        return await self._admission.run(work)
+
+    async def job(self, id_: int, *, cancel: bool = False) -> Job:
+        """Return a job, after its cancellation if `cancel`; JobNotFound."""
+        jobs = self._writable_jobs()
+        self._access.require("write")
+
+        def work() -> Job:
+            job = jobs.get(id_)
+            if not self._sees(job):
+                raise job_not_found(id_)
+            return jobs.cancel(id_) if cancel else job
+
+        return await self._admission.run(work)
+
+    async def open_job(self, index: str) -> int | None:
+        """Return the ID of the waiting or running job of an index."""
+        if self.jobs is None:
+            return None
+        # It reads a file, and no thread of a pool may be free.
+        job = await asyncio.to_thread(self.jobs.open_job, index)
+        return None if job is None else job.id
+
+    def _sees(self, job: Job) -> bool:
+        """Return whether the request may know of a job, by its index or an alias of it."""
+        return self._access.sees(job.index) or job.index in self.aliases().values()
+
+    def _writable_jobs(self) -> Jobs:
+        """Return the jobs; WritingRefused if the service is read-only."""
+        if self.jobs is None or self._writes is None:
             raise WritingRefused(
                 "the service is read-only; start klsa-serve without --read-only, "
                 "or refit on its machine (klsa-index refit)"
             )
-        target = self._allowed("write", name) or name
-
-        def work() -> Refit | None:
-            with self.catalog.use(target) as index:
-                self._state["index"] = index.name
-                if settings is None:
-                    return refits.last().get(index.name)
-                with _settings_from_client():
-                    Settings.checked({**index.settings.model_dump(), **_without_code(settings)})
-                return refits.request(index.name, index.generation, settings)
-
-        return await self._admission.run(work)
+        return self.jobs
 
     def aliases(self) -> dict[str, str]:
         """Return the aliases that the request may see, with their indexes."""

@@ -22,8 +22,8 @@ from klsa_search.core.compiling import missing_functions
 from klsa_search.service.admission import Admission
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Status
+from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.limits import Rates
-from klsa_search.service.refits import Refits
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _OTHER = "other"
@@ -118,14 +118,14 @@ class Sources:
     """Sources of the gauges.
 
     pools    admission of requests, by name
-    refits   automatic refits, if enabled
+    jobs     refits, if the service runs any
     rates    rate limit of each client, if any
     worker   number of this process among several, a label of its own metrics
     watches  periodic tasks
     """
 
     pools: Mapping[str, Admission]
-    refits: Refits | None = None
+    jobs: Jobs | None = None
     rates: Rates | None = None
     worker: int | None = None
     watches: Sequence[PeriodicTask] = ()
@@ -134,8 +134,8 @@ class Sources:
 def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
     """Yield the gauges of indexes, refits and this process."""
     yield from _of_indexes(statuses)
-    if sources.refits is not None:
-        yield _of_refits(sources.refits, {status.name for status in statuses})
+    if sources.jobs is not None:
+        yield _of_refits(sources.jobs, {status.name for status in statuses})
     own = _of_process(sources)
     if sources.worker is None:
         yield from own
@@ -196,11 +196,11 @@ def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
     yield from (up, documents, built, position, changed)
 
 
-def _of_refits(refits: Refits, seen: set[str]) -> Metric:
+def _of_refits(jobs: Jobs, seen: set[str]) -> Metric:
     ended = CounterMetricFamily(
         "klsa_refits", "Finished refits by outcome", labels=("index", "outcome")
     )
-    for (name, outcome), count in refits.ended().items():
+    for (name, outcome), count in jobs.ended().items():
         if name in seen:
             ended.add_metric((name, outcome), count)
     return ended

@@ -141,8 +141,12 @@ def answer_of(connection, method, path, body=None):
     return connection.getresponse().read()
 
 
-def refit_of(connection, method="GET", body=None):
-    return json.loads(answer_of(connection, method, "/indexes/files/refit", body))["refit"]
+def begun_by(connection):
+    return json.loads(answer_of(connection, "POST", "/indexes/files/refit", b"{}"))
+
+
+def refit_of(connection):
+    return json.loads(answer_of(connection, "GET", "/jobs?index=files"))["jobs"][0]
 
 
 def test_each_answers_alike_and_what_one_writes_all_find(service):
@@ -279,22 +283,22 @@ def _runs(process):
 def test_a_refit_is_one_to_all_and_ends_with_the_worker_that_runs_it(service):
     process, address = service
     asked_of = kept_to_each(address)
-    begun = refit_of(asked_of["0"], "POST", b"{}")
-    assert refit_of(asked_of["1"], "POST", b"{}")["begun"] >= begun["begun"]
+    begun = begun_by(asked_of["0"])
+    assert begun_by(asked_of["1"])["id"] == begun["id"]
     wait_until(lambda: refits_of(process))
     [(worker, refitting)] = refits_of(process).items()
     wait_until(lambda: _state_of(refitting) == "T")  # until it is told to go on
     [other] = (number for number, each in workers_of(process).items() if each != worker)
     assert refit_of(asked_of["0"]) == refit_of(asked_of["1"])
-    assert refit_of(asked_of["1"])["seconds"] is None
-    assert refit_of(asked_of["1"], "POST", b"{}") == refit_of(asked_of["0"])
+    assert refit_of(asked_of["1"])["state"] == "running"
+    assert begun_by(asked_of["1"]) == refit_of(asked_of["0"])
     assert list(refits_of(process)) == [worker]
     os.kill(worker, signal.SIGKILL)
     os.kill(refitting, signal.SIGCONT)
     wait_until(lambda: not _runs(refitting))
     wait_until(lambda: refit_of(asked_of[other])["error"] is not None)
     assert "the process of the refit" in refit_of(asked_of[other])["error"]
-    assert refit_of(asked_of[other], "POST", b"{}")["seconds"] is None  # may be begun again
+    assert begun_by(asked_of[other])["id"] == begun["id"] + 1  # may be begun again
 
 
 def test_a_second_signal_ends_all_at_once(tmp_path):

@@ -13,7 +13,7 @@ from klsa_search.search.index import Index
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.refits import RefitLedger, Refits
+from klsa_search.service.jobs import JobLedger, Jobs
 from klsa_search.storage.documents import Ids
 from tests.support.endpoints import ENDPOINTS
 
@@ -54,9 +54,8 @@ def client(two_home, tmp_path_factory):
     """A service with all that it can do, over a home of its own."""
     home = shutil.copytree(two_home, tmp_path_factory.mktemp("loop"), dirs_exist_ok=True)
     with Catalog(home, interval=3600) as catalog:
-        ledger = RefitLedger(tmp_path_factory.mktemp("ledger"))
-        refits = Refits(catalog, [], share=None, ledger=ledger)
-        yield TestClient(create_app(catalog, writes=Writes(), refits=refits))
+        jobs = Jobs(catalog, [], share=None)
+        yield TestClient(create_app(catalog, writes=Writes(), jobs=jobs))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=str)
@@ -74,7 +73,7 @@ def test_a_route_blocks_no_event_loop(client, endpoint, monkeypatch):
 
 def test_what_blocks_would_be_noticed(tmp_path):
     async def blocks():
-        RefitLedger(tmp_path).read()
+        JobLedger(tmp_path).read()
 
     with recorded() as blocking:
         asyncio.run(blocks())

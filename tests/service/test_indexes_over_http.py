@@ -7,9 +7,9 @@ from klsa_search.cli.refit_child import MODULE
 from klsa_search.core.child_processes import command_of
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
+from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.refits import Refits
 
 from .conftest import build_tiny, failure_of
 
@@ -24,9 +24,9 @@ BIKES = [
 def service(catalog_of, tmp_path):
     """A client of a service without an index, and its refits."""
     catalog = catalog_of(tmp_path)
-    with Refits(catalog, command_of(MODULE, "--home", str(tmp_path)), share=0.5) as refits:
+    with Jobs(catalog, command_of(MODULE, "--home", str(tmp_path)), share=0.5) as refits:
         refits.watch.stop()
-        yield TestClient(create_app(catalog, writes=Writes(), refits=refits)), refits
+        yield TestClient(create_app(catalog, writes=Writes(), jobs=refits)), refits
 
 
 def test_an_index_begins_empty_and_learns_from_what_is_added(service):
@@ -53,9 +53,9 @@ def test_settings_are_changed_by_a_refit(service):
     client.post("/indexes/shop/documents", json=BIKES)
     queued = client.patch("/indexes/shop", json={"settings": {"k1": 1.5, "own_stop_words": ["a"]}})
     assert queued.status_code == 202
-    assert queued.json()["refit"]["seconds"] is None
+    assert queued.json()["state"] == "waiting"
     assert refits.run_due()
-    assert client.get("/indexes/shop/refit").json()["refit"]["error"] is None
+    assert client.get(f"/jobs/{queued.json()['id']}").json()["state"] == "done"
     settings = client.get("/indexes/shop").json()["settings"]
     assert (settings["k1"], settings["own_stop_words"], settings["b"]) == (1.5, ["a"], 0.75)
 

@@ -132,8 +132,8 @@ def test_a_key_does_what_its_scopes_say(client, file):
         assert client.request(method, path, headers=headers).status_code == 403
 
 
-OTHERS = ("/indexes/{name}", "/indexes/{name}/refit")
-"""Paths of which one answers 404 for an index of no concern, and one is not served here."""
+OTHERS = ("/indexes/{name}", "/indexes/{name}/refit", "/jobs")
+"""Paths that answer 404 for another index, or are not served without jobs."""
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from klsa_search.cli.refit_child import MODULE
 from klsa_search.core.child_processes import command_of
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
+from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.refits import Refits
 from tests.support.waiting import wait_until
 
-from .conftest import DOCUMENTS, failure_of
+from .conftest import DOCUMENTS, build_tiny, failure_of
 
 REFIT = "/indexes/tiny/refit"
 WAITS = """
@@ -40,9 +40,9 @@ def service(catalog_of, home):
 
     def made(command, **options):
         catalog = catalog_of(home)
-        refits = Refits(catalog, command, share=None)
+        refits = Jobs(catalog, command, share=None)
         opened.append(refits)
-        app = create_app(catalog, writes=Writes(), refits=refits, **options)
+        app = create_app(catalog, writes=Writes(), jobs=refits, **options)
         return TestClient(app, raise_server_exceptions=False), refits
 
     yield made
@@ -55,7 +55,7 @@ def settled(client, wanted):
     found = []
 
     def holds():
-        found.append(client.get(REFIT).json()["refit"])
+        found.append(client.get("/jobs/1").json())
         return wanted(found[-1])
 
     wait_until(holds)
@@ -75,23 +75,27 @@ def test_the_spectrum_is_that_of_the_build(client_of, home):
 
 def test_settings_are_changed_by_a_refit(service, home):
     client, refits = service(command_of(MODULE, "--home", str(home)))
-    assert client.get(REFIT).json() == {"index": "tiny", "refit": None}
+    assert client.get("/jobs").json() == {"jobs": []}
     client.put("/indexes/tiny/documents/new", json={"text": "A zeppelin."})
     assert not refits.run_due()  # by itself it does nothing
     wished = {"settings": {"alpha": 0.25, "z": 3, "exact": True, "ranker": "bm25"}}
     answer = client.patch("/indexes/tiny", json=wished)
     assert answer.status_code == 202
-    assert answer.json()["refit"] == {
-        "generation": "000001", "begun": answer.json()["refit"]["begun"], "phase": None, "done": 0,
+    assert answer.json() == {
+        "id": 1, "kind": "refit", "index": "tiny", "state": "waiting", "generation": "000001",
+        "settings": wished["settings"], "begun": answer.json()["begun"], "phase": None, "done": 0,
         "total": None, "seconds": None, "error": None,
     }  # fmt: skip
+    assert client.get("/indexes/tiny").json()["job"] == 1
     assert client.post(REFIT, json={}).json() == answer.json()  # it waits already
     assert refits.run_due()
-    status = client.get(REFIT).json()["refit"]
-    assert (status["error"], status["phase"]) == (None, "files")
+    status = client.get("/jobs/1").json()
+    assert (status["state"], status["error"], status["phase"]) == ("done", None, "files")
+    assert client.get("/jobs").json() == {"jobs": [status]}
     assert status["seconds"] > 0
     details = client.get("/indexes/tiny").json()
     assert (details["generation"], details["documents"]) == ("000002", len(DOCUMENTS) + 1)
+    assert details["job"] is None
     assert details["drift"]["added"] == 0
     settings = details["settings"]
     assert [settings[name] for name in wished["settings"]] == [0.25, 3, True, "bm25"]
@@ -108,15 +112,21 @@ def test_it_says_how_far_it_is(service):
         assert (error["code"], "already" in error["message"]) == ("index_busy", True)
         assert client.post(REFIT, json={}).status_code == 202
         assert client.get("/health").json()["refits"]["tiny"]["phase"] == "documents"
-    assert "signal 15" in settled(client, lambda status: status["error"])["error"]
+        assert client.delete("/jobs/1").json()["state"] == "running"
+        settled(client, lambda status: status["state"] == "cancelled")
+    assert client.get("/indexes/tiny").json()["generation"] == "000001"
 
 
 def test_one_that_fails_can_be_asked_for_again(service):
     client, refits = service([sys.executable, "-c", FAILS])
-    for _ in range(2):
-        client.post(REFIT, json={})
+    for id_ in (1, 2):
+        assert client.post(REFIT, json={}).json()["id"] == id_
         assert refits.run_due()
-        assert client.get(REFIT).json()["refit"]["error"] == "no room"
+        job = client.get(f"/jobs/{id_}").json()
+        assert (job["state"], job["error"]) == ("failed", "no room")
+    assert [job["id"] for job in client.get("/jobs?index=tiny").json()["jobs"]] == [2, 1]
+    assert client.get("/jobs?index=other").json() == {"jobs": []}
+    assert failure_of(client.get("/jobs/3"), 404)["code"] == "job_not_found"
 
 
 @pytest.mark.parametrize(
@@ -151,10 +161,28 @@ def test_who_may_not_write_is_told_nothing(service, client_of, home, tmp_path):
     client, refits = service([sys.executable, "-c", FAILS], keys=Keys(file, set()))
     for token, status in ((None, 401), (reader, 403), (writer, 200)):
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        assert client.get(REFIT, headers=headers).status_code == status
+        assert client.get("/jobs", headers=headers).status_code == status
         if status != 200:
             assert client.post(REFIT, json={}, headers=headers).status_code == status
     assert client.get("/indexes/tiny/spectrum").status_code == 401
     assert not refits.run_due()
-    error = failure_of(client_of(home).get(REFIT), 403)  # it takes no writes
+    error = failure_of(client_of(home).get("/jobs"), 403)  # it takes no writes
     assert "klsa-index refit" in error["message"]
+
+
+def test_a_key_of_one_index_sees_and_cancels_only_its_jobs(service, home, tmp_path):
+    build_tiny(home, "other")
+    file = tmp_path / ".keys.json"
+    key = add_key(file, "one", ["search", "write"], ["other"])
+    client, refits = service([sys.executable, "-c", FAILS], keys=Keys(file, set()))
+    client.headers["Authorization"] = f"Bearer {key}"
+    tiny = refits.request("tiny", "000001", {}).id
+    other = client.post("/indexes/other/refit", json={}).json()
+    assert client.get("/jobs").json() == {"jobs": [other]}
+    assert client.get(f"/jobs/{other['id']}").json() == other
+    for method in ("GET", "DELETE"):
+        answer = client.request(method, f"/jobs/{tiny}")
+        assert failure_of(answer, 404)["code"] == "job_not_found"
+    assert refits.get(tiny).state == "waiting"
+    assert failure_of(client.get("/jobs?index=tiny"), 403)["code"] == "insufficient_scope"
+    assert client.delete(f"/jobs/{other['id']}").json()["state"] == "cancelled"

@@ -10,10 +10,10 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import Rates
-from klsa_search.service.refits import Refits
 from tests.conftest import ROOT
 from tests.service.conftest import failure_of
 
@@ -25,7 +25,7 @@ def client(home, tmp_path):
         app = create_app(
             catalog,
             writes=Writes(),
-            refits=Refits(catalog, (), share=1),
+            jobs=Jobs(catalog, (), share=1),
             keys=Keys(tmp_path / "keys.json", {"search", "write", "metrics"}),
             rates=Rates(1e6),
         )
@@ -105,8 +105,8 @@ def test_refusals_are_counted(catalog_of, home):
 
 
 def test_refits_are_counted(catalog_of, home):
-    refits = Refits(catalog_of(home), ("false",), share=None)
-    client = TestClient(create_app(catalog_of(home), refits=refits))
+    refits = Jobs(catalog_of(home), ("false",), share=None)
+    client = TestClient(create_app(catalog_of(home), jobs=refits))
     refits.request("first", "000001", {})
     assert refits.run_due()
     assert measured(client)["klsa_refits_total", "first", "failed"] == 1

@@ -50,14 +50,16 @@ def home(two_home, tmp_path_factory):
         # No request gets further than its pool: only who may ask is of interest.
         admission, heavy, writes = NoPlaces(running=1), NoPlaces(running=1), NoWrites()
         writes.slot = nullcontext
-        refits = SimpleNamespace(last=dict, watch=PeriodicTask("refits", dict, 1))
+        jobs = SimpleNamespace(
+            last=dict, open_job=lambda _: None, watch=PeriodicTask("refits", dict, 1)
+        )
         app = create_app(
             catalog,
             admission=admission,
             heavy=heavy,
             writes=writes,
             keys=Keys(file, ()),
-            refits=refits,
+            jobs=jobs,
         )
         app.user_middleware[:] = [
             each for each in app.user_middleware if each.cls is not LoadShedder

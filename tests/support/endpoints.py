@@ -19,7 +19,7 @@ NAMES = {
 }  # fmt: skip
 """Names in the examples, and those in the tests' index."""
 
-CHOOSING = {"GET /search", "POST /search", "GET /documents/{id}", "GET /suggest"}
+CHOOSING = {"GET /search", "POST /search", "GET /documents/{id}", "GET /suggest", "GET /jobs"}
 """Operations with a parameter that names the index."""
 
 

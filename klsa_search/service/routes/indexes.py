@@ -1,4 +1,4 @@
-"""Endpoints of indexes: create, list, change, delete, synonyms, spectrum and refits."""
+"""Endpoints of indexes: create, list, change, refit, delete, synonyms and spectrum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from klsa_search.service.schemas.responses import (
     IndexDetails,
     IndexList,
     IndexSummary,
-    RefitAnswer,
+    JobAnswer,
 )
 
 router = APIRouter()
@@ -54,13 +54,6 @@ class SettingsBody(RequestModel):
 
 class RefitBody(RequestModel):
     """The body of POST /indexes/{name}/refit: an empty object. Settings: PATCH /indexes/{name}."""
-
-
-class RefitStatus(Answer):
-    """State of a refit."""
-
-    index: str
-    refit: RefitAnswer | None = Field(description="last refit since the service started, if any")
 
 
 class DeletedAnswer(Answer):
@@ -110,11 +103,14 @@ async def indexes(service: Service) -> IndexList:
     summary="Get an index",
 )
 async def index_details(name: str, service: Service) -> IndexDetails:
-    """Return the sizes, settings and spectrum of an index."""
+    """Return the sizes, settings and spectrum of an index, and its drift from what it learnt.
+
+    `job` names its waiting or running refit; after it, the index has learnt from its documents.
+    """
     target = service.aliases().get(name, name)
     for status in service.statuses(also=target if target != name else None):
         if status.name == target:
-            return IndexDetails.of(status)
+            return IndexDetails.of(status, await service.open_job(target))
     raise IndexNotFound(f"no index {name!r}; list indexes with GET /indexes", field="name")
 
 
@@ -127,11 +123,10 @@ async def index_details(name: str, service: Service) -> IndexDetails:
 )
 async def change_settings(
     name: str, request: Request, body: Annotated[SettingsBody, Body()], service: Service
-) -> RefitStatus:
+) -> JobAnswer:
     """Change settings by a refit in the background: see POST /indexes/{name}/refit."""
     refuse_other_types(request, "application/json")
-    begun = await service.refit(name, body.settings)
-    return RefitStatus(index=name, refit=RefitAnswer.model_validate(begun))
+    return JobAnswer.model_validate(await service.refit(name, body.settings))
 
 
 @router.delete(
@@ -263,17 +258,6 @@ async def spectrum(name: str, service: Service) -> Response:
     return await service.read(name, SpectrumAnswer.of)
 
 
-@router.get(
-    "/indexes/{name}/refit",
-    dependencies=requires("write"),
-    summary="Get the state of the last refit",
-)
-async def refit(name: str, service: Service) -> RefitStatus:
-    """Return the last refit of an index, automatic or requested. Needs scope write."""
-    last = await service.refit(name)
-    return RefitStatus(index=name, refit=RefitAnswer.model_validate(last) if last else None)
-
-
 @router.post(
     "/indexes/{name}/refit",
     dependencies=requires("write"),
@@ -283,11 +267,11 @@ async def refit(name: str, service: Service) -> RefitStatus:
 )
 async def begin_refit(
     name: str, request: Request, body: Annotated[RefitBody, Body()], service: Service
-) -> RefitStatus:
+) -> JobAnswer:
     """Rebuild an index from its documents in the background, after other refits. Searches continue.
 
-    GET returns the progress. If a refit of the index is running or waiting, no other is started.
+    GET /jobs/{id} returns the progress. If a refit of the index is waiting or running, its job is
+    returned, and no other is started.
     """
     refuse_other_types(request, "application/json")
-    begun = await service.refit(name, {})
-    return RefitStatus(index=name, refit=RefitAnswer.model_validate(begun))
+    return JobAnswer.model_validate(await service.refit(name, {}))

@@ -30,9 +30,9 @@ from klsa_search.service.schemas.responses import (
     DocumentAnswer,
     Health,
     IndexSummary,
+    JobAnswer,
     Links,
     Readiness,
-    RefitAnswer,
     Welcome,
     elapsed,
     too_large,
@@ -234,14 +234,14 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     response.status_code = 200 if ok else 503
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
     compiling, not_compiling = await asyncio.to_thread(missing_functions)
-    refits = await asyncio.to_thread(service.refits.last) if service.refits else {}
+    refits = await asyncio.to_thread(service.jobs.last) if service.jobs else {}
     return Health(
         ok=ok,
         version=request.app.version,
         indexes=summaries,
         sums=sums,
         refits={
-            name: RefitAnswer.model_validate(refit)
+            name: JobAnswer.model_validate(refit)
             for name, refit in refits.items()
             if any(status.name == name for status in statuses)
         },

@@ -86,6 +86,11 @@ ERROR_CODES: Final = MappingProxyType(
             "No document of the index contains the term.",
             "Check the spelling; `POST /indexes/{name}/analyze` shows the terms of a text.",
         ),
+        "job_not_found": ErrorCode(
+            404,
+            "The service has no job with this ID, or it was forgotten: the last 100 are kept.",
+            "List jobs with `GET /jobs`.",
+        ),
         "method_not_allowed": ErrorCode(
             405, "The path does not support this method.", "Use one of the methods in `Allow`."
         ),
@@ -196,7 +201,7 @@ _MEANINGS = {
     400: "the body is not JSON",
     401: "no valid API key, and one is needed",
     403: "the API key lacks the scope or the index, or the service or index is read-only",
-    404: "unknown index, document or term",
+    404: "unknown index, document, term or job",
     409: "an index or alias has this name already",
     413: "the body is too large",
     415: "the content type is not supported",

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from klsa_search.errors import QueryError
 from klsa_search.search.index import Index
 from klsa_search.service.catalog import Status
+from klsa_search.service.jobs import JobKind, JobState
 from klsa_search.storage.manifest import ColumnEntry, Counts, SpectrumEntry
 
 
@@ -189,10 +190,14 @@ class IndexDetails(IndexSummary):
     )
     bytes: int | None = Field(description="bytes on disk of the build")
     spectra: dict[str, SpectrumEntry] | None
+    job: int | None = Field(
+        description="ID of its waiting or running job, which learns from the documents: "
+        "GET /jobs/{id}"
+    )
 
     @classmethod
-    def of(cls, status: Status) -> IndexDetails:
-        """Describe an index of the catalog and its manifest."""
+    def of(cls, status: Status, job: int | None = None) -> IndexDetails:
+        """Describe an index of the catalog and its manifest; `job` is that of a waiting job."""
         index = status.index
         manifest = index.manifest if index is not None else None
         return IndexDetails(
@@ -205,6 +210,7 @@ class IndexDetails(IndexSummary):
             fields=_columns(status.index) if status.index is not None else None,
             bytes=manifest.bytes() if manifest else None,
             spectra=manifest.spectra if manifest else None,
+            job=job,
         )
 
 
@@ -217,15 +223,24 @@ def _columns(index: Index) -> dict[str, ColumnEntry]:
     }
 
 
-class RefitAnswer(Answer):
-    """The last refit of an index, automatic or requested."""
+class JobAnswer(Answer):
+    """A job: work on an index in the background, automatic or requested."""
 
-    generation: str = Field(description="generation that was or is being rebuilt")
-    begun: str = Field(description="time at which it started or was requested: UTC, ISO 8601")
+    id: int
+    kind: JobKind = Field(description="kind of work; `refit` rebuilds an index")
+    index: str
+    state: JobState
+    generation: str = Field(description="generation that is rebuilt")
+    settings: dict[str, Any] = Field(description="settings that it changes")
+    begun: str = Field(
+        description="time of its start, or of its request while it waits: UTC, ISO 8601"
+    )
     phase: str | None = Field(description="phase of the build; null before the first")
     done: int = Field(description="amount of that phase that is done")
     total: int | None = Field(description="total amount of that phase, if known")
-    seconds: float | None = Field(description="duration; null while it waits or runs")
+    seconds: float | None = Field(
+        description="duration; null before its end, and if the service ended first"
+    )
     error: str | None = Field(description="why it failed; an automatic refit will be retried")
 
 
@@ -246,7 +261,7 @@ class Health(Answer):
         description="state of the checksum comparison of the files of each open index: "
         "checking, whole, damaged or stopped"
     )
-    refits: dict[str, RefitAnswer] = Field(
+    refits: dict[str, JobAnswer] = Field(
         description="last refit of each index, automatic (`klsa-serve --refit-threshold`) or "
         "requested (POST /indexes/{{name}}/refit)"
     )

@@ -9,8 +9,8 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.refits import Refits
 from klsa_search.service.server import make_server
 from tests.service.sockets import Served
 from tests.support.waiting import wait_until
@@ -28,7 +28,7 @@ def writable(home, keys=None):
     light, heavy, writes = Admission(waiting=1000), Admission(), Writes()
     with (
         Catalog(home) as catalog,
-        Refits(catalog, command, share=None) as refits,
+        Jobs(catalog, command, share=None) as refits,
         socket.create_server(("127.0.0.1", 0)) as listener,
     ):
         app = create_app(
@@ -36,7 +36,7 @@ def writable(home, keys=None):
             admission=light,
             heavy=heavy,
             writes=writes,
-            refits=refits,
+            jobs=refits,
             keys=Keys(keys, set()) if keys else None,
         )
         server = make_server(app)

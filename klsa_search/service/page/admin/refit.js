@@ -9,44 +9,55 @@ const PHASES = ["documents", "counts", "postings", "eigenvectors", "neighbours",
 /** The panel: {node, begin(settings), look(), leave()}. `done` is called when a refit has ended. */
 export function refitting(index, done) {
   const place = `indexes/${segment(index)}`;
-  const path = `${place}/refit`;
   const status = el("div", { "aria-live": "polite" });
   const button = el("button", { type: "button", on: { click: () => begin({}) } }, "Refit now");
+  const cancel = el("button", { type: "button", hidden: true, on: { click: () => end() } }, "Cancel");
   const node = el("section.sheet", { "aria-labelledby": "refit-title" },
     el("h2", { id: "refit-title" }, "Refit"),
     el("p.quiet.small", "Rebuilds the index from its documents, so that added documents are fully " +
       "included. Searches continue meanwhile."),
-    status, el("div.buttons", button));
+    status, el("div.buttons", button, cancel));
   let waiting = null;
+  let job = null;
   let left = false;
 
   async function begin(settings) {
     try {
       const begun = Object.keys(settings).length
-        ? ask(place, { method: "PATCH", body: { settings } }) : ask(path, { body: {} });
-      draw((await begun).refit, true);
+        ? ask(place, { method: "PATCH", body: { settings } }) : ask(`${place}/refit`, { body: {} });
+      draw(await begun, true);
       node.scrollIntoView({ block: "nearest" });
     } catch (failure) {
       tell(failure);
     }
   }
 
-  async function look() {
-    draw((await ask(path)).refit, waiting !== null);
+  async function end() {
+    try {
+      draw(await ask(`jobs/${job.id}`, { method: "DELETE" }), true);
+    } catch (failure) {
+      tell(failure);
+    }
   }
 
-  function draw(refit, isFollowed) {
+  async function look() {
+    const { jobs } = await ask("jobs", { query: { index } });
+    draw(jobs[0] ?? null, waiting !== null);
+  }
+
+  function draw(newest, isFollowed) {
     clearTimeout(waiting);
     waiting = null;
-    if (left) return;
-    const runs = refit !== null && refit.seconds === null;
-    const isElsewhere = refit === null && isFollowed; // another worker of the service has it
-    button.disabled = runs || isElsewhere;
-    if (runs || isElsewhere) {
+    job = newest;
+    if (left || job === null) return;
+    const isOpen = ["waiting", "running"].includes(job.state);
+    button.disabled = isOpen;
+    cancel.hidden = !isOpen;
+    if (isOpen) {
       waiting = setTimeout(() => look().catch(tell), OFTEN);
-      if (runs) fill(status, drawn(refit));
-    } else if (refit !== null) {
-      fill(status, ended(refit));
+      fill(status, drawn(job));
+    } else {
+      fill(status, ended(job));
       if (isFollowed) done();
     }
   }
@@ -74,8 +85,9 @@ function drawn({ phase, done, total }) {
   ];
 }
 
-function ended({ begun, seconds, error }) {
+function ended({ begun, state, seconds, error }) {
   const when = new Date(begun).toLocaleString();
+  if (state === "cancelled") return el("p", "The refit was cancelled; the index is unchanged.");
   return error
     ? el("p.trouble", { role: "alert" }, `The refit failed: ${error}`)
     : el("p", `Refitted in ${seconds.toLocaleString("en")} s (started ${when}).`);

@@ -16,7 +16,7 @@ export async function show(root, context) {
   const mine = (leaving = []);
   title("Admin");
   try {
-    await ask(`indexes/${segment(index)}/refit`); // for who may write: nothing else is asked before
+    await ask("jobs", { query: { index } }); // needs scope write, so nothing else is requested before
   } catch (failure) {
     if (!["insufficient_scope", "writing_refused"].includes(failure.code)) throw failure;
     if (mine === leaving) fill(root, isLocked(failure) ? locked(failure, again) : refused(failure));

@@ -1,20 +1,19 @@
-"""Automatic refits of indexes that have drifted from their build."""
+"""Jobs: refits of indexes, by drift or on request, and their history."""
 
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search import open_index
+from klsa_search import list_indexes, open_index
 from klsa_search.cli.refit_child import MODULE
 from klsa_search.core.child_processes import command_of
-from klsa_search.errors import IndexBusy, StoreError
+from klsa_search.errors import IndexBusy, JobNotFound, StoreError
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
-from klsa_search.service.refits import RefitLedger, Refits
+from klsa_search.service.jobs import Jobs
 from klsa_search.storage.current import current_generation
 from tests.support.waiting import wait_until
 
@@ -39,7 +38,7 @@ def refits_of(catalog_of):
     opened = []
 
     def refits(home, command, **options):
-        opened.append(Refits(catalog_of(home), command, **{"share": 0.2, **options}))
+        opened.append(Jobs(catalog_of(home), command, **{"share": 0.2, **options}))
         return opened[-1]
 
     yield refits
@@ -67,7 +66,7 @@ def add(home, count, name="tiny"):
 
 def test_what_came_too_far_is_refitted(refits_of, home):
     refits = refits_of(home, refitting(home), share=0.3)
-    app = create_app(refits._catalog, writes=Writes(), refits=refits)
+    app = create_app(refits._catalog, writes=Writes(), jobs=refits)
     client = TestClient(app)
     add(home, 2)  # 2 of 7
     assert not refits.run_due()
@@ -87,7 +86,7 @@ def test_what_came_too_far_is_refitted(refits_of, home):
 
 
 def test_what_it_made_is_waited_for(refits_of, home, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.refits._PAUSE_FACTOR", 0)
+    monkeypatch.setattr("klsa_search.service.jobs._PAUSE_FACTOR", 0)
     add(home, 5)
     refits = refits_of(home, noting(home, ""))  # which ends well, and the index stays as it is
     assert refits.run_due()
@@ -104,7 +103,6 @@ def test_it_rests_between_refits(refits_of, home):
     index.delete([f"new {n}" for n in range(5)])
     index.close()
     assert not refits.run_due()  # for nine times as long as it took
-    assert refits.last()["tiny"].retry_at > refits.last()["tiny"].seconds
 
 
 def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, caplog, monkeypatch):
@@ -116,7 +114,7 @@ def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, cap
     assert "refit of tiny failed: the disk is full" in caplog.text
     assert not refits.run_due()
     assert noted(home) == ["tiny"]
-    monkeypatch.setattr("klsa_search.service.refits.monotonic", lambda: 1e12)
+    monkeypatch.setattr("klsa_search.service.jobs.time", lambda: 1e12)
     assert refits.run_due()
     assert noted(home) == ["tiny", "tiny"]
 
@@ -162,11 +160,13 @@ def test_its_end_ends_what_runs(refits_of, home):
     refits = refits_of(home, noting(home, waits))
     with refits:
         wait_until(lambda: (home / "notes.there").exists())
-        assert refits.last()["tiny"].seconds is None
+        assert refits.last()["tiny"].state == "running"
     assert refits.watch.join(300)
-    assert "signal 15" in refits.last()["tiny"].error
+    assert refits.last()["tiny"].state == "failed"
+    assert "request it again" in refits.last()["tiny"].error
     refits = refits_of(home, noting(home, ""))
     refits.close()
+    refits.request("tiny", "000001", {})
     assert refits.run_due()
     assert noted(home) == ["tiny"]
 
@@ -183,23 +183,23 @@ def test_the_process_ends_with_the_service(home):
 
 def both(refits_of, home, ending):
     """Refits of two processes that share what they know."""
-    (home / ".shared").mkdir()
-    command = noting(home, ending)
-    ledgers = RefitLedger(home / ".shared"), RefitLedger(home / ".shared")
-    return [refits_of(home, command, share=None, ledger=ledger) for ledger in ledgers]
+    return [refits_of(home, noting(home, ending), share=None) for _ in range(2)]
 
 
-def test_of_several_processes_one_refits_and_all_tell_the_same(refits_of, home):
+def test_of_several_processes_one_refits_and_all_report_the_same(refits_of, home):
     one, other = both(refits_of, home, "")
     begun = one.request("tiny", "000001", {"z": 3})
-    assert other.request("tiny", "000001", {"z": 3}) == begun == other.last()["tiny"]
-    with pytest.raises(IndexBusy):
+    assert (begun.id, begun.state) == (1, "waiting")
+    assert (
+        other.request("tiny", "000001", {"z": 3}) == begun == other.get(1) == other.last()["tiny"]
+    )
+    with pytest.raises(IndexBusy, match="job 1"):
         other.request("tiny", "000001", {"z": 4})
     assert other.run_due()
     assert not one.run_due()
     assert noted(home) == ['tiny {"z": 3}']
-    assert one.last() == other.last()
-    assert one.last()["tiny"].settings == {"z": 3}
+    assert one.all() == other.all()
+    assert (one.get(1).settings, one.get(1).state) == ({"z": 3}, "done")
     assert one.ended() == other.ended() == {("tiny", "done"): 1}
 
 
@@ -208,36 +208,110 @@ def test_while_one_refits_no_other_does(refits_of, home):
     one.request("tiny", "000001", {})
     with one:
         wait_until(lambda: other.last()["tiny"].done == 1)
-        assert not other.last()["tiny"].queued
+        assert other.last()["tiny"].state == "running"
         other.request("same", "000001", {})
         assert not other.run_due()
         assert other.last()["tiny"].error is None
     assert one.watch.join(300)
-    assert "signal 15" in other.last()["tiny"].error
-    assert list(other.last()) == ["same", "tiny"]
-    assert other.last()["same"].queued
+    assert other.last()["tiny"].state == "failed"
+    assert [(job.id, job.index, job.state) for job in other.all()] == [
+        (2, "same", "waiting"), (1, "tiny", "failed"),
+    ]  # fmt: skip
 
 
-def test_what_a_dead_process_left_is_told_as_failed_and_begun_again(refits_of, home, caplog):
+def test_a_job_of_a_killed_service_failed_and_waiting_ones_are_kept(refits_of, home, caplog):
     one, other = both(refits_of, home, "")
-    begun = one.request("tiny", "000001", {})
-    with one._ledger.change() as known:
-        known.last["tiny"] = replace(begun, queued=False)
+    one.request("tiny", "000001", {})
+    with one._ledger.change() as history:
+        history.change(1, state="running")  # as if its process was killed
     assert not other.run_due()
-    assert "ended" in one.last()["tiny"].error
+    assert (one.get(1).state, one.get(1).seconds) == ("failed", None)
+    assert "the process of the refit ended" in one.get(1).error
     assert "refit of tiny failed" in caplog.text
     assert one.ended() == {("tiny", "failed"): 1}
     one.request("tiny", "000001", {})
-    assert other.run_due()
-    assert one.last()["tiny"].error is None
+    [later] = [refits_of(home, noting(home, ""), share=None)]
+    assert later.get(2).state == "waiting"
+    assert later.run_due()
+    assert one.get(2).state == "done"
 
 
-def test_a_folder_that_cannot_be_written_is_named(refits_of, home):
-    one, _ = both(refits_of, home, "")
-    (home / ".shared" / "refits.new").mkdir()
-    with pytest.raises(StoreError, match=r"refits\.new.*free space"):
-        one.request("tiny", "000001", {})
-    assert not one.run_due()
+def test_a_waiting_job_is_cancelled_at_once(refits_of, home):
+    refits, _ = both(refits_of, home, "")
+    refits.request("tiny", "000001", {"z": 3})
+    assert refits.cancel(1).state == "cancelled"
+    assert not refits.run_due()
+    assert not (home / "notes").exists()
+    assert refits.cancel(1) == refits.get(1)  # ended jobs stay as they are
+    assert refits.request("tiny", "000001", {"z": 4}).id == 2
+    with pytest.raises(JobNotFound):
+        refits.cancel(3)
+
+
+def test_a_running_job_is_cancelled_by_any_process(refits_of, home, monkeypatch):
+    monkeypatch.setattr("klsa_search.service.jobs._INTERVAL", 0.01)
+    one, other = both(refits_of, home, "print('documents 1 2', flush=True); sys.stdin.read()")
+    one.request("tiny", "000001", {})
+    with one:
+        wait_until(lambda: other.get(1).done == 1)
+        assert other.cancel(1).state == "running"
+        second = other.request("tiny", "000001", {})  # after the cancelled one
+        wait_until(lambda: other.get(1).state == "cancelled")
+        assert (other.get(1).error, second.id) == (None, 2)
+        other.cancel(2)
+        wait_until(lambda: other.get(2).state == "cancelled")
+    assert one.ended() == {("tiny", "cancelled"): 2}
+
+
+def test_a_cancelled_refit_does_not_start_again_by_itself_at_once(refits_of, home):
+    add(home, 5)
+    refits = refits_of(home, noting(home, ""))
+    refits.request("tiny", "000001", {})
+    refits.cancel(1)
+    assert not refits.run_due()
+
+
+def test_the_oldest_ended_jobs_are_forgotten(refits_of, home, monkeypatch):
+    monkeypatch.setattr("klsa_search.service.jobs.MAX_JOBS", 3)
+    refits, _ = both(refits_of, home, "")
+    refits.request("waits", "000001", {})
+    for _ in range(4):
+        refits.cancel(refits.request("tiny", "000001", {}).id)
+    assert [job.id for job in refits.all()] == [5, 4, 1]
+    refits.request("other", "000001", {})
+    assert [job.id for job in refits.all()] == [6, 5, 1]
+
+
+def test_jobs_leave_an_index_directory_as_it_was_to_others(refits_of, home):
+    refits, _ = both(refits_of, home, "")
+    refits.cancel(refits.request("tiny", "000001", {}).id)
+    assert list_indexes(home) == ["tiny"]
+    assert sorted(path.name for path in home.glob(".jobs*")) == [".jobs.json", ".jobs.lock"]
+
+
+def test_a_directory_that_cannot_be_written_is_named(refits_of, home):
+    refits, _ = both(refits_of, home, "")
+    (home / ".jobs.json.klsa-new").mkdir()
+    with pytest.raises(StoreError, match=r"cannot record jobs.*klsa-new.*make .* writable"):
+        refits.request("tiny", "000001", {})
+    assert not refits.run_due()
+
+
+def test_a_directory_that_is_read_only_has_no_jobs_and_is_served(catalog_of, home, monkeypatch):
+    monkeypatch.setattr("klsa_search.service.jobs.os.access", lambda *_: False)
+    jobs = Jobs(catalog_of(home), ("false",), share=0.2)
+    assert not jobs.run_due()
+    assert list(home.glob(".jobs*")) == []
+    client = TestClient(create_app(jobs._catalog, writes=Writes(), jobs=jobs))
+    assert client.get("/jobs").json() == {"jobs": []}
+    assert client.get("/health").json()["refits"] == {}
+
+
+def test_a_damaged_file_is_named(refits_of, home):
+    refits, _ = both(refits_of, home, "")
+    (home / ".jobs.json").write_text("{")
+    with pytest.raises(StoreError, match=r"\.jobs\.json.*damaged.*remove it"):
+        refits.all()
 
 
 def test_one_that_is_asked_for_meanwhile_is_not_passed_over(refits_of, home, monkeypatch):
@@ -251,7 +325,7 @@ def test_one_that_is_asked_for_meanwhile_is_not_passed_over(refits_of, home, mon
 
     monkeypatch.setattr(refits._catalog, "statuses", asked_for)
     refits.run_due()
-    assert refits.last()["tiny"].queued
+    assert refits.last()["tiny"].state == "waiting"
     assert refits.run_due()
     assert noted(home) == ['tiny {"z": 3}']
 
@@ -259,7 +333,7 @@ def test_one_that_is_asked_for_meanwhile_is_not_passed_over(refits_of, home, mon
 def test_a_failure_that_nobody_foresaw_ends_no_watch_and_is_reported(
     refits_of, home, caplog, monkeypatch
 ):
-    monkeypatch.setattr("klsa_search.service.refits._INTERVAL", 0.01)
+    monkeypatch.setattr("klsa_search.service.jobs._INTERVAL", 0.01)
     refits = refits_of(home, noting(home, ""), share=None)
     run, slips = refits._run, [KeyError("slip")]
 

@@ -1,0 +1,61 @@
+"""Endpoints of jobs: work on indexes in the background."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+from pydantic import Field
+
+from klsa_search.service.index_service import Service, requires, service_of
+from klsa_search.service.schemas.requests import (
+    Name,
+    RequestModel,
+    documented_parameters,
+    read_parameters,
+)
+from klsa_search.service.schemas.responses import Answer, JobAnswer
+
+router = APIRouter(dependencies=requires("write"))
+
+JobId = Annotated[int, Path(ge=1, description="ID of a job")]
+
+
+class JobsRequest(RequestModel):
+    """The parameters of GET /jobs."""
+
+    index: Annotated[Name, Field(description="only jobs of this index")] | None = None
+
+
+class JobList(Answer):
+    """Jobs, newest first."""
+
+    jobs: list[JobAnswer]
+
+
+@router.get(
+    "/jobs",
+    summary="List jobs",
+    response_model=JobList,
+    openapi_extra=documented_parameters(JobsRequest),
+)
+async def jobs(request: Request) -> JobList:
+    """List jobs, newest first, of all indexes or of one. The last 100 are kept over restarts."""
+    params = read_parameters(request, JobsRequest)
+    found = await service_of(request).all_jobs(params.index)
+    return JobList(jobs=[JobAnswer.model_validate(job) for job in found])
+
+
+@router.get("/jobs/{id}", summary="Get a job")
+async def job(id: JobId, service: Service) -> JobAnswer:  # noqa: A002 - as in the path
+    """Return the state and progress of a job."""
+    return JobAnswer.model_validate(await service.job(id))
+
+
+@router.delete("/jobs/{id}", summary="Cancel a job", status_code=202)
+async def cancel_job(id: JobId, service: Service) -> JobAnswer:  # noqa: A002 - as in the path
+    """Cancel a job, which leaves its index unchanged. An ended job stays as it is.
+
+    A running job is reported as cancelled a moment later, or as done if it was finished before.
+    """
+    return JobAnswer.model_validate(await service.job(id, cancel=True))
