@@ -35,7 +35,7 @@ from klsa_search.search.sync import SyncResult
 from klsa_search.search.writing import WriteResult
 from klsa_search.storage.columns.declared import FieldWarning
 
-__all__ = ["AsyncClient", "AsyncRemoteIndex", "Client", "IndexInfo", "RemoteIndex"]
+__all__ = ["AsyncClient", "AsyncRemoteIndex", "Client", "IndexInfo", "Job", "RemoteIndex"]
 
 T = TypeVar("T")
 
@@ -59,6 +59,9 @@ _BATCH_BYTES: Final = 2**22
 
 _BUSY: Final = frozenset({429, 503})
 """Statuses after which the same request may succeed."""
+
+_POLL: Final = 0.5
+"""Seconds between two requests for the state of a job that is waited for."""
 
 _LINES: Final = "application/x-ndjson"
 _ERRORS: Final = {
@@ -96,6 +99,7 @@ class IndexInfo:
 
     documents  number of live documents; None if the index cannot be opened, and `error` says why
     settings   by name; None in a list of indexes
+    job        ID of its waiting or running job; None in a list of indexes
 
     >>> with Client(url) as client:
     ...     info: IndexInfo = client.index("reports").info()
@@ -107,6 +111,47 @@ class IndexInfo:
     documents: int | None
     error: str | None = None
     settings: Mapping[str, Any] | None = None
+    job: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work of a service on an index in the background.
+
+    kind         kind of work; "refit" rebuilds an index
+    state        waiting, running, done, failed or cancelled
+    generation   generation that is rebuilt
+    settings     settings that it changes
+    begun        time of its start, or of its request while it waits: UTC, ISO 8601
+    phase        current or last phase of the build; None before the first
+    done, total  amount of that phase; `total` is None if unknown
+    seconds      duration; None before its end, and if the service ended first
+    error        why it failed
+
+    >>> with Client(url) as client:
+    ...     job: Job = client.index("reports").update_settings(alpha=0.5)
+    ...     job = client.cancel_job(job.id)  # or client.wait(job)
+    >>> job.kind, job.state
+    ('refit', 'cancelled')
+    """
+
+    id: int
+    kind: str
+    index: str
+    state: str
+    generation: str
+    settings: Mapping[str, Any]
+    begun: str
+    phase: str | None
+    done: int
+    total: int | None
+    seconds: float | None
+    error: str | None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is done, failed or cancelled."""
+        return self.state not in ("waiting", "running")
 
 
 class Service:
@@ -237,6 +282,8 @@ _SUGGESTIONS: Final = TypeAdapter(tuple[Suggestion, ...])
 _INDEXES: Final = TypeAdapter(list[IndexInfo])
 _INDEX: Final = TypeAdapter(IndexInfo)
 _DOCUMENT: Final = TypeAdapter(Document)
+_JOB: Final = TypeAdapter(Job)
+_JOBS: Final = TypeAdapter(list[Job])
 
 
 def _multi_search(queries: Iterable[Mapping[str, Any]]) -> Call[list[SearchResults]]:
@@ -271,6 +318,28 @@ def _create(name: str, settings: Mapping[str, Any]) -> Call[IndexInfo]:
 
 def _delete(name: str) -> Call[str]:
     return Call("DELETE", f"/indexes/{_part(name)}", lambda answer: str(answer["name"]))
+
+
+def _jobs(index: str | None) -> Call[list[Job]]:
+    query = {"index": index}
+    return Call("GET", "/jobs", lambda answer: _JOBS.validate_python(answer["jobs"]), query=query)
+
+
+def _job(id_: int, method: str = "GET") -> Call[Job]:
+    return Call(method, f"/jobs/{id_}", _JOB.validate_python)
+
+
+def _deadline(timeout: float | None) -> float:
+    return float("inf") if timeout is None else time.monotonic() + timeout
+
+
+def _has_ended(job: Job, deadline: float) -> bool:
+    """Return whether a job has ended; TimeoutError after the deadline."""
+    if not job.has_ended and time.monotonic() > deadline:
+        raise TimeoutError(
+            f"job {job.id} has not ended (state `{job.state}`); wait again, or cancel it"
+        )
+    return job.has_ended
 
 
 def _written(answer: Any) -> WriteResult:
@@ -318,6 +387,12 @@ class _Calls:
 
     def info(self) -> Call[IndexInfo]:
         return Call("GET", self._path, _INDEX.validate_python)
+
+    def refit(self) -> Call[Job]:
+        return Call("POST", f"{self._path}/refit", _JOB.validate_python, {})
+
+    def update_settings(self, settings: Mapping[str, Any]) -> Call[Job]:
+        return Call("PATCH", self._path, _JOB.validate_python, {"settings": dict(settings)})
 
     def document(self, id_: str) -> Call[Document]:
         path = f"/documents/{_part(id_)}"
@@ -456,6 +531,28 @@ class Client:
         """
         return self.send(_multi_search(queries))
 
+    def jobs(self, index: str | None = None) -> list[Job]:
+        """Return the jobs of all indexes, or of one, newest first."""
+        return self.send(_jobs(index))
+
+    def job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
+        """Return a job; JobNotFound."""
+        return self.send(_job(id))
+
+    def cancel_job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
+        """Cancel a job, and return it; a running one ends soon after. JobNotFound."""
+        return self.send(_job(id, "DELETE"))
+
+    def wait(self, job: Job, timeout: float | None = None) -> Job:
+        """Return a job when it has ended: look at its `state`.
+
+        timeout  seconds after which TimeoutError is raised; None: never
+        """
+        deadline = _deadline(timeout)
+        while not _has_ended(job := self.job(job.id), deadline):
+            time.sleep(_POLL)
+        return job
+
 
 class RemoteIndex:
     """An index of a service; methods, results and errors as those of `klsa_search.Index`.
@@ -474,6 +571,17 @@ class RemoteIndex:
     def info(self) -> IndexInfo:
         """Return its number of documents and state."""
         return self._client.send(self._calls.info())
+
+    def refit(self) -> Job:
+        """Rebuild the index from its documents in the background: see `Client.wait`.
+
+        If a refit of it waits or runs, its job is returned. WritingRefused.
+        """
+        return self._client.send(self._calls.refit())
+
+    def update_settings(self, **settings: Unpack[IndexSettings]) -> Job:
+        """Change settings by a refit; QueryError for an invalid one, IndexBusy during another."""
+        return self._client.send(self._calls.update_settings(settings))
 
     def search(self, query: str, k: int = 10, **options: Unpack[SearchOptions]) -> SearchResults:
         """Return the best documents: see `Index.search`; without `mask`."""
@@ -604,6 +712,25 @@ class AsyncClient:
         """Run several searches, of any indexes, in one request: see `Client.multi_search`."""
         return await self.send(_multi_search(queries))
 
+    async def jobs(self, index: str | None = None) -> list[Job]:
+        """Return the jobs of all indexes, or of one, newest first."""
+        return await self.send(_jobs(index))
+
+    async def job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
+        """Return a job; JobNotFound."""
+        return await self.send(_job(id))
+
+    async def cancel_job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
+        """Cancel a job, and return it; a running one ends soon after. JobNotFound."""
+        return await self.send(_job(id, "DELETE"))
+
+    async def wait(self, job: Job, timeout: float | None = None) -> Job:
+        """Return a job when it has ended: see `Client.wait`."""
+        deadline = _deadline(timeout)
+        while not _has_ended(job := await self.job(job.id), deadline):
+            await asyncio.sleep(_POLL)
+        return job
+
 
 class AsyncRemoteIndex:
     """As `RemoteIndex`, for coroutines; documents may come from an asynchronous iterable."""
@@ -616,6 +743,14 @@ class AsyncRemoteIndex:
     async def info(self) -> IndexInfo:
         """Return its number of documents and state."""
         return await self._client.send(self._calls.info())
+
+    async def refit(self) -> Job:
+        """Rebuild the index from its documents in the background: see `RemoteIndex.refit`."""
+        return await self._client.send(self._calls.refit())
+
+    async def update_settings(self, **settings: Unpack[IndexSettings]) -> Job:
+        """Change settings by a refit: see `RemoteIndex.update_settings`."""
+        return await self._client.send(self._calls.update_settings(settings))
 
     async def search(
         self, query: str, k: int = 10, **options: Unpack[SearchOptions]

@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import sys
 
 import httpx
 import pytest
@@ -16,6 +17,7 @@ from klsa_search.errors import (
     IndexNotFound,
     InsufficientScope,
     InvalidApiKey,
+    JobNotFound,
     KlsaError,
     QueryError,
     ServiceBusy,
@@ -25,6 +27,7 @@ from klsa_search.errors import (
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.conftest import ROOT
@@ -223,6 +226,61 @@ def test_coroutines_find_the_same(tmp_path):
 
     with Catalog(tmp_path, interval=0) as catalog, open_index(tmp_path / "shop") as index:
         assert asyncio.run(ask(catalog)) == index.search("bicycle", facets=["price"])
+
+
+@pytest.fixture
+def jobs(tmp_path, monkeypatch):
+    """Jobs whose command does nothing, and fails if a setting changes."""
+    monkeypatch.setattr("klsa_search.service.jobs._INTERVAL", 0.01)
+    monkeypatch.setattr("klsa_search.client._POLL", 0.01)
+    build(BIKES, name="shop", home=tmp_path).close()
+    command = [sys.executable, "-c", "import sys; sys.exit(sys.argv[2] != '{}')"]
+    with Catalog(tmp_path, interval=0) as catalog, Jobs(catalog, command, share=None) as jobs:
+        yield catalog, jobs
+
+
+def test_jobs_are_waited_for(jobs, patient_service):
+    catalog, running = jobs
+    with (
+        serving(catalog, writes=Writes(), jobs=running) as service,
+        Client("http://{}:{}".format(*service.address)) as client,
+    ):
+        shop = client.index("shop")
+        done = client.wait(shop.refit())
+        assert (done.state, done.has_ended, done.error) == ("done", True, None)
+        failed = client.wait(shop.update_settings(alpha=0.5), timeout=300)
+        assert (failed.state, failed.settings) == ("failed", {"alpha": 0.5})
+        assert client.jobs("shop") == client.jobs() == [failed, done]
+        assert client.job(done.id) == client.cancel_job(done.id) == done
+        assert shop.info().job is None
+        running.close()
+        assert running.watch.join(300)
+        waiting = shop.refit()
+        assert shop.info().job == waiting.id
+        with pytest.raises(TimeoutError, match="waiting"):
+            client.wait(waiting, timeout=0)
+        assert client.cancel_job(waiting.id).state == "cancelled"
+        with pytest.raises(JobNotFound):
+            client.job(99)
+        with pytest.raises(QueryError) as refused:
+            shop.update_settings(alpha=2)
+        assert refused.value.field == "alpha"
+
+
+def test_coroutines_wait_for_jobs(jobs):
+    catalog, running = jobs
+
+    async def ask():
+        transport = httpx.ASGITransport(create_app(catalog, writes=Writes(), jobs=running))
+        async with AsyncClient("http://there", transport=transport) as client:
+            shop = client.index("shop")
+            done = await client.wait(await shop.refit())
+            failed = await client.wait(await shop.update_settings(alpha=0.5))
+            assert await client.jobs("shop") == [failed, done]
+            assert await client.job(done.id) == await client.cancel_job(done.id) == done
+            return done.state, failed.state
+
+    assert asyncio.run(ask()) == ("done", "failed")
 
 
 def test_the_walk_of_the_product_guide(client):

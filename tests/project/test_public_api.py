@@ -15,6 +15,7 @@ import pytest
 import klsa_search as klsa
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.jobs import Jobs
 from tests.service.sockets import serving
 from tools import public_api
 
@@ -126,7 +127,8 @@ def test_examples_run(found, names):
     with ExitStack() as stack:
         if any("(url" in example.source for example in found.examples):
             catalog = stack.enter_context(Catalog(Path("index"), interval=0))
-            service = stack.enter_context(serving(catalog, writes=Writes()))
+            jobs = Jobs(catalog, ["none"], share=None)  # not started: jobs wait
+            service = stack.enter_context(serving(catalog, writes=Writes(), jobs=jobs))
             names["url"] = "http://{}:{}".format(*service.address)
         runner.run(found, out=told.append, clear_globs=False)
     assert runner.failures == 0, "".join(told)

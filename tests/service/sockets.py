@@ -50,6 +50,7 @@ def serving(
     heavy=(1, 8),
     keys=None,
     writes=None,
+    jobs=None,
     **admission,
 ):
     """Serve a catalog until the block ends."""
@@ -62,6 +63,7 @@ def serving(
         allowed_hosts=hosts,
         keys=keys,
         writes=writes,
+        jobs=jobs,
     )
     server = make_server(app, grace=grace)
     with socket.create_server(("127.0.0.1", 0)) as listener:
