@@ -17,6 +17,7 @@ from klsa_search.cli.documents import index_facts, tell_compiling
 from klsa_search.cli.main import debug_option, watch_compiling
 from klsa_search.cli.options import home_option, json_option, source_options
 from klsa_search.cli.output import echo, write_json
+from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 )
 @click.option("--dry-run", is_flag=True, help="Report the differences and change nothing")
 @click.option("--ids", is_flag=True, help="List the IDs of all documents that differ")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Stay, and synchronise again whenever the file or folder SOURCE changes, until Ctrl-C",
+)
 @json_option
 @debug_option
 def sync(
@@ -48,6 +54,7 @@ def sync(
     max_delete: str | None,
     dry_run: bool,
     ids: bool,
+    watch: bool,
     as_json: bool,
 ) -> None:
     """Make an index contain exactly the documents of SOURCE.
@@ -60,14 +67,39 @@ def sync(
     from klsa_search.search.opening import open_index
     from klsa_search.storage.names import index_path
 
+    if watch:
+        if dry_run or as_json:
+            raise click.UsageError("--watch cannot be combined with --dry-run or --json")
+        require("watch")
     with watch_compiling(tell_compiling), open_index(index_path(home, name)) as index:
         collection = open_collection(source, **{**index.manifest.reading, **reading})
+        if watch:
+            _watch(index, collection, max_delete, ids=ids)
+            return
         with progress_bar() as bar:
             result = index.sync(collection, max_delete=max_delete, dry_run=dry_run, progress=bar)
         if as_json:
             _write_json(index, collection, result, ids=ids, dry_run=dry_run)
         else:
             _write(index, collection, result, ids=ids, dry_run=dry_run)
+
+
+def _watch(
+    index: Index, collection: OpenedCollection, max_delete: str | None, *, ids: bool
+) -> None:
+    from klsa_search.cli.watch import follow, ticks_of, until_interrupted
+
+    if collection.root is None:
+        raise click.UsageError(f"--watch needs a file or folder, and {collection.name} is neither")
+    ticks = ticks_of(collection.root)
+    with until_interrupted():
+        follow(
+            index,
+            collection,
+            ticks,
+            lambda result: _write(index, collection, result, ids=ids),
+            max_delete=max_delete,
+        )
 
 
 def _write_json(
@@ -88,7 +120,12 @@ def _write_json(
 
 
 def _write(
-    index: Index, collection: OpenedCollection, result: SyncResult, *, ids: bool, dry_run: bool
+    index: Index,
+    collection: OpenedCollection,
+    result: SyncResult,
+    *,
+    ids: bool,
+    dry_run: bool = False,
 ) -> None:
     echo(
         f"{index.name}: {len(result.added):,} added, {len(result.changed):,} changed, "

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.mappings import PLAIN, TEXT_NAMES, Columns, as_document
 from klsa_search.collection.model import Document, Problems
 from klsa_search.errors import CollectionError
@@ -33,9 +34,12 @@ class Intake:
     notes      what was recognised, each with the files that it holds for
     completed  columns recognised by their common names, one set for each file without others
     uniform    whether one set was used for all records
+    cache      of the files of a folder, if it is read repeatedly
     """
 
-    def __init__(self, on_error: str = "stop", columns: Columns = PLAIN) -> None:
+    def __init__(
+        self, on_error: str = "stop", columns: Columns = PLAIN, cache: FileCache | None = None
+    ) -> None:
         """Start without problems; CollectionError if `on_error` is not stop or skip."""
         if on_error not in ("stop", "skip"):
             raise CollectionError(
@@ -43,6 +47,7 @@ class Intake:
             )
         self.skipping = on_error == "skip"
         self.columns = columns
+        self.cache = cache
         self.problems = Problems()
         self.numbered: list[str] = []
         self.notes: dict[str, list[str]] = {}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.mappings import PLAIN, Columns
 from klsa_search.collection.model import Document, Judgement, Problems, Query, Unread
@@ -21,6 +22,7 @@ class OpenedCollection:
     files    function that finds the files of the documents and notes the others
     columns  columns of a table that make a document
     holding  object that must live as long, such as a temporary folder
+    cache    set to skip the unchanged files of a folder that is read repeatedly
 
     >>> collection = open_collection("reports.jsonl")
     >>> isinstance(collection, OpenedCollection), len(list(collection.documents()))
@@ -55,6 +57,7 @@ class OpenedCollection:
         self._unread: Unread | None = None
         self._intake = Intake(on_error, columns)
         self._holding = holding
+        self.cache: FileCache | None = None
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -102,7 +105,7 @@ class OpenedCollection:
 
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
-        self._intake = Intake(self._on_error, self._intake.columns)
+        self._intake = Intake(self._on_error, self._intake.columns, self.cache)
         admitted = self._intake.validated(self._documents(self._intake))
         return admitted if self.root is None else self._existing(admitted)
 

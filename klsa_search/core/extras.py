@@ -21,6 +21,7 @@ ExtraName = Literal[
     "mcp",
     "pyterrier",
     "tables",
+    "watch",
 ]
 
 
@@ -59,6 +60,7 @@ _EXTRAS: Final[Mapping[ExtraName, _Extra]] = {
         "Parquet files and spreadsheets",
         {"pyarrow": "pyarrow", "python_calamine": "python-calamine"},
     ),
+    "watch": _Extra("watched sources", {"watchfiles": "watchfiles"}),
 }
 
 

@@ -333,6 +333,10 @@ class DocumentReader:
         """Return the doc id of an ID, or None."""
         return self._updated[id] if id in self._updated else self._ids.doc_id(id)
 
+    def is_record(self, doc_id: int, record: bytes) -> bool:
+        """Return whether a document is stored as this record: see `records.record_of`."""
+        return self._records.is_record(doc_id, record)
+
     def equals(self, doc_id: int, document: Document) -> bool:
         """Return whether the document of a doc id is stored with this title, text and metadata."""
         return self._records.equals(doc_id, document)

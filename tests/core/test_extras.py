@@ -18,6 +18,7 @@ EXTRAS = {
     "mcp": {"mcp": "mcp", "mcp_types": "version 2 of mcp"},
     "pyterrier": {"pyterrier": "pyterrier"},
     "tables": {"pyarrow": "pyarrow", "python_calamine": "python-calamine"},
+    "watch": {"watchfiles": "watchfiles"},
 }
 
 

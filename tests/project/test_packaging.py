@@ -51,6 +51,7 @@ CONNECTORS = {
     "pyterrier": "connect/pyterrier.py",
     "python_calamine": "collection/tables.py",
     "ray": "cluster/ray.py",
+    "watchfiles": "cli/watch.py",
 }
 """Likewise of the extras that the tests do not bring."""
 PARTS = {"llvmlite": "numba", "pydantic_core": "pydantic", "starlette": "fastapi"}

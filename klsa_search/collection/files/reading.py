@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from klsa_search.collection.files.content import Content, Unreadable, check_storable
@@ -27,7 +28,9 @@ def folder_documents(
     with Sandbox() as sandbox:
         for path in paths(root, links):
             name = display_path(path, root) if path != root else path.name
-            yield from intake.read_file(_documents(path, name, sections, intake, sandbox))
+            read = partial(_documents, path, name, sections, intake, sandbox)
+            documents = intake.cache.documents(path, read) if intake.cache else read()
+            yield from intake.read_file(documents)
 
 
 def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:

@@ -1,0 +1,187 @@
+"""klsa-index sync --watch: each change is in the index, whatever happens to the source."""
+
+from __future__ import annotations
+
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.cli.watch import follow, ticks_of
+from klsa_search.collection import open_collection
+from klsa_search.errors import IndexNotFound
+from klsa_search.storage.generations import index_lock
+from klsa_search.storage.maintenance import delete_index
+
+
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (folder / name).write_text(f"text of {name}")
+    return folder
+
+
+@pytest.fixture
+def index(notes, tmp_path):
+    build(notes, name="notes", home=tmp_path / "home").close()
+    with open_index(tmp_path / "home" / "notes") as opened:
+        yield opened
+
+
+def stored(index):
+    return {document.id: document.text for document in index.live_documents()}
+
+
+def files(folder):
+    found = (path for path in folder.rglob("*.txt") if not path.name.startswith("."))
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in found}
+
+
+def watched(index, source, *changes):
+    """Follow a source while it is changed; return the results. Each change is a function."""
+    results = []
+
+    def ticks():
+        yield True
+        for change in changes:
+            change()
+            yield True
+            yield False
+
+    follow(index, open_collection(source), ticks(), results.append)
+    return results
+
+
+def test_changes_are_in_the_index(index, notes, capsys):
+    def edit():
+        (notes / "a.txt").write_text("other")
+
+    def save_as_editors_do():
+        (notes / ".b.txt.swp").write_text("swap")
+        (notes / "b.txt~").write_text("backup")
+        (notes / ".tmp").write_text("new text")
+        (notes / ".tmp").rename(notes / "b.txt")
+
+    def rename():
+        (notes / "c.txt").rename(notes / "d.txt")
+
+    def move():
+        (notes / "sub").mkdir()
+        (notes / "d.txt").rename(notes / "sub" / "d.txt")
+
+    def many():
+        for number in range(50):
+            (notes / f"many{number}.txt").write_text(f"number {number}")
+
+    for change in (edit, save_as_editors_do, rename, move, many):
+        first, result = watched(index, notes, change)
+        assert first.batches == 0
+        assert result.batches == 1
+        assert stored(index) == files(notes)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_restart_begins_with_a_sync(index, notes):
+    (notes / "a.txt").unlink()
+    (result,) = watched(index, notes)
+    assert result.deleted == ("a.txt",)
+    assert stored(index) == files(notes)
+
+
+def test_failures_of_the_source_are_reported_once_and_survived(index, notes, capsys):
+    away = notes.with_name("away")
+    results = watched(
+        index,
+        notes,
+        lambda: notes.rename(away),
+        lambda: None,
+        lambda: (away / "a.txt").write_text("other"),
+        lambda: away.rename(notes),
+    )
+    assert stored(index) == files(notes)
+    assert [result.changed for result in results] == [(), ("a.txt",)]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "was removed" in line
+
+
+def test_a_truncated_folder_is_refused_until_it_is_complete(index, notes, capsys):
+    texts = files(notes)
+
+    def empty():
+        for name in texts:
+            (notes / name).unlink()
+
+    def restore():
+        for name in texts:
+            (notes / name).write_text(f"again {name}")
+
+    watched(index, notes, empty, restore)
+    assert stored(index) == files(notes)
+    assert "has no documents" in capsys.readouterr().err
+
+
+def test_a_locked_index_is_tried_again_without_a_change(index, notes, capsys, monkeypatch):
+    monkeypatch.setattr("klsa_search.storage.generations._WRITE_TIMEOUT", 0.01)
+
+    def ticks():
+        yield True
+        (notes / "a.txt").write_text("other")
+        with index_lock(index.path.parent):
+            yield True
+            yield False
+        yield False
+
+    follow(index, open_collection(notes), ticks(), lambda _: None)
+    assert stored(index) == files(notes)
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_deleted_index_ends_it(index, notes):
+    def ticks():
+        delete_index(index.path.parent)
+        yield True
+
+    with pytest.raises(IndexNotFound):
+        follow(index, open_collection(notes), ticks(), lambda _: None)
+
+
+def test_what_cannot_be_watched(shell, tmp_path, notes, index, monkeypatch):
+    home = ("--home", tmp_path / "home", "--watch")
+    assert shell("klsa-index", "sync", "notes", notes, *home, "--dry-run").code == 2
+    assert shell("klsa-index", "sync", "notes", notes, *home, "--json").code == 2
+    monkeypatch.setattr("klsa_search.core.extras.find_spec", lambda _: None)
+    done = shell("klsa-index", "sync", "notes", notes, *home)
+    assert (done.code, "klsa-search[watch]" in done.err) == (1, True)
+
+
+@pytest.mark.long
+def test_the_system_reports_changes(tmp_path):
+    pytest.importorskip("watchfiles", reason="needs watchfiles")
+    folder, file = tmp_path / "folder", tmp_path / "table.csv"
+    folder.mkdir()
+    file.write_text("id,text\n")
+
+    def changed(ticks):
+        return any(next(ticks) for _ in range(20))
+
+    in_folder, of_file = ticks_of(folder), ticks_of(file)
+    assert next(in_folder)
+    assert next(of_file)
+    (folder / "a.txt").write_text("new")
+    assert changed(in_folder)
+    (folder / ".hidden").write_text("new")
+    assert not next(in_folder)
+    file.with_name("new").write_text("id,text\n1,new\n")
+    file.with_name("new").rename(file)  # as editors and exports replace a file
+    assert changed(of_file)
+    (folder / "a.txt").unlink()
+    assert changed(in_folder)
+    folder.rename(tmp_path / "away")
+    assert changed(in_folder)
+    (tmp_path / "away").rename(folder)
+    assert changed(in_folder)
+    assert not all(next(in_folder) for _ in range(20))  # it is quiet again
+    (folder / "b.txt").write_text("new")
+    assert changed(in_folder)
+    in_folder.close()
+    of_file.close()
