@@ -3,6 +3,8 @@
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from starlette.testclient import TestClient
@@ -13,7 +15,7 @@ from klsa_search.core.child_processes import command_of
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
-from klsa_search.service.jobs import Jobs
+from klsa_search.service.jobs import Job, Jobs, _retry_time
 from klsa_search.storage.current import current_generation
 from tests.support.waiting import wait_until
 
@@ -103,6 +105,14 @@ def test_it_rests_between_refits(refits_of, home):
     index.delete([f"new {n}" for n in range(5)])
     index.close()
     assert not refits.run_due()  # for nine times as long as it took
+
+
+def test_the_pause_is_short_once_half_of_the_documents_changed():
+    job = Job(1, "tiny", "000001", "2026-01-01T00:00:00+00:00", "done", seconds=10.0)
+    begun = datetime.fromisoformat(job.begun).timestamp()
+    assert _retry_time(job, 0.3) == begun + 10 + 90
+    assert _retry_time(job, 0.7) == begun + 10 + 10
+    assert _retry_time(replace(job, state="failed"), 0.7) == begun + 10 + 600
 
 
 def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, caplog, monkeypatch):
