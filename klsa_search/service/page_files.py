@@ -1,4 +1,4 @@
-"""Serve the files of the search page.
+"""Serve the files of the search page, and the JavaScript client with its types.
 
 `/` is the page for clients that prefer HTML, else the JSON of its endpoint. The files are public:
 they are sent before API keys and rates are checked. The page requests its data like any
@@ -28,6 +28,7 @@ _TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
+    "ts": "application/typescript; charset=utf-8",
     "svg": "image/svg+xml",
 }
 """Content types by suffix; other files are not part of the page."""

@@ -166,6 +166,8 @@ def test_the_wheel_holds_the_package_alone(built):
     assert names > {
         "klsa_search/py.typed",
         "klsa_search/service/page/index.html",
+        "klsa_search/service/page/klsa.d.ts",
+        "klsa_search/service/page/klsa.js",
     }
     lists = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt"}
     assert {name.partition("/")[2] for name in facts} == lists | {"licenses/LICENSE"}

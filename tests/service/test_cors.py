@@ -49,6 +49,14 @@ def test_it_may_read_failures_too(client):
     assert answer.headers["vary"] == "Origin"
 
 
+def test_it_may_load_the_client(client):
+    answer = client.get("/page/klsa.js", headers={"Origin": OURS})
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-origin"] == OURS
+    answer = client.get("/page/klsa.js", headers={"Origin": ANOTHER})
+    assert "access-control-allow-origin" not in answer.headers
+
+
 @pytest.mark.parametrize(
     ("origin", "method", "headers"),
     [

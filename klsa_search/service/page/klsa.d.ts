@@ -1,0 +1,224 @@
+/** Types of klsa.js, a client of a klsa-search service. Names are those of the HTTP API. */
+
+export class KlsaError extends Error {
+  constructor(
+    message: string,
+    facts: { code: string; field?: string | null; status?: number; cause?: unknown },
+  );
+  /** Stable code, as in docs/reference/error-codes.md; `service_failed` without a usable answer. */
+  readonly code: string;
+  /** The parameter at fault, or null. */
+  readonly field: string | null;
+  /** HTTP status; 0 without an answer. */
+  readonly status: number;
+}
+
+export interface ClientOptions {
+  /** API key. */
+  key?: string;
+  /** Times that a request is repeated after 429, 503 or a failed connection; 3 by default. */
+  retries?: number;
+}
+
+export interface RequestOptions {
+  signal?: AbortSignal;
+}
+
+export class Client {
+  /** TypeError for an invalid address or key. */
+  constructor(url: string | URL, options?: ClientOptions);
+  index(name: string): Index;
+  indexes(options?: RequestOptions): Promise<IndexSummary[]>;
+  createIndex(name: string, settings?: IndexSettings, options?: RequestOptions): Promise<Index>;
+  deleteIndex(name: string, options?: RequestOptions): Promise<void>;
+  multiSearch(
+    queries: readonly ({ index?: string; q?: string } & SearchOptions)[],
+    options?: RequestOptions,
+  ): Promise<SearchAnswer[]>;
+  request<T = unknown>(
+    method: string,
+    path: string,
+    options?: { query?: Record<string, unknown>; body?: unknown } & RequestOptions,
+  ): Promise<T>;
+}
+
+export class Index {
+  constructor(client: Client, name: string);
+  readonly name: string;
+  info(options?: RequestOptions): Promise<IndexDetails>;
+  search(q: string, options?: SearchOptions & RequestOptions): Promise<SearchAnswer>;
+  suggest(q: string, options?: { k?: number } & RequestOptions): Promise<Suggestion[]>;
+  document(id: string, options?: RequestOptions): Promise<StoredDocument>;
+  add(
+    documents: Iterable<NewDocument> | AsyncIterable<NewDocument>,
+    options?: RequestOptions,
+  ): Promise<number>;
+  patch(id: string, changes: Record<string, unknown>, options?: RequestOptions): Promise<WriteAnswer>;
+  delete(ids: Iterable<string>, options?: RequestOptions): Promise<number>;
+}
+
+/** Settings of an index: see docs/reference/index-settings.md. */
+export type IndexSettings = Record<string, unknown>;
+
+/** `title` and `text` are searched by default; every other name is metadata. */
+export interface NewDocument {
+  id: string | number;
+  title?: string;
+  text?: string;
+  [field: string]: unknown;
+}
+
+/** Options of a search: see docs/reference/http-api.md. */
+export interface SearchOptions {
+  k?: number;
+  limit?: number;
+  offset?: number;
+  page?: number;
+  hits_per_page?: number;
+  filter?: string | Record<string, unknown>;
+  sort?: string[];
+  facets?: string[];
+  max_facet_values?: number;
+  distinct?: string;
+  min_score?: number;
+  positive?: string[];
+  negative?: string[];
+  fields?: string[];
+  highlight?: boolean;
+  prefix?: "last";
+  snippet_length?: number;
+  quality?: boolean;
+  explain?: boolean;
+  partial?: boolean;
+  dimensions?: number;
+  operators?: boolean;
+  spelling?: "auto" | "suggest" | "off";
+  synonyms?: boolean;
+  match?: "any" | "most" | "all";
+  ranker?: "klsa" | "bm25" | "rm3" | "rocchio" | "lsi" | "lsi-cosine";
+  alpha?: number;
+  hold_back?: number;
+  z?: number;
+  sharpness?: number;
+  spectral?: string;
+  gamma?: number;
+  head?: number;
+  unit_length?: boolean;
+  coverage?: number;
+  latent?: number;
+  lexical_sharpness?: number;
+  boosts?: string | Record<string, number>;
+  exact?: boolean;
+}
+
+export interface SearchAnswer {
+  query: string;
+  interpretation: Interpretation;
+  index: string;
+  generation: string;
+  ranker: string;
+  parameters: Record<string, boolean | number | string>;
+  total: number;
+  offset: number;
+  page?: number;
+  hits_per_page?: number;
+  total_pages?: number;
+  time_ms: number;
+  facets?: Record<string, Facet>;
+  quality?: number;
+  good_match?: boolean;
+  shards?: { total: number; ok: number; failed: number };
+  hits: Hit[];
+}
+
+export interface Hit {
+  rank: number;
+  id: string;
+  score: number;
+  title?: string;
+  snippet?: string;
+  text?: string;
+  metadata?: Record<string, unknown>;
+  quality?: number;
+  explanation?: Record<string, unknown>;
+  highlight?: Record<string, Highlight>;
+}
+
+export interface Highlight {
+  text: string;
+  /** Start and end of each word, in code points. */
+  marks: [number, number][];
+  /** Escaped, with each word in <mark>. */
+  html: string;
+}
+
+export interface Facet {
+  type: "keyword" | "number" | "date";
+  values: { value: string | number; count: number }[];
+  others: number;
+  missing: number;
+  low: number | string | null;
+  high: number | string | null;
+}
+
+export interface Interpretation {
+  words: string[];
+  unknown: string[];
+  phrases: string[];
+  required: string[];
+  excluded: string[];
+  fields: string[];
+  relaxed: Record<string, string>;
+  prefixes: Record<string, string[]>;
+  joined: Record<string, string>;
+  synonyms: Record<string, string[]>;
+  corrections: Record<string, string>;
+  did_you_mean: string | null;
+  id: string | null;
+}
+
+export interface Suggestion {
+  kind: "word" | "phrase" | "title" | "correction";
+  text: string;
+  query: string;
+  documents: number | null;
+}
+
+export interface StoredDocument {
+  id: string;
+  index: string;
+  generation: string;
+  title: string;
+  text: string;
+  metadata: Record<string, unknown>;
+}
+
+export interface WriteAnswer {
+  index: string;
+  generation: string;
+  added: number;
+  deleted: number;
+  log_position: number;
+  warnings: { id: string; field: string; message: string }[];
+  time_ms: number;
+}
+
+export interface IndexSummary {
+  name: string;
+  ok: boolean;
+  error: string | null;
+  generation: string | null;
+  documents: number | null;
+  drift: Record<string, number> | null;
+}
+
+export interface IndexDetails extends IndexSummary {
+  source: string | null;
+  created: string | null;
+  fingerprint: string | null;
+  settings: Record<string, unknown> | null;
+  counts: Record<string, unknown> | null;
+  fields: Record<string, Record<string, unknown>> | null;
+  bytes: number | null;
+  spectra: Record<string, unknown> | null;
+}

@@ -1,0 +1,200 @@
+// @ts-self-types="./klsa.d.ts"
+/** Client of a klsa-search service, for browsers and Node.js 18 or newer, without dependencies.
+ *
+ *     const client = new Client(address, { key: "klsa_..." });
+ *     const shop = await client.createIndex("shop", { fields: ["price:number"] });
+ *     await shop.add([{ id: "1", title: "Red bicycle", price: 300 }]);
+ *     const { total, hits } = await shop.search("bicycle", { filter: "price < 500" });
+ *
+ * Options and answers have the names of the HTTP API. Each method takes `signal`, of an
+ * AbortController, and rejects with KlsaError, or with the reason of the signal.
+ */
+
+const BATCH = 1_000; // documents of a request, at most
+const BATCH_LENGTH = 2 ** 22; // characters of JSON after which such a request is sent
+const MAX_PAUSE = 30_000; // ms between two attempts, at most
+const BUSY = new Set([429, 503]); // statuses after which the same request may succeed
+
+/** An error that the service reported, or that it gave no usable answer. */
+export class KlsaError extends Error {
+  constructor(message, { code, field = null, status = 0, cause }) {
+    super(message, { cause });
+    this.name = "KlsaError";
+    this.code = code; // docs/reference/error-codes.md; `service_failed` without a usable answer
+    this.field = field; // the parameter at fault, or null
+    this.status = status; // of the answer; 0 without one
+  }
+}
+
+/** A service. */
+export class Client {
+  #url;
+  #headers;
+  #retries;
+
+  /** TypeError for an invalid address or key.
+   * @param {string | URL} url address of the service; in a page also relative to it, as "/"
+   * @param {{key?: string, retries?: number}} [options] API key, and how often a request is
+   *   repeated after 429, 503 or a failed connection, when `Retry-After` allows it
+   */
+  constructor(url, { key, retries = 3 } = {}) {
+    this.#url = new URL(url, globalThis.location?.href).href.replace(/\/+$/, "");
+    this.#headers = new Headers(key === undefined ? {} : { Authorization: `Bearer ${key}` });
+    this.#retries = retries;
+  }
+
+  /** Return an index or alias by its name; nothing is sent. @param {string} name */
+  index(name) {
+    return new Index(this, name);
+  }
+
+  /** List all indexes that the key may see. */
+  async indexes({ signal } = {}) {
+    return (await this.request("GET", "/indexes", { signal })).indexes;
+  }
+
+  /** Create an empty index. @param {string} name @param {object} [settings] */
+  async createIndex(name, settings = {}, { signal } = {}) {
+    await this.request("POST", "/indexes", { body: { name, settings }, signal });
+    return this.index(name);
+  }
+
+  /** Delete an index with all its documents. @param {string} name */
+  async deleteIndex(name, { signal } = {}) {
+    await this.request("DELETE", `/indexes/${encodeURIComponent(name)}`, { signal });
+  }
+
+  /** Run several searches, of any indexes, in one request: all succeed or none does.
+   * @param {object[]} queries parameters of each: `index`, `q` and the options of a search
+   */
+  async multiSearch(queries, { signal } = {}) {
+    return (await this.request("POST", "/multi-search", { body: { queries }, signal })).results;
+  }
+
+  /** Send any request of the HTTP API, and return the JSON of its answer.
+   * @param {string} method @param {string} path such as "/indexes"
+   * @param {{query?: object, body?: unknown, signal?: AbortSignal}} [options] parameters of the
+   *   URL, without those that are null or undefined, and the body: JSON, as value or as text
+   */
+  async request(method, path, { query = {}, body, signal } = {}) {
+    const given = Object.entries(query).filter(([, value]) => (value ?? null) !== null);
+    const address = this.#url + path + (given.length ? `?${new URLSearchParams(given)}` : "");
+    const headers = new Headers(this.#headers);
+    if (body !== undefined) headers.set("Content-Type", "application/json");
+    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    for (let attempt = 0; ; attempt += 1) {
+      let answer, failure;
+      try {
+        answer = await fetch(address, { method, headers, body: text, signal });
+        if (!BUSY.has(answer.status) || attempt >= this.#retries) return await contentOf(answer);
+      } catch (error) {
+        if (signal?.aborted || error instanceof KlsaError) throw error;
+        failure = error;
+      }
+      if (failure && attempt >= this.#retries) {
+        const hint = "check that klsa-serve runs there and, in a browser, allows this origin";
+        const message = `no answer from \`${this.#url}\`: ${failure.message}; ${hint}`;
+        throw new KlsaError(message, { code: "service_failed", cause: failure });
+      }
+      await answer?.body?.cancel();
+      const seconds = Number(answer?.headers.get("Retry-After") ?? Number.NaN);
+      const pause = Number.isNaN(seconds) ? 100 * 2 ** attempt : 1_000 * seconds;
+      await wait(Math.min(pause, MAX_PAUSE), signal);
+    }
+  }
+}
+
+/** An index of a service, by `Client.index`. */
+export class Index {
+  #client;
+  #path;
+
+  /** @param {Client} client @param {string} name */
+  constructor(client, name) {
+    this.name = name;
+    this.#client = client;
+    this.#path = `/indexes/${encodeURIComponent(name)}`;
+  }
+
+  /** Return its number of documents, fields and settings. */
+  info({ signal } = {}) {
+    return this.#client.request("GET", this.#path, { signal });
+  }
+
+  /** Rank the documents by a query. @param {string} q @param {object} [options] */
+  search(q, { signal, ...options } = {}) {
+    return this.#client.request("POST", `${this.#path}/search`, { body: { q, ...options }, signal });
+  }
+
+  /** Complete typed text. @param {string} q */
+  async suggest(q, { k, signal } = {}) {
+    const path = `${this.#path}/suggest`;
+    return (await this.#client.request("GET", path, { query: { q, k }, signal })).suggestions;
+  }
+
+  /** Return a document. @param {string} id */
+  document(id, { signal } = {}) {
+    const query = { index: this.name };
+    return this.#client.request("GET", `/documents/${encodeURIComponent(id)}`, { query, signal });
+  }
+
+  /** Add or replace documents; return how many. Batches of 1,000 are stored whole or not at all.
+   * @param {Iterable<object> | AsyncIterable<object>} documents
+   */
+  async add(documents, { signal } = {}) {
+    let [batch, length, added] = [[], 0, 0];
+    const send = async () => {
+      const body = `[${batch.join(",")}]`;
+      [batch, length] = [[], 0];
+      added += (await this.#client.request("POST", `${this.#path}/documents`, { body, signal })).added;
+    };
+    for await (const document of documents) {
+      const text = JSON.stringify(document);
+      batch.push(text);
+      length += text.length;
+      if (batch.length === BATCH || length > BATCH_LENGTH) await send();
+    }
+    if (batch.length) await send();
+    return added;
+  }
+
+  /** Merge changes into a document; null removes a field. @param {string} id @param {object} changes */
+  patch(id, changes, { signal } = {}) {
+    const path = `${this.#path}/documents/${encodeURIComponent(id)}`;
+    return this.#client.request("PATCH", path, { body: changes, signal });
+  }
+
+  /** Delete documents by ID; return how many there were. @param {Iterable<string>} ids */
+  async delete(ids, { signal } = {}) {
+    if (typeof ids === "string") throw new TypeError("ids is a text; give a list of IDs");
+    const path = `${this.#path}/documents/delete-batch`;
+    return (await this.#client.request("POST", path, { body: [...ids], signal })).deleted;
+  }
+}
+
+async function contentOf(answer) {
+  const { status } = answer;
+  const content = await answer.json().catch((error) => {
+    if (error.name === "SyntaxError") return null;
+    throw error;
+  });
+  if (answer.ok && content !== null) return content;
+  if (content?.error) throw new KlsaError(content.error.message, { ...content.error, status });
+  const message = `the answer has status ${status} and is not from klsa-serve; check the address`;
+  throw new KlsaError(message, { code: "service_failed", status });
+}
+
+function wait(ms, signal) {
+  signal?.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}

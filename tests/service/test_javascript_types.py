@@ -1,0 +1,45 @@
+"""klsa.d.ts declares what klsa.js and the HTTP API have."""
+
+import re
+
+import pytest
+
+from klsa_search.service.page_files import page_files
+from klsa_search.service.routes.suggest import SuggestionAnswer
+from klsa_search.service.schemas import responses, search_answers
+from klsa_search.service.schemas.search_requests import SearchRequest
+
+FILES = page_files()
+CODE, TYPES = (FILES[name].content.decode() for name in ("klsa.js", "klsa.d.ts"))
+
+
+def members(text, kind, name):
+    """Names in the body of a class or an interface, indented by two spaces."""
+    found = re.search(rf"^export {kind} {name}\b[^\n]*{{\n(.*?)^}}", text, re.DOTALL | re.MULTILINE)
+    return set(re.findall(r"^  (?:readonly |async )?(\w+)\??(?=[:(<])", found[1], re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("interface", "model", "without"),
+    [
+        ("SearchOptions", SearchRequest, {"q", "index"}),
+        ("SearchAnswer", search_answers.SearchAnswer, set()),
+        ("Hit", search_answers.FoundAnswer, set()),
+        ("Facet", search_answers.FacetAnswer, set()),
+        ("Interpretation", search_answers.InterpretationAnswer, set()),
+        ("Suggestion", SuggestionAnswer, set()),
+        ("StoredDocument", responses.DocumentAnswer, set()),
+        ("WriteAnswer", responses.WriteAnswer, set()),
+        ("IndexSummary", responses.IndexSummary, set()),
+        ("IndexDetails", responses.IndexDetails, set(responses.IndexSummary.model_fields)),
+    ],
+)
+def test_its_interfaces_have_the_names_of_the_api(interface, model, without):
+    assert members(TYPES, "interface", interface) == model.model_fields.keys() - without
+
+
+@pytest.mark.parametrize("name", ["Client", "Index"])
+def test_its_classes_have_the_methods_of_the_code(name):
+    methods = members(CODE, "class", name)
+    assert members(TYPES, "class", name) - {"name"} == methods
+    assert {"constructor", "search" if name == "Index" else "multiSearch"} <= methods
