@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 from klsa_search import errors
 from klsa_search.collection.model import Document
 from klsa_search.core.keywords import IndexSettings
-from klsa_search.errors import KlsaError, ServiceFailed, SettingsError
+from klsa_search.errors import CollectionError, KlsaError, ServiceFailed, SettingsError
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.options import RankingOptions, SearchOptions
 from klsa_search.search.results import SearchResults
@@ -414,6 +414,8 @@ class _Calls:
         return Call("PATCH", f"{self._path}/documents/{_part(id_)}", _written, dict(changes))
 
     def delete(self, ids: Iterable[str]) -> Call[WriteResult]:
+        if isinstance(ids, str):  # its letters would be IDs
+            raise CollectionError(f"ids = {ids!r} is a text; give a list of IDs", field="ids")
         return Call("POST", f"{self._path}/documents/delete-batch", _written, list(ids))
 
     def sync(

@@ -12,6 +12,7 @@ from klsa_search.client import AsyncClient, Client
 from klsa_search.collection.model import Document
 from klsa_search.errors import (
     BadDocument,
+    CollectionError,
     DocumentNotFound,
     IndexExists,
     IndexNotFound,
@@ -80,6 +81,8 @@ def test_an_index_is_made_filled_changed_and_deleted(client):
     assert shop.add([Document(id="4", text="A lamp.", metadata={"price": 5})]) == 1
     assert shop.patch("4", {"title": "Lamp", "price": None}).written == 1
     assert (shop.document("4").title, shop.document("4").metadata) == ("Lamp", {})
+    with pytest.raises(CollectionError, match="is a text"):
+        shop.delete("123")
     assert shop.delete(["4", "never there"]) == 1
     synced = shop.sync([*BIKES[1:], {"id": "5", "text": "A bell."}])
     assert (synced.added, synced.deleted, synced.unchanged) == (("5",), ("1",), 2)
