@@ -221,4 +221,6 @@ export interface IndexDetails extends IndexSummary {
   fields: Record<string, Record<string, unknown>> | null;
   bytes: number | null;
   spectra: Record<string, unknown> | null;
+  /** ID of its waiting or running job: GET /jobs/{id}. */
+  job: number | null;
 }
