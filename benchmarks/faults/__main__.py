@@ -3,8 +3,8 @@
     python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
 
 Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, forks, writers,
-readers, log, calls; all of them by default. Prints a table of what was tried and what survived,
-then the first examples of each failure; N repeats what depends on chance.
+readers, syncs, log, calls; all of them by default. Prints a table of what was tried and what
+survived, then the first examples of each failure; N repeats what depends on chance.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from benchmarks.faults import (
     random_kills,
     rebuilds,
     slow,
+    sync_kills,
     write_damage,
     write_kills,
     write_readers,
@@ -54,6 +55,7 @@ PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
     "forks": lambda folder, times: forks.run(folder, times=4 * times),
     "writers": _writers,
     "readers": lambda folder, times: write_readers.run(folder, seconds=60 * times),
+    "syncs": lambda folder, times: sync_kills.run(folder, times=50 * times),
     "log": lambda folder, times: write_damage.run(folder, times=3 * times),
     "calls": lambda folder, times: failing_calls.run(folder),
 }

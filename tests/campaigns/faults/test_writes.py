@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.faults import failing_calls, write_damage, write_kills, write_readers
+from benchmarks.faults import failing_calls, sync_kills, write_damage, write_kills, write_readers
 from benchmarks.faults.written import Model, Seen, fresh, wrong
 
 
 @pytest.mark.parametrize("killed", [{"writers": 9}, {"refitters": 8}, {"builders": 8}], ids=str)
 def test_killed_at_random(folder, survived, killed):
     survived(write_kills.run(folder, **{"writers": 0, "refitters": 0, "builders": 0, **killed}))
+
+
+def test_a_sync_killed_at_random(folder, survived):
+    survived(sync_kills.run(folder, times=6))
 
 
 def test_readers_meanwhile(folder, survived):
