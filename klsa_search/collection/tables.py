@@ -77,6 +77,7 @@ def _database_documents(wanted: DatabaseSource, intake: Intake) -> Iterator[Docu
     address = f"{path.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)  # ATTACH creates files
             database = Database(connection)
             key = None
             rows: Iterable[Mapping[str, Any]]

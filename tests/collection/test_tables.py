@@ -68,6 +68,7 @@ def test_a_query_is_read_as_it_is_written(database):
         ("?table=other", "is not JSON"),
         ("?query=SELECT x FROM tickets", "no such column: x"),
         ("?query=DELETE FROM tickets", "cannot be read as SQLite .*readonly database"),
+        ("?query=ATTACH 'other.db' AS other", "too many attached databases"),
         ("?query=SELECT body, body FROM tickets", "columns with the same name .*with AS"),
         ("?query=PRAGMA user_version = 3", "returns no rows|readonly database"),
         ("?query=SELECT ticket FROM tickets", "no column 'title' or 'text' among 'ticket'"),
