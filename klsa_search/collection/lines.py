@@ -90,19 +90,19 @@ def lines(
 
     line_range  lines to read, numbered as in the whole file
 
-    A byte-order mark is dropped. An invalid byte becomes a lone surrogate, which `text_fault`
-    reports, so that the reader decides how much to refuse. TruncatedFile if the file cannot be
-    opened, is UTF-16, has a line of more than `LONGEST_LINE` bytes, or is compressed and damaged.
+    Byte-order marks at the start of lines are dropped. An invalid byte becomes a lone surrogate,
+    which `text_fault` reports, so that the reader decides how much to refuse. TruncatedFile if the
+    file cannot be opened, is UTF-16, has a line of more than `LONGEST_LINE` bytes, or is compressed and damaged.
     """
     number = 0
     with translate_read_errors(path, lambda: number), open_decompressed(path) as stream:
         found = _lines(stream) if line_range is None else _within(stream, line_range)
         for number, line in enumerate(found, start=1 if line_range is None else line_range.number):
-            if number == 1:
-                if line.startswith(UTF16_BOMS):
-                    raise TruncatedFile(
-                        f"{path}:1: the file is UTF-16, which only CSV may be; convert it to UTF-8"
-                    )
+            if number == 1 and line.startswith(UTF16_BOMS):
+                raise TruncatedFile(
+                    f"{path}:1: the file is UTF-16, which only CSV may be; convert it to UTF-8"
+                )
+            while line.startswith(UTF8_BOM):  # also of a file that was appended to another
                 line = line.removeprefix(UTF8_BOM)
             _refuse_long(len(line), path, number)
             yield number, line.decode(encoding, "surrogateescape")
@@ -123,7 +123,7 @@ def utf16_lines(path: Path, encoding: str) -> Iterator[str]:
         try:
             for number, line in enumerate(iter(read, ""), start=1):
                 _refuse_long(len(line), path, number)
-                yield line.removeprefix("\ufeff") if number == 1 else line
+                yield line.lstrip("\ufeff")
         except UnicodeDecodeError as error:
             raise TruncatedFile(
                 f"{path}:{number + 1}: invalid UTF-16 ({error.reason}); convert the file to UTF-8"
@@ -151,8 +151,8 @@ def decoded_head(data: bytes) -> str:
     """Return the start of a file as text, in UTF-8 or UTF-16; never fails."""
     encoding = utf16_of(data)
     if encoding:
-        return data.decode(encoding, "replace").removeprefix("\ufeff")
-    return data.removeprefix(UTF8_BOM).decode("utf-8", "replace")
+        return data.decode(encoding, "replace").lstrip("\ufeff")
+    return data.decode("utf-8", "replace").lstrip("\ufeff")
 
 
 def utf16_of(data: bytes) -> str | None:
