@@ -180,6 +180,8 @@ def merged(document: Document, changes: Mapping[str, Any]) -> Document:
                 "document and add another",
                 field="id",
             )
+    if "text" not in rest and "contents" in rest and "contents" not in document.metadata:
+        rest["text"] = rest.pop("contents")
     parts = {"title": document.title, "text": document.text}
     parts |= {name: rest.pop(name) for name in parts if name in rest}
     metadata: Any = document.metadata

@@ -110,3 +110,10 @@ def test_concurrent_patches_lose_nothing(index):
     index.refresh()
     metadata = index.document("belt").metadata
     assert [metadata[f"f{n}"] for n in range(3)] == [{"0": 0, "1": 1, "2": 2}] * 3
+
+
+def test_a_patch_of_contents_changes_the_text(index):
+    index.patch("belt", {"contents": "A new belt."})
+    assert (index.document("belt").text, "contents" in index.document("belt").metadata) == (
+        "A new belt.", False,
+    )  # fmt: skip
