@@ -17,7 +17,7 @@ from klsa_search.cluster.work import StepResult, Work, map_array, read_facts
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import COUNTS, EIGENVECTORS, POSTINGS, Progress
 from klsa_search.indexing.build import Built, spectrum_entry
-from klsa_search.indexing.reading import require_searched
+from klsa_search.indexing.reading import require_searched, require_split
 from klsa_search.storage.arrays import VOCABULARY
 from klsa_search.storage.documents import IDS, RECORDS, STARTS
 from klsa_search.storage.manifest import FieldsEntry
@@ -34,6 +34,7 @@ def make_files(
     kept, words = _analysed(work, read, settings, cut)
     fields = FieldsEntry.model_validate(read_facts(kept.fields))
     require_searched(settings.searched_fields, fields, read.documents)
+    require_split(settings.separators(), fields, read.documents)
     report(COUNTS, 0, None)
     counted = _counted(work, words, settings)
     report(POSTINGS, 0, None)

@@ -32,7 +32,13 @@ from klsa_search.indexing.checks import (
     refuse_to_drop_writes,
     refuse_to_shrink,
 )
-from klsa_search.indexing.reading import read, require_searched, searched_before
+from klsa_search.indexing.reading import (
+    StoredCollection,
+    read,
+    require_searched,
+    require_split,
+    searched_before,
+)
 from klsa_search.indexing.weighing import weigh
 from klsa_search.search.index import Index
 from klsa_search.storage.checksums import note_checked
@@ -159,6 +165,8 @@ def build_generation(
         documents, terms = counts.matrix.shape
         known = searched_before(collection)
         require_searched(settings.searched_fields, fields, documents, known=known)
+        if not isinstance(collection, StoredCollection):  # it may have lost the last one
+            require_split(settings.separators(), fields, documents)
         refuse_to_shrink(path, documents, collection, replace=replace)
         refuse_beyond_budget(counts, fields, generation, settings, budget)
         spectra = weigh(counts, generation, settings, report)

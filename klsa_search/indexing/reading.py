@@ -252,6 +252,19 @@ def require_searched(
         )
 
 
+def require_split(separators: Mapping[str, str], fields: FieldsEntry, documents: int) -> None:
+    """Raise SettingsError if no document has one of the split fields."""
+    names = {*fields.columns, *fields.others}
+    missing = [name for name in separators if name not in names]
+    if missing and documents and not fields.more:
+        known = ", ".join(f"`{name}`" for name in sorted(names)) or "none"
+        raise SettingsError(
+            f"split = '{missing[0]}={separators[missing[0]]}': no document has a metadata field "
+            f"`{missing[0]}`; the metadata fields are: {known}",
+            field="split",
+        )
+
+
 def settled(
     documents: Iterator[Document], settings: Settings
 ) -> tuple[Iterator[Document], Settings]:

@@ -65,6 +65,12 @@ def index(request, tmp_path_factory):
     index.close()
 
 
+@pytest.mark.parametrize("name", ["tagz", "text", "id"])
+def test_a_split_field_that_no_document_has_is_refused(tmp_path, name):
+    with pytest.raises(SettingsError, match=f"a metadata field `{name}`.*`sizes`, `tags`"):
+        build(table(tmp_path / "a.csv", ROWS), name="a", home=tmp_path, split={name: ";"})
+
+
 def written(pair):
     row = dict(pair[0])
     return {"id": row.pop("id"), "text": row.pop("text"), "metadata": row}
