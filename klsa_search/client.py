@@ -24,7 +24,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from klsa_search import errors
-from klsa_search.collection.model import Document
+from klsa_search.collection.model import Document, Problems
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.errors import CollectionError, KlsaError, ServiceFailed, SettingsError
 from klsa_search.search.explain.explanation import Explanation
@@ -353,13 +353,15 @@ def _written(answer: Any) -> WriteResult:
 
 
 def _synced(answer: Any) -> SyncResult:
-    ids = answer["ids"]
+    ids, warnings = answer["ids"], answer["warnings"]
     return SyncResult(
         added=tuple(ids["added"]),
         changed=tuple(ids["changed"]),
         deleted=tuple(ids["deleted"]),
         unchanged=answer["unchanged"],
         batches=answer["batches"],
+        warnings=Problems(warnings["count"], warnings["first"], warnings["kinds"]),
+        removed_fields=tuple(answer["removed_fields"]),
     )
 
 

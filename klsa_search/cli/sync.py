@@ -136,6 +136,8 @@ def _write(
         for kind in ("added", "changed", "deleted"):
             for id_ in getattr(result, kind):
                 echo(f"{kind:7}  {id_}")
+    for field in result.removed_fields:
+        echo(f"note: no document of the source has the field '{field}' any more", err=True)
     write_field_warnings(result.warnings)
     if collection.unread.count:
         echo(f"not read: {unread_text(collection.unread)}", err=True)

@@ -128,6 +128,10 @@ class Intake:
         self.numbered.append(str(file))
         return True
 
+    def without_columns(self) -> None:
+        """Require no columns: the source has documents, which have none."""
+        self._missing_columns.clear()
+
     def document(
         self,
         record: Mapping[str, Any],

@@ -92,7 +92,8 @@ def lines(
 
     Byte-order marks at the start of lines are dropped. An invalid byte becomes a lone surrogate,
     which `text_fault` reports, so that the reader decides how much to refuse. TruncatedFile if the
-    file cannot be opened, is UTF-16, has a line of more than `LONGEST_LINE` bytes, or is compressed and damaged.
+    file cannot be opened, is UTF-16, has a line of more than `LONGEST_LINE` bytes, or is compressed
+    and damaged.
     """
     number = 0
     with translate_read_errors(path, lambda: number), open_decompressed(path) as stream:

@@ -342,6 +342,7 @@ def _files(root: Path, kind: str, links: bool, unread: Unread | None = None) -> 
 def _records(records: Iterable[Document | Mapping[str, Any]], intake: Intake) -> Iterator[Document]:
     for number, record in enumerate(records, start=1):
         if isinstance(record, Document):
+            intake.without_columns()
             yield record if record.origin else replace(record, origin=f"document {number}")
         elif isinstance(record, Mapping):
             values = {name: mappings.json_value(value) for name, value in record.items()}

@@ -53,6 +53,8 @@ class SyncResult:
     batches    number of batches that were written to the log, for `rollback`; 0 for a dry run
     skipped    records of the source that were skipped, with on_error="skip"
     warnings   values of the wrong type for their fields, which count as missing
+    removed_fields
+               metadata fields that changed documents had, and that no document of the source has
     """
 
     added: tuple[str, ...]
@@ -62,12 +64,14 @@ class SyncResult:
     batches: int = 0
     skipped: Problems = field(default_factory=Problems)
     warnings: Problems = field(default_factory=Problems)
+    removed_fields: tuple[str, ...] = ()
 
     def as_json(self, *, ids: bool = False) -> dict[str, Any]:
         """Return the numbers as JSON; also the IDs, as `ids`, if they are wanted."""
         groups = {"added": self.added, "changed": self.changed, "deleted": self.deleted}
         numbers: dict[str, Any] = {name: len(group) for name, group in groups.items()}
         numbers |= {"unchanged": self.unchanged, "batches": self.batches}
+        numbers["removed_fields"] = list(self.removed_fields)
         if ids:
             numbers["ids"] = {name: list(group) for name, group in groups.items()}
         return numbers
@@ -81,7 +85,7 @@ def max_deletions(max_delete: str | int | None, documents: int) -> int:
     """
     if max_delete is None:
         return max(int(MAX_DELETE_SHARE * documents), MAX_DELETE_FEW)
-    limit = re.fullmatch(MAX_DELETE_PATTERN, str(max_delete).strip())
+    limit = re.fullmatch(MAX_DELETE_PATTERN, str(max_delete).strip(), re.ASCII)
     if limit is None:
         raise SettingsError(
             f"max_delete = {max_delete!r} is not a limit of deletions; give a number of documents "
@@ -104,6 +108,8 @@ class Comparison(AbstractContextManager["Comparison"]):
         self.added: list[str] = []
         self.changed: list[str] = []
         self.unchanged = 0
+        self._names: set[str] = set()  # of metadata fields in the source
+        self._replaced: set[str] = set()  # of metadata fields in documents that changed
         self._stored = stored
         live = np.array(stored.live_doc_ids(), np.int64)
         self.documents = len(live)
@@ -130,6 +136,7 @@ class Comparison(AbstractContextManager["Comparison"]):
         report(DOCUMENTS, number, None)
 
     def _compare(self, document: Document) -> None:
+        self._names.update(document.metadata)
         record = b"".join(record_of(document))
         doc_id: int | None = self._next
         # A source mostly has the order of the build: this saves the look-up of the ID.
@@ -140,9 +147,14 @@ class Comparison(AbstractContextManager["Comparison"]):
             if self._stored.is_record(doc_id, record) or self._stored.equals(doc_id, document):
                 self.unchanged += 1
                 return
+            self._replaced.update(*(each.metadata for each in self._stored.at([doc_id])))
         (self.added if doc_id is None else self.changed).append(document.id)
         line = f"{json.dumps(document.id)}\t{document_as_json(document)}\n"
         self._spool.write(line.encode())
+
+    def removed_fields(self) -> list[str]:
+        """Return the metadata fields that changed documents had, and no document of the source."""
+        return sorted(self._replaced - self._names)
 
     def deleted(self) -> list[str]:
         """Return the IDs of the documents that the source does not have, in order of doc ids."""
@@ -157,10 +169,15 @@ class Comparison(AbstractContextManager["Comparison"]):
 
 
 def refuse_deletions(
-    index: str, compared: Comparison, deleted: int, max_delete: str | int | None
+    index: str,
+    compared: Comparison,
+    deleted: int,
+    max_delete: str | int | None,
+    skipped: Problems,
 ) -> None:
     """Raise CollectionError if the source looks truncated.
 
+    skipped  records of the source that were skipped
     An empty source is refused unless `max_delete` was given and allows it.
     """
     had, coming = compared.documents, len(compared.added) + len(compared.changed)
@@ -175,6 +192,8 @@ def refuse_deletions(
         if coming
         else f"the source has no documents, and index `{index}` has {had:,}"
     )
+    if skipped.count:
+        fact += f" ({skipped.count:,} bad records were skipped, the first: {skipped.reasons[0]})"
     raise CollectionError(
         f"nothing was changed: {fact}; check that the source is complete, or allow it with "
         f"--max-delete {deleted} (in Python and over HTTP max_delete={deleted})"

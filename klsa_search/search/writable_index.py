@@ -305,7 +305,7 @@ class WritableIndex:
             if opened is not None:
                 warn_of_skipped(opened)
             deleted = compared.deleted()
-            refuse_deletions(self.name, compared, len(deleted), max_delete)
+            refuse_deletions(self.name, compared, len(deleted), max_delete, collection.problems)
             count, warnings = 0, Problems()
             if not dry_run:
                 puts = len(compared.added) + len(compared.changed)
@@ -319,6 +319,7 @@ class WritableIndex:
             batches=count,
             skipped=collection.problems,
             warnings=warnings,
+            removed_fields=tuple(compared.removed_fields()),
         )
 
     def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:
@@ -390,7 +391,7 @@ class WritableIndex:
             tailer = self._current.tailer
             if tailer is not None:
                 tailer.save()
-        warnings = tuple(field_warnings(puts, state.fields, declared.types))
+        warnings = tuple(field_warnings(puts, self.fields, declared.types))
         return WriteResult(state.info.path.name, last.seq, len(puts), len(existing), warnings)
 
     @property

@@ -47,7 +47,7 @@ def test_an_index_follows_its_source(shell, built, new, compiled_writing):
         "name": "cars", "generation": "000001", "documents": 4, "log_position": 3,
         "added": 0, "changed": 0, "deleted": 0, "unchanged": 4, "batches": 0, "dry_run": False,
         "ids": {"added": [], "changed": [], "deleted": []},
-        "warnings": {"count": 0, "first": [], "kinds": {}},
+        "removed_fields": [], "warnings": {"count": 0, "first": [], "kinds": {}},
         "skipped": {"count": 0, "first": [], "kinds": {}},
         "unread": {"count": 0, "first": {}, "kinds": {}}, "numbered": [], "notes": [],
     }  # fmt: skip

@@ -167,7 +167,42 @@ def test_a_bad_record_is_refused_before_anything_is_written(index, tmp_path):
     assert (result.added, result.unchanged, result.skipped.count) == (("new",), 12, 1)
 
 
-@pytest.mark.parametrize("bad", ["", "20 percent", "-1", "101%", "a", 0.5])
+def test_a_field_that_the_source_lost_is_reported(index):
+    lost = [{"id": each["id"], "text": each["text"]} for each in FIRST]
+    assert index.sync([*lost[1:], FIRST[0]], dry_run=True).removed_fields == ()
+    assert index.sync(lost).removed_fields == ("year",)
+    assert index.sync(lost).removed_fields == ()
+    assert index.sync(FIRST).removed_fields == ()
+
+
+def test_a_field_keeps_its_type_while_no_document_has_it(index):
+    index.sync([{**each, "seen": "x"} for each in FIRST])
+    index.sync(FIRST)
+    result = index.sync([{**each, "seen": 1.5} for each in FIRST])
+    assert index.fields["seen"].misfits == result.warnings.count == 12
+    assert "the keyword field 'seen' has 1.5" in result.warnings.reasons[0]
+
+
+def test_documents_need_no_columns_of_the_build(tmp_path):
+    table = tmp_path / "tickets.csv"
+    table.write_text("key,subject,body\n1,Belt,worn\n2,Horn,silent\n")
+    with closing(build(table, name="a", home=tmp_path / "home", on_error="skip")) as index:
+        result = index.sync([*index.live_documents(), Document(id="3", text="new")])
+        assert (result.added, result.unchanged) == (("3",), 2)
+        assert "3 bad records were skipped, the first: document 1: no 'key'" in refused_after(
+            index, [{"id": str(n), "text": "x"} for n in range(3)]
+        )
+
+
+def refused_after(index, source):
+    with pytest.raises(CollectionError) as failure:
+        index.sync(source)
+    return str(failure.value)
+
+
+@pytest.mark.parametrize(
+    "bad", ["", "20 percent", "-1", "101%", "a", 0.5, "\N{ARABIC-INDIC DIGIT THREE}"]
+)
 def test_an_invalid_limit_is_refused(index, bad):
     with pytest.raises(SettingsError, match="max_delete"):
         index.sync(FIRST, max_delete=bad)

@@ -9,13 +9,13 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated, Final
 
 from fastapi import APIRouter, Request, Response
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from starlette.requests import ClientDisconnect
 
 from klsa_search.collection.opening import open_collection
-from klsa_search.errors import QueryError
+from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.index import Index
-from klsa_search.search.sync import MAX_DELETE_PATTERN
+from klsa_search.search.sync import MAX_DELETE_PATTERN, max_deletions
 from klsa_search.service.index_service import Service, requires
 from klsa_search.service.middleware.limits import LINES
 from klsa_search.service.routes.documents import DOCUMENT, body_of, refuse_other_types
@@ -23,6 +23,7 @@ from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import (
     RequestModel,
     documented_parameters,
+    field_error,
     read_parameters,
 )
 from klsa_search.service.schemas.responses import SyncAnswer, elapsed
@@ -37,15 +38,24 @@ _IN_MEMORY: Final = 2**23
 """Bytes of a body that are kept in memory."""
 
 
+def _limit(max_delete: str) -> str:
+    """Return a limit of deletions; the error of a field if it is invalid."""
+    try:
+        max_deletions(max_delete, 0)
+    except SettingsError as error:
+        raise field_error("max_delete", error.message) from None
+    return max_delete
+
+
 class SyncRequest(RequestModel):
     """The parameters of POST /indexes/{name}/sync."""
 
     max_delete: Annotated[
-        str | None,
+        Annotated[str, AfterValidator(_limit)] | None,
         Field(
-            pattern=MAX_DELETE_PATTERN,
             description="refuse a body that would delete more documents, as a number or a share "
             "such as 20%; by default 20%, but at least 10",
+            json_schema_extra={"pattern": MAX_DELETE_PATTERN},
         ),
     ] = None
     dry_run: bool = Field(False, description="report the differences and change nothing")

@@ -91,6 +91,9 @@ class SyncAnswer(Answer):
     deleted: int = Field(description="documents deleted, because the body does not have them")
     unchanged: int = Field(description="documents that were equal already; not written")
     batches: int = Field(description="batches in the log of writes; 0 if nothing was written")
+    removed_fields: list[str] = Field(
+        description="metadata fields that changed documents had, and no document of the body has"
+    )
     dry_run: bool
     ids: SyncIdsAnswer | None = Field(None, description="with `list`: the IDs")
     log_position: int = Field(description="position of the last row in the log of writes")

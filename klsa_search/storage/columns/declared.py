@@ -10,7 +10,7 @@ from typing import Any, Self
 from klsa_search.collection.model import Collection, Document, RefusingCollection
 from klsa_search.core.config import FieldSettings, FieldType
 from klsa_search.errors import CollectionError
-from klsa_search.storage.columns.builder import CANDIDATES, NO_VALUE
+from klsa_search.storage.columns.builder import CANDIDATES
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,
@@ -18,7 +18,6 @@ from klsa_search.storage.columns.values import (
     TypeMismatch,
     coercion,
     elements,
-    first_type,
     plain,
     type_of,
 )
@@ -122,7 +121,7 @@ def field_warnings(
 ) -> Iterator[FieldWarning]:
     """Yield a warning for each field of a document with a value that does not fit, the first.
 
-    fields    of the index before these documents; a new field has the type of its first value
+    fields    of the index with these documents
     declared  fields to skip: their values were checked already
     Cost: 2 µs a value.
     """
@@ -130,15 +129,9 @@ def field_warnings(
     coercions = {kind: coercion(kind, DETECTED_LIMITS, declared=False) for kind in CANDIDATES}
     for document in documents:
         for name, value_or_list in plain(document.metadata).items():
-            if name in declared or fields.others.get(name, NO_VALUE) != NO_VALUE:
+            if name in declared or name not in types:
                 continue
-            values = elements(value_or_list)
-            if name not in types:
-                kind = first_type(values)
-                if kind is None:
-                    continue
-                types[name] = kind
-            for value in values:
+            for value in elements(value_or_list):
                 try:
                     coercions[types[name]](value)
                 except TypeMismatch as mismatch:
