@@ -161,14 +161,14 @@ def _documents(
 
     key  column of a primary key, which is the ID if no column is named for it
     """
-    columns, numbered = None, False
+    columns, numbered, names = None, False, list[str]()
     for number, row in enumerate(rows, start=1):
         if columns is None:
-            names = list(row)
+            names = header_names(list(row), str(path), intake.columns)
             intake.compare_header(path, names)
             columns, numbered = intake.begin(path, names, key=key)
             refuse_without_text(names, columns, str(path))
-        record = {name: json_value(value) for name, value in row.items()}
+        record = dict(zip(names, map(json_value, row.values()), strict=True))
         document = intake.document(record, f"{path}, row {number}", columns, numbered=numbered)
         if document is not None:
             yield document

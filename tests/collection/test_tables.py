@@ -59,6 +59,13 @@ def test_a_query_is_read_as_it_is_written(database):
     assert source.address.endswith(query)
 
 
+def test_names_of_columns_are_read_in_any_case(database):
+    query = "SELECT ticket AS ID, subject AS Title, body AS TEXT, price AS Price FROM tickets"
+    source, [document, _] = read(f"sqlite:{database}?query={query}")
+    assert (document.id, document.title, document.text) == ("7", "Pump", "It leaks.")
+    assert (dict(document.metadata), source.numbered) == ({"Price": 2.5}, [])
+
+
 @pytest.mark.parametrize(
     ("wanted", "reason"),
     [
