@@ -172,7 +172,7 @@ def merged(document: Document, changes: Mapping[str, Any]) -> Document:
     BadDocument if the id differs, or title or text is not text.
     """
     origin = f"document {document.id[:60]!r}"
-    rest = dict(changes)
+    rest = {name: json_value(value) for name, value in changes.items()}
     for name in ID_NAMES:
         if str(given := rest.pop(name, document.id)) != document.id:
             raise BadDocument(

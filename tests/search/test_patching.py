@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import threading
 from contextlib import closing
+from datetime import date
+from decimal import Decimal
 
 import pytest
 
@@ -117,3 +119,9 @@ def test_a_patch_of_contents_changes_the_text(index):
     assert (index.document("belt").text, "contents" in index.document("belt").metadata) == (
         "A new belt.", False,
     )  # fmt: skip
+
+
+def test_a_patch_takes_the_values_that_documents_take(index):
+    index.patch("belt", {"seen": date(2024, 3, 1), "price": Decimal("1.50")})
+    metadata = index.document("belt").metadata
+    assert (metadata["seen"], metadata["price"]) == ("2024-03-01", 1.5)
