@@ -77,6 +77,8 @@ def sent(client, *arguments):
             body = (Path.cwd() / next(words).removeprefix("@")).read_bytes()
         else:
             target = word.removeprefix("http://127.0.0.1:8000")
-    answer = client.request(method or "POST", target, headers=headers, content=body)
-    assert answer.status_code == 200, answer.text
+    answer = client.request(
+        method or ("POST" if body else "GET"), target, headers=headers, content=body
+    )
+    assert answer.is_success, answer.text
     return answer
