@@ -48,23 +48,29 @@ def follow(
     change; otherwise, as while another process builds, it runs at the next tick. IndexNotFound if
     the index was deleted.
     """
-    collection.cache = FileCache(index.document)
     pending, first, failure = True, True, ""
+    cache, synced = FileCache(index.document), -1  # and the position in the log after the last sync
     for changed in ticks:
         if not (changed or pending):
             continue
         try:
+            index.refresh()
+            before = index.last_write.seq
+            if before != synced:  # others have written: their documents are not those of the files
+                cache = FileCache(index.document)
+            collection.cache = cache
             result = index.sync(collection, max_delete=max_delete)
         except IndexNotFound:
             raise
         except KlsaError as error:
-            collection.cache.discard()
+            cache.discard()
             pending = not isinstance(error, CollectionError)
             if explain(error) != failure:
                 failure = explain(error)
                 echo(f"error: {failure}; watching", err=True)
             continue
-        collection.cache.commit()
+        cache.commit()
+        synced = before + len(result.added) + len(result.changed) + len(result.deleted)
         if first or failure or result.batches:
             report(result)
         pending, first, failure = False, False, ""

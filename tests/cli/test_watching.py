@@ -81,6 +81,19 @@ def test_changes_are_in_the_index(index, notes, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_what_others_write_is_compared_with_all_files(index, notes):
+    def patch():
+        with open_index(index.path.parent) as other:
+            other.patch("a.txt", {"text": "of another"})
+
+    def edit():
+        (notes / "b.txt").write_text("other")
+
+    results = watched(index, notes, patch, edit)
+    assert stored(index) == files(notes)
+    assert [result.changed for result in results] == [(), ("a.txt",), ("b.txt",)]
+
+
 def test_a_restart_begins_with_a_sync(index, notes):
     (notes / "a.txt").unlink()
     (result,) = watched(index, notes)
