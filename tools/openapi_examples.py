@@ -104,6 +104,10 @@ REQUESTS = {
     "GET /indexes/{name}/spectrum": {"parameters": NAMES},
     "GET /suggest": {"parameters": {"q": "wet r", "k": 3}},
     "GET /indexes/{name}/suggest": {"parameters": {**NAMES, "q": "coo", "k": 2}},
+    "POST /indexes/{name}/facet-search": {
+        "parameters": NAMES,
+        "body": {"field": "about", "q": "en", "filter": "year >= 2018"},
+    },
     "GET /health": {},
     "GET /health/live": {},
     "GET /health/ready": {},
@@ -139,8 +143,8 @@ REQUESTS = {
     "PATCH /indexes/{name}": {"parameters": NAMES, "body": {"settings": {"alpha": 0.5}}},
     "POST /indexes/{name}/refit": {"parameters": NAMES, "body": {}},
     "GET /jobs": {"parameters": {"index": "reports"}},
-    "GET /jobs/{id}": {"parameters": {"id": "1"}},
-    "DELETE /jobs/{id}": {"parameters": {"id": "1"}},
+    "GET /jobs/{id}": {"parameters": {"id": 1}},
+    "DELETE /jobs/{id}": {"parameters": {"id": 1}},
     "POST /indexes": {"body": {"name": "shop", "settings": {"fields": ["price:number"]}}},
     "DELETE /indexes/{name}": {"parameters": NAMES},
 }
@@ -285,7 +289,7 @@ def address(route, asked):
     """Return path and query of an example."""
     path, query = route.split()[1], dict(asked.get("parameters", {}))
     for name in [name for name in query if f"{{{name}}}" in path]:
-        path = path.replace(f"{{{name}}}", quote(query.pop(name), safe=""))
+        path = path.replace(f"{{{name}}}", quote(str(query.pop(name)), safe=""))
     query = {k: str(value).lower() if value is True else value for k, value in query.items()}
     return f"{path}?{urlencode(query)}" if query else path
 

@@ -94,6 +94,9 @@ QUESTIONS = {
     ("GET", "/indexes/{name}/suggest"): [
         (f"/indexes/{name}/suggest?q={'wing%20' * 300}&k=20", None) for name in ("heavy", "wide")
     ],
+    ("POST", "/indexes/{name}/facet-search"): [
+        ("/indexes/heavy/facet-search", {"field": "kind", "k": 1_000})
+    ],
     ("GET", "/documents/{id:whole}"): [
         ("/documents/0?index=heavy", None),
         ("/documents/0?index=large", None),
@@ -132,6 +135,7 @@ def heavy_home(tmp_path_factory):
                 "id": str(n),
                 "title": "é" * (size // 2),
                 "text": f"wing of an aircraft {n % 7} {n % 11} {n % 13}",
+                "kind": f"{n} {'é' * 100}",
                 "notes": ["x" * size, {"more": "\t" * (size // 2)}],
             }
             for n in range(COUNT)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
 from tests.campaigns.test_fuzz import check
 
@@ -47,3 +48,30 @@ def test_any_text_gets_a_proper_answer(client, typed):
     answer = client.get("/suggest", params={"q": typed})
     check(answer)
     assert answer.status_code == 200
+
+
+def test_the_values_of_a_facet_are_searched(client_of, tmp_path):
+    documents = [
+        {"id": str(n), "text": f"Item {n}.", "brand": brand, "price": n}
+        for n, brand in enumerate(["North Wind", "north sea", "South", "Great Northern"])
+    ]
+    build(documents, name="shop", home=tmp_path).close()
+    client = client_of(tmp_path)
+    path = "/indexes/shop/facet-search"
+    answer = client.post(path, json={"field": "brand", "q": "NORTH", "k": 2}).json()
+    assert (answer["index"], answer["field"], answer["q"]) == ("shop", "brand", "NORTH")
+    assert answer["values"] == [
+        {"value": "North Wind", "count": 1}, {"value": "north sea", "count": 1},
+    ]  # fmt: skip
+    assert answer["others"] == 1
+    given = {"field": "brand", "q": "north", "query": "item", "filter": "price > 1"}
+    assert client.post(path, json=given).json()["values"] == [
+        {"value": "Great Northern", "count": 1}
+    ]
+    for given, field in (
+        ({"field": "colour"}, "field"),
+        ({"q": "north"}, "field"),
+        ({"field": "brand", "filter": "price >"}, "filter"),
+        ({"field": "brand", "k": 0}, "k"),
+    ):
+        assert failure_of(client.post(path, json=given), 422)["field"] == field

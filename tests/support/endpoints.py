@@ -50,7 +50,7 @@ class Endpoint:
             search["index"] = index
         path = self.path
         for name in [name for name in query if f"{{{name}}}" in path]:
-            path = path.replace(f"{{{name}}}", quote(query.pop(name), safe=""))
+            path = path.replace(f"{{{name}}}", quote(str(query.pop(name)), safe=""))
         asked = {"method": self.method, "url": f"{path}?{urlencode(query)}" if query else path}
         if body is None and "lines" in self.example:
             lines = "\n".join(map(json.dumps, self.example["lines"]))

@@ -1,27 +1,36 @@
-"""Endpoints of suggestions and of text analysis."""
+"""Endpoints of suggestions, of facet search and of text analysis."""
 
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
+from klsa_search.search.costs import estimated_cost
+from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires, service_of
 from klsa_search.service.schemas.requests import (
     IndexName,
     QueryText,
     RequestModel,
+    Text,
     documented_parameters,
     read_parameters,
 )
 from klsa_search.service.schemas.responses import Answer, elapsed
+from klsa_search.service.schemas.search_answers import FacetValueAnswer
+from klsa_search.service.schemas.search_requests import MAX_VALUES, FilterText
 
 router = APIRouter(dependencies=requires("search"))
 
 MAX_SUGGESTIONS = 20  # each reads five documents for the spelling of the term
+
+
+_VALUE: Final = 0.002
+"""Milliseconds to count and compare a value of a facet."""
 
 
 class SuggestRequest(RequestModel):
@@ -95,6 +104,69 @@ async def _suggest(params: SuggestRequest, name: str | None, service: IndexServi
         )
 
     return await service.read(name, compute)
+
+
+class FacetSearchBody(RequestModel):
+    """The body of POST /indexes/{name}/facet-search."""
+
+    field: Text = Field(description="metadata field")
+    q: QueryText = Field("", description="text typed so far; blank finds every value")
+    query: QueryText = Field("", description="count in the matches of this search only")
+    filter: FilterText | dict[str, Any] | None = Field(
+        None, description="count in documents that match this filter only: see POST /search"
+    )
+    k: int = Field(10, ge=1, le=MAX_VALUES, description="maximum number of values")
+
+
+class FacetSearchAnswer(Answer):
+    """Values of a field that contain a text."""
+
+    index: str
+    generation: str
+    field: str
+    q: str
+    time_ms: float
+    values: list[FacetValueAnswer] = Field(
+        description="values that begin with the text, then others, each most frequent first"
+    )
+    others: int = Field(description="number of further values that contain the text")
+
+
+@router.post(
+    "/indexes/{name}/facet-search",
+    summary="Search the values of a facet",
+    response_model=FacetSearchAnswer,
+)
+async def search_facet(
+    name: str, body: Annotated[FacetSearchBody, Body()], service: Service
+) -> Response:
+    """Return the values of a metadata field that contain a text, ignoring case and accents.
+
+    `count` is the number of documents with a value among those of the filter and of the query.
+    """
+
+    def compute(index: Index) -> FacetSearchAnswer:
+        begin = time.perf_counter()
+        index = index.snapshot()
+        facet = facet_search(
+            index, body.field, body.q, body.k, query=body.query, filter=body.filter
+        )
+        return FacetSearchAnswer(
+            index=index.name,
+            generation=index.generation,
+            field=body.field,
+            q=body.q,
+            time_ms=elapsed(begin),
+            values=[FacetValueAnswer(value=value, count=count) for value, count in facet.values],
+            others=facet.others,
+        )
+
+    def cost(index: Index) -> float:
+        field = index.fields.get(body.field)
+        values = 0 if field is None else len(field.texts) or len(field)
+        return estimated_cost(index.query_counts(body.query), 1) + _VALUE * values
+
+    return await service.read(name, compute, cost=cost)
 
 
 class AnalyzeBody(RequestModel):

@@ -1,0 +1,71 @@
+"""Facet search: values of a field that contain typed text, with their counts."""
+
+import pytest
+
+from klsa_search import build
+from klsa_search.errors import QueryError
+from klsa_search.search.facet_search import facet_search
+
+SHOPS = [
+    {
+        "id": "1",
+        "text": "A red lamp.",
+        "brand": "Étoile",
+        "sizes": ["small", "large"],
+        "year": 2020,
+    },
+    {"id": "2", "text": "A blue lamp.", "brand": "étoile", "sizes": ["small"], "year": 2021},
+    {"id": "3", "text": "A red chair.", "brand": "Bel Etage", "sizes": ["x-large"], "year": 2021},
+    {"id": "4", "text": "A red table.", "brand": "Bel Etage", "year": 1998},
+    {"id": "5", "text": "A green table.", "brand": "Nord"},
+    {"id": "6", "text": "A plain table."},
+]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    home = tmp_path_factory.mktemp("shops")
+    fields = ["brand:keyword", "sizes:keyword", "year:number"]
+    with build(SHOPS, name="shops", home=home, fields=fields, language="french") as index:
+        yield index
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "values"),
+    [
+        ("brand", "et", [("Étoile", 1), ("étoile", 1), ("Bel Etage", 2)]),  # begins with it first
+        ("brand", "ÉTA", [("Bel Etage", 2)]),
+        ("brand", "", [("Bel Etage", 2), ("Nord", 1), ("Étoile", 1), ("étoile", 1)]),
+        ("brand", " nord ", [("Nord", 1)]),
+        ("brand", "south", []),
+        ("sizes", "large", [("large", 1), ("x-large", 1)]),
+        ("year", "20", [(2021, 2), (2020, 1)]),
+    ],
+)
+def test_values_contain_the_text_without_case_and_accents(index, field, typed, values):
+    assert list(facet_search(index, field, typed).values) == values
+
+
+def test_counts_are_those_of_filter_and_query(index):
+    assert facet_search(index, "brand", "e", filter="year >= 2021").values == (
+        ("étoile", 1), ("Bel Etage", 1),
+    )  # fmt: skip
+    assert facet_search(index, "brand", "e", query="+lamp").values == (("Étoile", 1), ("étoile", 1))
+    both = facet_search(index, "brand", "e", query="+red", filter={"field": "year", ">": 2000})
+    assert both.values == (("Étoile", 1), ("Bel Etage", 1))
+    for given in ({"filter": "year >= 2021"}, {"query": "red"}):
+        query = given.get("query", "")
+        counted = index.search(query, filter=given.get("filter"), facets=["brand"]).facets["brand"]
+        assert facet_search(index, "brand", "", **given) == counted
+
+
+def test_further_values_are_counted(index):
+    facet = facet_search(index, "brand", "", 1)
+    assert (facet.values, facet.others, facet.missing) == ((("Bel Etage", 2),), 3, 1)
+    assert facet_search(index, "brand", "et", 2).others == 1
+
+
+def test_an_unknown_field_is_named(index):
+    with pytest.raises(QueryError, match="unknown field 'colour'") as refused:
+        facet_search(index, "colour", "")
+    assert refused.value.field == "field"
