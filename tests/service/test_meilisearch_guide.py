@@ -68,8 +68,10 @@ def exported(tmp_path, monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), Meilisearch) as server:
         threading.Thread(target=server.serve_forever).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        exec(EXPORT.replace("http://127.0.0.1:7700", address), {})
-        server.shutdown()
+        try:
+            exec(EXPORT.replace("http://127.0.0.1:7700", address), {})
+        finally:
+            server.shutdown()
 
 
 def test_what_it_shows_runs(exported):
