@@ -88,7 +88,7 @@ def test_what_it_shows_runs(exported):
         assert client.get("/aliases").json()["aliases"] == [
             {"name": "products", "index": "products-1"}
         ]
-        _, statuses, alias, _, found, both, _, document, deleted, _ = (
+        _, statuses, alias, _, found, both, brands, _, document, deleted, _ = (
             sent(client, *arguments) for arguments in requests
         )
     assert all(json.loads(line)["ok"] for line in statuses.text.splitlines())
@@ -96,6 +96,7 @@ def test_what_it_shows_runs(exported):
     assert {hit["metadata"]["brand"] for hit in found.json()["hits"]} == {"Corvo"}
     assert found.json()["facets"]["brand"]["values"][0]["count"] == found.json()["total"]
     assert all(each["total"] > 0 for each in both.json()["results"])
+    assert brands.json()["values"][0]["value"] == "Corvo"
     assert document.json()["metadata"]["price"] == 79
     assert "in_stock" not in document.json()["metadata"]
     assert deleted.json()["deleted"] == 2
