@@ -54,17 +54,16 @@ class LoopBudget:
 
     def has_time(self) -> bool:
         """Return whether this iteration has time left, and no pause follows a long search."""
-        return self._seconds > 0 and not self._is_spent() and perf_counter() >= self._paused_until
+        return self._seconds > 0 and not self.is_spent() and perf_counter() >= self._paused_until
 
-    def is_overloaded(self) -> bool:
-        """Return whether many works spent the budget of this iteration.
-
-        A single one may do so because the system ran another process meanwhile.
-        """
-        return self._count >= MIN_WAITING and self._is_spent()
-
-    def _is_spent(self) -> bool:
+    def is_spent(self) -> bool:
+        """Return whether the budget of this iteration is spent."""
         return self._start is not None and perf_counter() - self._start >= self._seconds
+
+    @property
+    def count(self) -> int:
+        """Number of works in this iteration."""
+        return self._count
 
     def run(self, work: Callable[[], T]) -> tuple[T, float]:
         """Run work now; return its result and its seconds."""
@@ -288,7 +287,11 @@ class Admission:
 
     def check(self) -> None:
         """Raise ServiceBusy if another request would be refused now."""
-        if len(self._active) >= self.capacity or self._budget.is_overloaded():
+        active, most = len(self._active), self.capacity
+        if self._budget.is_spent():
+            # Not at the first: it is slow too if the system runs another process meanwhile.
+            active, most = active + self._budget.count, min(most, MIN_WAITING)
+        if active >= most:
             raise self._refusal("full", "the request queue is full")
 
     @property
