@@ -60,7 +60,7 @@ function drawNavigation() {
   const rows = Object.entries(VIEWS).filter(([each, view]) =>
     view.label && (!view.writes || mayWrite || state.view === each));
   const nav = document.getElementById("views");
-  nav.hidden = rows.length < 2;
+  nav.hidden = rows.length < 2 || !indexChosen();
   const kept = { id: null, page: null };
   fill(
     nav,
@@ -91,6 +91,7 @@ async function draw(changed = new Set()) {
   const index = indexChosen();
   drawNavigation();
   drawChooser();
+  document.getElementById("box").hidden = !index;
   if (!index) {
     showNothing();
     return;
@@ -115,11 +116,26 @@ function showNothing() {
     root,
     el(
       "section.notice",
-      el("h1", "No index to search"),
-      el("p", "Build one, then reload this page:"),
+      el("h1", "No index yet"),
+      el("p", "There is nothing to search yet. Build an index on the machine of this service, " +
+        "then reload this page:"),
       el("pre", "klsa-index build FILE-OR-FOLDER --name NAME"),
+      mayWrite ? overHttp() : null,
     ),
   );
+}
+
+function overHttp() {
+  const address = new URL("indexes", location.href.replace(/[?#].*/s, "")).href;
+  const post = (url, body) =>
+    `curl -X POST '${url}' -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'\n`;
+  return [
+    el("p", "Or create an empty index over HTTP and add documents to it, with your API key if this " +
+      "service has keys:"),
+    el("pre", post(address, { name: "NAME" }),
+      post(`${address}/NAME/documents`, [{ id: "1", title: "TITLE", text: "TEXT" }])),
+    el("p", "See the ", el("a", { href: "docs" }, "HTTP API"), "."),
+  ];
 }
 
 function showFailure(failure) {
