@@ -34,6 +34,8 @@ from klsa_search.service.middleware.auth import Keys
 from tests.conftest import ROOT
 from tests.service.sockets import serving
 
+AT_ONCE = 0.0
+
 BIKES = [
     {"id": "1", "title": "Red bicycle", "text": "A fast road bicycle.", "price": 300},
     {"id": "2", "title": "Blue bicycle", "text": "A bicycle for children.", "price": 90},
@@ -261,7 +263,7 @@ def test_jobs_are_waited_for(jobs, patient_service):
         waiting = shop.refit()
         assert shop.info().job == waiting.id
         with pytest.raises(TimeoutError, match="waiting"):
-            client.wait(waiting, timeout=0)
+            client.wait(waiting, timeout=AT_ONCE)
         assert client.cancel_job(waiting.id).state == "cancelled"
         with pytest.raises(JobNotFound):
             client.job(99)

@@ -27,8 +27,8 @@ from klsa_search.errors import RequestTimedOut, ServiceBusy
 T = TypeVar("T")
 
 INLINE_SECONDS = 0.05
-"""Seconds of inline searches in one iteration of the event loop; then they run in threads, or are
-refused if there were at least `MIN_WAITING`.
+"""Seconds of inline searches in one iteration of the event loop; then others run in threads, or are
+refused once `MIN_WAITING` were handled in it or are active.
 """
 
 _LONG = 0.01
