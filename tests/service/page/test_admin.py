@@ -7,7 +7,7 @@ import pytest
 from klsa_search import open_index
 from klsa_search.service.keys import add_key
 
-from .conftest import LONG, watched
+from .conftest import LONG, api, watched
 from .notes import HOSTILE
 from .writable_service import SIZES, give_key, serious, writable
 
@@ -163,6 +163,19 @@ def test_settings_are_tried_and_kept_by_building_anew(admin, home):
     index = open_index(home / "notes")
     assert (index.settings.z, index.generation) == (7, "000002")
     index.close()
+
+
+def test_a_refit_is_cancelled(browser, home, monkeypatch):
+    monkeypatch.setattr("klsa_search.service.jobs._INTERVAL", 3600)  # so that it waits
+    with writable(home) as address, watched(browser, address) as page:
+        page.goto(f"{address}/?view=admin")
+        cancel = page.get_by_role("button", name="Cancel")
+        api.expect(page.get_by_role("button", name="Refit now")).to_be_enabled()
+        api.expect(cancel).to_be_hidden()
+        page.get_by_role("button", name="Refit now").click()
+        cancel.click()
+        page.get_by_text("The refit was cancelled").wait_for()
+        api.expect(cancel).to_be_hidden()
 
 
 def test_nothing_is_told_without_a_key_that_may_write(browser, home, tmp_path):
