@@ -248,7 +248,7 @@ class Catalog:
 
     def _select(self, name: str | None) -> _OpenGeneration:
         names = sorted(self._entries)
-        if not names:
+        if not names and name is None:
             raise StoreError(
                 "no index to search; create one with POST /indexes, or on the machine of the "
                 "service with `klsa-index build SOURCE --name NAME`"
@@ -263,7 +263,8 @@ class Catalog:
             name = names[0]
         name = self._aliases.get(name, name)
         if name not in self._entries:
-            raise IndexNotFound(f"no index {name!r}; choose from {choices}", field="index")
+            step = f"choose from {choices}" if names else "create it with POST /indexes"
+            raise IndexNotFound(f"no index `{name}`; {step}", field="index")
         entry = self._entries[name]
         if entry.opened is None:
             raise StoreError(entry.failure or f"index {name!r} is not open", field="index")

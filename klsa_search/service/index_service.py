@@ -314,7 +314,7 @@ class IndexService:
                 raise QueryError(f"index is missing; choose one of {choices}", field="index")
             return served[0]
         if name in self._access.indexes and name not in (*served, *aliases):
-            raise IndexNotFound(f"no index {name!r}; choose from {choices}", field="index")
+            raise IndexNotFound(f"no index `{name}`; choose from {choices}", field="index")
         return name
 
 

@@ -145,7 +145,7 @@ def test_anserinis_document_is_answered_in_its_format(client):
     [
         ("/v1/one/search", 400, "query is missing"),
         ("/v1/one/search?query=x&hits=0", 400, "hits"),
-        ("/v1/none/search?query=x", 404, "no index 'none'"),
+        ("/v1/none/search?query=x", 404, "no index `none`"),
         ("/v1/one/doc/zz", 404, "zz"),
         ("/v1/nothing", 404, "/v1/nothing"),
     ],

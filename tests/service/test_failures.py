@@ -13,7 +13,7 @@ def test_no_such_index(client):
         assert error["code"] == "index_not_found"
         assert "nope" in error["message"]
     error = failure_of(client.get("/search?q=wing&index=nope"), 404)
-    assert error["message"] == "no index 'nope'; choose from tiny"
+    assert error["message"] == "no index `nope`; choose from tiny"
 
 
 def test_no_such_document(client):

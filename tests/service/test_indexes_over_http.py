@@ -129,3 +129,12 @@ def test_a_read_only_service_creates_nothing(catalog_of, tmp_path):
     client = TestClient(create_app(catalog_of(tmp_path)))
     for answer in (client.post("/indexes", json={"name": "a"}), client.delete("/indexes/a")):
         assert failure_of(answer, 403)["code"] == "writing_refused"
+
+
+def test_an_unknown_index_is_named_also_if_there_is_none(service):
+    client, _ = service
+    for answer in (
+        client.get("/search", params={"q": "red", "index": "shop"}),
+        client.post("/indexes/shop/documents", json=BIKES),
+    ):
+        assert failure_of(answer, 404)["message"] == "no index `shop`; create it with POST /indexes"

@@ -111,7 +111,7 @@ async def index_details(name: str, service: Service) -> IndexDetails:
     for status in service.statuses(also=target if target != name else None):
         if status.name == target:
             return IndexDetails.of(status, await service.open_job(target))
-    raise IndexNotFound(f"no index {name!r}; list indexes with GET /indexes", field="name")
+    raise IndexNotFound(f"no index `{name}`; list indexes with GET /indexes", field="name")
 
 
 @router.patch(
