@@ -87,7 +87,7 @@ def _rows(
 
 def _fault(cells: list[str], header: list[str], dialect: Dialect) -> str | None:
     """Return why a row cannot be read; None if it can."""
-    for name, cell in zip(header, cells, strict=False):
+    for name, cell in zip(header, cells, strict=False) if text_fault("".join(cells)) else ():
         reason = text_fault(cell)
         if reason:
             return f"column {name!r} {reason}: {_shown(cell)}"

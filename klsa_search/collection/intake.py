@@ -254,7 +254,8 @@ def _metadata_fault(metadata: object) -> str | None:
         written = _json(dict(metadata))
     except (TypeError, ValueError, RecursionError) as error:
         return _field_fault(metadata) or f"the metadata is not JSON ({error})"
-    if _is_deeper(metadata, MAX_DEPTH):
+    # Each level opens a bracket: counting them is quicker than descending.
+    if written.count("{") + written.count("[") > MAX_DEPTH and _is_deeper(metadata, MAX_DEPTH):
         return f"the metadata is nested more than {MAX_DEPTH} levels deep; flatten it"
     reason = text_fault(written)
     return f"the metadata {reason}" if reason else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
@@ -64,9 +64,8 @@ class Columns:
         }
         return {role: names for role, names in given.items() if names}
 
-    def id_in(self, names: Iterable[str]) -> str | None:
+    def id_in(self, names: Collection[str]) -> str | None:
         """Return the id column among these names; None without one."""
-        names = set(names)
         return next((name for name in ((self.id,) if self.id else ID_NAMES) if name in names), None)
 
     def lacks(self, names: Iterable[str]) -> bool:
