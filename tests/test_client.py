@@ -95,7 +95,7 @@ def test_an_index_is_made_filled_changed_and_deleted(client):
 
 
 def test_many_documents_are_sent_in_batches(client, monkeypatch):
-    monkeypatch.setattr("klsa_search.client._BATCH", 7)
+    monkeypatch.setattr("klsa_search.client.calls._BATCH", 7)
     sent = []
     monkeypatch.setattr(client, "send", lambda call, send=client.send: sent.append(1) or send(call))
     shop = client.create_index("shop")
@@ -166,7 +166,7 @@ def answering(*statuses, headers=None):
 def waited(monkeypatch):
     """The pauses of clients, which are not waited for."""
     pauses = []
-    monkeypatch.setattr("klsa_search.client.time.sleep", pauses.append)
+    monkeypatch.setattr("klsa_search.client.blocking.time.sleep", pauses.append)
     return pauses
 
 
@@ -237,7 +237,8 @@ def test_coroutines_find_the_same(tmp_path):
 def jobs(tmp_path, monkeypatch):
     """Jobs whose command does nothing, and fails if a setting changes."""
     monkeypatch.setattr("klsa_search.service.jobs._INTERVAL", 0.01)
-    monkeypatch.setattr("klsa_search.client._POLL", 0.01)
+    for module in ("blocking", "asynchronous"):
+        monkeypatch.setattr(f"klsa_search.client.{module}.POLL_INTERVAL", 0.01)
     build(BIKES, name="shop", home=tmp_path).close()
     command = [sys.executable, "-c", "import sys; sys.exit(sys.argv[2] != '{}')"]
     with Catalog(tmp_path, interval=0) as catalog, Jobs(catalog, command, share=None) as jobs:

@@ -1,0 +1,10 @@
+"""Client of a service, with the results and errors of the library.
+
+`Client` blocks, and `AsyncClient` awaits; both have the same methods.
+"""
+
+from klsa_search.client.asynchronous import AsyncClient, AsyncRemoteIndex
+from klsa_search.client.blocking import Client, RemoteIndex
+from klsa_search.client.calls import IndexInfo, Job
+
+__all__ = ["AsyncClient", "AsyncRemoteIndex", "Client", "IndexInfo", "Job", "RemoteIndex"]

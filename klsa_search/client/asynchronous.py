@@ -1,0 +1,229 @@
+"""The client for coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Iterable,
+    Mapping,
+)
+from typing import Any, Self, TypeVar, Unpack
+
+import httpx
+
+from klsa_search.client.calls import (
+    INDEXES_CALL,
+    POLL_INTERVAL,
+    RETRIES,
+    TIMEOUT,
+    Answer,
+    Batch,
+    Call,
+    IndexCalls,
+    IndexInfo,
+    Job,
+    Record,
+    Service,
+    as_json,
+    create_call,
+    deadline_of,
+    delete_call,
+    explain_call,
+    has_ended,
+    job_call,
+    jobs_call,
+    multi_search_call,
+    search_call,
+)
+from klsa_search.collection.model import Document
+from klsa_search.core.keywords import IndexSettings
+from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.options import RankingOptions, SearchOptions
+from klsa_search.search.results import SearchResults
+from klsa_search.search.suggest.suggester import Suggestion
+from klsa_search.search.sync import SyncResult
+from klsa_search.search.writing import WriteResult
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """As `Client`, for coroutines of one event loop.
+
+    >>> import asyncio
+    >>> async def titles(query):
+    ...     async with AsyncClient(url) as client:
+    ...         index: AsyncRemoteIndex = client.index("reports")
+    ...         return [hit.title for hit in (await index.search(query, k=1)).hits]
+    >>> asyncio.run(titles("leaking coolant"))
+    ['Leaks']
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        timeout: float = TIMEOUT,
+        retries: int = RETRIES,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._service = Service(url, key, retries)
+        self._http = httpx.AsyncClient(
+            headers=self._service.headers, timeout=timeout, transport=transport
+        )
+
+    async def __aenter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def send(self, call: Call[T]) -> T:
+        """Send a call, again if the service is busy, and return what it answers."""
+        attempt = 0
+        while True:
+            answer: Answer
+            try:
+                answer = await self._http.request(**self._service.request(call))
+            except httpx.TransportError as error:
+                answer = error
+            pause = self._service.pause(call, answer, attempt)
+            if pause is None:
+                return self._service.read(call, answer)
+            await asyncio.sleep(pause)
+            attempt += 1
+
+    def index(self, name: str) -> AsyncRemoteIndex:
+        """Return an index or alias by its name; nothing is sent."""
+        return AsyncRemoteIndex(self, name)
+
+    async def indexes(self) -> list[IndexInfo]:
+        """Return all indexes that the key may see."""
+        return await self.send(INDEXES_CALL)
+
+    async def create_index(self, name: str, **settings: Unpack[IndexSettings]) -> AsyncRemoteIndex:
+        """Create an empty index; IndexExists, QueryError for an invalid name or setting."""
+        await self.send(create_call(name, settings))
+        return self.index(name)
+
+    async def delete_index(self, name: str) -> None:
+        """Delete an index with all its documents; IndexNotFound."""
+        await self.send(delete_call(name))
+
+    async def multi_search(self, queries: Iterable[Mapping[str, Any]]) -> list[SearchResults]:
+        """Run several searches, of any indexes, in one request: see `Client.multi_search`."""
+        return await self.send(multi_search_call(queries))
+
+    async def jobs(self, index: str | None = None) -> list[Job]:
+        """Return the jobs of all indexes, or of one, newest first."""
+        return await self.send(jobs_call(index))
+
+    async def job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
+        """Return a job; JobNotFound."""
+        return await self.send(job_call(id))
+
+    async def cancel_job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
+        """Cancel a job, and return it; a running one ends soon after. JobNotFound."""
+        return await self.send(job_call(id, "DELETE"))
+
+    async def wait(self, job: Job, timeout: float | None = None) -> Job:
+        """Return a job when it has ended: see `Client.wait`."""
+        deadline = deadline_of(timeout)
+        while not has_ended(job := await self.job(job.id), deadline):
+            await asyncio.sleep(POLL_INTERVAL)
+        return job
+
+
+class AsyncRemoteIndex:
+    """As `RemoteIndex`, for coroutines; documents may come from an asynchronous iterable."""
+
+    def __init__(self, client: AsyncClient, name: str) -> None:
+        self.name = name
+        self._client = client
+        self._calls = IndexCalls(name)
+
+    async def info(self) -> IndexInfo:
+        """Return its number of documents and state."""
+        return await self._client.send(self._calls.info())
+
+    async def refit(self) -> Job:
+        """Rebuild the index from its documents in the background: see `RemoteIndex.refit`."""
+        return await self._client.send(self._calls.refit())
+
+    async def update_settings(self, **settings: Unpack[IndexSettings]) -> Job:
+        """Change settings by a refit: see `RemoteIndex.update_settings`."""
+        return await self._client.send(self._calls.update_settings(settings))
+
+    async def search(
+        self, query: str, k: int = 10, **options: Unpack[SearchOptions]
+    ) -> SearchResults:
+        """Return the best documents: see `Index.search`; without `mask`."""
+        return await self._client.send(search_call(self.name, query, k, options))
+
+    async def explain(
+        self,
+        query: str,
+        id: str,  # noqa: A002 - as in `Index`
+        **options: Unpack[RankingOptions],
+    ) -> Explanation:
+        """Return the parts of the score of a document: see `Index.explain`."""
+        return await self._client.send(explain_call(self.name, query, id, options))
+
+    async def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
+        """Return completions of typed text: see `Index.suggest`."""
+        return await self._client.send(self._calls.suggest(typed, k))
+
+    async def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
+        """Return a document; DocumentNotFound."""
+        return await self._client.send(self._calls.document(id))
+
+    async def add(self, documents: Iterable[Record] | AsyncIterable[Record]) -> int:
+        """Add or replace documents, in batches of 1,000: see `RemoteIndex.add`."""
+        batch, count = Batch(), 0
+        async for record in _asynchronous(documents):
+            if batch.add(record):
+                count += (await self._client.send(self._calls.add(batch.take()))).written
+        if batch.documents:
+            count += (await self._client.send(self._calls.add(batch.take()))).written
+        return count
+
+    async def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002
+        """Merge changes into a document, None removes a field: see `Index.patch`."""
+        return await self._client.send(self._calls.patch(id, changes))
+
+    async def delete(self, ids: Iterable[str]) -> int:
+        """Delete documents by ID; return how many there were."""
+        return (await self._client.send(self._calls.delete(ids))).deleted
+
+    async def sync(
+        self,
+        documents: Iterable[Record] | AsyncIterable[Record],
+        *,
+        max_delete: str | int | None = None,
+        dry_run: bool = False,
+    ) -> SyncResult:
+        """Make the index contain exactly these documents, which are streamed: see `Index.sync`."""
+
+        async def lines() -> AsyncIterator[bytes]:
+            async for record in _asynchronous(documents):
+                yield as_json(record).encode() + b"\n"
+
+        return await self._client.send(self._calls.sync(lines(), max_delete, dry_run))
+
+
+async def _asynchronous(records: Iterable[Record] | AsyncIterable[Record]) -> AsyncIterator[Record]:
+    if isinstance(records, AsyncIterable):
+        async for record in records:
+            yield record
+    else:
+        for record in records:
+            yield record

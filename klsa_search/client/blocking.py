@@ -1,0 +1,239 @@
+"""The client that blocks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import (
+    Iterable,
+    Mapping,
+)
+from typing import Any, Self, TypeVar, Unpack
+
+import httpx
+
+from klsa_search.client.calls import (
+    INDEXES_CALL,
+    POLL_INTERVAL,
+    RETRIES,
+    TIMEOUT,
+    Answer,
+    Batch,
+    Call,
+    IndexCalls,
+    IndexInfo,
+    Job,
+    Record,
+    Service,
+    as_json,
+    create_call,
+    deadline_of,
+    delete_call,
+    explain_call,
+    has_ended,
+    job_call,
+    jobs_call,
+    multi_search_call,
+    search_call,
+)
+from klsa_search.collection.model import Document
+from klsa_search.core.keywords import IndexSettings
+from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.options import RankingOptions, SearchOptions
+from klsa_search.search.results import SearchResults
+from klsa_search.search.suggest.suggester import Suggestion
+from klsa_search.search.sync import SyncResult
+from klsa_search.search.writing import WriteResult
+
+T = TypeVar("T")
+
+
+class Client:
+    """A service at `url`, over a pool of connections; usable by several threads.
+
+    key      API key, if the service needs one
+    timeout  seconds without a byte before a request fails
+    retries  times that a request is repeated after 429, 503 or a failed connection; it waits as
+             long as `Retry-After` says
+    transport  of httpx, for proxies and tests
+    Use it as a context manager, or close it. SettingsError for an invalid address or key. All
+    methods raise the errors of the library that the service reports, by their codes, and
+    ServiceFailed if it cannot be reached.
+
+    >>> with Client(url) as client:  # such as "http://127.0.0.1:8000"
+    ...     shop = client.create_index("shop")
+    ...     added = shop.add([{"id": "1", "title": "Red bicycle", "price": 300}])
+    ...     results = shop.search("bicycle", filter="price < 500")
+    >>> added, [hit.title for hit in results.hits]
+    (1, ['Red bicycle'])
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        timeout: float = TIMEOUT,
+        retries: int = RETRIES,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._service = Service(url, key, retries)
+        self._http = httpx.Client(
+            headers=self._service.headers, timeout=timeout, transport=transport
+        )
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def send(self, call: Call[T]) -> T:
+        """Send a call, again if the service is busy, and return what it answers."""
+        attempt = 0
+        while True:
+            answer: Answer
+            try:
+                answer = self._http.request(**self._service.request(call))
+            except httpx.TransportError as error:
+                answer = error
+            pause = self._service.pause(call, answer, attempt)
+            if pause is None:
+                return self._service.read(call, answer)
+            time.sleep(pause)
+            attempt += 1
+
+    def index(self, name: str) -> RemoteIndex:
+        """Return an index or alias by its name; nothing is sent."""
+        return RemoteIndex(self, name)
+
+    def indexes(self) -> list[IndexInfo]:
+        """Return all indexes that the key may see."""
+        return self.send(INDEXES_CALL)
+
+    def create_index(self, name: str, **settings: Unpack[IndexSettings]) -> RemoteIndex:
+        """Create an empty index; IndexExists, QueryError for an invalid name or setting."""
+        self.send(create_call(name, settings))
+        return self.index(name)
+
+    def delete_index(self, name: str) -> None:
+        """Delete an index with all its documents; IndexNotFound."""
+        self.send(delete_call(name))
+
+    def multi_search(self, queries: Iterable[Mapping[str, Any]]) -> list[SearchResults]:
+        """Run several searches, of any indexes, in one request.
+
+        queries  parameters of each: `index`, `q`, `k` and those of `Index.search`
+        """
+        return self.send(multi_search_call(queries))
+
+    def jobs(self, index: str | None = None) -> list[Job]:
+        """Return the jobs of all indexes, or of one, newest first."""
+        return self.send(jobs_call(index))
+
+    def job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
+        """Return a job; JobNotFound."""
+        return self.send(job_call(id))
+
+    def cancel_job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
+        """Cancel a job, and return it; a running one ends soon after. JobNotFound."""
+        return self.send(job_call(id, "DELETE"))
+
+    def wait(self, job: Job, timeout: float | None = None) -> Job:
+        """Return a job when it has ended: look at its `state`.
+
+        timeout  seconds after which TimeoutError is raised; None: never
+        """
+        deadline = deadline_of(timeout)
+        while not has_ended(job := self.job(job.id), deadline):
+            time.sleep(POLL_INTERVAL)
+        return job
+
+
+class RemoteIndex:
+    """An index of a service; methods, results and errors as those of `klsa_search.Index`.
+
+    >>> with Client(url) as client:
+    ...     reports: RemoteIndex = client.index("reports")
+    ...     reports.search("leaking coolant", k=1)[0].id, reports.document("leak").title
+    ('leak', 'Leaks')
+    """
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.name = name
+        self._client = client
+        self._calls = IndexCalls(name)
+
+    def info(self) -> IndexInfo:
+        """Return its number of documents and state."""
+        return self._client.send(self._calls.info())
+
+    def refit(self) -> Job:
+        """Rebuild the index from its documents in the background: see `Client.wait`.
+
+        If a refit of it waits or runs, its job is returned. WritingRefused.
+        """
+        return self._client.send(self._calls.refit())
+
+    def update_settings(self, **settings: Unpack[IndexSettings]) -> Job:
+        """Change settings by a refit; QueryError for an invalid one, IndexBusy during another."""
+        return self._client.send(self._calls.update_settings(settings))
+
+    def search(self, query: str, k: int = 10, **options: Unpack[SearchOptions]) -> SearchResults:
+        """Return the best documents: see `Index.search`; without `mask`."""
+        return self._client.send(search_call(self.name, query, k, options))
+
+    def explain(
+        self,
+        query: str,
+        id: str,  # noqa: A002 - as in `Index`
+        **options: Unpack[RankingOptions],
+    ) -> Explanation:
+        """Return the parts of the score of a document: see `Index.explain`."""
+        return self._client.send(explain_call(self.name, query, id, options))
+
+    def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
+        """Return completions of typed text: see `Index.suggest`."""
+        return self._client.send(self._calls.suggest(typed, k))
+
+    def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
+        """Return a document; DocumentNotFound."""
+        return self._client.send(self._calls.document(id))
+
+    def add(self, documents: Iterable[Record]) -> int:
+        """Add or replace documents, in batches of 1,000; return how many.
+
+        Each batch is stored completely or not at all, and is durable when it was sent; sending
+        documents again is safe. BadDocument.
+        """
+        batch, count = Batch(), 0
+        for record in documents:
+            if batch.add(record):
+                count += self._client.send(self._calls.add(batch.take())).written
+        if batch.documents:
+            count += self._client.send(self._calls.add(batch.take())).written
+        return count
+
+    def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002
+        """Merge changes into a document, None removes a field: see `Index.patch`."""
+        return self._client.send(self._calls.patch(id, changes))
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Delete documents by ID; return how many there were."""
+        return self._client.send(self._calls.delete(ids)).deleted
+
+    def sync(
+        self,
+        documents: Iterable[Record],
+        *,
+        max_delete: str | int | None = None,
+        dry_run: bool = False,
+    ) -> SyncResult:
+        """Make the index contain exactly these documents, which are streamed: see `Index.sync`."""
+        lines = (as_json(record).encode() + b"\n" for record in documents)
+        return self._client.send(self._calls.sync(lines, max_delete, dry_run))

@@ -1,0 +1,457 @@
+"""Requests to a service, and how their answers and errors are read."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import (
+    AsyncIterable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import quote
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from klsa_search import errors
+from klsa_search.collection.model import Document, Problems
+from klsa_search.errors import CollectionError, KlsaError, ServiceFailed, SettingsError
+from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.results import SearchResults
+from klsa_search.search.suggest.suggester import Suggestion
+from klsa_search.search.sync import SyncResult
+from klsa_search.search.writing import WriteResult
+from klsa_search.storage.columns.declared import FieldWarning
+
+T = TypeVar("T")
+
+Record = Document | Mapping[str, Any]
+"""A document, or a mapping with `id`, `title`, `text` and metadata fields."""
+
+TIMEOUT: Final = 60.0
+"""Seconds without a byte before a request fails; longer than the timeouts of the service."""
+
+RETRIES: Final = 3
+"""Times that a request is repeated by default."""
+
+_MAX_PAUSE: Final = 30.0
+"""Seconds between two attempts at most, whatever the service asks for."""
+
+_BATCH: Final = 1_000
+"""Documents of a request that adds documents, at most."""
+
+_BATCH_BYTES: Final = 2**22
+"""Bytes of JSON after which such a request is sent."""
+
+_BUSY: Final = frozenset({429, 503})
+"""Statuses after which the same request may succeed."""
+
+POLL_INTERVAL: Final = 0.5
+"""Seconds between two requests for the state of a job that is waited for."""
+
+_LINES: Final = "application/x-ndjson"
+_ERRORS: Final = {
+    kind.code: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, KlsaError)
+}
+"""Errors of the library by code."""
+
+
+Answer = httpx.Response | httpx.TransportError
+"""What a request led to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """A request.
+
+    read        returns what the JSON of its answer contains
+    body        JSON, bytes of JSON, or lines of JSON as a stream
+    can_repeat  whether it may be sent again; a stream may not
+    """
+
+    method: str
+    path: str
+    read: Callable[[Any], T]
+    body: Any = None
+    query: Mapping[str, Any] = field(default_factory=dict)
+    can_repeat: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """An index of a service.
+
+    documents  number of live documents; None if the index cannot be opened, and `error` says why
+    settings   by name; None in a list of indexes
+    job        ID of its waiting or running job; None in a list of indexes
+
+    >>> with Client(url) as client:
+    ...     info: IndexInfo = client.index("reports").info()
+    >>> info.name, info.documents
+    ('reports', 6)
+    """
+
+    name: str
+    documents: int | None
+    error: str | None = None
+    settings: Mapping[str, Any] | None = None
+    job: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work of a service on an index in the background.
+
+    kind         kind of work; "refit" rebuilds an index
+    state        waiting, running, done, failed or cancelled
+    generation   generation that is rebuilt
+    settings     settings that it changes
+    begun        time of its start, or of its request while it waits: UTC, ISO 8601
+    phase        current or last phase of the build; None before the first
+    done, total  amount of that phase; `total` is None if unknown
+    seconds      duration; None before its end, and if the service ended first
+    error        why it failed
+
+    >>> with Client(url) as client:
+    ...     job: Job = client.index("reports").update_settings(alpha=0.5)
+    ...     job = client.cancel_job(job.id)  # or client.wait(job)
+    >>> job.kind, job.state
+    ('refit', 'cancelled')
+    """
+
+    id: int
+    kind: str
+    index: str
+    state: str
+    generation: str
+    settings: Mapping[str, Any]
+    begun: str
+    phase: str | None
+    done: int
+    total: int | None
+    seconds: float | None
+    error: str | None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is done, failed or cancelled."""
+        return self.state not in ("waiting", "running")
+
+
+class Service:
+    """The address of a service, and how its answers and errors are read.
+
+    SettingsError for an invalid address or key.
+    """
+
+    def __init__(self, url: str, key: str | None = None, retries: int = RETRIES) -> None:
+        try:
+            parts = httpx.URL(url)
+        except httpx.InvalidURL:
+            parts = httpx.URL()
+        if parts.scheme not in ("http", "https") or not parts.host or parts.query:
+            raise SettingsError(
+                f"`{url}` is not the address of a service; give one such as http://127.0.0.1:8000",
+                field="url",
+            )
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise SettingsError(
+                "the key has characters that no API key has; give it as `klsa-keys` printed it",
+                field="key",
+            )
+        self.url = url.rstrip("/")
+        self.headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self.retries = retries
+
+    def request(self, call: Call[Any]) -> dict[str, Any]:
+        """Return the arguments of `httpx.Client.request`."""
+        arguments: dict[str, Any] = {
+            "method": call.method,
+            "url": self.url + call.path,
+            "params": {name: value for name, value in call.query.items() if value is not None},
+        }
+        if call.body is not None:
+            is_written = isinstance(call.body, bytes) or not call.can_repeat
+            arguments["content"] = call.body if is_written else json.dumps(call.body).encode()
+            kind = "application/json" if call.can_repeat else _LINES
+            arguments["headers"] = {"Content-Type": kind}
+        return arguments
+
+    def pause(self, call: Call[Any], answer: Answer, attempt: int) -> float | None:
+        """Return the seconds before a request is repeated; None if it is not."""
+        if attempt >= self.retries or not call.can_repeat:
+            return None
+        after = ""
+        if isinstance(answer, httpx.Response):
+            if answer.status_code not in _BUSY:
+                return None
+            after = answer.headers.get("retry-after", "")
+        elif not isinstance(answer, httpx.NetworkError):
+            return None  # a timeout, or not HTTP
+        return min(float(after) if after.isdigit() else 0.1 * 2**attempt, _MAX_PAUSE)
+
+    def read(self, call: Call[T], response: Answer) -> T:
+        """Return what an answer contains, or raise the error that it reports."""
+        if not isinstance(response, httpx.Response):
+            raise self.failure(str(response).rstrip(".") or type(response).__name__) from None
+        if not response.is_success:
+            raise self._reported(response)
+        try:
+            return call.read(response.json())
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors()[0]["loc"]))
+            raise self.failure(
+                f"unexpected answer (`{where}`): the service runs another version"
+            ) from None
+        except (ValueError, KeyError, TypeError):
+            raise self.failure("the answer is not from klsa-serve") from None
+
+    def failure(self, reason: object) -> ServiceFailed:
+        """Return the error of a service that gives no usable answer."""
+        return ServiceFailed(
+            f"no usable answer from `{self.url}`: {reason}; check that klsa-serve runs there"
+        )
+
+    def _reported(self, response: httpx.Response) -> KlsaError:
+        try:
+            error = response.json()["error"]
+            code, message, about = error["code"], str(error["message"]), error["field"]
+        except (ValueError, KeyError, TypeError):
+            return self.failure(
+                f"the answer has status {response.status_code} and is not from klsa-serve"
+            )
+        reported = _ERRORS.get(code, ServiceFailed)(message)
+        reported.field = about
+        return reported
+
+
+def search_call(index: str, query: str, k: int, options: Mapping[str, Any]) -> Call[SearchResults]:
+    """Return the call of a search."""
+    return Call("POST", "/search", results_of, search_body(index, query, k, options))
+
+
+def search_body(index: str, query: str, k: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a search as JSON."""
+    given = {
+        name: value
+        if isinstance(value, str | Mapping) or not isinstance(value, Iterable)
+        else list(value)
+        for name, value in options.items()
+        if value is not None
+    }
+    return {"index": index, "q": query, "k": k, **given}
+
+
+def results_of(answer: Any) -> SearchResults:
+    """Return the results in an answer of a search."""
+    for facet in answer.get("facets", {}).values():
+        facet["values"] = [(each["value"], each["count"]) for each in facet["values"]]
+    return _RESULTS.validate_python(answer)
+
+
+def explain_call(index: str, query: str, id_: str, options: Mapping[str, Any]) -> Call[Explanation]:
+    """Return the call of an explanation."""
+    path = f"/indexes/{_part(index)}/explain/{_part(id_)}"
+    return Call("GET", path, explanation_of, query={"q": query, **options})
+
+
+def explanation_of(answer: Any) -> Explanation:
+    """Return the explanation in an answer."""
+    return _EXPLANATION.validate_python(answer["explanation"])
+
+
+_RESULTS: Final = TypeAdapter(SearchResults)
+_EXPLANATION: Final = TypeAdapter(Explanation)
+_SUGGESTIONS: Final = TypeAdapter(tuple[Suggestion, ...])
+_INDEXES: Final = TypeAdapter(list[IndexInfo])
+_INDEX: Final = TypeAdapter(IndexInfo)
+_DOCUMENT: Final = TypeAdapter(Document)
+_JOB: Final = TypeAdapter(Job)
+_JOBS: Final = TypeAdapter(list[Job])
+
+
+def multi_search_call(queries: Iterable[Mapping[str, Any]]) -> Call[list[SearchResults]]:
+    """Return the call of several searches."""
+    bodies = [search_body(**_divided(query)) for query in queries]
+    return Call(
+        "POST",
+        "/multi-search",
+        lambda answer: [results_of(each) for each in answer["results"]],
+        {"queries": bodies},
+    )
+
+
+def _divided(query: Mapping[str, Any]) -> dict[str, Any]:
+    options = dict(query)
+    return {
+        "index": options.pop("index", None),
+        "query": options.pop("q", ""),
+        "k": options.pop("k", 10),
+        "options": options,
+    }
+
+
+INDEXES_CALL: Final = Call(
+    "GET", "/indexes", lambda answer: _INDEXES.validate_python(answer["indexes"])
+)
+
+
+def create_call(name: str, settings: Mapping[str, Any]) -> Call[IndexInfo]:
+    """Return the call that creates an index."""
+    body = {"name": name, "settings": dict(settings)}
+    return Call("POST", "/indexes", _INDEX.validate_python, body)
+
+
+def delete_call(name: str) -> Call[str]:
+    """Return the call that deletes an index."""
+    return Call("DELETE", f"/indexes/{_part(name)}", lambda answer: str(answer["name"]))
+
+
+def jobs_call(index: str | None) -> Call[list[Job]]:
+    """Return the call that lists jobs, of one index or of all."""
+    query = {"index": index}
+    return Call("GET", "/jobs", lambda answer: _JOBS.validate_python(answer["jobs"]), query=query)
+
+
+def job_call(id_: int, method: str = "GET") -> Call[Job]:
+    """Return the call about one job: GET, or DELETE to cancel it."""
+    return Call(method, f"/jobs/{id_}", _JOB.validate_python)
+
+
+def deadline_of(timeout: float | None) -> float:
+    """Return the time, in seconds of `monotonic`, at which a timeout expires."""
+    return float("inf") if timeout is None else time.monotonic() + timeout
+
+
+def has_ended(job: Job, deadline: float) -> bool:
+    """Return whether a job has ended; TimeoutError after the deadline."""
+    if not job.has_ended and time.monotonic() > deadline:
+        raise TimeoutError(
+            f"job {job.id} has not ended (state `{job.state}`); wait again, or cancel it"
+        )
+    return job.has_ended
+
+
+def _written(answer: Any) -> WriteResult:
+    return WriteResult(
+        generation=answer["generation"],
+        last_write=answer["log_position"],
+        written=answer["added"],
+        deleted=answer["deleted"],
+        warnings=tuple(FieldWarning(**each) for each in answer["warnings"]),
+    )
+
+
+def _synced(answer: Any) -> SyncResult:
+    ids, warnings = answer["ids"], answer["warnings"]
+    return SyncResult(
+        added=tuple(ids["added"]),
+        changed=tuple(ids["changed"]),
+        deleted=tuple(ids["deleted"]),
+        unchanged=answer["unchanged"],
+        batches=answer["batches"],
+        warnings=Problems(warnings["count"], warnings["first"], warnings["kinds"]),
+        removed_fields=tuple(answer["removed_fields"]),
+    )
+
+
+def _part(text: str) -> str:
+    return quote(text, safe="")
+
+
+def as_json(record: Record) -> str:
+    """Return a document as JSON."""
+    if isinstance(record, Document):
+        record = {
+            "id": record.id,
+            "title": record.title,
+            "text": record.text,
+            "metadata": dict(record.metadata),
+        }
+    return json.dumps(record, ensure_ascii=False)
+
+
+class IndexCalls:
+    """The calls about one index."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._path = f"/indexes/{_part(name)}"
+
+    def info(self) -> Call[IndexInfo]:
+        """Return the call for its state."""
+        return Call("GET", self._path, _INDEX.validate_python)
+
+    def refit(self) -> Call[Job]:
+        """Return the call that starts a refit."""
+        return Call("POST", f"{self._path}/refit", _JOB.validate_python, {})
+
+    def update_settings(self, settings: Mapping[str, Any]) -> Call[Job]:
+        """Return the call that changes settings."""
+        return Call("PATCH", self._path, _JOB.validate_python, {"settings": dict(settings)})
+
+    def document(self, id_: str) -> Call[Document]:
+        """Return the call for a document."""
+        path = f"/documents/{_part(id_)}"
+        return Call("GET", path, _DOCUMENT.validate_python, query={"index": self.name})
+
+    def suggest(self, typed: str, k: int) -> Call[tuple[Suggestion, ...]]:
+        """Return the call for completions."""
+        return Call(
+            "GET",
+            f"{self._path}/suggest",
+            lambda answer: _SUGGESTIONS.validate_python(answer["suggestions"]),
+            query={"q": typed, "k": k},
+        )
+
+    def add(self, batch: Sequence[str]) -> Call[WriteResult]:
+        """Return the call that adds documents, each as JSON."""
+        body = f"[{','.join(batch)}]".encode()
+        return Call("POST", f"{self._path}/documents", _written, body)
+
+    def patch(self, id_: str, changes: Mapping[str, Any]) -> Call[WriteResult]:
+        """Return the call that patches a document."""
+        return Call("PATCH", f"{self._path}/documents/{_part(id_)}", _written, dict(changes))
+
+    def delete(self, ids: Iterable[str]) -> Call[WriteResult]:
+        """Return the call that deletes documents; CollectionError for a text."""
+        if isinstance(ids, str):  # its letters would be IDs
+            raise CollectionError(f"ids = {ids!r} is a text; give a list of IDs", field="ids")
+        return Call("POST", f"{self._path}/documents/delete-batch", _written, list(ids))
+
+    def sync(
+        self,
+        lines: Iterable[bytes] | AsyncIterable[bytes],
+        max_delete: str | int | None,
+        dry_run: bool,
+    ) -> Call[SyncResult]:
+        """Return the call that streams all documents, as lines."""
+        query = {"ids": "true", "dry_run": str(dry_run).lower(), "max_delete": max_delete}
+        return Call("POST", f"{self._path}/sync", _synced, lines, query, can_repeat=False)
+
+
+class Batch:
+    """Documents that wait to be sent together."""
+
+    def __init__(self) -> None:
+        self.documents: list[str] = []
+        self._bytes = 0
+
+    def add(self, record: Record) -> bool:
+        """Add a document; return whether the batch is full."""
+        written = as_json(record)
+        self.documents.append(written)
+        self._bytes += len(written)
+        return len(self.documents) == _BATCH or self._bytes > _BATCH_BYTES
+
+    def take(self) -> list[str]:
+        """Return the documents, and begin another batch."""
+        taken, self.documents, self._bytes = self.documents, [], 0
+        return taken
