@@ -15,6 +15,11 @@ from klsa_search.service.schemas.errors import documented
 _DESCRIPTION = "API key, as printed by `klsa-keys add`; not needed if the service has no keys"
 _SCHEMES = {
     "key": {"type": "http", "scheme": "bearer", "description": _DESCRIPTION},
+    "basic": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "API key as the password, with any user name",
+    },
     "header": {
         "type": "apiKey",
         "in": "header",
@@ -41,7 +46,7 @@ def install(app: FastAPI) -> None:
                 for method, operation in methods.items():
                     operation["responses"].pop("422", None)  # FastAPI's own
                     if needs_key(path):
-                        operation["security"] = [{}, {"key": []}, {"header": []}]
+                        operation["security"] = [{}, {"key": []}, {"basic": []}, {"header": []}]
                     _add(operation, *_failures(path, method, operation))
                     operation["responses"] = dict(sorted(operation["responses"].items()))
             for unused in ("HTTPValidationError", "ValidationError"):  # of FastAPI's own 422

@@ -2,6 +2,7 @@
 
 import hmac
 import stat
+from base64 import b64encode
 from datetime import timedelta
 
 import pytest
@@ -38,6 +39,10 @@ def bearing(token):
     return {"Authorization": f"Bearer {token}"}
 
 
+def basic(token, user="any"):
+    return {"Authorization": "Basic " + b64encode(f"{user}:{token}".encode()).decode()}
+
+
 def put(client, token, index="first"):
     return client.put(f"/indexes/{index}/documents/lamp", json=LAMP, headers=bearing(token))
 
@@ -65,6 +70,54 @@ def test_without_a_key_it_is_said_how_to_send_one(client, file):
     assert error["code"] == "invalid_api_key"
     assert "Authorization: Bearer" in error["message"]
     assert answer.headers["www-authenticate"] == 'Bearer realm="klsa-search"'
+
+
+def test_a_key_is_the_password_of_any_user(client, file):
+    token = add_key(file, "web", ["search"])
+    for user in ("any", "", "Zoë"):
+        assert client.get(SEARCH, headers=basic(token, user)).status_code == 200
+    for wrong in ("", "nonsense", f"x:{token}", token[:-1]):
+        assert failure_of(client.get(SEARCH, headers=basic(wrong)), 401)
+    for wrong in (f"Basic {token}", "Basic", "Basic !", b"Basic \xff", "Basic /w=="):
+        assert failure_of(client.get(SEARCH, headers={"Authorization": wrong}), 401)
+
+
+def test_a_proxy_may_use_basic_for_itself(client, file):
+    headers = basic("secret of the proxy") | {"X-API-Key": add_key(file, "web", ["search"])}
+    assert client.get(SEARCH, headers=headers).status_code == 200
+
+
+ELSEWHERE = [
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site", "Origin": "http://testserver:9000"},
+    {"Origin": "http://testserver:9000"},
+    {"Origin": "https://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "http://["},
+]
+"""What browsers send with requests of other origins, the last two of none."""
+
+
+def test_basic_credentials_that_a_browser_keeps_are_not_for_other_origins(client, file):
+    token = add_key(file, "web", ["search"])
+    for headers in ELSEWHERE:
+        assert client.get(SEARCH, headers=headers | basic(token)).status_code == 401
+        assert client.get(SEARCH, headers=headers | bearing(token)).status_code == 200
+    for site in ("same-origin", "none"):
+        headers = {"Sec-Fetch-Site": site, "Origin": "http://testserver"}
+        assert client.get(SEARCH, headers=headers | basic(token)).status_code == 200
+
+
+def test_a_browser_asks_for_a_key_only_where_it_opens_a_page(client, file):
+    add_key(file, "web", ["search"])
+    for accept, asks in (
+        ("text/html,*/*;q=0.8", True),
+        ("*/*", False),
+        ("application/json", False),
+    ):
+        answer = client.get(SEARCH, headers={"Accept": accept})
+        assert ("Basic realm" in answer.headers["www-authenticate"]) == asks
+        assert 'Bearer realm="klsa-search"' in answer.headers["www-authenticate"]
 
 
 def wrong_keys(token):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from base64 import b64decode
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from klsa_search.errors import (
 )
 from klsa_search.service.keys import Key, find_key, read_keys
 from klsa_search.service.middleware.limits import ALWAYS
+from klsa_search.service.middleware.origin import is_cross_origin
+from klsa_search.service.page_files import prefers_html
 from klsa_search.service.schemas.errors import error_response
 
 API_KEY_HEADER: Final = "X-API-Key"
@@ -31,6 +34,11 @@ _log = logging.getLogger(__name__)
 _PUBLIC = (ALWAYS - {"/metrics"}) | {"/docs", "/openapi.json"}
 _SCRIPTS = "/static-offline-docs/"
 """Paths that need no key: they reveal neither content nor names of indexes."""
+
+_BASIC = 'Basic realm="klsa-search", charset="UTF-8"'
+"""Challenge by which a browser asks for a key: only where it opens an address as a page, else it
+would ask instead of the search page.
+"""
 
 
 def needs_key(path: str) -> bool:
@@ -157,15 +165,32 @@ class Keys:
 
 
 def _token(headers: Headers) -> str | None:
-    """Return the key that a request sends as `Authorization: Bearer`, else as `X-API-Key`.
+    """Return the key that a request sends; None if it sends nothing.
 
-    Blank, which is no key, for another scheme; None if it sends nothing.
+    `Authorization: Bearer` goes before `X-API-Key`, and that before `Authorization: Basic`, which
+    has the key as its password. Blank, which is not a key, for another scheme.
     """
     authorization = headers.get("authorization")
     if authorization is None:
         return headers.get(API_KEY_HEADER)
     scheme, _, token = authorization.strip().partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
+    if scheme.lower() != "basic":
+        return token.strip() if scheme.lower() == "bearer" else ""
+    return headers.get(API_KEY_HEADER) or _password(token, headers)
+
+
+def _password(encoded: str, headers: Headers) -> str:
+    """Return the password of Basic credentials, blank if they are invalid.
+
+    Browsers keep these credentials and add them to requests of other sites, whose count as blank.
+    """
+    if is_cross_origin(headers):
+        return ""
+    try:
+        decoded = b64decode(encoded.strip(), validate=True).decode()
+    except ValueError:
+        return ""
+    return decoded.partition(":")[2]
 
 
 class ApiKeyAuth:
@@ -178,11 +203,17 @@ class ApiKeyAuth:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
         if scope["type"] == "http":
+            headers = Headers(scope=scope)
             try:
-                access = self._keys.access(Headers(scope=scope))
+                access = self._keys.access(headers)
             except KlsaError as refused:
                 if needs_key(scope["path"]):
-                    await error_response(refused)(scope, receive, send)
+                    answer = error_response(refused)
+                    if isinstance(refused, InvalidApiKey) and prefers_html(
+                        headers.get("accept", "")
+                    ):
+                        answer.headers.append("WWW-Authenticate", _BASIC)
+                    await answer(scope, receive, send)
                     return
                 access = NO_ACCESS
             scope.setdefault("state", {})["access"] = access
