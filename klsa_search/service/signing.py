@@ -1,0 +1,93 @@
+"""Tokens signed by the service: JSON Web Tokens (HS256) with a secret in the index directory.
+
+All workers of an index directory share the secret, so each accepts the tokens of the others. It is
+read for every token: if the file is removed, all tokens are invalid at once, and the next token
+makes a new secret.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import jwt
+from filelock import FileLock
+
+from klsa_search.errors import InvalidApiKey
+from klsa_search.storage.files import read_regular, sync, writable, write_fresh
+
+Use = Literal["session", "tenant"]
+"""What a token is for; a token for one use is invalid for the other."""
+
+FILE: Final = ".secret"
+"""Name of the file with the secret."""
+
+_ALGORITHM: Final = "HS256"
+_NAMES: Final = {"session": "session", "tenant": "tenant token"}
+
+
+class Signer:
+    """Signs and verifies the tokens of an index directory.
+
+    home  the index directory
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / FILE
+
+    def sign(self, use: Use, claims: Mapping[str, Any], expires: datetime) -> str:
+        """Return a token with these claims; everyone who has it can read them.
+
+        The secret is created if there is none. StoreError if it cannot be written.
+        """
+        with writable(self._path):
+            secret = self._read() or self._create()
+        content = {**claims, "aud": use, "exp": expires}
+        return jwt.encode(content, secret, algorithm=_ALGORITHM)
+
+    def verify(self, use: Use, token: str) -> dict[str, Any]:
+        """Return the claims of a token, with `aud` (its use) and `exp` (Unix time).
+
+        InvalidApiKey for a token that has expired, is for another use or was not signed here.
+        """
+        secret = self._read()
+        try:
+            if secret is None:
+                raise jwt.InvalidTokenError
+            return jwt.decode(
+                token,
+                secret,
+                algorithms=[_ALGORITHM],
+                audience=use,
+                options={"require": ["exp", "aud"], "strict_aud": True},
+            )
+        except jwt.ExpiredSignatureError:
+            raise InvalidApiKey(f"the {_NAMES[use]} has expired; create a new one") from None
+        except jwt.InvalidTokenError:
+            raise InvalidApiKey(f"invalid {_NAMES[use]}; create a new one") from None
+
+    def _read(self) -> str | None:
+        """Return the secret; None if there is none yet."""
+        try:
+            return read_regular(self._path).decode().strip()
+        except FileNotFoundError:
+            return None
+
+    def _create(self) -> str:
+        """Write a secret, unless another process has just done so, and return it."""
+        with FileLock(self._path.with_name(f"{FILE}.lock"), timeout=10):
+            if (existing := self._read()) is not None:
+                return existing
+            secret = secrets.token_hex(32)
+            fresh = self._path.with_name(f"{FILE}.klsa-new")
+            with suppress(FileNotFoundError):
+                fresh.unlink()  # of a process that died
+            write_fresh(fresh, secret + "\n", mode=0o600)
+            os.replace(fresh, self._path)
+            sync(self._path.parent)
+            return secret
