@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -325,6 +326,15 @@ class LanguageSettings(SettingsGroup):
     )
 
 
+_WEIGHTS: Final[Any] = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "object", "additionalProperties": {"type": "number"}},
+    ]
+}
+"""JSON schema of the weights of fields, which may be a text or a mapping."""
+
+
 def _boosts(given: object) -> str:
     try:
         factors = parse_weights(given)
@@ -388,7 +398,7 @@ class SearchSettings(SettingsGroup):
         8.0, ge=1, le=100, description="set p in (k_q / max)^p, the lexical part; 1 in the paper"
     )
 
-    boosts: Annotated[str, BeforeValidator(_boosts)] = Field(
+    boosts: Annotated[str, BeforeValidator(_boosts), WithJsonSchema(_WEIGHTS)] = Field(
         "",
         description="multiply the weights of searched fields in BM25, as NAME^FACTOR, separated "
         "by commas, each factor from 0.01 to 100; with boosts every document is scored, as with "

@@ -100,6 +100,7 @@ def create_app(
         summary="Search with Kernel Latent Semantic Analysis",
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
         # By default /docs sends the schema to a public validator.
         swagger_ui_parameters={"validatorUrl": None},
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},

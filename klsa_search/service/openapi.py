@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from klsa_search.service.middleware.auth import API_KEY_HEADER, needs_key
 from klsa_search.service.middleware.limits import ALWAYS
-from klsa_search.service.routes import anserini
+from klsa_search.service.routes import anserini, documents
 from klsa_search.service.schemas.errors import documented
 
 _DESCRIPTION = "API key, as printed by `klsa-keys add`; not needed if the service has no keys"
@@ -42,6 +42,9 @@ def install(app: FastAPI) -> None:
         if app.openapi_schema is None:
             schema = generate()
             schema["components"]["securitySchemes"] = _SCHEMES
+            schema["components"]["schemas"] |= documents.BODIES
+            for model in schema["components"]["schemas"].values():
+                _without_defaults(model)
             for path, methods in schema["paths"].items():
                 for method, operation in methods.items():
                     operation["responses"].pop("422", None)  # FastAPI's own
@@ -54,6 +57,16 @@ def install(app: FastAPI) -> None:
         return generate()
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI documents it
+
+
+def _without_defaults(model: dict[str, Any]) -> None:
+    """Remove the defaults of a model.
+
+    Generators of clients require names with a default in a request, and send it, or expect them
+    in every answer.
+    """
+    for about in model.get("properties", {}).values():
+        about.pop("default", None)
 
 
 def _failures(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[int]:

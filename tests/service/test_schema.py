@@ -62,6 +62,38 @@ def test_schema_is_whole(schema):
     assert len(set(identifiers)) == len(identifiers)
 
 
+def shapes(part):
+    """Yield all schemas below a part of the OpenAPI schema."""
+    if isinstance(part, dict):
+        for name, inner in part.items():
+            if name in ("schema", "items") or (
+                name == "additionalProperties" and inner is not True
+            ):
+                yield inner
+            yield from (inner.values() if name == "properties" else ())
+            yield from (inner if name == "anyOf" else ())
+            yield from shapes(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from shapes(inner)
+
+
+def test_generators_of_clients_accept_it(schema):
+    """Operations are named as functions; all bodies and answers have one type, and no empty one."""
+    for operation in operations(schema).values():
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", operation["operationId"])
+        assert len(operation.get("requestBody", {"content": "-"})["content"]) == 1
+        for response in operation["responses"].values():
+            (content,) = response["content"].values()
+            assert "schema" in content
+    written = [part for part in shapes(schema) if part is not False]
+    assert len(written) > 1_000
+    types = {"type", "$ref", "anyOf", "const", "enum"}
+    assert [part for part in written if types.isdisjoint(part)] == []
+    names = [name.lower() for name in schema["components"]["schemas"]]
+    assert len(set(names)) == len(names)
+
+
 def test_every_route_documents_its_answers_and_failures(schema):
     for (path, method), operation in operations(schema).items():
         expected = set(KEYS) if needs_key(path) else set()

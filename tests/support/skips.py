@@ -17,7 +17,8 @@ ALLOWED = {
     "datasets": r"are not at .*; name their folder in KLSA_DATASETS"
     r"|is in none of the folders of data",
     "browser": r"there is no Chromium",
-    "node": r"Node.js is not installed",
+    "node": r"Node.js is not installed|KLSA_NODE_MODULES does not name a folder",
+    "generators": r"a generator is not installed",
     "pyright": r"pyright is not installed",
     "compiler": r"needs a C compiler",
     "strace": r"needs strace|strace may not trace",

@@ -126,7 +126,7 @@ async def judgements(name: str, request: Request, service: Service) -> Response:
     dependencies=requires("search"),
     summary="Export judgements as TREC qrels",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}}},
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def qrels(name: str, service: Service) -> Response:
     """Return lines of query, 0, document, grade; judgements.tsv has the texts of the query numbers.
@@ -154,7 +154,7 @@ async def qrels(name: str, service: Service) -> Response:
     dependencies=requires("search"),
     summary="Export judged queries",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}}},
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def judged_queries(name: str, service: Service) -> Response:
     """Return lines of number, tab, query: the queries of judgements.qrels."""

@@ -18,7 +18,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.sync import MAX_DELETE_PATTERN, max_deletions
 from klsa_search.service.index_service import Service, requires
 from klsa_search.service.middleware.limits import LINES
-from klsa_search.service.routes.documents import DOCUMENT, body_of, refuse_other_types
+from klsa_search.service.routes.documents import LINES_BODY, body_of, refuse_other_types
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import (
     RequestModel,
@@ -67,7 +67,7 @@ class SyncRequest(RequestModel):
     summary="Synchronise an index with its source",
     response_model=SyncAnswer,
     responses=documented(415),
-    openapi_extra=documented_parameters(SyncRequest) | body_of((LINES, DOCUMENT)),
+    openapi_extra=documented_parameters(SyncRequest) | body_of(LINES, LINES_BODY),
 )
 async def sync_index(name: str, request: Request, service: Service) -> Response:
     """Make the index contain exactly the documents of the body: a stream of lines, one each.
