@@ -31,6 +31,7 @@ from klsa_search.service.routes import (
     indexes,
     judgements,
     mining,
+    session,
     suggest,
     sync,
 )
@@ -38,6 +39,8 @@ from klsa_search.service.routes.jobs import router as jobs_router
 from klsa_search.service.routes.search import router
 from klsa_search.service.schemas import errors
 from klsa_search.service.schemas.writes import MAX_BODY as MAX_WRITE_BODY
+from klsa_search.service.sessions import Sessions
+from klsa_search.service.signing import Signer
 
 NAME = "klsa-search"
 
@@ -58,6 +61,7 @@ ROUTERS: Final = (
     aliases.router,
     evaluation.router,
     judgements.router,
+    session.router,
     anserini.router,
 )
 """All routes; each declares the scopes it needs: see `service.index_service.requires`."""
@@ -126,8 +130,9 @@ def create_app(
     if rates is not None:
         app.add_middleware(RateLimit, rates=rates)
     app.state.needs_keys = keys is not None
+    app.state.sessions = None if keys is None else Sessions(Signer(catalog.home))
     if keys is not None:
-        app.add_middleware(ApiKeyAuth, keys=keys)
+        app.add_middleware(ApiKeyAuth, keys=keys, sessions=app.state.sessions)
     app.add_middleware(SearchPage, title=title)
     app.add_middleware(Head)
     if origins:

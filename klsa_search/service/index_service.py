@@ -75,6 +75,11 @@ class IndexService:
         service.__dict__.update(self.__dict__, _access=access, _state=state)
         return service
 
+    @property
+    def access(self) -> Access:
+        """The access of the request."""
+        return self._access
+
     def statuses(self, also: str | None = None) -> list[Status]:
         """Return the indexes that the request may see, and `also`: see `Catalog.statuses`."""
         statuses = self.catalog.statuses()

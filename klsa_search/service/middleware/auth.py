@@ -6,12 +6,13 @@ import logging
 import os
 from base64 import b64decode
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from klsa_search.errors import (
     InsufficientScope,
@@ -25,6 +26,7 @@ from klsa_search.service.middleware.limits import ALWAYS
 from klsa_search.service.middleware.origin import is_cross_origin
 from klsa_search.service.page_files import prefers_html
 from klsa_search.service.schemas.errors import error_response
+from klsa_search.service.sessions import Sessions
 
 API_KEY_HEADER: Final = "X-API-Key"
 """Header for clients that cannot set `Authorization`, for example behind a proxy that uses it."""
@@ -48,11 +50,19 @@ def needs_key(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Scopes of a request, its indexes (None: all), and the name of its key."""
+    """Scopes of a request, its indexes (None: all), and the name of its key.
+
+    key_id      ID of the key, if the request has the key itself: only then it may begin a session
+    expires     time at which the key expires
+    by_session  whether it has a session in the place of the key
+    """
 
     scopes: frozenset[str]
     indexes: frozenset[str] | None = None
     key: str | None = None
+    key_id: str | None = None
+    expires: datetime | None = None
+    by_session: bool = False
 
     @classmethod
     def of_key(cls, key: Key) -> Access:
@@ -123,8 +133,10 @@ class Keys:
         """Whether a key is needed."""
         return self._keys is not None
 
-    def access(self, headers: Headers) -> Access:
+    def access(self, headers: Headers, session: str | None = None) -> Access:
         """Return the access of a request with these headers: see `_token`.
+
+        session  ID of the key of its session, if it has one
 
         InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read.
         """
@@ -139,16 +151,26 @@ class Keys:
         if self._keys is None:
             return self._keyless
         token = _token(headers)
-        if token is None:
-            raise InvalidApiKey("API key required; send `Authorization: Bearer KEY`", sent=False)
-        key = find_key(self._keys, token)
+        key = self._keys.get(session) if token is None and session is not None else None
+        by_session = key is not None
+        if key is None:
+            if token is None:
+                token = _password(headers)
+            if token is None:
+                raise InvalidApiKey(
+                    "API key required; send `Authorization: Bearer KEY`", sent=False
+                )
+            key = find_key(self._keys, token)
         if key is None:
             raise InvalidApiKey("invalid or revoked API key; create one with `klsa-keys add NAME`")
         if key.is_expired():
             raise InvalidApiKey(
                 f"API key {key.name!r} has expired; create one with `klsa-keys add NAME`"
             )
-        return Access.of_key(key)
+        key_id = None if by_session else key.id
+        return replace(
+            Access.of_key(key), key_id=key_id, expires=key.expires, by_session=by_session
+        )
 
     def _reload(self) -> None:
         try:
@@ -165,25 +187,25 @@ class Keys:
 
 
 def _token(headers: Headers) -> str | None:
-    """Return the key that a request sends; None if it sends nothing.
+    """Return the key that a request sends as `Authorization: Bearer`, else as `X-API-Key`.
 
-    `Authorization: Bearer` goes before `X-API-Key`, and that before `Authorization: Basic`, which
-    has the key as its password. Blank, which is not a key, for another scheme.
+    Blank, which is not a key, for another scheme than Basic; None if it sends nothing.
     """
-    authorization = headers.get("authorization")
-    if authorization is None:
-        return headers.get(API_KEY_HEADER)
-    scheme, _, token = authorization.strip().partition(" ")
+    scheme, _, token = headers.get("authorization", "").strip().partition(" ")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    key = headers.get(API_KEY_HEADER)
+    return "" if key is None and scheme and scheme.lower() != "basic" else key
+
+
+def _password(headers: Headers) -> str | None:
+    """Return the password of `Authorization: Basic`, blank if it is invalid; None without it.
+
+    Browsers keep these credentials and add them to requests of other sites, where they are invalid.
+    """
+    scheme, _, encoded = headers.get("authorization", "").strip().partition(" ")
     if scheme.lower() != "basic":
-        return token.strip() if scheme.lower() == "bearer" else ""
-    return headers.get(API_KEY_HEADER) or _password(token, headers)
-
-
-def _password(encoded: str, headers: Headers) -> str:
-    """Return the password of Basic credentials, blank if they are invalid.
-
-    Browsers keep these credentials and add them to requests of other sites, whose count as blank.
-    """
+        return None
     if is_cross_origin(headers):
         return ""
     try:
@@ -196,16 +218,18 @@ def _password(encoded: str, headers: Headers) -> str:
 class ApiKeyAuth:
     """ASGI middleware that refuses requests without a valid key, and stores their access."""
 
-    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+    def __init__(self, app: ASGIApp, keys: Keys, sessions: Sessions) -> None:
         self._app = app
         self._keys = keys
+        self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             try:
-                access = self._keys.access(headers)
+                session = self._sessions.key_id(headers, scope["method"])
+                access = self._keys.access(headers, session)
             except KlsaError as refused:
                 if needs_key(scope["path"]):
                     answer = error_response(refused)
@@ -217,4 +241,17 @@ class ApiKeyAuth:
                     return
                 access = NO_ACCESS
             scope.setdefault("state", {})["access"] = access
+            if access.by_session:
+                send = _uncached(send)
         await self._app(scope, receive, send)
+
+
+def _uncached(send: Send) -> Send:
+    """Return a `send` that forbids caches to keep the response: they ignore cookies."""
+
+    async def send_uncached(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message)["Cache-Control"] = "no-store"
+        await send(message)
+
+    return send_uncached
