@@ -170,7 +170,7 @@ lock:
 	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
 	$(LOCK) --extra test --output-file requirements/test.txt
 	$(LOCK) --extra eval --constraint requirements/test.txt --output-file requirements/run.txt
-	$(LOCK) --extra estimators --extra eval --extra figures --extra files --resolution lowest-direct \
+	$(LOCK) --extra estimators --extra eval --extra figures --extra files --extra remote --resolution lowest-direct \
 	  --output-file requirements/oldest.txt
 
 docs: $(VENV)/.installed-docs

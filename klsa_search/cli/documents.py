@@ -1,4 +1,4 @@
-"""klsa-index add, remove, refit, export, backup, restore, repair."""
+"""klsa-index add, remove, refit, export, repair."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from klsa_search.cli.options import (
 from klsa_search.cli.output import echo, escaped, write_json
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.progress import progress_bar
-from klsa_search.errors import IndexNotFound
 
 if TYPE_CHECKING:
     from klsa_search.search.index import Index
@@ -156,43 +155,6 @@ def export(name: str, file: Path | None, home: Path) -> None:
         refuse_faults(faults, f"{name} was written to standard output")
     else:
         echo(f"{name}: {export_to(generation, file, faults):,} documents in {file}")
-
-
-@click.command()
-@click.argument("name")
-@click.argument("target", type=_FOLDER)
-@home_option
-@debug_option
-def backup(name: str, target: Path, home: Path) -> None:
-    """Copy an index to the new folder TARGET.
-
-    The index may be in use. The copy is an index with all writes up to then, including its
-    synonyms and judgements; klsa-index restore copies it back.
-    """
-    from klsa_search.storage.backup import copy_index
-    from klsa_search.storage.names import index_path
-
-    manifest = copy_index(index_path(home, name), target)
-    echo(f"{name}: {len(manifest.files)} files copied to {target}, checksums verified")
-
-
-@click.command()
-@click.argument("source", type=_FOLDER)
-@click.option("--name", required=True, help="Give the index this name")
-@home_option
-@debug_option
-def restore(source: Path, name: str, home: Path) -> None:
-    """Restore the backup at SOURCE as an index with a new name.
-
-    The index appears when the copy is complete; after an interruption, run the command again.
-    """
-    from klsa_search.storage.backup import copy_index
-    from klsa_search.storage.names import index_path
-
-    if not source.exists():
-        raise IndexNotFound(f"no backup at `{source}`; check the path", field="source")
-    manifest = copy_index(source, index_path(home, name))
-    echo(f"{name}: {len(manifest.files)} files copied from {source}, checksums verified")
 
 
 @click.command()

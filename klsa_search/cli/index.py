@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.cli.backup import backup, restore
 from klsa_search.cli.describe import (
     manifest_json,
     manifest_rows,
@@ -17,7 +18,7 @@ from klsa_search.cli.describe import (
     write_notes,
     write_problems,
 )
-from klsa_search.cli.documents import add, backup, export, refit, remove, repair, restore
+from klsa_search.cli.documents import add, export, refit, remove, repair
 from klsa_search.cli.estimate import estimate
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.maintenance import alias, delete, info, list_, rollback, upgrade, verify

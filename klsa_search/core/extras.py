@@ -20,6 +20,7 @@ ExtraName = Literal[
     "langchain",
     "mcp",
     "pyterrier",
+    "remote",
     "tables",
     "watch",
 ]
@@ -56,6 +57,7 @@ _EXTRAS: Final[Mapping[ExtraName, _Extra]] = {
     # mcp_types exists since version 2; version 1 lacks the API used here.
     "mcp": _Extra("assistants over MCP", {"mcp": "mcp", "mcp_types": "version 2 of mcp"}),
     "pyterrier": _Extra("pipelines of PyTerrier", {"pyterrier": "pyterrier"}),
+    "remote": _Extra("backups at a URL", {"fsspec": "fsspec"}),
     "tables": _Extra(
         "Parquet files and spreadsheets",
         {"pyarrow": "pyarrow", "python_calamine": "python-calamine"},

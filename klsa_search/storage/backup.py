@@ -56,13 +56,21 @@ def copy_index(source: Path, target: Path) -> Manifest:
                     f"{step_for(generation / name)}"
                 )
         WriteLog(generation).copy_to(fresh)
-        for name in JUDGEMENT_FILES:  # left by an interrupted copy of another index
-            (target / name).unlink(missing_ok=True)
-        replace_synonyms(target, read_synonyms(source))
-        Judgements(source).copy_to(target)
+        copy_shared_files(source, target)
         sync_files(fresh)
         commit(fresh, manifest)
     return manifest
+
+
+def copy_shared_files(source: Path, target: Path) -> None:
+    """Copy the files of an index that belong to no generation to a folder.
+
+    Each is copied as it is at one moment. IndexDamaged; StoreError if the disk is full.
+    """
+    for name in JUDGEMENT_FILES:  # left by an interrupted copy of another index
+        (target / name).unlink(missing_ok=True)
+    replace_synonyms(target, read_synonyms(source))
+    Judgements(source).copy_to(target)
 
 
 def _taken(target: Path) -> StoreError:

@@ -266,6 +266,37 @@ class WriteLog:
                 with suppress(IndexDamaged, ValueError, TypeError):
                     yield self._write(row)
 
+    def state_id(self) -> str:
+        """Return a value that every write and undo changes; empty if nothing was written."""
+        with self._read() as connection:
+            if connection is None:
+                return ""
+            [(log_id,)] = connection.execute("pragma user_version")
+            [(row,)] = connection.execute("select sum from writes order by seq desc limit 1")
+            [(batch,)] = connection.execute("select sum from batches order by number desc limit 1")
+            end = log_end(connection)
+            return f"{log_id}-{end.seq}-{end.undos}-{row}-{batch}"
+
+    def continues(self, earlier: WriteLog) -> bool:
+        """Return whether this is a later state of the same log, or an equal one."""
+        with self._read() as connection, earlier._read() as before:
+            if before is None or connection is None:
+                return before is None
+            log_id = "pragma user_version"
+            if before.execute(log_id).fetchone() != connection.execute(log_id).fetchone():
+                return False
+            last = before.execute("select seq, sum from writes order by seq desc").fetchone()
+            same = connection.execute("select seq, sum from writes where seq = ?", last[:1])
+            if same.fetchone() != last:
+                return False
+            old = [parse_batch(row) for row in before.execute(_BATCHES)]
+            new = [parse_batch(row) for row in connection.execute(_BATCHES)][: len(old)]
+            if [each._replace(undone=None) for each in old] != [
+                each._replace(undone=None) for each in new
+            ]:
+                return False
+            return all(a.undone in (None, b.undone) for a, b in zip(old, new, strict=True))
+
     def batches(self) -> list[Batch]:
         """Return all batches, oldest first."""
         with self._read() as connection:

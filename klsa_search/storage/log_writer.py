@@ -149,7 +149,7 @@ class LogWriter:
                     "copy it to others with `klsa-index backup`"
                 )
             if not os.path.lexists(self.path):
-                _begin(self.path)
+                create_log(self.path)
             elif not is_real(self.path, stat.S_IFREG):
                 raise StoreError(
                     f"`{self.path}` does not belong to the index; move it away, then write again"
@@ -189,7 +189,7 @@ class LogWriter:
             self._connection = None
 
 
-def _begin(path: Path) -> None:
+def create_log(path: Path) -> None:
     """Create a log without rows, atomically."""
     if read_log_id(path) is not None:
         raise damaged(path, "it is missing")

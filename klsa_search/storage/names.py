@@ -48,7 +48,10 @@ JUDGEMENTS = "JUDGEMENTS"
 JUDGEMENT_FILES = (JUDGEMENTS, f"{JUDGEMENTS}-journal")
 """Judgements of the index, which belong to no generation, and their journal."""
 
-INDEX_FILES = (CURRENT, MARKER, SYNONYMS, JUDGEMENTS)
+SHARED_FILES = (SYNONYMS, JUDGEMENTS)
+"""Files of an index that belong to no generation: `backup.copy_shared_files` copies each."""
+
+INDEX_FILES = (CURRENT, MARKER, *SHARED_FILES)
 """Files with content outside the generations: `verify` reads each."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

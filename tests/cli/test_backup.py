@@ -80,3 +80,36 @@ def test_a_damaged_index_is_exported_as_far_as_it_can_be_read(shell, ids):
     assert done.code == 1
     assert "out.jsonl has 4 documents, but" in done.err
     assert exported(Path("out.jsonl").read_text()) == ids
+
+
+def test_all_indexes_are_backed_up_and_restored(shell, ids):
+    assert shell("klsa-index", "alias", "live", "cars").code == 0
+    done = shell("klsa-index", "backup", "--all", "kept", "--keep", "2")
+    assert done.code == 0
+    assert done.out.startswith("backup 1: 1 index in kept, ")
+    assert done.out.endswith(" written, checksums verified\n")
+    listed = shell("klsa-index", "restore", "kept", "--list").out
+    assert "number" in listed
+    assert "cars" in listed
+    assert shell("klsa-index", "restore", "kept", "--all", "--home", "other").code == 0
+    assert exported(shell("klsa-index", "export", "cars", "--home", "other").out) == ids
+    assert "live" in shell("klsa-index", "alias", "--home", "other").out
+    one = shell("klsa-index", "restore", "kept", "--name", "copy", "--index", "cars")
+    assert one.out == "copy: restored from backup 1 in kept, checksums verified\n"
+    assert exported(shell("klsa-index", "export", "copy").out) == ids
+    again = shell("klsa-index", "restore", "kept", "--name", "copy", "--index", "cars")
+    assert "`index/copy` exists with other content" in again.err
+
+
+def test_an_index_that_cannot_be_backed_up_is_named(shell, ids):
+    Path("index/cars/CURRENT").write_text("?")
+    done = shell("klsa-index", "backup", "--all", "kept")
+    assert done.code == 1
+    assert "could not back up all indexes, kept their last backup: `cars`: " in done.err
+
+
+def test_arguments_of_backups_are_checked(shell):
+    for arguments in (["backup", "cars"], ["backup", "--all", "cars", "kept"], ["restore", "kept"]):
+        done = shell("klsa-index", *arguments)
+        assert done.code == 2
+        assert "give " in done.err

@@ -33,6 +33,7 @@ EXTRAS = {
     "compression": "collection/lines.py",  # of Python, from 3.14
     "ir_measures": "evaluation/measures.py",
     "lxml": "collection/files/",
+    "fsspec": "storage/objects.py",
     "matplotlib": "core/drawing.py",
     "py3langid": "analysis/languages.py",
     "pypdfium2": "collection/files/",
@@ -224,7 +225,7 @@ def declared(*extras):
     [
         ("test.txt", ["test"]),
         ("run.txt", ["eval"]),
-        ("oldest.txt", ["estimators", "eval", "figures", "files"]),
+        ("oldest.txt", ["estimators", "eval", "figures", "files", "remote"]),
     ],
 )
 def test_what_is_installed_is_locked(name, extras):
@@ -335,6 +336,7 @@ def test_build_search_and_serve_need_no_extra(folder):
         ("evaluate", ["klsa-eval", "compare", "nowhere"], "eval"),
         ("evaluate", ["klsa-eval", "figure", "nowhere", "--out", "a.png"], "figures"),
         ("index", ["klsa-index", "tune", "nowhere"], "eval"),
+        ("index", ["klsa-index", "backup", "--all", "s3://bucket/kept"], "remote"),
         ("mcp", ["klsa-mcp"], "mcp"),
     ],
 )

@@ -1,0 +1,157 @@
+"""Object stores: named byte strings in a directory, or at a URL of fsspec (`s3://bucket/prefix`).
+
+    store = open_store(target)
+    store.write("objects/5a0c...", content)
+    store.read("objects/5a0c...") -> bytes
+    store.sizes("objects") -> {name: bytes}
+    store.remove("objects/5a0c...")
+
+An object is written as a whole or not at all, and is durable when the call returns. Methods raise
+StoreError, also for an object that does not exist. Safe to share between threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from klsa_search.core.extras import require
+from klsa_search.errors import StoreError
+from klsa_search.storage.files import explain, read_regular, sync
+from klsa_search.storage.names import NEW
+
+_LARGEST = 2**40
+"""More bytes than any object has."""
+
+
+class ObjectStore(Protocol):
+    """Named byte strings; a name is `folder/name`."""
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the sizes in bytes of the objects of a folder, by name without the folder."""
+
+    def read(self, name: str) -> bytes:
+        """Return the content of an object."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write an object, or replace it."""
+
+    def remove(self, name: str) -> None:
+        """Remove an object, if it exists."""
+
+
+def open_store(target: str) -> ObjectStore:
+    """Return the store of a directory or a URL; MissingExtra, StoreError for an unusable URL."""
+    if "://" in target:
+        return _RemoteStore(target)
+    return _DirectoryStore(Path(target))
+
+
+class _DirectoryStore:
+    """Objects as files of a directory."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """See `ObjectStore`."""
+        with self._translated(folder):
+            try:
+                with os.scandir(self._root / folder) as entries:
+                    return {each.name: each.stat().st_size for each in entries if each.is_file()}
+            except FileNotFoundError:
+                return {}
+
+    def read(self, name: str) -> bytes:
+        """See `ObjectStore`."""
+        with self._translated(name):
+            return read_regular(self._root / name, _LARGEST)
+
+    def write(self, name: str, content: bytes) -> None:
+        """See `ObjectStore`."""
+        path = self._root / name
+        fresh = path.with_name(f"{path.name}.{NEW}")
+        with self._translated(name):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh.unlink(missing_ok=True)  # left by a process that died
+            with fresh.open("xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            fresh.replace(path)
+            sync(path.parent)
+
+    def remove(self, name: str) -> None:
+        """See `ObjectStore`."""
+        with self._translated(name):
+            (self._root / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def _translated(self, name: str) -> Iterator[None]:
+        """Raise StoreError instead of OSError."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise StoreError(_missing(self._root / name)) from error
+        except OSError as error:
+            step = "check its owner and permissions"
+            raise StoreError(explain(error, self._root / name, step)) from error
+
+
+class _RemoteStore:
+    """Objects at a URL of fsspec."""
+
+    def __init__(self, url: str) -> None:
+        require("remote")
+        import fsspec
+
+        self._url = url.rstrip("/")
+        self._files: Any
+        with self._translated(""):
+            self._files, self._root = fsspec.url_to_fs(self._url)
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """See `ObjectStore`."""
+        with self._translated(folder):
+            self._files.invalidate_cache()  # other processes write, too
+            found = self._files.find(f"{self._root}/{folder}", detail=True)
+            return {path.rpartition("/")[2]: file["size"] for path, file in found.items()}
+
+    def read(self, name: str) -> bytes:
+        """See `ObjectStore`."""
+        with self._translated(name):
+            return bytes(self._files.cat_file(f"{self._root}/{name}"))
+
+    def write(self, name: str, content: bytes) -> None:
+        """See `ObjectStore`."""
+        with self._translated(name):
+            self._files.pipe_file(f"{self._root}/{name}", content)
+
+    def remove(self, name: str) -> None:
+        """See `ObjectStore`."""
+        with self._translated(name):
+            try:
+                self._files.rm_file(f"{self._root}/{name}")
+            except FileNotFoundError:
+                return
+
+    @contextmanager
+    def _translated(self, name: str) -> Iterator[None]:
+        """Raise StoreError instead of exceptions of the file system, each of which has others."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise StoreError(_missing(f"{self._url}/{name}")) from error
+        except Exception as error:
+            fact = " ".join(str(error).split()) or type(error).__name__
+            raise StoreError(
+                f"cannot use `{self._url}/{name}`: {fact}; check the URL, its credentials and the "
+                "network"
+            ) from error
+
+
+def _missing(name: object) -> str:
+    return f"`{name}` does not exist; it may have been removed meanwhile, then try again"

@@ -1,0 +1,71 @@
+"""State of the backups of an index directory, or of its following of a repository, in a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from klsa_search.errors import StoreError
+from klsa_search.storage.files import read_regular, write_fresh
+from klsa_search.storage.names import NEW
+
+BACKUP_STATE: Final = ".backup.json"
+"""File of an index directory with the state of its last backup."""
+
+FOLLOWER_STATE: Final = ".follower.json"
+"""File of an index directory that follows a repository; marks it as belonging to the follower."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationState:
+    """The backup that an index directory was last written to, or made equal to.
+
+    repository  directory or URL
+    backup      name of the backup, and `number` its number; None before the first
+    created     time of its content: UTC, ISO 8601
+    newest      number of the newest backup of the repository that was seen
+    """
+
+    repository: str
+    backup: str | None = None
+    number: int | None = None
+    created: str | None = None
+    newest: int | None = None
+
+    def age(self) -> float | None:
+        """Return the seconds since the content of the backup was read; None before the first."""
+        if self.created is None:
+            return None
+        return max(0.0, datetime.now(UTC).timestamp() - self.timestamp())
+
+    def timestamp(self) -> float:
+        """Return the time of the content in seconds since 1970; 0 before the first backup."""
+        return datetime.fromisoformat(self.created).timestamp() if self.created else 0.0
+
+
+_STATE: Final = TypeAdapter(ReplicationState)
+
+
+def read_state(file: Path) -> ReplicationState | None:
+    """Return the state in a file; None if there is none, StoreError if it cannot be read."""
+    try:
+        return _STATE.validate_json(read_regular(file))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        reason = "it is damaged" if isinstance(error, ValidationError) else error
+        raise StoreError(
+            f"cannot read `{file}`: {reason}; correct its permissions, or remove it"
+        ) from error
+
+
+def write_state(file: Path, state: ReplicationState) -> None:
+    """Replace the state in a file. The caller has the lock of the directory."""
+    fresh = file.with_name(f"{file.name}.{NEW}")
+    fresh.unlink(missing_ok=True)  # left by a process that died
+    write_fresh(fresh, _STATE.dump_json(state).decode())
+    fresh.replace(file)

@@ -1,0 +1,442 @@
+"""A repository of backups: all indexes of an index directory, in a directory or object storage.
+
+    objects/<sha256>                    a piece of a file, named by its checksum, never changed
+    backups/<number>-<sha256>.json      one backup: its indexes, their files and pieces, the aliases
+
+A backup is written last, so a reader sees it as a whole or not at all. Pieces that are there are
+not written again: an unchanged generation costs nothing, a growing log of writes its new pages.
+One process at a time writes to a repository, and removes what no kept backup uses; any number read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import StringConstraints, ValidationError
+
+from klsa_search.core.parallel import map_in_order
+from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, StoreError
+from klsa_search.storage.aliases import aliases_in
+from klsa_search.storage.backup import copy_shared_files
+from klsa_search.storage.current import current_generation, step_for
+from klsa_search.storage.files import explain
+from klsa_search.storage.generations import check_sizes
+from klsa_search.storage.locks import exclusive_lock
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.maintenance import indexes_in
+from klsa_search.storage.manifest import FileName, Frozen, Manifest, read_manifest
+from klsa_search.storage.names import MANIFEST, NAME
+from klsa_search.storage.objects import open_store
+from klsa_search.storage.replication_state import BACKUP_STATE, ReplicationState, write_state
+
+_BACKUPS: Final = "backups"
+_OBJECTS: Final = "objects"
+_BACKUP_NAME: Final = re.compile(r"([0-9]{6,})-([0-9a-f]{64})\.json")
+
+_PIECE: Final = 2**23
+"""Bytes of a piece of a file of a generation."""
+
+_LOG_PIECE: Final = 2**18
+"""Bytes of a piece of the log, of which a batch of writes changes a few pages."""
+
+_PARALLEL: Final = 8
+"""Pieces that are written or read at the same time."""
+
+_LOCK: Final = ".backup.lock"
+_TIMEOUT: Final = 60.0
+"""Seconds to wait for another backup of the same index directory."""
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+IndexName = Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
+
+
+class FileCopy(Frozen):
+    """A file in a repository.
+
+    pieces  names of the objects that are its content, in order
+    """
+
+    bytes: int
+    sha256: Sha256
+    pieces: tuple[Sha256, ...]
+
+
+class IndexCopy(Frozen):
+    """An index in a repository.
+
+    build       identity of the build: see `build_id`
+    log_state   state of the log of writes: see `WriteLog.state_id`
+    generation  files of the generation, with its manifest
+    log         files of its log; none if nothing was written
+    shared      files that belong to no generation: synonyms, judgements
+    """
+
+    build: Sha256
+    log_state: str
+    generation: dict[FileName, FileCopy]
+    log: dict[FileName, FileCopy]
+    shared: dict[FileName, FileCopy]
+
+    def files(self) -> Iterator[FileCopy]:
+        """Yield all files."""
+        for part in (self.generation, self.log, self.shared):
+            yield from part.values()
+
+
+class Backup(Frozen):
+    """One backup.
+
+    created  time at which reading the indexes began: UTC, ISO 8601
+    aliases  index of each alias
+    """
+
+    format_version: Literal[1] = 1
+    package_version: str
+    created: str
+    indexes: dict[IndexName, IndexCopy]
+    aliases: dict[IndexName, IndexName]
+
+    def bytes(self) -> int:
+        """Return the size of all files."""
+        return sum(file.bytes for copy in self.indexes.values() for file in copy.files())
+
+    def pieces(self) -> set[str]:
+        """Return the names of all objects that it uses."""
+        copies = self.indexes.values()
+        return {piece for copy in copies for file in copy.files() for piece in file.pieces}
+
+
+@dataclass(frozen=True)
+class BackupResult:
+    """Result of a backup.
+
+    number   number of the backup
+    indexes  number of its indexes
+    written  bytes of the pieces that were not in the repository before
+    faults   why an index could not be read, by its name; its last backup is kept in this one
+    """
+
+    number: int
+    created: str
+    indexes: int
+    written: int
+    faults: Mapping[str, str] = field(default_factory=dict)
+
+
+def build_id(manifest: Manifest) -> str:
+    """Return a value that is the same for two copies of one build, and no other."""
+    files = sorted((name, entry.sha256) for name, entry in manifest.files.items())
+    return hashlib.sha256(repr((manifest.build.created, files)).encode()).hexdigest()
+
+
+def number_of(name: str) -> int:
+    """Return the number of a backup from its name."""
+    return int(name.partition("-")[0])
+
+
+class Repository:
+    """The backups at a directory or URL. Keeps those that were read, as backups never change."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self._store = open_store(target)
+        self._read: dict[str, Backup] = {}
+
+    def names(self) -> dict[int, str]:
+        """Return the names of all backups by number, in order."""
+        found = map(_BACKUP_NAME.fullmatch, self._store.sizes(_BACKUPS))
+        return dict(sorted((int(match[1]), match[0]) for match in found if match))
+
+    def find(self, number: int | None = None) -> str:
+        """Return the name of a backup, by default the newest; IndexNotFound."""
+        names = self.names()
+        if not names:
+            raise IndexNotFound(f"no backup at `{self.target}`; check the path", field="source")
+        if number is None:
+            number = max(names)
+        if number not in names:
+            choices = f"{min(names)} to {max(names)}"
+            raise IndexNotFound(
+                f"no backup {number} at `{self.target}`; choose from {choices}", field="number"
+            )
+        return names[number]
+
+    def read(self, name: str) -> Backup:
+        """Return a backup; IndexDamaged if it has changed since it was written."""
+        if name not in self._read:
+            content = self._store.read(f"{_BACKUPS}/{name}")
+            if hashlib.sha256(content).hexdigest() not in name:
+                raise IndexDamaged(
+                    f"`{self.target}/{_BACKUPS}/{name}` has changed since it was written; remove "
+                    "it, and use another backup"
+                )
+            try:
+                self._read[name] = Backup.model_validate_json(content)
+            except ValidationError as error:
+                raise StoreError(
+                    f"cannot read `{self.target}/{_BACKUPS}/{name}`: another version of "
+                    f"klsa-search wrote it ({error.errors()[0]['msg']}); install that version"
+                ) from error
+        return self._read[name]
+
+    def fetch(self, file: FileCopy, path: Path, own: Path | None = None) -> None:
+        """Write a file to a new path, and compare its checksums.
+
+        own  an earlier version of a log: pieces that it has are not read from the repository
+        The caller syncs it. IndexDamaged if a piece has changed; StoreError if it is missing.
+        """
+        whole = hashlib.sha256()
+        with ExitStack() as files:
+            stream = files.enter_context(path.open("xb"))
+            pool = files.enter_context(ThreadPoolExecutor(_PARALLEL))
+            known = {} if own is None else _offsets(own)
+            read = partial(self._piece, own=own, known=known)
+            for piece in map_in_order(partial(pool.submit, read), file.pieces, ahead=_PARALLEL):
+                whole.update(piece)
+                stream.write(piece)
+        if whole.hexdigest() != file.sha256:
+            raise IndexDamaged(
+                f"`{path.name}` of a backup at `{self.target}` is damaged; use another backup"
+            )
+
+    def _piece(self, name: str, *, own: Path | None, known: Mapping[str, int]) -> bytes:
+        if own is not None and name in known:
+            with own.open("rb") as stream:
+                stream.seek(known[name])
+                content = stream.read(_LOG_PIECE)
+        else:
+            content = self._store.read(f"{_OBJECTS}/{name}")
+        if hashlib.sha256(content).hexdigest() != name:
+            raise IndexDamaged(
+                f"`{self.target}/{_OBJECTS}/{name}` has changed since it was written; use a backup "
+                "of another place"
+            )
+        return content
+
+    def back_up(self, home: Path, keep: int | None = None) -> BackupResult:
+        """Back up all indexes and aliases of an index directory, which may be in use.
+
+        keep  number of backups to keep; by default all
+        Everything written is read back and compared. A backup that is equal to the previous one
+        takes its place. An index that cannot be read keeps its last backup, and is in
+        `BackupResult.faults`. IndexBusy while another backup of the directory runs; StoreError.
+        """
+        if not home.is_dir():
+            raise IndexNotFound(f"no index directory `{home}`; check the path", field="home")
+        with exclusive_lock(home / _LOCK, timeout=_TIMEOUT):
+            names = self.names()
+            last = names[max(names)] if names else None
+            before = self.read(last) if last else None
+            writer = _Writer(self, before)
+            created = datetime.now(UTC).isoformat(timespec="milliseconds")
+            writer.copy(indexes_in(home))
+            aliases = aliases_in(home)  # later, as an alias moves to an index that was just built
+            writer.copy(home / name for name in set(aliases.values()))
+            indexes, faults = writer.copies, writer.faults
+            aliases = {name: index for name, index in aliases.items() if index in indexes}
+            backup = Backup(
+                package_version=version("klsa-search"),
+                created=created,
+                indexes=indexes,
+                aliases=aliases,
+            )
+            number = max(names, default=0) + 1
+            name = self._write(number, backup)
+            is_same = before is not None and (before.indexes, before.aliases) == (indexes, aliases)
+            outdated = [last] if is_same and last else []
+            kept = [name for name in names.values() if name not in outdated]
+            if keep is not None:
+                cut = len(kept) + 1 - keep
+                outdated += kept[: max(0, cut)]
+            self._remove(outdated)
+            if not is_same:
+                self._collect_garbage(writer.stored)
+            state = ReplicationState(self.target, name, number, created, number)
+            write_state(home / BACKUP_STATE, state)
+            return BackupResult(number, created, len(indexes), writer.written, faults)
+
+    def write_piece(self, name: str, content: bytes) -> None:
+        """Write a piece, and read it back; StoreError if it differs."""
+        self._write_verified(f"{_OBJECTS}/{name}", content)
+
+    def stored_pieces(self) -> dict[str, int]:
+        """Return the sizes of all objects by name."""
+        return self._store.sizes(_OBJECTS)
+
+    def _write(self, number: int, backup: Backup) -> str:
+        content = backup.model_dump_json().encode()
+        name = f"{number:06d}-{hashlib.sha256(content).hexdigest()}.json"
+        try:
+            self._write_verified(f"{_BACKUPS}/{name}", content)
+        except StoreError:
+            self._store.remove(f"{_BACKUPS}/{name}")
+            raise
+        self._read[name] = backup
+        return name
+
+    def _write_verified(self, name: str, content: bytes) -> None:
+        self._store.write(name, content)
+        if self._store.read(name) != content:
+            raise StoreError(
+                f"`{self.target}/{name}` has other content than was written; check the storage, "
+                "then back up again"
+            )
+
+    def _remove(self, names: list[str]) -> None:
+        for name in names:
+            self._store.remove(f"{_BACKUPS}/{name}")
+            self._read.pop(name, None)
+
+    def _collect_garbage(self, stored: Mapping[str, int]) -> None:
+        """Remove the objects that no backup uses, and those that interrupted backups left."""
+        used: set[str] = set()
+        for name in self.names().values():
+            used |= self.read(name).pieces()
+        for name in stored.keys() - used:
+            self._store.remove(f"{_OBJECTS}/{name}")
+
+
+class _Writer:
+    """Copies indexes to a repository for one backup.
+
+    copies   copied indexes by name
+    faults   why an index could not be read, by its name; its last copy is in `copies`
+    stored   sizes of all objects of the repository by name
+    written  bytes that were not there before
+    """
+
+    def __init__(self, repository: Repository, before: Backup | None) -> None:
+        self._repository = repository
+        self._before = before.indexes if before else {}
+        self.copies: dict[str, IndexCopy] = {}
+        self.faults: dict[str, str] = {}
+        self.stored = repository.stored_pieces()
+        self.written = 0
+        self._lock = threading.Lock()  # of the previous two
+        self._failure: StoreError | None = None  # of the repository
+        self._known = {
+            file.sha256: file
+            for copy in self._before.values()
+            for file in copy.files()
+            if self.stored.keys() >= set(file.pieces)
+        }
+
+    def copy(self, paths: Iterable[Path]) -> None:
+        """Copy the indexes at these paths that were not copied yet."""
+        for path in paths:
+            if path.name in self.copies or path.name in self.faults:
+                continue
+            try:
+                self.copies[path.name] = self._copy(path)
+            except IndexNotFound:  # deleted meanwhile
+                continue
+            except (KlsaError, OSError) as fault:
+                if self._failure is not None:
+                    raise self._failure from fault
+                step = "check its owner and permissions"
+                self.faults[path.name] = (
+                    fault.message if isinstance(fault, KlsaError) else explain(fault, path, step)
+                )
+                if path.name in self._before:
+                    self.copies[path.name] = self._before[path.name]
+
+    def _copy(self, path: Path) -> IndexCopy:
+        """Copy the generation in use, with the writes to it."""
+        while True:
+            generation = current_generation(path)
+            try:
+                return self._copy_generation(generation)
+            except (KlsaError, OSError):
+                if current_generation(path) == generation:
+                    raise  # else it was replaced meanwhile
+
+    def _copy_generation(self, generation: Path) -> IndexCopy:
+        manifest = read_manifest(generation)
+        check_sizes(generation, manifest)
+        files = {
+            name: self._known.get(entry.sha256) or self._store(generation / name, entry.sha256)
+            for name, entry in manifest.files.items()
+        }
+        files[MANIFEST] = self._store(generation / MANIFEST)
+        path, build, log = generation.parent, build_id(manifest), WriteLog(generation)
+        before = self._before.get(path.name)
+        with tempfile.TemporaryDirectory(prefix="klsa-backup-") as folder:
+            staged_log, shared = Path(folder, "log"), Path(folder, "shared")
+            staged_log.mkdir()
+            shared.mkdir()
+            copy_shared_files(path, shared)
+            state = log.state_id()
+            if before and (before.build, before.log_state) == (build, state):
+                logs = before.log
+            else:
+                log.copy_to(staged_log)
+                state = WriteLog(staged_log).state_id()
+                logs = self._store_all(staged_log)
+            return IndexCopy(
+                build=build,
+                log_state=state,
+                generation=files,
+                log=logs,
+                shared=self._store_all(shared),
+            )
+
+    def _store_all(self, folder: Path) -> dict[str, FileCopy]:
+        """Copy all files of a folder of changing files."""
+        return {path.name: self._store(path, size=_LOG_PIECE) for path in sorted(folder.iterdir())}
+
+    def _store(self, path: Path, expected: str | None = None, size: int = _PIECE) -> FileCopy:
+        """Copy a file; IndexDamaged if it has another checksum than expected."""
+        whole, count = hashlib.sha256(), 0
+
+        def pieces() -> Iterator[bytes]:
+            nonlocal count
+            with path.open("rb") as stream:
+                while piece := stream.read(size):
+                    whole.update(piece)
+                    count += len(piece)
+                    yield piece
+
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            stored = map_in_order(
+                lambda piece: pool.submit(self._store_piece, piece), pieces(), ahead=_PARALLEL
+            )
+            names = tuple(stored)
+        if expected is not None and whole.hexdigest() != expected:
+            raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")
+        return FileCopy(bytes=count, sha256=whole.hexdigest(), pieces=names)
+
+    def _store_piece(self, content: bytes) -> str:
+        name = hashlib.sha256(content).hexdigest()
+        with self._lock:
+            if self.stored.get(name) == len(content):
+                return name
+            self.stored[name] = len(content)
+            self.written += len(content)
+        try:
+            self._repository.write_piece(name, content)
+        except StoreError as failure:
+            self._failure = failure
+            raise
+        return name
+
+
+def _offsets(log: Path) -> dict[str, int]:
+    """Return where each piece of a log begins, by its name."""
+    found, offset = {}, 0
+    with log.open("rb") as stream:
+        while piece := stream.read(_LOG_PIECE):
+            found[hashlib.sha256(piece).hexdigest()] = offset
+            offset += len(piece)
+    return found

@@ -1,0 +1,253 @@
+"""Restore indexes from a repository of backups, once or again and again.
+
+    restore_index(repository, name, path, number)     one index, under a new name
+    restore_all(repository, home, number)             all indexes and aliases
+    follow(repository, home) -> ReplicationState      make a directory equal to the newest backup
+
+A generation is committed when all its files and its log are complete, and a later log of the same
+generation replaces the earlier one in one step. So readers see the documents of an index as one
+backup has them. Synonyms, judgements and aliases follow, each as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from klsa_search.errors import IndexExists, IndexNotFound, StoreError
+from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
+from klsa_search.storage.checksums import note_checked
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.directories import is_unfinished
+from klsa_search.storage.files import sync
+from klsa_search.storage.generations import commit, new_generation, sync_files, writing
+from klsa_search.storage.locks import exclusive_lock
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log_writer import create_log
+from klsa_search.storage.maintenance import delete_index, indexes_in
+from klsa_search.storage.manifest import read_manifest, sha256_of
+from klsa_search.storage.names import (
+    LOG_ID,
+    MANIFEST,
+    NEW,
+    SHARED_FILES,
+    WRITES,
+    index_path,
+)
+from klsa_search.storage.replication_state import (
+    FOLLOWER_STATE,
+    ReplicationState,
+    read_state,
+    write_state,
+)
+from klsa_search.storage.repository import Backup, IndexCopy, Repository, build_id, number_of
+
+_LOCK: Final = ".follower.lock"
+
+
+def restore_index(repository: Repository, name: str, path: Path, number: int | None = None) -> str:
+    """Restore an index of a backup, by default the newest, to a new path; return its backup.
+
+    An interrupted restore can be repeated. IndexNotFound, IndexExists, IndexDamaged, StoreError.
+    """
+    found = repository.find(number)
+    backup = repository.read(found)
+    if name not in backup.indexes:
+        choices = ", ".join(sorted(backup.indexes)) or "none"
+        raise IndexNotFound(
+            f"no index `{name}` in the backup; choose from {choices}", field="index"
+        )
+    copy = backup.indexes[name]
+    if os.path.lexists(path) and not is_unfinished(path):
+        raise _exists(path)
+    _install(repository, copy, path)
+    return found
+
+
+def restore_all(repository: Repository, home: Path, number: int | None = None) -> str:
+    """Restore all indexes and aliases of a backup, by default the newest; return its name.
+
+    If an index or alias of the backup exists with other content, nothing is restored; what is equal
+    stays. So an interrupted restore can be repeated. IndexExists, IndexDamaged, StoreError.
+    """
+    found = repository.find(number)
+    backup = repository.read(found)
+    own = aliases_in(home)
+    for name, copy in backup.indexes.items():
+        path = index_path(home, name)
+        if os.path.lexists(path) and not is_unfinished(path) and not _is_equal(path, copy):
+            raise _exists(path)
+    for name, index in backup.aliases.items():
+        if os.path.lexists(home / name) and own.get(name) != index:
+            raise _exists(home / name)
+    for name, copy in backup.indexes.items():
+        if not _is_equal(home / name, copy):
+            _install(repository, copy, home / name)
+    for name, index in backup.aliases.items():
+        set_alias(home, name, index)
+    return found
+
+
+def follow(repository: Repository, home: Path) -> ReplicationState:
+    """Make an index directory equal to the newest backup, unless it is; return its state.
+
+    The directory belongs to the follower: an index that is not in the backup is deleted. So it
+    must be empty the first time; StoreError otherwise, and if the repository cannot be read: then
+    the directory stays as it is. IndexBusy while another process does the same.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    with exclusive_lock(home / _LOCK):
+        file = home / FOLLOWER_STATE
+        state = read_state(file)
+        if state is None:
+            if names := [path.name for path in indexes_in(home)]:
+                raise StoreError(
+                    f"`{home}` has an index that was not restored from `{repository.target}` "
+                    f"({names[0]}); follow with an empty index directory",
+                    field="follow",
+                )
+            state = ReplicationState(repository.target)
+            write_state(file, state)
+        name = repository.find()
+        if name == state.backup:
+            return state
+        number = number_of(name)
+        write_state(file, replace(state, newest=number))
+        backup = repository.read(name)
+        _make_equal(repository, backup, home)
+        state = ReplicationState(repository.target, name, number, backup.created, number)
+        write_state(file, state)
+        return state
+
+
+def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
+    """Make the indexes and aliases of a directory equal to a backup.
+
+    An alias moves when its new index is there, and before its old one is deleted.
+    """
+    for name in aliases_in(home):
+        if name in backup.indexes:
+            remove_alias(home, name)
+    faults = []
+    for name, copy in sorted(backup.indexes.items()):
+        path = index_path(home, name)
+        try:
+            if _is_same_build(path, copy) and _replace_log(repository, copy, path):
+                _replace_shared(repository, copy, path)
+            else:
+                _install(repository, copy, path)
+        except StoreError as fault:  # the others can still follow
+            faults.append(fault)
+    if faults:
+        raise faults[0]
+    gone = {path.name for path in indexes_in(home)} - backup.indexes.keys()
+    for name in gone & backup.aliases.keys():
+        delete_index(home / name)
+    own = aliases_in(home)
+    for name, index in backup.aliases.items():
+        if own.get(name) != index:
+            set_alias(home, name, index)
+    for name in own.keys() - backup.aliases.keys():
+        remove_alias(home, name)
+    for name in gone - backup.aliases.keys():
+        delete_index(home / name)
+
+
+def _is_same_build(path: Path, copy: IndexCopy) -> bool:
+    """Return whether the generation in use is that of the copy; its log may differ."""
+    with suppress(StoreError):  # none, or damaged
+        return build_id(read_manifest(current_generation(path))) == copy.build
+    return False
+
+
+def _is_equal(path: Path, copy: IndexCopy) -> bool:
+    """Return whether an index has the documents of a copy."""
+    if not _is_same_build(path, copy):
+        return False
+    return WriteLog(current_generation(path)).state_id() == copy.log_state
+
+
+def _install(repository: Repository, copy: IndexCopy, path: Path) -> None:
+    """Restore a generation with its log, then use it."""
+    with new_generation(path) as fresh:
+        # Those that change come first: they may be gone before a long transfer ends.
+        for name, file in (*copy.log.items(), *copy.generation.items()):
+            if name != MANIFEST:
+                repository.fetch(file, fresh / name)
+        with TemporaryDirectory(prefix="klsa-restore-") as folder:
+            repository.fetch(copy.generation[MANIFEST], Path(folder, MANIFEST))
+            manifest = read_manifest(Path(folder))
+        if build_id(manifest) != copy.build:
+            raise StoreError(f"the backup of `{path.name}` is inconsistent; use another backup")
+        _replace_shared(repository, copy, path)
+        sync_files(fresh)
+        commit(fresh, manifest)
+    note_checked(fresh, manifest)
+
+
+def _replace_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
+    """Replace the log of the generation in use by that of a copy of the same build.
+
+    Return False if it is not a later state of the log, as after the source was restored.
+    """
+    generation = current_generation(path)
+    own = WriteLog(generation)
+    if own.state_id() == copy.log_state:
+        return True
+    if not copy.log or (generation / f"{WRITES}-wal").exists():  # left by another program
+        return False
+    fresh = path / f".{generation.name}.{NEW}"
+    with suppress(FileNotFoundError):  # left by a process that died
+        shutil.rmtree(fresh)
+    fresh.mkdir()
+    try:
+        for name, file in copy.log.items():
+            known = own.path if name == WRITES and own.path.exists() else None
+            repository.fetch(file, fresh / name, known)
+            sync(fresh / name)
+        with writing(path):
+            later = WriteLog(fresh)
+            if later.state_id() != copy.log_state or not later.continues(own):
+                return False
+            if not own.path.exists():
+                create_log(own.path)
+            if not own.state_id():  # readers need the ID only for a log with rows
+                (fresh / LOG_ID).replace(generation / LOG_ID)
+            (fresh / WRITES).replace(own.path)
+            sync(generation)
+    finally:
+        shutil.rmtree(fresh)
+    return True
+
+
+def _replace_shared(repository: Repository, copy: IndexCopy, path: Path) -> None:
+    """Replace the files of an index that belong to no generation, each in one step."""
+    if unknown := sorted(copy.shared.keys() - set(SHARED_FILES)):
+        raise StoreError(
+            f"the backup of `{path.name}` has a file `{unknown[0]}` that this version does not "
+            "know; install the version of klsa-search that wrote it"
+        )
+    for name in SHARED_FILES:
+        target = path / name
+        file = copy.shared.get(name)
+        if file is None:
+            target.unlink(missing_ok=True)
+        elif not target.exists() or sha256_of(target) != file.sha256:
+            fresh = path / f".{name}.{NEW}"
+            fresh.unlink(missing_ok=True)
+            repository.fetch(file, fresh)
+            sync(fresh)
+            fresh.replace(target)
+    sync(path)
+
+
+def _exists(path: Path) -> IndexExists:
+    return IndexExists(
+        f"`{path}` exists with other content; restore to another index directory or name, or "
+        "delete it first"
+    )

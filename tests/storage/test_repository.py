@@ -1,0 +1,242 @@
+"""Backups of an index directory in a repository, and what is restored from them."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from klsa_search.collection import Document
+from klsa_search.errors import IndexDamaged, IndexExists, IndexNotFound, StoreError
+from klsa_search.storage.aliases import aliases_in, set_alias
+from klsa_search.storage.backup import readable_documents
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.documents import DocumentWriter
+from klsa_search.storage.generations import commit, new_generation, sync_files
+from klsa_search.storage.judgements import Judgements
+from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes
+from klsa_search.storage.names import SHARED_FILES
+from klsa_search.storage.replication_state import FOLLOWER_STATE, read_state
+from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import follow, restore_all, restore_index
+from klsa_search.storage.synonyms import read_synonyms, write_synonyms
+
+from .worlds import manifest_of
+
+
+def build(path, *documents):
+    with new_generation(path) as generation:
+        with DocumentWriter(generation) as writer:
+            writer.extend(documents)
+        sync_files(generation)
+        commit(generation, manifest_of(generation, len(documents)))
+
+
+def add(path, *documents, deletes=()):
+    with LogWriter(current_generation(path)) as writer:
+        writer.append(documents, deletes)
+
+
+def texts(path):
+    faults = []
+    found = readable_documents(current_generation(path), faults)
+    assert not faults
+    return {document.id: document.text for document in found}
+
+
+def home_texts(home):
+    return {path.name: texts(path) for path in indexes_in(home)}
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Two indexes, one written to, with an alias, synonyms and judgements."""
+    home = tmp_path / "home"
+    build(home / "cars", Document(id="a", text="one"), Document(id="b", text="two"))
+    add(home / "cars", Document(id="c", text="three"), deletes=["a"])
+    write_synonyms(home / "cars", {"auto": ["car"]})
+    Judgements(home / "cars").put("fast car", "b", 1)
+    build(home / "boats")
+    set_alias(home, "live", "cars")
+    (home / ".keys.json").write_text("secret")
+    return home
+
+
+@pytest.fixture
+def repository():
+    return Repository(f"memory://{uuid.uuid4().hex}/backups")
+
+
+CARS = {"b": "two", "c": "three"}
+
+
+@pytest.mark.parametrize("place", ["directory", "object storage"])
+def test_all_indexes_are_restored_with_what_belongs_to_them(home, repository, tmp_path, place):
+    if place == "directory":
+        repository = Repository(str(tmp_path / "kept"))
+    done = repository.back_up(home)
+    assert (done.number, done.indexes, done.faults) == (1, 2, {})
+    other = tmp_path / "other"
+    restore_all(repository, other)
+    assert home_texts(other) == {"cars": CARS, "boats": {}}
+    assert aliases_in(other) == {"live": "cars"}
+    assert read_synonyms(other / "cars") == read_synonyms(home / "cars")
+    assert Judgements(other / "cars").queries() == Judgements(home / "cars").queries()
+    for path in indexes_in(other):
+        verify(path)
+    assert not (other / ".keys.json").exists()
+    restore_all(repository, other)  # what is equal stays
+    add(other / "cars", Document(id="d", text="four"))
+    with pytest.raises(IndexExists, match="cars"):
+        restore_all(repository, other)
+
+
+def test_one_index_is_restored_under_a_free_name(home, repository, tmp_path):
+    repository.back_up(home)
+    restore_index(repository, "cars", home / "copy")
+    assert texts(home / "copy") == CARS
+    with pytest.raises(IndexExists):
+        restore_index(repository, "boats", home / "copy")
+    with pytest.raises(IndexNotFound, match="boats, cars"):
+        restore_index(repository, "planes", home / "planes")
+    with pytest.raises(IndexNotFound, match="1 to 1"):
+        restore_index(repository, "cars", home / "planes", number=7)
+
+
+def test_only_what_changed_is_written_and_old_backups_stay(home, repository, tmp_path):
+    first = repository.back_up(home)
+    again = repository.back_up(home)
+    assert first.written > again.written == 0
+    assert list(repository.names()) == [2]  # equal to the first, whose place it takes
+    add(home / "cars", Document(id="d", text="four"))
+    third = repository.back_up(home)
+    assert 0 < third.written < first.written
+    delete_index(home / "boats")
+    repository.back_up(home, keep=2)
+    assert list(repository.names()) == [3, 4]
+    restore_all(repository, tmp_path / "before", number=3)
+    assert home_texts(tmp_path / "before") == {"cars": CARS | {"d": "four"}, "boats": {}}
+
+
+def test_what_no_backup_uses_is_removed(home, tmp_path):
+    repository = Repository(str(tmp_path / "kept"))
+    repository.back_up(home)
+    (tmp_path / "kept/objects" / ("0" * 64)).write_text("left by a killed backup")
+    delete_index(home / "cars")
+    repository.back_up(home, keep=1)
+    (name,) = repository.names().values()
+    kept = {path.name for path in (tmp_path / "kept/objects").iterdir()}
+    assert kept == repository.read(name).pieces()
+
+
+def test_an_unreadable_index_keeps_its_last_backup(home, repository, tmp_path):
+    repository.back_up(home)
+    (current_generation(home / "cars") / "manifest.json").write_text("{")
+    add(home / "boats", Document(id="x", text="new"))
+    done = repository.back_up(home, keep=1)
+    assert done.faults.keys() == {"cars"}
+    restore_all(repository, tmp_path / "other")
+    assert home_texts(tmp_path / "other") == {"cars": CARS, "boats": {"x": "new"}}
+
+
+def test_a_changed_backup_is_not_restored(home, tmp_path):
+    repository = Repository(str(tmp_path / "kept"))
+    repository.back_up(home)
+    for piece in (tmp_path / "kept/objects").iterdir():
+        piece.write_bytes(b"?" + piece.read_bytes()[1:])
+    with pytest.raises(IndexDamaged, match="has changed"):
+        restore_all(repository, tmp_path / "other")
+    assert indexes_in(tmp_path / "other") == []
+    (name,) = (tmp_path / "kept/backups").iterdir()
+    name.write_bytes(name.read_bytes()[:-9])
+    with pytest.raises(IndexDamaged, match="has changed"):
+        restore_all(Repository(str(tmp_path / "kept")), tmp_path / "other")
+
+
+def test_a_storage_that_returns_other_bytes_is_noticed(home, repository, monkeypatch):
+    read = repository._store.read
+    monkeypatch.setattr(repository._store, "read", lambda name: read(name)[:-1])
+    with pytest.raises(StoreError, match="other content than was written"):
+        repository.back_up(home)
+    assert repository.names() == {}
+
+
+def test_a_follower_becomes_equal_again_and_again(home, repository, tmp_path):
+    own = tmp_path / "follower"
+    with pytest.raises(IndexNotFound, match="no backup"):
+        follow(repository, own)
+
+    def followed():
+        repository.back_up(home, keep=2)
+        state = follow(repository, own)
+        assert read_state(own / FOLLOWER_STATE) == state
+        assert home_texts(own) == home_texts(home)
+        assert aliases_in(own) == aliases_in(home)
+        for path in indexes_in(home):
+            for name in SHARED_FILES:
+                assert (own / path.name / name).exists() == (path / name).exists()
+            verify(own / path.name)
+        return current_generation(own / "cars").name
+
+    assert followed() == followed() == "000001"
+    add(home / "boats", Document(id="s", text="sail"))  # its first write
+    add(home / "cars", Document(id="d", text="four"))
+    assert followed() == "000001"
+    undo_writes(home / "cars", 1)
+    write_synonyms(home / "cars", {})
+    assert followed() == "000001"
+    build(home / "cars", Document(id="z", text="again"))  # a refit
+    assert followed() == "000002"
+    build(home / "cars-2")
+    set_alias(home, "live", "cars-2")
+    delete_index(home / "boats")
+    set_alias(home, "boats", "cars")  # an index becomes an alias
+    followed()
+    (home / "boats").unlink()
+    build(home / "boats", Document(id="s", text="sail"))  # and an alias an index
+    followed()
+
+
+def test_a_source_that_went_back_is_followed(home, repository, tmp_path):
+    own = tmp_path / "follower"
+    repository.back_up(home)
+    first = list(repository.names())[-1]
+    add(home / "cars", Document(id="d", text="four"))
+    repository.back_up(home)
+    follow(repository, own)
+    delete_index(home / "cars")
+    restore_index(repository, "cars", home / "cars", number=first)
+    add(home / "cars", Document(id="e", text="five"))
+    repository.back_up(home)
+    follow(repository, own)
+    assert texts(own / "cars") == CARS | {"e": "five"}
+
+
+def test_a_follower_keeps_what_it_has_if_a_backup_is_damaged_or_gone(home, tmp_path):
+    kept, own = tmp_path / "kept", tmp_path / "follower"
+    Repository(str(kept)).back_up(home)
+    state = follow(Repository(str(kept)), own)
+    before = home_texts(own)
+    build(home / "cars", Document(id="z", text="again"))
+    Repository(str(kept)).back_up(home)
+    pieces = {path: path.read_bytes() for path in (kept / "objects").iterdir()}
+    for path in pieces:
+        path.unlink()
+    with pytest.raises(StoreError):
+        follow(Repository(str(kept)), own)
+    assert home_texts(own) == before
+    now = read_state(own / FOLLOWER_STATE)
+    assert (now.number, now.newest) == (state.number, state.number + 1)
+    for path, content in pieces.items():
+        path.write_bytes(content)
+    follow(Repository(str(kept)), own)
+    assert texts(own / "cars") == {"z": "again"}
+
+
+def test_an_index_directory_with_other_indexes_does_not_follow(home, repository):
+    repository.back_up(home)
+    with pytest.raises(StoreError, match="empty index directory"):
+        follow(repository, home)
+    assert texts(home / "cars") == CARS
