@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import ssl
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 from urllib.parse import quote
 
@@ -16,10 +17,14 @@ _CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server listens."""
+    """Where a server listens.
+
+    tls  context of the client, if the server speaks HTTPS
+    """
 
     host: str
     port: int
+    tls: ssl.SSLContext | None = field(default=None, kw_only=True)
 
     def get(self, path: str) -> bytes:
         """The bytes of a GET."""
@@ -57,7 +62,7 @@ class Connection(asyncio.Protocol):
     @classmethod
     async def to(cls, address: Address) -> Connection:
         loop = asyncio.get_running_loop()
-        return (await loop.create_connection(cls, address.host, address.port))[1]
+        return (await loop.create_connection(cls, address.host, address.port, ssl=address.tls))[1]
 
     async def ask(self, request: bytes, patience: float) -> Answer:
         """Send a request and wait for its answer, so long."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -31,13 +32,14 @@ def serve(config: Path | None, **options: Any) -> None:
     --config; options override variables, and variables override the file.
     """
     signal.signal(signal.SIGTERM, _exit)  # process 1 of a container has no default handler
-    settings = read_settings(given(options), config)
+    reread = partial(read_settings, given(options), config)
+    settings = reread()
     if settings.cluster is None and given(options).keys() & {"shards", "replicas"}:
         raise click.UsageError("--shards and --replicas need --cluster")
     # Imported late, as it takes a second: help and usage errors need not wait.
     from klsa_search.cli.serving import serve_until_stopped
 
-    serve_until_stopped(settings)
+    serve_until_stopped(settings, reread)
 
 
 def _exit(*_: Any) -> NoReturn:

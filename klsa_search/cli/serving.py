@@ -7,20 +7,20 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-import uvicorn
-
 from klsa_search.cli.compile_child import MODULE
+from klsa_search.cli.hangup import handle_hangup
 from klsa_search.cli.main import log_as_text, watch_compiling
 from klsa_search.cli.output import echo
 from klsa_search.cli.refit_child import MODULE as REFITTING
 from klsa_search.cli.service_options import is_loopback, listen
-from klsa_search.cli.workers import Workers
+from klsa_search.cli.systemd import notify_ready, notify_stopping, passed_socket
+from klsa_search.cli.workers import RETIRE, Workers
 from klsa_search.core.child_processes import command_of
 from klsa_search.core.compiling import compile_in_child, missing_functions
 from klsa_search.errors import SettingsError, StoreError
@@ -36,8 +36,9 @@ from klsa_search.service.middleware.hosts import names_of_this_machine
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.opening import IndexOpener
 from klsa_search.service.request_log import JsonLog
-from klsa_search.service.server import end_process, make_server, raise_descriptor_limit, tls_of
+from klsa_search.service.server import Server, end_process, make_server, raise_descriptor_limit
 from klsa_search.service.settings import ServiceSettings
+from klsa_search.service.tls import tls_of
 from klsa_search.storage.maintenance import indexes_in
 
 Report = Callable[[str], None]
@@ -77,9 +78,10 @@ def opener_of(
     return lambda path: ShardedIndex(current_generation(path), fleet)
 
 
-def serve_until_stopped(settings: ServiceSettings) -> None:
+def serve_until_stopped(settings: ServiceSettings, reread: Callable[[], ServiceSettings]) -> None:
     """Serve every index of an index directory until SIGINT or SIGTERM.
 
+    reread  reads the settings again, when several workers are restarted one after another
     StoreError if all are damaged, KlsaError if the address is not available.
     """
     log = _json_log(settings)
@@ -94,7 +96,7 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
     report_compiling = partial(_report_compiling, report=report_once)
     with watch_compiling(report_compiling), Catalog(settings.home, opener=opener) as catalog:
         served = _served(catalog, report)
-        with listen(settings.host, settings.port) as listener:
+        with passed_socket() or listen(settings.host, settings.port) as listener:
             keys = _keys(settings, listener)
             address = _address(listener, "https" if tls else "http")
             _announce(
@@ -113,17 +115,26 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
             if settings.workers > 1:
                 catalog.close()
                 gc.freeze()  # else the collection at exit takes seconds
-                Workers(settings, listener, report).run()
+                Workers(settings, listener, report, reread).run()
             else:
-                _serve(settings, catalog, listener, log)
+                _serve(settings, catalog, listener, log, notify_ready)
 
 
-def serve_at(settings: ServiceSettings, listener: socket.socket, *, worker: int) -> None:
-    """Serve on a socket until SIGTERM, as one of several processes."""
+def serve_at(
+    settings: ServiceSettings,
+    listener: socket.socket,
+    *,
+    worker: int,
+    on_ready: Callable[[], None],
+) -> None:
+    """Serve on a socket until SIGTERM or `RETIRE`, as one of several processes.
+
+    on_ready  called once, when this process answers requests and the engine is compiled
+    """
     log = _json_log(settings)
     compile_in_child(MODULE)
     with Catalog(settings.home) as catalog:
-        _serve(settings, catalog, listener, log, worker=worker)
+        _serve(settings, catalog, listener, log, on_ready, worker=worker)
 
 
 def _serve(
@@ -131,6 +142,7 @@ def _serve(
     catalog: Catalog,
     listener: socket.socket,
     log: JsonLog | None,
+    on_ready: Callable[[], None],
     *,
     worker: int | None = None,
 ) -> None:
@@ -159,7 +171,28 @@ def _serve(
         title=settings.title,
     )
     tls = tls_of(settings.tls_certificate, settings.tls_key)
-    _run(make_server(app, tls=tls), catalog, admissions, jobs, listener)
+    report_ready = _once_ready(on_ready, compiled=worker is not None)
+    server = make_server(app, tls=tls, on_tick=report_ready)
+    if worker is None:
+        handle_hangup(server, tls, _reporter(log))
+    else:
+        signal.signal(RETIRE, lambda *_: server.retire())
+    _run(server, catalog, admissions, jobs, listener)
+
+
+def _once_ready(on_ready: Callable[[], None], *, compiled: bool) -> Callable[[], Awaitable[None]]:
+    """Return a periodic function of the server that calls `on_ready` once.
+
+    compiled  whether to wait until the engine is compiled, or cannot be
+    """
+    pending = [on_ready]
+
+    async def check() -> None:
+        missing, failure = missing_functions() if compiled and pending else ([], None)
+        if pending and (failure is not None or not missing):
+            pending.pop()()
+
+    return check
 
 
 def _pools(settings: ServiceSettings) -> list[Admission]:
@@ -309,16 +342,17 @@ def _authentication(keys: Keys, *, writable: bool) -> str:
 
 
 def _run(
-    server: uvicorn.Server,
+    server: Server,
     catalog: Catalog,
     admissions: Sequence[Admission],
     jobs: Jobs | None,
     listener: socket.socket,
 ) -> None:
-    """Serve until a signal."""
+    """Serve until a signal; a retired server finishes the refit it runs."""
     sys.setswitchinterval(_SWITCH_INTERVAL)
 
     def stop(*_: Any) -> NoReturn:
+        notify_stopping()
         if jobs is not None:
             jobs.close()
         catalog.close()
@@ -334,3 +368,6 @@ def _run(
     gc.freeze()
     with jobs or nullcontext():
         server.run(sockets=[listener])
+        if jobs is not None:
+            jobs.finish()
+    stop()

@@ -1,8 +1,9 @@
 """A worker process of a service: see `klsa_search.cli.workers`.
 
-    python -m klsa_search.cli.worker NUMBER DESCRIPTOR FOLDER
+    python -m klsa_search.cli.worker NUMBER DESCRIPTOR READY FOLDER
 
-Settings are a line of JSON on stdin; the process ends when stdin is closed.
+Settings are a line of JSON on stdin; the process ends when stdin is closed. It listens on the
+socket DESCRIPTOR, and writes a byte to the pipe READY when it answers requests.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from klsa_search.service.settings import ServiceSettings
 
 def main() -> None:
     """Serve."""
-    number, descriptor, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    number, descriptor, ready = map(int, sys.argv[1:4])
+    folder = Path(sys.argv[4])
     line = b""
     while not line.endswith(b"\n"):  # single bytes, as `exit_with_parent` reads the rest
         byte = os.read(0, 1)
@@ -32,8 +34,13 @@ def main() -> None:
     exit_with_parent(partial(shutil.rmtree, folder, ignore_errors=True))
     trust_tokenizers()
     settings = ServiceSettings.model_validate_json(line)
+
+    def report_ready() -> None:
+        os.write(ready, b"\n")
+        os.close(ready)
+
     with socket.socket(fileno=descriptor) as listener:
-        serve_at(settings, listener, worker=number)
+        serve_at(settings, listener, worker=number, on_ready=report_ready)
 
 
 if __name__ == "__main__":

@@ -377,6 +377,11 @@ class Jobs:
                 self._refit(job)
         return bool(due)
 
+    def finish(self) -> None:
+        """Stop, and wait for a running refit; call `close` to end it after all."""
+        self.watch.stop()
+        self.watch.join()
+
     def close(self) -> None:
         """Stop, and end a running refit, which leaves its index unchanged."""
         self.watch.stop()

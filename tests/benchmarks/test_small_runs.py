@@ -31,6 +31,18 @@ def test_build(world, tmp_path):
     assert told["whole"]["phases"]["documents"] > 0
 
 
+def test_restarts(built, world, tmp_path):
+    found = tmp_path / "found.json"
+    home = tmp_path / "home"
+    shutil.copytree(built, home / "corpus")
+    pem = ROOT / "tests" / "cli" / "localhost.pem"
+    few = ("--rate", 20, "--times", 1, "--socket", "--certificate", pem, "--json", found)
+    run("benchmarks.restarts", home, "corpus", world / "queries.tsv", *few)
+    told = figures(found)
+    assert told.keys() == {"workers", "certificate", "socket"}
+    assert all(row["failed"] == 0 < row["requests"] for row in told.values())
+
+
 def test_cluster(world, tmp_path):
     pytest.importorskip("ray", reason="ray is not installed: pip install 'klsa-search[cluster]'")
     for what in ("answers", "search", "build"):

@@ -16,6 +16,7 @@ import pytest
 
 from klsa_search.cli import workers as module
 from klsa_search.cli.workers import Workers
+from klsa_search.errors import SettingsError
 from klsa_search.indexing.build import build
 from klsa_search.service.settings import ServiceSettings
 from tests.support.hostile import hostile_folder, imported_from
@@ -200,62 +201,191 @@ def started(folder):
     scratch.mkdir()
     command = [sys.executable, "-c", SERVE, "--home", str(home), "--port", "0", "--workers", "2"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, env=os.environ | {"TMPDIR": str(scratch)}
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(scratch)}
     ) as process:
+        process.address = re.search(r" at (http://[^ ]+) ", process.stdout.readline())[1]
         wait_until(lambda: len(workers_of(process)) == 2)
         yield process
     assert list(scratch.glob("klsa-workers-*")) == []
 
 
-def test_a_terminal_that_is_closed_ends_all_and_leaves_nothing(tmp_path):
+IN_TERMINAL = """
+import os, pty, sys
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+print(child, flush=True)
+sys.stdin.read()
+os.close(terminal)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+"""Runs Python in a terminal that is closed when stdin is."""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_terminal_that_is_closed_ends_the_service(tmp_path, workers):
+    home = tmp_path / "home"
+    build(DOCUMENTS, name="files", home=home).close()
+    options = ["--home", str(home), "--port", "0", "--workers", workers]
+    told = tmp_path / "told"
+    program = f"import sys; sys.stdout = open({str(told)!r}, 'w', 1); {SERVE}"
+    with subprocess.Popen(
+        [sys.executable, "-c", IN_TERMINAL, "-c", program, *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdout.readline()
+
+        def answers():
+            found = re.search(r" at (http://127.0.0.1:\d+) ", told.read_text())
+            return bool(found and asked(found[1]))
+
+        wait_until(told.exists)
+        wait_until(lambda: "Authentication" in told.read_text())
+        wait_until(answers)
+        process.stdin.close()
+        assert process.stdout.read().strip() == "0"
+
+
+def test_a_hangup_restarts_one_after_another_and_loses_no_request(tmp_path):
     with started(tmp_path) as process:
+        before = workers_of(process)
+        kept = HTTPConnection(process.address.removeprefix("http://"), timeout=LONG)
+        wait_until(lambda: answer_of(kept, "GET", "/health/ready") and asked(process.address))
         process.send_signal(signal.SIGHUP)
-        process.send_signal(signal.SIGHUP)
+
+        def restarted():
+            assert asked(process.address)  # over a new connection
+            assert answer_of(kept, "GET", "/search?q=read")
+            now = workers_of(process)
+            return now.keys() == before.keys() and not set(now.values()) & set(before.values())
+
+        wait_until(restarted)
+        kept.close()
+        process.send_signal(signal.SIGTERM)
         assert process.wait(LONG) == 0
 
 
 class Process:
-    """One that has ended, or goes on."""
+    """A process that was started."""
 
-    def __init__(self, returncode=None):
-        self.returncode = returncode
-
-    def poll(self):
-        return self.returncode
+    def __init__(self, log):
+        self.log = log
 
     def terminate(self):
-        pass
+        self.log.append("terminated")
+
+    def send_signal(self, kind):
+        self.log.append(kind)
 
     def wait(self, _=None):
         pass
 
 
-def test_one_that_cannot_be_started_ends_no_other(monkeypatch, tmp_path):
+class Fake:
+    """A worker that has ended, or runs."""
+
+    def __init__(self, number, exit_code=None, *, is_ready=True):
+        self.number = number
+        self.exit_code = exit_code
+        self.is_ready = is_ready
+        self.may_be_replaced = exit_code is not None
+        self.log = []
+        self.process = Process(self.log)
+
+    def close(self):
+        pass
+
+
+def supervised(monkeypatch, folder, started, reread=None):
+    """Run two workers that `started` returns or raises; return what was reported."""
     said = []
-    workers = Workers(ServiceSettings(home=tmp_path, workers=2), socket.socket(), said.append)
-
-    def ends(*_):
-        workers._on_signal(signal.SIGTERM)
-        return Process()
-
-    steps = iter([Process(), Process(-9), OSError(12, "no memory"), ends])
+    settings = ServiceSettings(home=folder, workers=2)
+    workers = Workers(settings, socket.socket(), said.append, reread or (lambda: settings))
 
     def start(*given):
         step = next(steps)
         if isinstance(step, OSError):
             raise step
-        return step(*given) if callable(step) else step
+        return step(workers, *given) if callable(step) else step
 
-    for name, value in (("_RESTART_INTERVAL", 0.0), ("_POLL_INTERVAL", 0.0)):
-        monkeypatch.setattr(module, name, value)
+    steps = iter(started)
+    monkeypatch.setattr(module, "_POLL_INTERVAL", 0.0)
     monkeypatch.setattr(module.signal, "signal", lambda *_: None)
     monkeypatch.setattr(workers, "_start", start)
+    return workers, said
+
+
+def test_one_that_cannot_be_started_ends_no_other(monkeypatch, tmp_path):
+    def ends(workers, *_):
+        workers._on_signal(signal.SIGTERM)
+        return Fake(1)
+
+    steps = [Fake(0), Fake(1, -9), OSError(12, "no memory"), ends]
+    workers, said = supervised(monkeypatch, tmp_path, steps)
     workers.run()
     assert [line.split(" (")[0] for line in said] == [
         "warning: worker 1 was killed by signal 9; starting a new one",
         "warning: worker 1 could not be started",
         "warning: worker 1 was killed by signal 9; starting a new one",
     ]
+
+
+def test_a_worker_retires_when_its_successor_is_ready(monkeypatch, tmp_path):
+    first, second, other = Fake(0), Fake(1), Fake(1)
+    early = Fake(0, is_ready=False)
+
+    def begin(workers, *_):
+        workers._on_signal(signal.SIGHUP)
+        return second
+
+    def make_ready(_):
+        assert early.is_ready or first.log == []
+        early.is_ready = True
+
+    def last(workers, *_):
+        assert first.log == [module.RETIRE]
+        assert second.log == []
+        workers._on_signal(signal.SIGTERM)
+        return other
+
+    workers, said = supervised(monkeypatch, tmp_path, [first, begin, early, last])
+    monkeypatch.setattr(module.time, "sleep", make_ready)
+    workers.run()
+    assert said == ["Restarting the workers one after another"]
+    assert all(each.log[-1] == "terminated" for each in (first, second, early, other))
+
+
+def test_a_successor_that_ends_abandons_the_restart(monkeypatch, tmp_path):
+    first, failed = Fake(0), Fake(0, 1, is_ready=False)
+
+    def begin(workers, *_):
+        workers._on_signal(signal.SIGHUP)
+        return Fake(1)
+
+    def fail(workers, *_):
+        workers._on_signal(signal.SIGTERM)
+        return failed
+
+    workers, said = supervised(monkeypatch, tmp_path, [first, begin, fail])
+    workers.run()
+    workers._check_successor(failed)
+    assert said[-1] == (
+        "warning: the restart was abandoned: worker 0 exited with status 1; the other workers "
+        "continue"
+    )
+    assert first.log == ["terminated"]
+
+
+def test_invalid_settings_restart_nothing(monkeypatch, tmp_path):
+    def reread():
+        raise SettingsError("port = x: not a number", field="port")
+
+    workers, said = supervised(monkeypatch, tmp_path, [], reread)
+    workers._begin_restart()
+    assert said == ["warning: nothing was restarted: port = x: not a number"]
+    assert not workers._outdated
 
 
 def test_they_end_with_the_process_that_started_them(service):
@@ -314,21 +444,21 @@ def test_a_second_signal_ends_all_at_once(tmp_path):
 
 def test_one_that_does_not_end_in_its_time_is_ended(monkeypatch, tmp_path):
     class Stuck(Process):
+        ended = False
+
         def wait(self, seconds=None):
-            if not self.returncode:
+            if not self.ended:
                 raise subprocess.TimeoutExpired("worker", seconds)
 
         def kill(self):
             said.append("killed")
-            self.returncode = -9
+            self.ended = True
 
-    said = []
-    with socket.socket() as listener:
-        workers = Workers(ServiceSettings(home=tmp_path, workers=2), listener, said.append)
-        monkeypatch.setattr(module.signal, "signal", lambda *_: None)
-        monkeypatch.setattr(module, "STOP_TIMEOUT", 0.0)
-        monkeypatch.setattr(workers, "_start", lambda number, _: [Stuck(), Process()][number])
-        workers._on_signal(signal.SIGTERM)
-        workers.run()
-        assert listener.fileno() == -1
+    stuck = Fake(0)
+    stuck.process = Stuck([])
+    workers, said = supervised(monkeypatch, tmp_path, [stuck, Fake(1)])
+    monkeypatch.setattr(module, "STOP_TIMEOUT", 0.0)
+    workers._on_signal(signal.SIGTERM)
+    workers.run()
+    assert workers._listener.fileno() == -1
     assert said == ["warning: worker 0 did not stop within 0 s and was killed", "killed"]
