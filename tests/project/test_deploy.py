@@ -1,0 +1,165 @@
+"""The files of deploy/ fit the service: its metrics, routes, settings and times."""
+
+import json
+import re
+from configparser import ConfigParser
+
+import pytest
+import yaml
+
+from klsa_search.cli.serve import serve
+from klsa_search.service.admission import Admission
+from klsa_search.service.app import ROUTERS
+from klsa_search.service.background import PeriodicTask
+from klsa_search.service.metrics import Metrics, Sources
+from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.server import STOP_TIMEOUT
+from klsa_search.service.settings import PREFIX, ServiceSettings
+from tests.conftest import ROOT
+
+DEPLOY = ROOT / "deploy"
+NAME = re.compile(r"\b(?:klsa|process)_[a-z_]+")
+DURATION = re.compile(r"\d+[smhd]")
+
+
+class Jobs:
+    def ended(self):
+        return {("files", "failed"): 1}
+
+
+def labels_by_metric():
+    """The labels that each metric of /metrics is declared with."""
+    pools = {"search": Admission()}
+    watches = [PeriodicTask("catalog", lambda: None, 1.0)]
+    sources = Sources(pools=pools, jobs=Jobs(), rates=Rates(1.0), watches=watches)
+    metrics = Metrics(sources)
+    scope = {"method": "GET", "path": "/search"}
+    metrics.observe_request(scope, 200, 0.1)
+    metrics.observe_search("klsa", 0.0, 0.1, 0.2, 0.3)
+    text = metrics.exposition([], "")[0].decode()
+    found = {name: set() for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)}
+    for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? \S+$", text, re.MULTILINE):
+        found.setdefault(name, set()).update(re.findall(r'(\w+)="', labels))
+    return found
+
+
+def expressions():
+    """Every expression of the alerts and of the dashboard."""
+    rules = yaml.safe_load((DEPLOY / "prometheus" / "klsa-alerts.yaml").read_text())
+    for group in rules["groups"]:
+        yield from (rule["expr"] for rule in group["rules"])
+    dashboard = json.loads((DEPLOY / "grafana" / "klsa-dashboard.json").read_text())
+    for panel in dashboard["panels"]:
+        yield from (target["expr"] for target in panel["targets"])
+    yield from (
+        each["query"]["query"]
+        for each in dashboard["templating"]["list"]
+        if each["type"] == "query"
+    )
+
+
+def test_alerts_and_dashboard_use_metrics_of_the_service():
+    metrics = labels_by_metric()
+    used = {name for each in expressions() for name in NAME.findall(each)}
+    assert len(used) > 10
+    assert used <= metrics.keys()
+    own = {"instance", "job"}  # added by Prometheus
+    indexes = {name: {"index"} for name in metrics if name.startswith("klsa_index_")}
+    for each in expressions():
+        for name, matchers in re.findall(r"(\w+)\{([^}]*)\}", each):
+            labels = set(re.findall(r"(\w+)[=!]", matchers))
+            known = (
+                metrics.get(name, set()) | indexes.get(name, set()) | own
+            )  # `up` is Prometheus's
+            assert labels <= known, each
+
+
+def test_expressions_are_balanced():
+    for each in expressions():
+        bare = re.sub(r'"[^"]*"', "", each)
+        for opened, closed in ("()", "{}", "[]"):
+            assert bare.count(opened) == bare.count(closed), each
+
+
+def test_alerts_have_the_form_of_prometheus_rules():
+    rules = yaml.safe_load((DEPLOY / "prometheus" / "klsa-alerts.yaml").read_text())
+    assert rules.keys() == {"groups"}
+    names = []
+    for group in rules["groups"]:
+        assert group.keys() == {"name", "rules"}
+        for rule in group["rules"]:
+            assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}
+            assert DURATION.fullmatch(rule.get("for", "1m"))
+            assert rule["labels"]["severity"] in ("warning", "critical")
+            assert rule["annotations"].keys() == {"summary", "description"}
+            names.append(rule["alert"])
+    assert len(set(names)) == len(names)
+
+
+def test_the_dashboard_has_one_place_for_each_panel():
+    dashboard = json.loads((DEPLOY / "grafana" / "klsa-dashboard.json").read_text())
+    places = set()
+    for panel in dashboard["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not places & cells
+        assert place["x"] + place["w"] <= 24
+        places |= cells
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.fixture
+def unit():
+    def read(name):
+        parser = ConfigParser(interpolation=None)
+        parser.optionxform = str
+        parser.read_string((DEPLOY / "systemd" / name).read_text())
+        return parser
+
+    return read
+
+
+def is_setting(variable):
+    return variable.removeprefix(PREFIX).lower() in ServiceSettings.model_fields
+
+
+def test_the_unit_runs_the_service_as_it_is(unit):
+    service = unit("klsa-serve.service")["Service"]
+    assert service["Type"] == "notify"
+    assert service["ExecStart"].endswith("/klsa-serve")
+    assert service["ExecReload"] == "/bin/kill -HUP $MAINPID"
+    assert int(service["TimeoutStopSec"]) > STOP_TIMEOUT
+    variables = re.findall(r"(\w+)=", service["Environment"])
+    assert all(map(is_setting, (each for each in variables if each.startswith(PREFIX))))
+    listening = unit("klsa-serve.socket")["Socket"]["ListenStream"]
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", listening)
+
+
+def test_the_manifests_fit_the_service():
+    text = (DEPLOY / "kubernetes" / "klsa.yaml").read_text()
+    claim, pods, service = yaml.safe_load_all(text)
+    spec = pods["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    labels = pods["spec"]["template"]["metadata"]["labels"]
+    assert pods["spec"]["selector"]["matchLabels"] == labels == service["spec"]["selector"]
+    assert pods["spec"]["replicas"] == 1
+    volumes = {each["name"]: each for each in spec["volumes"]}
+    assert {each["name"] for each in container["volumeMounts"]} == volumes.keys()
+    claimed = volumes["index"]["persistentVolumeClaim"]["claimName"]
+    assert claimed == claim["metadata"]["name"]
+    assert all(is_setting(each["name"]) for each in container["env"])
+    flags = {flag for parameter in serve.params for flag in parameter.opts}
+    assert {each for each in container["args"] if each.startswith("--")} <= flags
+    paths = {route.path for router in ROUTERS for route in router.routes}
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"]["path"] in paths
+    pause = int(container["lifecycle"]["preStop"]["exec"]["command"][1])
+    assert spec["terminationGracePeriodSeconds"] > pause + STOP_TIMEOUT
+    mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    keys = next(each["value"] for each in container["env"] if each["name"] == "KLSA_KEYS")
+    assert keys.startswith(mounted["keys"])
