@@ -237,8 +237,7 @@ def test_coroutines_find_the_same(tmp_path):
 def jobs(tmp_path, monkeypatch):
     """Jobs whose command does nothing, and fails if a setting changes."""
     monkeypatch.setattr("klsa_search.service.jobs._INTERVAL", 0.01)
-    for module in ("blocking", "asynchronous"):
-        monkeypatch.setattr(f"klsa_search.client.{module}.POLL_INTERVAL", 0.01)
+    monkeypatch.setattr("klsa_search.service.routes.jobs._INTERVAL", 0.01)
     build(BIKES, name="shop", home=tmp_path).close()
     command = [sys.executable, "-c", "import sys; sys.exit(sys.argv[2] != '{}')"]
     with Catalog(tmp_path, interval=0) as catalog, Jobs(catalog, command, share=None) as jobs:

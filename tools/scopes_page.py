@@ -27,6 +27,7 @@ def scopes_by_operation():
         for router in ROUTERS
         for route in router.routes
         for method in sorted(route.methods)
+        if route.include_in_schema  # not an API of others
     }
 
 

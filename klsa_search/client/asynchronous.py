@@ -15,7 +15,6 @@ import httpx
 
 from klsa_search.client.calls import (
     INDEXES_CALL,
-    POLL_INTERVAL,
     RETRIES,
     TIMEOUT,
     Answer,
@@ -36,6 +35,7 @@ from klsa_search.client.calls import (
     jobs_call,
     multi_search_call,
     search_call,
+    wait_call,
 )
 from klsa_search.collection.model import Document
 from klsa_search.core.keywords import IndexSettings
@@ -138,8 +138,8 @@ class AsyncClient:
     async def wait(self, job: Job, timeout: float | None = None) -> Job:
         """Return a job when it has ended: see `Client.wait`."""
         deadline = deadline_of(timeout)
-        while not has_ended(job := await self.job(job.id), deadline):
-            await asyncio.sleep(POLL_INTERVAL)
+        while not has_ended(job := await self.send(wait_call(job.id, deadline)), deadline):
+            pass
         return job
 
 

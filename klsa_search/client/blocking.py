@@ -13,7 +13,6 @@ import httpx
 
 from klsa_search.client.calls import (
     INDEXES_CALL,
-    POLL_INTERVAL,
     RETRIES,
     TIMEOUT,
     Answer,
@@ -34,6 +33,7 @@ from klsa_search.client.calls import (
     jobs_call,
     multi_search_call,
     search_call,
+    wait_call,
 )
 from klsa_search.collection.model import Document
 from klsa_search.core.keywords import IndexSettings
@@ -150,8 +150,8 @@ class Client:
         timeout  seconds after which TimeoutError is raised; None: never
         """
         deadline = deadline_of(timeout)
-        while not has_ended(job := self.job(job.id), deadline):
-            time.sleep(POLL_INTERVAL)
+        while not has_ended(job := self.send(wait_call(job.id, deadline)), deadline):
+            pass
         return job
 
 

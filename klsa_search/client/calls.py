@@ -51,8 +51,8 @@ _BATCH_BYTES: Final = 2**22
 _BUSY: Final = frozenset({429, 503})
 """Statuses after which the same request may succeed."""
 
-POLL_INTERVAL: Final = 0.5
-"""Seconds between two requests for the state of a job that is waited for."""
+_WAIT: Final = 20.0
+"""Seconds that the service waits for the end of a job before it answers, at most."""
 
 _LINES: Final = "application/x-ndjson"
 _ERRORS: Final = {
@@ -323,6 +323,12 @@ def jobs_call(index: str | None) -> Call[list[Job]]:
 def job_call(id_: int, method: str = "GET") -> Call[Job]:
     """Return the call about one job: GET, or DELETE to cancel it."""
     return Call(method, f"/jobs/{id_}", _JOB.validate_python)
+
+
+def wait_call(id_: int, deadline: float) -> Call[Job]:
+    """Return the call for a job that is answered when it has ended, or soon after the deadline."""
+    seconds = min(_WAIT, max(deadline - time.monotonic(), 0.0))
+    return Call("GET", f"/jobs/{id_}", _JOB.validate_python, query={"wait": f"{seconds:.3f}"})
 
 
 def deadline_of(timeout: float | None) -> float:

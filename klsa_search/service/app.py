@@ -30,6 +30,7 @@ from klsa_search.service.routes import (
     evaluation,
     indexes,
     judgements,
+    meilisearch,
     mining,
     session,
     suggest,
@@ -63,6 +64,7 @@ ROUTERS: Final = (
     judgements.router,
     session.router,
     anserini.router,
+    meilisearch.router,
 )
 """All routes; each declares the scopes it needs: see `service.index_service.requires`."""
 
@@ -140,7 +142,13 @@ def create_app(
             CORSMiddleware,
             allow_origins=tuple(origins),
             allow_methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
-            allow_headers=("Authorization", API_KEY_HEADER, "Content-Type", HEADER),
+            allow_headers=(
+                "Authorization",
+                API_KEY_HEADER,
+                "Content-Type",
+                HEADER,
+                meilisearch.CLIENT_HEADER,
+            ),
             expose_headers=(HEADER, "Retry-After", "WWW-Authenticate", judgements.LEFT_OUT),
             max_age=PREFLIGHT_AGE,
         )
@@ -153,6 +161,10 @@ def create_app(
     for each in ROUTERS:
         app.include_router(each)
     routes = [route for each in ROUTERS for route in each.routes]
-    errors.install(app, routes, {anserini.PREFIX: anserini.as_v1_error})
+    formats = {
+        anserini.PREFIX: anserini.as_v1_error,
+        meilisearch.PREFIX: meilisearch.as_meilisearch_error,
+    }
+    errors.install(app, routes, formats)
     openapi.install(app)
     return app

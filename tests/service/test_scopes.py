@@ -23,6 +23,7 @@ BY_NAME = {
     f"{method} {route.path.replace(':whole', '')}": route
     for route in ROUTES
     for method in route.methods
+    if route.include_in_schema  # not an API of others
 }
 SCOPES = ("search", "write", "metrics")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from time import monotonic
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Request
 from pydantic import Field
@@ -17,6 +19,12 @@ from klsa_search.service.schemas.requests import (
 from klsa_search.service.schemas.responses import Answer, JobAnswer
 
 router = APIRouter(dependencies=requires("write"))
+
+MAX_WAIT: Final = 30.0
+"""Maximum seconds that a request waits for the end of a job."""
+
+_INTERVAL: Final = 0.25
+"""Seconds between two looks at a job that a request waits for; it occupies no thread."""
 
 JobId = Annotated[int, Path(ge=1, description="ID of a job")]
 
@@ -46,10 +54,29 @@ async def jobs(request: Request) -> JobList:
     return JobList(jobs=[JobAnswer.model_validate(job) for job in found])
 
 
-@router.get("/jobs/{id}", summary="Get a job")
-async def job(id: JobId, service: Service) -> JobAnswer:  # noqa: A002 - as in the path
-    """Return the state and progress of a job."""
-    return JobAnswer.model_validate(await service.job(id))
+class JobRequest(RequestModel):
+    """The parameters of GET /jobs/{id}."""
+
+    wait: float = Field(
+        0, ge=0, le=MAX_WAIT, description="answer when the job has ended, or after these seconds"
+    )
+
+
+@router.get(
+    "/jobs/{id}",
+    summary="Get a job",
+    response_model=JobAnswer,
+    openapi_extra=documented_parameters(JobRequest),
+)
+async def job(id: JobId, request: Request, service: Service) -> JobAnswer:  # noqa: A002
+    """Return the state and progress of a job, at once or when it has ended."""
+    end = monotonic() + read_parameters(request, JobRequest).wait
+    while True:
+        found = JobAnswer.model_validate(await service.job(id))
+        left = end - monotonic()
+        if left <= 0 or found.state not in ("waiting", "running"):
+            return found
+        await asyncio.sleep(min(_INTERVAL, left))
 
 
 @router.delete("/jobs/{id}", summary="Cancel a job", status_code=202)
