@@ -249,6 +249,13 @@ def http_page():
         "examples](http-examples.md) has a request and an answer of each."
     )
     yield (
+        "Programs in other languages can use a client that a generator writes from "
+        "`/openapi.json`. `openapi-python-client`, `openapi-typescript` and `@hey-api/openapi-ts` "
+        "are tested. Bodies of lines (`/sync`) need `content_type_overrides` with "
+        "`application/x-ndjson: application/octet-stream` in the options of "
+        "`openapi-python-client`."
+    )
+    yield (
         "- Send an API key as `Authorization: Bearer KEY`, or as `X-API-Key: KEY`. "
         "[API keys](api-keys.md) explains scopes."
         "\n- Bodies are JSON objects with `Content-Type: application/json`."
@@ -282,10 +289,13 @@ def of_parameters(operation, schemas):
     body = bodies.get("application/json", {}).get("schema", {})
     if "$ref" in body:
         kind = schemas[body["$ref"].rsplit("/", 1)[1]]
-        if kind["title"] == "SearchRequest":
+        if body["$ref"].endswith("/SearchRequest"):
             yield "The body is a JSON object with the parameters of `GET /search`."
             return
-        rows += [(name, about.get("description", "")) for name, about in kind["properties"].items()]
+        if "title" in kind:  # of a model; a document may have any fields
+            rows += [
+                (name, about.get("description", "")) for name, about in kind["properties"].items()
+            ]
     if rows:
         cells = (f"| `{name}` | {in_cell(text)} |" for name, text in rows)
         yield "\n".join(["| parameter | description |", "|---|---|", *cells])
