@@ -326,6 +326,16 @@ class LanguageSettings(SettingsGroup):
     )
 
 
+class PageSettings(SettingsGroup):
+    """Display of an index on the search page."""
+
+    page_title: str = Field(
+        "",
+        max_length=100,
+        description="show this title on the search page, instead of the name of the index",
+    )
+
+
 _WEIGHTS: Final[Any] = {
     "anyOf": [
         {"type": "string"},
@@ -437,11 +447,12 @@ def _not_in_every_query(operators: bool | None) -> bool | None:
     return operators
 
 
-_LATER = ("split", "match")
+_LATER = ("split", "match", "page_title")
 """Settings that were added without another format: see `Settings.stored`."""
 
 
 class Settings(
+    PageSettings,
     AnalysisSettings,
     KernelSettings,
     SpectrumSettings,

@@ -109,3 +109,4 @@ class IndexSettings(TypedDict, total=False):
     lexical_sharpness: float
     boosts: FieldWeights
     exact: bool
+    page_title: str

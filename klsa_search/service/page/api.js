@@ -1,6 +1,7 @@
 // Requests to the service: JSON in, JSON out, with its error messages.
 
-const KEPT = "klsa-key";
+// Proves that the page sent the request: the service ignores its cookie without it.
+const PAGE = { "X-Requested-With": "klsa-search" };
 
 /** A failure: `message` is a sentence for people, `code` a word for programs, `field` a parameter. */
 export class ServiceError extends Error {
@@ -10,17 +11,23 @@ export class ServiceError extends Error {
   }
 }
 
-let asking = null; // one dialog for a key at a time, however many requests need it
+let asking = null; // one dialog at a time, however many requests need it
 let askForKey = null;
 
-/** Say how a key is asked for: a function of a sentence that promises a key. */
+/** Say how to sign in: a function that promises to do so. */
 export function onKeyNeeded(ask) {
   askForKey = ask;
 }
 
-/** Ask with this key from now on. */
-export function useKey(key) {
-  sessionStorage.setItem(KEPT, key);
+/** Sign in with an API key, which is only sent here: the service remembers it by a cookie. */
+export async function signIn(key) {
+  const headers = { ...PAGE, Accept: "application/json", "X-API-Key": key };
+  return contentOf(await sent("session", { method: "POST", headers }), "json");
+}
+
+/** Sign out; nothing to do if the session has ended already. */
+export function signOut() {
+  return sent("session", { method: "DELETE", headers: PAGE });
 }
 
 /** Ask the service.
@@ -36,25 +43,22 @@ export async function ask(path, { query = {}, body, method, signal, headers = {}
   const given = Object.entries(query).filter(([, value]) => (value ?? "") !== "");
   const parameters = new URLSearchParams(given);
   const address = given.length ? `${path}?${parameters}` : path;
-  for (;;) {
-    const key = sessionStorage.getItem(KEPT);
+  for (let attempt = 0; ; attempt += 1) {
     const answer = await sent(address, {
       method: method ?? (body === undefined ? "GET" : "POST"),
       body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
       headers: {
+        ...PAGE,
         Accept: as === "text" ? "*/*" : "application/json",
         ...(body === undefined ? {} : { "Content-Type": "application/json" }),
-        ...(key ? { Authorization: `Bearer ${key}` } : {}),
         ...headers,
       },
       signal,
     });
-    if (answer.status !== 401 || askForKey === null) return contentOf(answer, as);
-    const { error } = await answer.json();
-    if (sessionStorage.getItem(KEPT) === key) {
-      asking ??= askForKey(error.message).finally(() => (asking = null));
-      sessionStorage.setItem(KEPT, await asking);
-    }
+    // A cookie that is still missing after sign-in is one that the browser does not keep.
+    if (answer.status !== 401 || askForKey === null || attempt > 0) return contentOf(answer, as);
+    asking ??= askForKey().finally(() => (asking = null));
+    await asking;
     signal?.throwIfAborted();
   }
 }

@@ -47,9 +47,10 @@ function passageOf(highlight, text) {
 /** Draw a hit.
  *
  * {link, toggle, judge}: what leads to a document, what toggles the explanation, what judges;
+ * tools   whether explanation and thumbs are shown
  * returns the node with the places in it that are kept free for what comes later.
  */
-export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, isAsked }) {
+export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, isAsked, tools }) {
   const { title } = hit.highlight ?? {};
   const named = hit.title || hit.id;
   const id = `hit-${hit.rank}`;
@@ -61,7 +62,7 @@ export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, 
     : null;
   const panel = el("div.why", { id: `why-${hit.rank}`, hidden: !isOpen });
   const button = el("button.plain", {
-    type: "button", "aria-expanded": String(isOpen), "aria-controls": panel.id,
+    type: "button", id: `explain-${hit.id}`, "aria-expanded": String(isOpen), "aria-controls": panel.id,
     on: { click: () => toggle(hit, button, panel) },
   }, "Why this?", el("span.unseen", ` ${named}`));
   const node = el("li.hit", { data: { id: hit.id }, "aria-labelledby": id },
@@ -69,18 +70,20 @@ export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, 
     el("p.snippet", passageOf(hit.highlight, hit.snippet)),
     through,
     el("div.below",
-      fit, bar, el("span.facts-line", facts(hit.metadata ?? {})),
-      el("span.actions", button,
+      tools ? [fit, bar] : null, el("span.facts-line", facts(hit.metadata ?? {})),
+      el("span.actions", tools ? button : null,
         link(hit.id, "Similar documents", { class: "button plain", label: `Documents similar to ${named}` }),
-        thumb("positive", positive, `More hits like ${named}`, () => judge(hit, "positive")),
-        thumb("negative", negative, `Fewer hits like ${named}`, () => judge(hit, "negative")))),
+        tools ? [
+          thumb("positive", hit, positive, `More hits like ${named}`, () => judge(hit, "positive")),
+          thumb("negative", hit, negative, `Fewer hits like ${named}`, () => judge(hit, "negative")),
+        ] : null)),
     panel);
   return { node, fit, bar, through, panel, hit };
 }
 
-function thumb(kind, pressed, label, click) {
+function thumb(kind, hit, pressed, label, click) {
   const icon = svg("svg", { viewBox: "0 0 22 20", "aria-hidden": "true" }, svg("path", { d: THUMB }));
-  return el(`button.plain.thumb.${kind}`, { type: "button", "aria-pressed": String(pressed),
+  return el(`button.plain.thumb.${kind}`, { type: "button", id: `${kind}-${hit.id}`, "aria-pressed": String(pressed),
     "aria-label": label, title: label, on: { click } }, icon);
 }
 

@@ -205,6 +205,8 @@ export interface WriteAnswer {
 
 export interface IndexSummary {
   name: string;
+  /** Its setting `page_title`; blank if it has none. */
+  title: string;
   ok: boolean;
   error: string | null;
   generation: string | null;

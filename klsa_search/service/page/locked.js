@@ -1,22 +1,27 @@
-// What is shown where the key at hand is not for what is asked.
+// What is shown if the key does not allow what is needed.
 
-import { useKey } from "./api.js";
-import { el } from "./dom.js";
+import { signIn } from "./api.js";
+import { alertOf, el, fill } from "./dom.js";
 
 /** Whether another key would help. */
 export function isLocked(failure) {
   return failure.code === "insufficient_scope";
 }
 
-/** A notice of such a failure, with a place for another key; `again` is called once it is given. */
-export function locked(failure, again) {
+/** A notice of such a failure, with a field for another key. */
+export function locked(failure) {
   const field = el("input", {
     id: "other-key", type: "password", autocomplete: "off", required: true, pattern: "[!-~]+",
   });
-  const send = (event) => {
+  const trouble = el("div");
+  const send = async (event) => {
     event.preventDefault();
-    useKey(field.value.trim());
-    again();
+    try {
+      await signIn(field.value);
+    } catch (refused) {
+      return fill(trouble, alertOf(refused));
+    }
+    return location.reload();
   };
   return el("section.notice.locked", { role: "alert" },
     el("h1", "Another API key is needed"),
@@ -25,5 +30,5 @@ export function locked(failure, again) {
       el("code", "klsa-keys add NAME --scope search --scope write"), "."),
     el("form.inline", { on: { submit: send } },
       el("label", { for: "other-key" }, "Key"), field,
-      el("button.primary", { type: "submit" }, "Continue")));
+      el("button.primary", { type: "submit" }, "Sign in")), trouble);
 }

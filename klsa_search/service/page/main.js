@@ -1,22 +1,23 @@
 // The frame: boot, the choice of the index, the choice of the view.
 
-import { ask, onKeyNeeded, segment } from "./api.js";
+import { ask, onKeyNeeded, segment, ServiceError, signIn, signOut } from "./api.js";
 import { installBox } from "./box.js";
-import { el, fill } from "./dom.js";
+import { alertOf, el, fill } from "./dom.js";
 import { state } from "./state.js";
+import { showsTools, switchTools } from "./tools.js";
 
 /* The views, one row each. `label` puts it into the navigation; the module has
  *   show(root, context)  fill the main element; a promise, or nothing
  *   leave()              end what is under way; optional
  *   update(changed)      the address changed, these parameters; without it, show is called again
- * context: {state, index, details(), say(text), title(text)}, see `contextOf`.
+ * context: {state, index, tools, named, details(), say(text), title(text)}, see `contextOf`.
  * `box`: the search box changes what the view shows; elsewhere Enter leads to the search.
- * `writes`: the view is only in the navigation if the user may write.
+ * `writes`: the view is only in the navigation if the user may write; `tool`: if tools are shown.
  */
 const VIEWS = {
   search: { label: "Search", box: true, load: () => import("./views/search.js") },
-  map: { label: "Map", box: true, load: () => import("./views/map.js") },
-  judge: { label: "Judge", box: true, writes: true, load: () => import("./views/judge.js") },
+  map: { label: "Map", box: true, tool: true, load: () => import("./views/map.js") },
+  judge: { label: "Judge", box: true, tool: true, writes: true, load: () => import("./views/judge.js") },
   admin: { label: "Admin", writes: true, load: () => import("./views/admin.js") },
   document: { load: () => import("./views/document.js") },
 };
@@ -24,21 +25,40 @@ const VIEWS = {
 const root = document.getElementById("main");
 const status = document.getElementById("status");
 const chooser = document.getElementById("index");
-const pageTitle = document.getElementById("title").textContent; // of the page, a setting of the service
-let shown = null; // {name, index, module}
+const pageTitle = document.getElementById("title").textContent; // a setting of the service
+let shown = null; // {name, index, tools, module}
 let indexes = [];
 let mayWrite = false;
+let heading = ""; // of the view
+let session = { signed_in: false };
+const SIGNED_OUT = "signed_out"; // code of the failure after a cancelled sign-in
 const known = new Map(); // details by name of index, promised
 
-/** What a view is handed. */
-function contextOf(index) {
+/** What a view is handed: `tools` says whether the tools are shown, `named` is "in INDEX" or "". */
+function contextOf(index, tools) {
   return {
     state,
     index,
+    tools,
+    named: () => (titleOf(index) || indexes.length > 1 || tools ? `in ${titleOf(index) || index}` : ""),
     details: () => detailsOf(index),
     say: (text) => (status.textContent = text),
-    title: (text) => (document.title = text ? `${text} · ${pageTitle}` : pageTitle),
+    title: (text) => ((heading = text), drawTitle()),
   };
+}
+
+function drawTitle() {
+  document.getElementById("title").textContent = brand();
+  document.title = heading ? `${heading} · ${brand()}` : brand();
+}
+
+function titleOf(index) {
+  return indexes.find(({ name }) => name === index)?.title ?? "";
+}
+
+/** The title of the only index, if it has one, else that of the service. */
+function brand() {
+  return (indexes.length === 1 && indexes[0].title) || pageTitle;
 }
 
 /** Promise the details of an index, requested once. */
@@ -57,8 +77,9 @@ function indexChosen() {
 }
 
 function drawNavigation() {
-  const rows = Object.entries(VIEWS).filter(([each, view]) =>
-    view.label && (!view.writes || mayWrite || state.view === each));
+  const tools = showsTools(state);
+  const rows = Object.entries(VIEWS).filter(([each, view]) => view.label &&
+    (state.view === each || ((!view.writes || mayWrite) && (!view.tool || tools))));
   const nav = document.getElementById("views");
   nav.hidden = rows.length < 2 || !indexChosen();
   const kept = { id: null, page: null };
@@ -81,34 +102,53 @@ function drawChooser() {
   const index = indexChosen();
   const names = indexes.map((each) => each.name);
   if (index && !names.includes(index)) names.push(index); // an alias, or a deleted index
-  fill(chooser, names.map((name) => el("option", { value: name }, name)));
+  fill(chooser, names.map((name) => el("option", { value: name }, titleOf(name) || name)));
   chooser.value = index;
-  chooser.parentElement.hidden = names.length === 0;
+  chooser.parentElement.hidden = names.length < 2;
+}
+
+function drawFoot() {
+  const leave = () => signOut().then(() => location.assign(location.pathname), showFailure);
+  const open = () => {
+    switchTools(state);
+    draw().catch(showFailure);
+    document.getElementById("tools").focus(); // which was drawn again
+  };
+  fill(document.getElementById("foot"),
+    session.signed_in ? [
+      el("span.quiet", "Signed in with key ", el("em", session.key)),
+      el("button.plain", { type: "button", on: { click: leave } }, "Sign out"),
+    ] : null,
+    el("button.plain", { type: "button", id: "tools", "aria-pressed": String(showsTools(state)),
+      title: "Ranking, explanations, feedback and map", on: { click: open } }, "Tools"));
 }
 
 async function draw(changed = new Set()) {
   const name = state.view in VIEWS ? state.view : "search";
   const index = indexChosen();
+  const tools = showsTools(state);
   drawNavigation();
   drawChooser();
+  drawFoot();
   document.getElementById("box").hidden = !index;
   if (!index) {
     showNothing();
     return;
   }
-  if (shown?.name === name && shown.index === index && shown.module?.update) {
+  const same = shown?.name === name && shown.index === index && shown.tools === tools;
+  if (same && shown.module?.update) {
     await shown.module.update(changed);
     return;
   }
   shown?.module?.leave?.();
-  const mine = { name, index, module: null };
+  const mine = { name, index, tools, module: null };
   shown = mine;
   const module = await VIEWS[name].load();
   if (shown !== mine) return;
   mine.module = module;
   root.dataset.view = name;
   root.replaceChildren();
-  await module.show(root, contextOf(index));
+  await module.show(root, contextOf(index, tools));
 }
 
 function showNothing() {
@@ -140,37 +180,54 @@ function overHttp() {
 
 function showFailure(failure) {
   shown = null;
-  const again = el("button.primary", { type: "button", on: { click: boot } }, "Try again");
-  fill(root, el("section.notice", { role: "alert" }, el("h1", "Something went wrong"),
+  const [head, way] = failure.code === SIGNED_OUT
+    ? ["You are signed out", "Sign in"] : ["Something went wrong", "Try again"];
+  const again = el("button.primary", { type: "button", on: { click: boot } }, way);
+  fill(root, el("section.notice", { role: "alert" }, el("h1", head),
     el("p", failure.message), again));
 }
 
-function keyAsked(why) {
+/** Ask for a key until one signs in; rejects when the user cancels. */
+function keyAsked() {
   const dialog = document.getElementById("key");
-  const value = document.getElementById("key-value");
-  document.getElementById("key-why").textContent = why;
-  value.value = "";
+  const form = document.getElementById("key-form");
+  const field = document.getElementById("key-value");
+  const trouble = document.getElementById("key-trouble");
+  form.reset();
+  fill(trouble);
   dialog.showModal();
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", function closed() {
-      const key = value.value.trim();
-      if (!key || /[^\x21-\x7e]/.test(key)) return void dialog.showModal(); // no header can carry it
-      dialog.removeEventListener("close", closed);
-      resolve(key);
-    });
+  return new Promise((resolve, reject) => {
+    form.onsubmit = async (event) => {
+      event.preventDefault();
+      try {
+        session = await signIn(field.value);
+      } catch (failure) {
+        return fill(trouble, alertOf(failure));
+      }
+      dialog.close();
+      return resolve();
+    };
+    document.getElementById("key-cancel").onclick = () => dialog.close();
+    dialog.onclose = () => {
+      form.reset(); // the key is kept nowhere
+      reject(new ServiceError(401, { code: SIGNED_OUT, message: "Sign in to search.", field: null }));
+    };
   });
 }
 
 async function boot() {
   try {
-    const listed = ask("indexes").then((answer) => {
+    const listed = Promise.all([ask("indexes"), ask("session")]).then(([answer, current]) => {
       indexes = answer.indexes;
       mayWrite = answer.writable;
+      session = current;
     });
     if (!state.get("index")) await listed; // where the address names one, the list need not be waited for
     await Promise.all([draw(), listed]);
     drawNavigation();
     drawChooser();
+    drawFoot();
+    drawTitle();
   } catch (failure) {
     showFailure(failure);
   }

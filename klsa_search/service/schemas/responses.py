@@ -160,6 +160,7 @@ class IndexSummary(Answer):
     """
 
     name: str
+    title: str = Field(description="its setting `page_title`; blank if it has none")
     ok: bool
     error: str | None
     generation: str | None
@@ -172,6 +173,7 @@ class IndexSummary(Answer):
         index = status.index
         return IndexSummary(
             name=status.name,
+            title=index.settings.page_title if index is not None else "",
             ok=status.failure is None,
             error=status.failure,
             generation=index.generation if index is not None else None,

@@ -79,13 +79,18 @@ def address(notes_home):
 
 
 @contextmanager
-def watched(browser, address, *, expected=(), **options):
+def watched(browser, address, *, expected=(), tools=True, **options):
     """A page of its own that asks no other host, and whose console stays silent.
 
     expected  what a line of the console may hold: failures that the test itself brings about
+    tools     whether the tools are open, as a visitor has left them
     """
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
     context.set_default_timeout(LONG)
+    if tools:
+        context.add_init_script(
+            "sessionStorage.opened ??= (localStorage.setItem('klsa-tools', 'open'), 1)"
+        )
     elsewhere, wrong = [], []
     ours = urlsplit(address).netloc
 

@@ -197,7 +197,7 @@ def test_nothing_is_told_without_a_key_that_may_write(browser, home, tmp_path):
         assert page.locator(".sheet").count() == 0
         assert not [url for status, url in told if "/indexes/notes" in url and status == 200]
         page.locator("#other-key").fill(writer)
-        page.get_by_role("button", name="Continue").click()
+        page.get_by_role("button", name="Sign in").click()
         page.get_by_role("heading", name="Statistics").wait_for()
         assert fact(page, "Documents") == "40"
 

@@ -123,7 +123,7 @@ def test_a_key_that_may_not_write_is_told_and_another_taken(browser, home, tmp_p
         press(page, "Relevant", "Bread")
         page.get_by_role("heading", name="Another API key is needed").wait_for()
         page.locator("#other-key").fill(writer)
-        page.get_by_role("button", name="Continue").click()
+        page.get_by_role("button", name="Sign in").click()
         page.get_by_role("heading", name="Another API key is needed").wait_for(state="detached")
         page.get_by_role("button", name="Relevant: Bread", exact=True).wait_for()
         press(page, "Relevant", "Bread")

@@ -1,33 +1,128 @@
 """With API keys, the page is public and the documents are not."""
 
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.keys import add_key
+from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.server import make_server
+from tests.service import sockets
 from tests.service.sockets import serving
 
 from .conftest import api, watched
+from .writable_service import give_key
 
 expect = api.expect
 
 
-def test_the_page_asks_for_a_key_and_keeps_it(browser, notes_home, tmp_path):
-    file = tmp_path / "keys.json"
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "keys.json"
+
+
+@contextmanager
+def keyed(home, file):
+    with Catalog(home) as catalog, serving(catalog, keys=Keys(file, set())) as served:
+        yield f"http://127.0.0.1:{served.address[1]}"
+
+
+def stored(page):
+    """All that a script of the page could read."""
+    return page.evaluate(
+        "JSON.stringify([localStorage, sessionStorage, document.cookie, location])"
+    )
+
+
+def test_a_key_is_entered_once_until_the_user_signs_out(browser, home, file):
     key = add_key(file, "reader", ["search"])
-    with Catalog(notes_home) as catalog, serving(catalog, keys=Keys(file, set())) as served:
-        address = f"http://127.0.0.1:{served.address[1]}"
-        with watched(browser, address, expected=["401"]) as page:
-            page.goto(f"{address}/?q=oven")
-            dialog = page.get_by_role("dialog")
-            expect(dialog).to_contain_text("API key required")
-            page.locator("#key-value").fill("wrong")
-            page.keyboard.press("Enter")
-            expect(dialog).to_contain_text("invalid or revoked")
-            page.keyboard.press("Escape")  # without a key there is nothing to see
-            expect(dialog).to_be_visible()
-            page.locator("#key-value").fill(key)
-            page.get_by_role("button", name="Continue").click()
-            expect(page.locator(".hit h2", has_text="Cake")).to_be_visible()
-            page.reload()
-            expect(page.locator(".hit h2", has_text="Cake")).to_be_visible()
-            assert key not in page.url
-            assert page.evaluate("Object.keys(localStorage).length") == 0
+    with keyed(home, file) as address, watched(browser, address, expected=["401"]) as page:
+        page.goto(f"{address}/?q=oven")
+        dialog = page.get_by_role("dialog")
+        give_key(page, "wrong")
+        expect(dialog).to_contain_text("nvalid or revoked")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+        page.get_by_role("button", name="Sign in").click()
+        give_key(page, key)
+        expect(page.locator(".hit h2", has_text="Cake")).to_be_visible()
+        assert key not in stored(page)
+        page.reload()
+        expect(page.locator(".hit h2", has_text="Cake")).to_be_visible()
+        (cookie,) = page.context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"], key in cookie["value"]) == (
+            True, "Strict", False,
+        )  # fmt: skip
+        expect(page.locator("#foot")).to_contain_text("Signed in with key reader")
+        page.get_by_role("button", name="Sign out").click()
+        expect(dialog).to_be_visible()
+        assert page.context.cookies() == []
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+
+
+def test_the_page_asks_again_when_the_key_is_revoked(browser, home, file):
+    old, new = add_key(file, "old", ["search"]), add_key(file, "new", ["search"])
+    with keyed(home, file) as address, watched(browser, address, expected=["401"]) as page:
+        page.goto(address)
+        give_key(page, old)
+        page.locator(".welcome").wait_for()
+        revoke_key(file, "old")
+        page.locator("#q").fill("oven")
+        give_key(page, new)
+        expect(page.locator(".hit h2", has_text="Cake")).to_be_visible()
+
+
+def test_services_on_two_ports_neither_share_nor_end_their_sessions(browser, home, tmp_path):
+    """Browsers send cookies to all ports of a host, and call them the same site."""
+    files = [tmp_path / name for name in ("one.json", "two.json")]
+    keys = [add_key(file, "reader", ["search", "write"]) for file in files]
+    context = browser.new_context()
+    with ExitStack() as stack:
+        addresses = [stack.enter_context(keyed(home, file)) for file in files]
+        page = context.new_page()
+        for address, key in zip(addresses, keys, strict=True):
+            page.goto(address)
+            give_key(page, key)
+            page.locator(".welcome").wait_for()
+        for address in addresses:
+            page.goto(address)
+            page.locator(".welcome").wait_for()
+        page.goto(f"{addresses[1]}/health")  # without the policy of the page
+        with page.expect_response(lambda each: each.url.startswith(addresses[0])) as told:
+            page.evaluate(
+                "url => fetch(url, {mode: 'no-cors', credentials: 'include'}).then(() => 1)",
+                f"{addresses[0]}/indexes",
+            )
+        assert told.value.status == 401
+        page.goto(addresses[1])
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_role("dialog").wait_for()
+        page.goto(addresses[0])
+        page.locator(".welcome").wait_for()
+        context.close()
+
+
+def test_behind_a_proxy_with_a_prefix_the_cookie_is_for_the_prefix(
+    browser, home, file, monkeypatch
+):
+    key = add_key(file, "reader", ["search"])
+    monkeypatch.setattr(sockets, "make_server", behind_prefix)
+    with keyed(home, file) as address, watched(browser, address, expected=["401"]) as page:
+        page.goto(f"{address}/team/")
+        give_key(page, key)
+        page.locator(".welcome").wait_for()
+        page.reload()
+        page.locator(".welcome").wait_for()
+        assert [each["path"] for each in page.context.cookies()] == ["/team"]
+
+
+def behind_prefix(app, **options):
+    """Return a server that removes /team from paths, as a proxy does."""
+
+    async def proxy(scope, receive, send):
+        path = scope.get("path", "").removeprefix("/team")
+        await app({**scope, "path": path}, receive, send)
+
+    return make_server(proxy, **options)

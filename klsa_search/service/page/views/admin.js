@@ -19,12 +19,8 @@ export async function show(root, context) {
     await ask("jobs", { query: { index } }); // needs scope write, so nothing else is requested before
   } catch (failure) {
     if (!["insufficient_scope", "writing_refused"].includes(failure.code)) throw failure;
-    if (mine === leaving) fill(root, isLocked(failure) ? locked(failure, again) : refused(failure));
+    if (mine === leaving) fill(root, isLocked(failure) ? locked(failure) : refused(failure));
     return;
-  }
-  function again() {
-    leave();
-    show(root, context);
   }
   const [details, spectrum] = await Promise.all([
     factsOf(index), ask(`indexes/${segment(index)}/spectrum`),

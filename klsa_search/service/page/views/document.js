@@ -31,14 +31,14 @@ export function leave() {
 /** The address changed: another document, or another ranking. */
 export async function update(changed = new Set(["id"])) {
   if (!changed.has("id")) return;
-  const { state, index, say, title } = context;
+  const { state, index, say, title, tools } = context;
   const id = state.get("id");
   const of = `indexes/${segment(index)}/documents/${segment(id)}`;
   let answers;
   try {
     answers = await latest.run((signal) => Promise.all([
       ask(`documents/${segment(id)}`, { query: { index }, signal }),
-      ask(`${of}/terms`, { query: { k: TERMS }, signal }),
+      tools ? ask(`${of}/terms`, { query: { k: TERMS }, signal }) : { terms: [] },
     ]));
   } catch (failure) {
     return showFailure(failure);
@@ -57,12 +57,13 @@ export async function update(changed = new Set(["id"])) {
       el("dl.facts", fact("ID", document.id), Object.entries(document.metadata).map(([name, value]) =>
         fact(pretty(name), value))),
       el("div.text", document.text)),
-    el("aside.column", { "aria-label": "About this document" },
-      el("section.card", el("h2", "Similar documents"), kernels(of, near), near),
-      el("section.card", el("h2", "Strongest terms"), termList(terms)),
+    el("aside.about", { "aria-label": "About this document" },
+      el("section.card", el("h2", "Similar documents"),
+        tools ? kernels(of, near) : null, near),
+      tools ? el("section.card", el("h2", "Strongest terms"), termList(terms)) : null,
       why)));
   scrollTo({ top: 0 });
-  await Promise.all([drawNearest(of, near), drawWhy(document, why)]);
+  await Promise.all([drawNearest(of, near), tools ? drawWhy(document, why) : null]);
 }
 
 function back() {
@@ -109,7 +110,8 @@ async function drawNearest(of, near) {
     fill(near, found.hits.length
       ? el("ol.near", found.hits.map((hit) => el("li",
         el("a", context.state.anchor({ id: hit.id }), hit.title || hit.id),
-        el("span.number", { title: "similarity; 1 means identical" }, hit.score.toFixed(2)),
+        context.tools
+          ? el("span.number", { title: "similarity; 1 means identical" }, hit.score.toFixed(2)) : null,
         el("p.quiet", hit.snippet))))
       : el("p.hint", "No similar documents."));
   } catch (failure) {

@@ -41,10 +41,7 @@ export function update(changed) {
 
 /** Error of a judgement, shown at the top. */
 function failed(failure) {
-  const again = () => (fill(trouble), drawHits(), drawList());
-  fill(trouble, isLocked(failure)
-    ? locked(failure, again)
-    : alertOf(failure));
+  fill(trouble, isLocked(failure) ? locked(failure) : alertOf(failure));
   trouble.scrollIntoView({ block: "nearest" });
 }
 

@@ -3,7 +3,7 @@
 import { ask, Latest, segment, STALE } from "../api.js";
 import { drawComparison, LOOKED_AT, tellReasons } from "../compare.js";
 import { add, el, fill, many, pretty } from "../dom.js";
-import { alternatives, counted, drawFacets, without } from "../facets.js";
+import { alternatives, counted, drawFacets, facetFields, without } from "../facets.js";
 import { drawHit, pager, quality } from "../hits.js";
 import { filtering, HITS, isAsked, pageOf, pagesOf, rankerOf, rankingOf, searchOf } from "../query.js";
 import { rankingPanel } from "../ranking.js";
@@ -42,10 +42,12 @@ export async function show(root, given) {
     interpretation: el("div.interpretation"),
     results: el("section.results", { id: "results", "aria-label": "Results" }),
   };
-  const panel = el("details.panel", { open: wide.matches },
-    el("summary", "Filters and ranking"), parts.facets, parts.ranking);
+  const label = context.tools ? "Filters and ranking" : "Filters";
+  const panel = el("details.panel", { open: wide.matches,
+    hidden: !context.tools && !facetFields(details.fields ?? {}).length },
+  el("summary", label), parts.facets, context.tools ? parts.ranking : null);
   wide.onchange = () => (panel.open = wide.matches);
-  parts.frame = el("div.search", el("aside", { "aria-label": "Filters and ranking" }, panel),
+  parts.frame = el("div.search", el("aside", { "aria-label": label }, panel),
     el("div.answer", parts.summary, parts.interpretation, parts.results));
   fill(root, el("h1.unseen", "Search"), parts.frame);
   followRanking = rankingPanel(parts.ranking, state, details.settings);
@@ -134,15 +136,18 @@ function showHits(answer, changed) {
     negative: state.all("negative").includes(hit.id),
     isOpen: opened.has(hit.id),
     isAsked: answer.interpretation.words.length > 0,
+    tools: context.tools,
   }));
   drawSummary(answer);
   drawInterpretation(answer);
   drawFacets(parts.facets, answer.facets, state, details.fields ?? {});
   const page = pageOf(state);
+  const focused = parts.results.contains(document.activeElement) ? document.activeElement.id : "";
   fill(parts.results,
     answer.hits.length ? el("ol.hits", { start: answer.offset + 1 }, drawn.map((each) => each.node))
       : nothing(answer),
     pager(page, pagesOf(answer.total), pageLink));
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true }); // kept when redrawing
   if (!changed.has("q") && !changed.has("page")) moveFrom(before, parts.results);
   if (changed.has("page")) scrollTo({ top: 0 });
   say(answer.hits.length ? `${many(answer.total, "document")} found` : "No results");
@@ -183,7 +188,7 @@ async function lookCloser(drawn, answer) {
   drawVerdict(detailed.good_match, answer.total);
   const qualities = new Map(detailed.hits.map((hit) => [hit.id, hit.quality]));
   for (const { hit, fit, bar: place, through, panel } of drawn) {
-    if (qualities.has(hit.id)) fill(fit, quality(qualities.get(hit.id)));
+    if (context.tools && qualities.has(hit.id)) fill(fit, quality(qualities.get(hit.id)));
     const known = explained.get(hit.id);
     if (!known) continue;
     fill(place, bar(known.explanation));
@@ -198,7 +203,7 @@ async function lookCloser(drawn, answer) {
 async function explainedHits(search, offset) {
   const body = { ...search, k: HITS, offset,
     // Positive examples move scores in a way that has no parts.
-    explain: !search.positive && !search.negative,
+    explain: context.tools && !search.positive && !search.negative,
     quality: true, fields: ["title", "snippet"], snippet_length: 1000 };
   let detailed;
   try {
@@ -292,9 +297,10 @@ function drawSummary({ total, time_ms: time }) {
   match.value = matched();
   const focused = [sort, match].find(({ id }) => document.activeElement?.id === id); // kept when redrawing
   fill(parts.summary,
-    el("p", el("strong", many(total, "document")), el("span.quiet", time < 1000 ? ` in ${time.toFixed(1)} ms` : ` in ${(time / 1000).toFixed(1)} s`),
+    el("p", el("strong", many(total, "document")),
+      context.tools ? el("span.quiet", time < 1000 ? ` in ${time.toFixed(1)} ms` : ` in ${(time / 1000).toFixed(1)} s`) : null,
       el("span.verdict")),
-    el("label.sort", el("span.quiet", "Match "), match),
+    context.tools ? el("label.sort", el("span.quiet", "Match "), match) : null,
     fields.length ? el("label.sort", el("span.quiet", "Sort by "), sort) : null);
   focused?.focus();
 }
@@ -409,7 +415,7 @@ function showFailure(failure) {
 
 /** What there is to see before anything is asked. */
 async function showStart() {
-  const { state, index, say } = context;
+  const { state, index, say, tools, named } = context;
   say("");
   fill(parts.summary);
   fill(parts.interpretation);
@@ -419,13 +425,15 @@ async function showStart() {
   const operators = [['"two words"', "exact phrase"], ["+word", "required"],
     ["-word", "excluded"], ["word*", "any ending"], ["title:word", "in the title"]];
   fill(parts.results, el("div.welcome",
-    el("p.lead", `Search ${many(details.documents ?? 0, "document")} in ${index}`),
+    el("p.lead", `Search ${many(details.documents ?? 0, "document")} ${named()}`),
     el("p.quiet", "Results match your words or their meaning, so they may not contain the words you typed."),
     examples,
-    el("p", el("a", state.anchor({ view: "map" }), "Browse the map"),
-    el("span.quiet", ": groups of similar documents")),
-    el("dl.operators", operators.map(([form, meaning]) =>
-      el("div", el("dt", el("code", form)), el("dd.quiet", meaning))))));
+    tools ? [
+      el("p", el("a", state.anchor({ view: "map" }), "Browse the map"),
+        el("span.quiet", ": groups of similar documents")),
+      el("dl.operators", operators.map(([form, meaning]) =>
+        el("div", el("dt", el("code", form)), el("dd.quiet", meaning)))),
+    ] : null));
   const found = await latest.run((signal) => Promise.all(EXAMPLES.map((q) =>
     ask(`indexes/${segment(index)}/suggest`, { query: { q, k: 20 }, signal }))))
     .catch(() => STALE); // examples are a courtesy
