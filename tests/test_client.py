@@ -25,6 +25,7 @@ from klsa_search.errors import (
     ServiceFailed,
     SettingsError,
 )
+from klsa_search.search.facet_search import facet_search
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
@@ -68,6 +69,9 @@ def test_results_are_those_of_the_library(client, tmp_path):
         assert shop.search("bicycle heads", **options) == index.search("bicycle heads", **options)
     assert shop.explain("red", "1", alpha=0.5) == index.explain("red", "1", alpha=0.5)
     assert shop.suggest("bi") == index.suggest("bi")
+    for given in ({}, {"typed": "9", "k": 1, "query": "bicycle", "filter": "price < 100"}):
+        typed = {"typed": "", **given}
+        assert shop.facet_search("price", **given) == facet_search(index, "price", **typed)
     found = shop.document("a/b c")
     assert (found.title, found.metadata) == ("Helmet", {"price": 40})
     both = client.multi_search([{"index": "shop", "q": "red", "k": 1}, {"index": "shop"}])

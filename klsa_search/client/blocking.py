@@ -38,11 +38,14 @@ from klsa_search.client.calls import (
 from klsa_search.collection.model import Document
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.facets import Facet
 from klsa_search.search.options import RankingOptions, SearchOptions
 from klsa_search.search.results import SearchResults
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
 from klsa_search.search.writing import WriteResult
+
+Filter = str | Mapping[str, Any]
 
 T = TypeVar("T")
 
@@ -200,6 +203,23 @@ class RemoteIndex:
     def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
         """Return completions of typed text: see `Index.suggest`."""
         return self._client.send(self._calls.suggest(typed, k))
+
+    def facet_search(
+        self,
+        field: str,
+        typed: str = "",
+        k: int = 10,
+        *,
+        query: str = "",
+        filter: Filter | None = None,  # noqa: A002 - as in `search`
+    ) -> Facet:
+        """Return the values of a metadata field that contain the typed text, most frequent first.
+
+        query, filter  count in the matches of this search only; by default in all documents
+        QueryError for an unknown field.
+        """
+        options = {"query": query, "filter": filter}
+        return self._client.send(self._calls.facet_search(field, typed, k, options))
 
     def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
         """Return a document; DocumentNotFound."""

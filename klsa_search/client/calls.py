@@ -22,6 +22,7 @@ from klsa_search import errors
 from klsa_search.collection.model import Document, Problems
 from klsa_search.errors import CollectionError, KlsaError, ServiceFailed, SettingsError
 from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.facets import Facet
 from klsa_search.search.results import SearchResults
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
@@ -273,6 +274,7 @@ _SUGGESTIONS: Final = TypeAdapter(tuple[Suggestion, ...])
 _INDEXES: Final = TypeAdapter(list[IndexInfo])
 _INDEX: Final = TypeAdapter(IndexInfo)
 _DOCUMENT: Final = TypeAdapter(Document)
+_FACET: Final = TypeAdapter(Facet)
 _JOB: Final = TypeAdapter(Job)
 _JOBS: Final = TypeAdapter(list[Job])
 
@@ -355,6 +357,11 @@ def _written(answer: Any) -> WriteResult:
     )
 
 
+def _facet(answer: Any) -> Facet:
+    values = tuple((each["value"], each["count"]) for each in answer["values"])
+    return _FACET.validate_python({**answer, "values": values})
+
+
 def _synced(answer: Any) -> SyncResult:
     ids, warnings = answer["ids"], answer["warnings"]
     return SyncResult(
@@ -416,6 +423,13 @@ class IndexCalls:
             lambda answer: _SUGGESTIONS.validate_python(answer["suggestions"]),
             query={"q": typed, "k": k},
         )
+
+    def facet_search(
+        self, field: str, typed: str, k: int, options: Mapping[str, Any]
+    ) -> Call[Facet]:
+        """Return the call for the values of a field that contain a text."""
+        body = {"field": field, "q": typed, "k": k, **options}
+        return Call("POST", f"{self._path}/facet-search", _facet, body)
 
     def add(self, batch: Sequence[str]) -> Call[WriteResult]:
         """Return the call that adds documents, each as JSON."""

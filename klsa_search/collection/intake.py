@@ -13,6 +13,9 @@ from klsa_search.collection.mappings import PLAIN, TEXT_NAMES, Columns, as_docum
 from klsa_search.collection.model import Document, Problems
 from klsa_search.errors import CollectionError
 
+ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='skip')"
+"""Next step after the refusal of a record, for sources that commands and programs read."""
+
 MAX_DEPTH: Final = 100
 """Limit of nesting in metadata; JSON libraries handle some hundreds of levels."""
 
@@ -65,9 +68,7 @@ class Intake:
         kind     for a file that cannot be read: its suffix and fault
         """
         if not self.skipping:
-            raise CollectionError(
-                f"{message}; correct it, or skip it (--on-error skip, in Python on_error='skip')"
-            )
+            raise CollectionError(message + ADVICE)
         self.problems.add(message, kind=kind)
 
     def note(self, file: Path, fact: str) -> None:

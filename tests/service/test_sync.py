@@ -66,7 +66,7 @@ def test_the_index_contains_what_the_body_contains(writer, home):
     ("last", "fact"),
     [
         ('{"id": "x"', "line "), ("[]", "line "), ('{"text": "no id"}', "line "),
-        ('{"id": "twice"}\n{"id": "twice"}', "is used before"),
+        ('{"id": "twice"}\n{"id": "twice"}', "is used before; correct it and send it again"),
     ],
 )  # fmt: skip
 def test_a_bad_line_refuses_all(writer, home, last, fact):

@@ -48,6 +48,11 @@ export class Index {
   info(options?: RequestOptions): Promise<IndexDetails>;
   search(q: string, options?: SearchOptions & RequestOptions): Promise<SearchAnswer>;
   suggest(q: string, options?: { k?: number } & RequestOptions): Promise<Suggestion[]>;
+  facetSearch(
+    field: string,
+    q?: string,
+    options?: { query?: string; filter?: string | Record<string, unknown>; k?: number } & RequestOptions,
+  ): Promise<FacetSearchAnswer>;
   document(id: string, options?: RequestOptions): Promise<StoredDocument>;
   add(
     documents: Iterable<NewDocument> | AsyncIterable<NewDocument>,
@@ -159,6 +164,14 @@ export interface Facet {
   missing: number;
   low: number | string | null;
   high: number | string | null;
+}
+
+export interface FacetSearchAnswer extends Facet {
+  index: string;
+  generation: string;
+  field: string;
+  q: string;
+  time_ms: number;
 }
 
 export interface Interpretation {

@@ -132,6 +132,14 @@ export class Index {
     return (await this.#client.request("GET", path, { query: { q, k }, signal })).suggestions;
   }
 
+  /** Find the values of a metadata field that contain typed text.
+   * @param {string} field @param {string} [q] @param {object} [options] query, filter and k
+   */
+  facetSearch(field, q = "", { signal, ...options } = {}) {
+    const body = { field, q, ...options };
+    return this.#client.request("POST", `${this.#path}/facet-search`, { body, signal });
+  }
+
   /** Return a document. @param {string} id */
   document(id, { signal } = {}) {
     const query = { index: this.name };

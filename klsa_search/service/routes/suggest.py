@@ -130,6 +130,10 @@ class FacetSearchAnswer(Answer):
         description="values that begin with the text, then others, each most frequent first"
     )
     others: int = Field(description="number of further values that contain the text")
+    type: str = Field(description="type of the field: keyword, number or date")
+    missing: int = Field(description="number of matching documents without a value")
+    low: float | str | None = Field(description="smallest value of a number or date field")
+    high: float | str | None = Field(description="largest value of a number or date field")
 
 
 @router.post(
@@ -159,6 +163,10 @@ async def search_facet(
             time_ms=elapsed(begin),
             values=[FacetValueAnswer(value=value, count=count) for value, count in facet.values],
             others=facet.others,
+            type=facet.type,
+            missing=facet.missing,
+            low=facet.low,
+            high=facet.high,
         )
 
     def cost(index: Index) -> float:

@@ -12,8 +12,9 @@ from fastapi import APIRouter, Request, Response
 from pydantic import AfterValidator, Field
 from starlette.requests import ClientDisconnect
 
+from klsa_search.collection.intake import ADVICE
 from klsa_search.collection.opening import open_collection
-from klsa_search.errors import QueryError, SettingsError
+from klsa_search.errors import BadDocument, CollectionError, QueryError, SettingsError
 from klsa_search.search.index import Index
 from klsa_search.search.sync import MAX_DELETE_PATTERN, max_deletions
 from klsa_search.service.index_service import Service, requires
@@ -90,7 +91,15 @@ async def sync_index(name: str, request: Request, service: Service) -> Response:
                 begin = time.perf_counter()
                 # Opened here: the options of the build, such as columns, are not those of a body.
                 source = open_collection(documents_of_lines(body))
-                result = index.sync(source, max_delete=params.max_delete, dry_run=params.dry_run)
+                try:
+                    result = index.sync(
+                        source, max_delete=params.max_delete, dry_run=params.dry_run
+                    )
+                except CollectionError as error:
+                    if ADVICE not in error.message:
+                        raise
+                    reason = error.message.removesuffix(ADVICE)
+                    raise BadDocument(f"{reason}; correct it and send it again") from None
                 return SyncAnswer(
                     index=name,
                     generation=index.generation,
