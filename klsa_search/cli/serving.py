@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,6 +18,7 @@ from klsa_search.cli.hangup import handle_hangup
 from klsa_search.cli.main import log_as_text, watch_compiling
 from klsa_search.cli.output import echo
 from klsa_search.cli.refit_child import MODULE as REFITTING
+from klsa_search.cli.replication_child import MODULE as REPLICATING
 from klsa_search.cli.service_options import is_loopback, listen
 from klsa_search.cli.systemd import notify_ready, notify_stopping, passed_socket
 from klsa_search.cli.workers import RETIRE, Workers
@@ -35,6 +36,7 @@ from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.hosts import names_of_this_machine
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.opening import IndexOpener
+from klsa_search.service.replication import Replication
 from klsa_search.service.request_log import JsonLog
 from klsa_search.service.server import Server, end_process, make_server, raise_descriptor_limit
 from klsa_search.service.settings import ServiceSettings
@@ -87,6 +89,8 @@ def serve_until_stopped(settings: ServiceSettings, reread: Callable[[], ServiceS
     log = _json_log(settings)
     report = _reporter(log)
     tls = tls_of(settings.tls_certificate, settings.tls_key)
+    if settings.follow is not None:
+        settings.home.mkdir(parents=True, exist_ok=True)
     _report_opening(settings.home, report)
     compile_in_child(MODULE)
     opener = opener_of(
@@ -154,6 +158,7 @@ def _serve(
         ReverseNeighboursBuilder.ready()  # compiles in the background, before the first write
         command = command_of(REFITTING, "--home", str(settings.home))
         jobs = Jobs(catalog, command, share=settings.refit_threshold or None)
+    replications = _replications(settings)
     admissions = [*_pools(settings), *([writes] if writes else [])]
     app = create_app(
         catalog,
@@ -162,6 +167,7 @@ def _serve(
         rates=Rates(settings.rate_limit) if settings.rate_limit else None,
         writes=writes,
         jobs=jobs,
+        replications=replications,
         keys=keys,
         origins=settings.cors_origins,
         allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
@@ -177,7 +183,7 @@ def _serve(
         handle_hangup(server, tls, _reporter(log))
     else:
         signal.signal(RETIRE, lambda *_: server.retire())
-    _run(server, catalog, admissions, jobs, listener)
+    _run(server, catalog, admissions, jobs, replications, listener)
 
 
 def _once_ready(on_ready: Callable[[], None], *, compiled: bool) -> Callable[[], Awaitable[None]]:
@@ -193,6 +199,21 @@ def _once_ready(on_ready: Callable[[], None], *, compiled: bool) -> Callable[[],
             pending.pop()()
 
     return check
+
+
+def _replications(settings: ServiceSettings) -> list[Replication]:
+    """Return the backups of the service, and what it follows, if any."""
+    found = []
+    home = ("--home", str(settings.home))
+    if settings.backup is not None:
+        options = ["--every", str(settings.backup_every), "--keep", str(settings.backup_keep)]
+        command = command_of(REPLICATING, "backup", settings.backup, *home, *options)
+        found.append(Replication("backup", settings.home, command))
+    if settings.follow is not None:
+        options = ["--every", str(settings.follow_every)]
+        command = command_of(REPLICATING, "follow", settings.follow, *home, *options)
+        found.append(Replication("follow", settings.home, command))
+    return found
 
 
 def _pools(settings: ServiceSettings) -> list[Admission]:
@@ -256,6 +277,8 @@ def _is_writable(settings: ServiceSettings, listener: socket.socket) -> bool:
 
 
 def _writes(settings: ServiceSettings, listener: socket.socket, keys: Keys) -> str:
+    if settings.follow is not None:
+        return f"off (this service follows {settings.follow})"
     if settings.writable is False:
         return "off (--writable allows them)"
     if keys.needed:
@@ -346,6 +369,7 @@ def _run(
     catalog: Catalog,
     admissions: Sequence[Admission],
     jobs: Jobs | None,
+    replications: Sequence[Replication],
     listener: socket.socket,
 ) -> None:
     """Serve until a signal; a retired server finishes the refit it runs."""
@@ -355,6 +379,8 @@ def _run(
         notify_stopping()
         if jobs is not None:
             jobs.close()
+        for each in replications:
+            each.close()
         catalog.close()
         if catalog.is_busy or any(each.is_busy for each in admissions):
             end_process(0)
@@ -366,7 +392,11 @@ def _run(
     # A collection of the objects loaded so far would stop all threads for 0.1 to 0.3 s.
     gc.collect()
     gc.freeze()
-    with jobs or nullcontext():
+    with ExitStack() as started:
+        for each in replications:
+            started.enter_context(each)
+        if jobs is not None:
+            started.enter_context(jobs)
         server.run(sockets=[listener])
         if jobs is not None:
             jobs.finish()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from importlib.metadata import version
 from typing import Final
 
@@ -22,6 +22,7 @@ from klsa_search.service.middleware.hosts import ANY, AllowedHosts
 from klsa_search.service.middleware.limits import BodyLimit, BodyRate, LoadShedder, RateLimit, Rates
 from klsa_search.service.middleware.request_id import HEADER, Head, RequestId, Timed
 from klsa_search.service.page_files import SearchPage
+from klsa_search.service.replication import Replication
 from klsa_search.service.request_log import JsonLog, RequestLog
 from klsa_search.service.routes import (
     aliases,
@@ -77,6 +78,7 @@ def create_app(
     rates: Rates | None = None,
     writes: Writes | None = None,
     jobs: Jobs | None = None,
+    replications: Sequence[Replication] = (),
     keys: Keys | None = None,
     origins: Collection[str] = (),
     allowed_hosts: Collection[str] | None = None,
@@ -92,6 +94,7 @@ def create_app(
     rates          rate limit of each client; by default none
     writes         accepts writes; by default the service is read-only
     jobs           refits indexes, automatically or on request; by default none
+    replications   backups of the indexes, and following of others; by default none
     origins        origins of pages that may send cross-origin requests; by default none
     log            log of requests, with their queries if `log_queries`; by default none
     worker         number of this process among several; their metrics are summed
@@ -123,10 +126,15 @@ def create_app(
         jobs=jobs,
         rates=rates,
         worker=worker,
-        watches=[catalog.watch, *([jobs.watch] if jobs is not None else [])],
+        watches=[
+            catalog.watch,
+            *([jobs.watch] if jobs is not None else []),
+            *(each.watch for each in replications),
+        ],
+        replications=replications,
     )
     metrics = Metrics(sources)
-    app.state.service = IndexService(catalog, admission, heavy, writes, jobs, metrics)
+    app.state.service = IndexService(catalog, admission, heavy, writes, jobs, metrics, replications)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=MAX_WRITE_BODY)
     app.add_middleware(BodyRate)
     if rates is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypeVar
 
@@ -28,6 +28,7 @@ from klsa_search.service.jobs import Job, Jobs, Setting, job_not_found
 from klsa_search.service.keys import Scope
 from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.auth import FULL_ACCESS, Access
+from klsa_search.service.replication import Replication
 from klsa_search.service.schemas.responses import Answer, refuse_too_large
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.names import CURRENT, index_path
@@ -59,8 +60,10 @@ class IndexService:
         writes: Writes | None,
         jobs: Jobs | None,
         metrics: Metrics,
+        replications: Sequence[Replication] = (),
     ) -> None:
         self.catalog = catalog
+        self.replications = replications
         self.jobs = jobs
         self.metrics = metrics
         self._admission = admission
@@ -149,8 +152,8 @@ class IndexService:
         """The queue of writes; WritingRefused if the service is read-only, InsufficientScope."""
         if self._writes is None:
             raise WritingRefused(
-                "the service is read-only; start klsa-serve without --read-only, "
-                "or write on its machine (klsa-index add, remove)"
+                "the service is read-only; start klsa-serve without --read-only, or write on its "
+                "machine (klsa-index add, remove); if it follows another service, write to that"
             )
         self._access.require("write")
         return self._writes
@@ -272,8 +275,8 @@ class IndexService:
         """Return the jobs; WritingRefused if the service is read-only."""
         if self.jobs is None or self._writes is None:
             raise WritingRefused(
-                "the service is read-only; start klsa-serve without --read-only, "
-                "or refit on its machine (klsa-index refit)"
+                "the service is read-only; start klsa-serve without --read-only, or refit on its "
+                "machine (klsa-index refit); if it follows another service, refit there"
             )
         return self.jobs
 

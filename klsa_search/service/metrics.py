@@ -24,6 +24,7 @@ from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Status
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.replication import Replication
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _OTHER = "other"
@@ -122,6 +123,7 @@ class Sources:
     rates    rate limit of each client, if any
     worker   number of this process among several, a label of its own metrics
     watches  periodic tasks
+    replications  backups and following
     """
 
     pools: Mapping[str, Admission]
@@ -129,6 +131,7 @@ class Sources:
     rates: Rates | None = None
     worker: int | None = None
     watches: Sequence[PeriodicTask] = ()
+    replications: Sequence[Replication] = ()
 
 
 def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
@@ -136,6 +139,8 @@ def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
     yield from _of_indexes(statuses)
     if sources.jobs is not None:
         yield _of_refits(sources.jobs, {status.name for status in statuses})
+    for replication in sources.replications:
+        yield from _of_replication(replication)
     own = _of_process(sources)
     if sources.worker is None:
         yield from own
@@ -204,6 +209,28 @@ def _of_refits(jobs: Jobs, seen: set[str]) -> Metric:
         if name in seen:
             ended.add_metric((name, outcome), count)
     return ended
+
+
+def _of_replication(replication: Replication) -> Iterator[Metric]:
+    state = replication.state()
+    if state is None or state.number is None:
+        return
+    if replication.work == "backup":
+        yield _gauge("klsa_backup_number", "Number of the last backup", state.number)
+        timestamp = "klsa_backup_timestamp_seconds"
+        yield _gauge(timestamp, "Time of the content of the last backup", state.timestamp())
+        return
+    yield _gauge("klsa_follower_number", "Number of the backup that is served", state.number)
+    newest = state.newest or state.number
+    yield _gauge("klsa_follower_source_number", "Number of the newest backup followed", newest)
+    lag = "Seconds since the served content was current at its source"
+    yield _gauge("klsa_follower_lag_seconds", lag, state.age() or 0.0)
+
+
+def _gauge(name: str, help_: str, value: float) -> Metric:
+    metric = GaugeMetricFamily(name, help_)
+    metric.add_metric((), value)
+    return metric
 
 
 def _of_pools(sources: Sources) -> Iterator[Metric]:

@@ -106,6 +106,23 @@ class ServiceSettings(BaseSettings):
         description="Rebuild an index in the background when this share of it was added or deleted "
         "since its build, if writes are allowed; 0 for never",
     )
+    backup: Annotated[str | None, Shown(metavar="TARGET")] = Field(
+        None,
+        description="Back up all indexes to this directory or URL in the background, as "
+        "klsa-index backup --all does; other services can follow it",
+    )
+    backup_every: Annotated[float, Shown(metavar="SECONDS")] = Field(
+        3600, ge=0.1, description="Back up this many seconds after the end of the last backup"
+    )
+    backup_keep: int = Field(24, ge=1, description="Keep this many backups")
+    follow: Annotated[str | None, Shown(metavar="SOURCE")] = Field(
+        None,
+        description="Serve the indexes that another service backs up to this directory or URL, "
+        "read-only; the index directory must be empty at first",
+    )
+    follow_every: Annotated[float, Shown(metavar="SECONDS")] = Field(
+        5, ge=0.1, description="Look for a new backup to follow at this interval"
+    )
     keys: Annotated[
         Path | None, Shown(metavar="FILE", default=".keys.json in the index directory")
     ] = Field(
@@ -222,8 +239,8 @@ class ServiceSettings(BaseSettings):
 def read_settings(given: Mapping[str, Any], config: Path | None = None) -> ServiceSettings:
     """Return the settings of options, environment and a TOML file.
 
-    SettingsError for a value outside its limits, an unknown name in the file, or invalid TOML;
-    OSError.
+    A service that follows is read-only. SettingsError for a value outside its limits, an unknown
+    name in the file, or invalid TOML; OSError.
     """
 
     class Read(ServiceSettings, toml_file=config):
@@ -232,7 +249,7 @@ def read_settings(given: Mapping[str, Any], config: Path | None = None) -> Servi
     if config is not None:
         config.open().close()  # pydantic-settings ignores a missing file
     try:
-        return Read(**given)
+        settings = Read(**given)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{config} is not valid TOML: {error}", field="config") from None
     except ValidationError as error:
@@ -245,6 +262,15 @@ def read_settings(given: Mapping[str, Any], config: Path | None = None) -> Servi
             value = _BRIEF.repr(fault["input"])
             sentence = f"{_source(name, given, config)} = {value}: {fault['msg']}"
         raise SettingsError(sentence, field=name) from None
+    if settings.follow is None:
+        return settings
+    if settings.writable:
+        raise SettingsError(
+            "a service that follows is read-only; leave out --writable, and write to the service "
+            "that it follows",
+            field="writable",
+        )
+    return settings.model_copy(update={"writable": False})
 
 
 def shown_as(field: FieldInfo) -> Shown:

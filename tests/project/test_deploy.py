@@ -3,6 +3,7 @@
 import json
 import re
 from configparser import ConfigParser
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -15,6 +16,7 @@ from klsa_search.service.metrics import Metrics, Sources
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.server import STOP_TIMEOUT
 from klsa_search.service.settings import PREFIX, ServiceSettings
+from klsa_search.storage.replication_state import ReplicationState
 from tests.conftest import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -31,7 +33,13 @@ def labels_by_metric():
     """The labels that each metric of /metrics is declared with."""
     pools = {"search": Admission()}
     watches = [PeriodicTask("catalog", lambda: None, 1.0)]
-    sources = Sources(pools=pools, jobs=Jobs(), rates=Rates(1.0), watches=watches)
+    state = ReplicationState("kept", "000001-0.json", 1, "2026-01-01T00:00:00+00:00", 1)
+    replications = [
+        SimpleNamespace(work=work, state=lambda: state) for work in ("backup", "follow")
+    ]
+    sources = Sources(
+        pools=pools, jobs=Jobs(), rates=Rates(1.0), watches=watches, replications=replications
+    )
     metrics = Metrics(sources)
     scope = {"method": "GET", "path": "/search"}
     metrics.observe_request(scope, 200, 0.1)

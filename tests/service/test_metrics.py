@@ -14,6 +14,13 @@ from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.replication import Replication
+from klsa_search.storage.replication_state import (
+    BACKUP_STATE,
+    FOLLOWER_STATE,
+    ReplicationState,
+    write_state,
+)
 from tests.conftest import ROOT
 from tests.service.conftest import failure_of
 
@@ -21,9 +28,15 @@ from tests.service.conftest import failure_of
 @pytest.fixture
 def client(home, tmp_path):
     """A service that has all there can be to measure."""
+    folder = tmp_path / "replicated"
+    folder.mkdir()
+    state = ReplicationState("kept", "000001-0.json", 1, "2026-01-01T00:00:00+00:00", 1)
+    write_state(folder / BACKUP_STATE, state)
+    write_state(folder / FOLLOWER_STATE, state)
     with Catalog(home, interval=0) as catalog:
         app = create_app(
             catalog,
+            replications=[Replication(work, folder, ()) for work in ("backup", "follow")],
             writes=Writes(),
             jobs=Jobs(catalog, (), share=1),
             keys=Keys(tmp_path / "keys.json", {"search", "write", "metrics"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 import numpy as np
@@ -20,6 +21,7 @@ from klsa_search.service.schemas.responses import (
     IndexList,
     IndexSummary,
     JobAnswer,
+    replication_answers,
 )
 
 router = APIRouter()
@@ -94,7 +96,9 @@ async def create_index(
 async def indexes(service: Service) -> IndexList:
     """List all indexes by name, including those that cannot be opened."""
     summaries = [IndexSummary.of(status) for status in service.statuses()]
-    return IndexList(indexes=summaries, writable=service.may_write)
+    replications = await asyncio.to_thread(replication_answers, service.replications)
+    follow = replications.get("follow")
+    return IndexList(indexes=summaries, writable=service.may_write, follow=follow)
 
 
 @router.get(

@@ -35,6 +35,7 @@ from klsa_search.service.schemas.responses import (
     Readiness,
     Welcome,
     elapsed,
+    replication_answers,
     too_large,
 )
 from klsa_search.service.schemas.search_answers import (
@@ -235,6 +236,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
     compiling, not_compiling = await asyncio.to_thread(missing_functions)
     refits = await asyncio.to_thread(service.jobs.last) if service.jobs else {}
+    replications = await asyncio.to_thread(replication_answers, service.replications)
     return Health(
         ok=ok,
         version=request.app.version,
@@ -245,6 +247,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
             for name, refit in refits.items()
             if any(status.name == name for status in statuses)
         },
+        **replications,
         compiling=compiling,
         not_compiling=not_compiling,
     )

@@ -6,6 +6,7 @@ handled meanwhile, so its size is checked first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 from time import perf_counter
 from typing import Any, Final
@@ -16,6 +17,7 @@ from klsa_search.errors import QueryError
 from klsa_search.search.index import Index
 from klsa_search.service.catalog import Status
 from klsa_search.service.jobs import JobKind, JobState
+from klsa_search.service.replication import Replication
 from klsa_search.storage.manifest import ColumnEntry, Counts, SpectrumEntry
 
 
@@ -249,11 +251,38 @@ class JobAnswer(Answer):
     error: str | None = Field(description="why it failed; an automatic refit will be retried")
 
 
+class ReplicationAnswer(Answer):
+    """The backup that was last written, or that a follower serves."""
+
+    number: int | None = Field(description="its number; null before the first")
+    created: str | None = Field(description="time of its content: UTC, ISO 8601")
+    seconds: float | None = Field(description="seconds since then: for a follower, its lag")
+    newest: int | None = Field(description="number of the newest backup that was seen")
+
+    @classmethod
+    def of(cls, replication: Replication) -> ReplicationAnswer:
+        """Return the state of a replication."""
+        state = replication.state()
+        if state is None:
+            return cls(number=None, created=None, seconds=None, newest=None)
+        return cls(
+            number=state.number, created=state.created, seconds=state.age(), newest=state.newest
+        )
+
+
+def replication_answers(replications: Sequence[Replication]) -> dict[str, ReplicationAnswer]:
+    """Return the states of replications by work. Cost: reading a small file for each."""
+    return {each.work: ReplicationAnswer.of(each) for each in replications}
+
+
 class IndexList(Answer):
     """All indexes of the index directory."""
 
     writable: bool = Field(description="whether this request could write")
     indexes: list[IndexSummary]
+    follow: ReplicationAnswer | None = Field(
+        None, description="what a service with `klsa-serve --follow` serves; else null"
+    )
 
 
 class Health(Answer):
@@ -269,6 +298,12 @@ class Health(Answer):
     refits: dict[str, JobAnswer] = Field(
         description="last refit of each index, automatic (`klsa-serve --refit-threshold`) or "
         "requested (POST /indexes/{{name}}/refit)"
+    )
+    backup: ReplicationAnswer | None = Field(
+        None, description="last backup of a service with `klsa-serve --backup`; else null"
+    )
+    follow: ReplicationAnswer | None = Field(
+        None, description="what a service with `klsa-serve --follow` serves; else null"
     )
     compiling: list[str] = Field(
         description="parts of the query engine that are being compiled in the background; "

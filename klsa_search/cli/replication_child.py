@@ -1,0 +1,66 @@
+"""The process in which a service backs up or follows: see `klsa_search.service.replication`.
+
+    python -m klsa_search.cli.replication_child backup TARGET --home HOME --every 60 --keep 24
+    python -m klsa_search.cli.replication_child follow SOURCE --home HOME --every 5
+
+It works at low priority until stdin is closed, as it is when the service ends. After each attempt
+it writes a line to stdout: empty, or why it failed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import click
+
+from klsa_search.cli.main import explain, run
+from klsa_search.cli.options import home_option
+from klsa_search.core.parallel import exit_with_parent
+from klsa_search.errors import KlsaError
+from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import follow
+
+MODULE: Final = "klsa_search.cli.replication_child"
+
+_NICE: Final = 10
+"""Niceness: about a tenth of a contended processor."""
+
+
+@click.command()
+@click.argument("work", type=click.Choice(["backup", "follow"]))
+@click.argument("location")
+@home_option
+@click.option("--every", type=float, required=True)
+@click.option("--keep", type=int)
+def replicate(work: str, location: str, home: Path, every: float, keep: int | None) -> None:
+    """Back up to a repository, or follow one."""
+    repository = None
+    while True:
+        failure = ""
+        try:
+            repository = repository or Repository(location)
+            if work == "follow":
+                follow(repository, home)
+            else:
+                done = repository.back_up(home, keep)
+                failure = "; ".join(f"`{name}`: {fault}" for name, fault in done.faults.items())
+        except (KlsaError, OSError) as error:
+            failure = explain(error)
+        print(" ".join(failure.split()), flush=True)
+        time.sleep(every)
+
+
+def main() -> None:
+    """Replicate."""
+    exit_with_parent()
+    with suppress(OSError):
+        os.nice(_NICE)
+    run(replicate)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Backups of an index directory at intervals, and following the backups of another, in a child
+process.
+
+All processes of a service share the directory, and one of them runs the child.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from filelock import FileLock, Timeout
+
+from klsa_search.errors import StoreError
+from klsa_search.service.background import PeriodicTask
+from klsa_search.storage.replication_state import (
+    BACKUP_STATE,
+    FOLLOWER_STATE,
+    ReplicationState,
+    read_state,
+)
+
+_INTERVAL: Final = 0.5
+"""Seconds before the child is started again, and between two attempts to take the lock."""
+
+_STATES: Final = {"backup": BACKUP_STATE, "follow": FOLLOWER_STATE}
+
+
+class Replication:
+    """Runs a command that backs up or follows at intervals, and starts it again if it ends.
+
+    work     name of the work in the log and the metrics
+    command  command that works until its stdin closes, and writes a line to stdout after each
+             attempt: empty, or why it failed
+    Use as a context manager, or `start` and `close` it.
+    """
+
+    def __init__(
+        self, work: Literal["backup", "follow"], home: Path, command: Sequence[str]
+    ) -> None:
+        self.work = work
+        self._file = home / _STATES[work]
+        self._command = command
+        self._running = FileLock(home / f".{work}.running", timeout=0, thread_local=False)
+        self._lock = threading.Lock()  # of the following
+        self._closed = False
+        self._process: subprocess.Popen[str] | None = None
+        self.watch = PeriodicTask(work, self._wait_for_attempt, _INTERVAL)
+
+    def __enter__(self) -> Replication:
+        """Start the thread."""
+        self.watch.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Close."""
+        self.close()
+
+    def state(self) -> ReplicationState | None:
+        """Return the last backup that was written or followed; None before the first attempt."""
+        return read_state(self._file)
+
+    def close(self) -> None:
+        """Stop, and end the child: an interrupted backup leaves no trace but unused pieces."""
+        self.watch.stop()
+        with self._lock:
+            self._closed = True
+            if self._process is not None:
+                self._process.kill()
+
+    def _wait_for_attempt(self) -> None:
+        """Wait for the end of the next attempt; StoreError if it failed, or the child ended."""
+        with self._lock:
+            if self._closed:
+                return
+            try:
+                self._running.acquire()
+            except Timeout:
+                return  # another process of the service does it
+            process = self._process = self._process or subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,  # closed when this process ends, however it ends
+                stdout=subprocess.PIPE,
+                text=True,
+                errors="replace",
+            )
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if line.strip():
+            raise StoreError(line.strip())
+        if not line:
+            with process, self._lock:
+                self._process = None
+                process.kill()
+                if self._closed:
+                    return
+            raise StoreError(f"its process ended with status {process.returncode}")

@@ -1,0 +1,116 @@
+"""Backups by a service, and services that follow them."""
+
+import shutil
+import sys
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search import open_index
+from klsa_search.cli.replication_child import MODULE
+from klsa_search.core.child_processes import command_of
+from klsa_search.errors import SettingsError, StoreError
+from klsa_search.service.app import create_app
+from klsa_search.service.replication import Replication
+from klsa_search.service.settings import read_settings
+from klsa_search.storage.repository import Repository
+from tests.support.waiting import wait_until
+
+SAYS = "import sys; print(sys.argv[1], flush=True); sys.stdin.read()"
+
+
+@pytest.fixture
+def replication_of(tmp_path):
+    opened = []
+
+    def replication(work, *command, home=tmp_path):
+        opened.append(Replication(work, home, command))
+        return opened[-1]
+
+    yield replication
+    for each in opened:
+        each.close()
+
+
+def attempt(replication):
+    return replication._wait_for_attempt()
+
+
+def test_each_attempt_is_reported_and_the_child_is_started_again(replication_of):
+    program = "print(); print('the disk is full', flush=True)"
+    backups = replication_of("backup", sys.executable, "-c", program)
+    for _ in range(2):
+        attempt(backups)
+        with pytest.raises(StoreError, match="the disk is full"):
+            attempt(backups)
+        with pytest.raises(StoreError, match="ended with status"):
+            attempt(backups)
+
+
+def test_one_process_of_a_service_does_it(replication_of):
+    first, second = (replication_of("backup", sys.executable, "-c", SAYS, "") for _ in range(2))
+    attempt(first)
+    attempt(second)
+    assert second._process is None
+    first.close()
+    attempt(first)  # it is closed
+    assert first._process.wait(60) < 0
+
+
+def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_of, catalog_of):
+    home, kept, own = (tmp_path / name for name in ("leader", "kept", "own"))
+    shutil.copytree(tiny_home, home)
+    own.mkdir()
+    repository = Repository(str(kept))
+    repository.back_up(home)
+    follow = command_of(MODULE, "follow", str(kept), "--home", str(own), "--every", "0.1")
+    following = replication_of("follow", *follow, home=own)
+    catalog = catalog_of(own)
+    with TestClient(create_app(catalog, replications=[following])) as client:
+        assert client.get("/indexes").json()["follow"]["number"] is None
+
+        def number():
+            attempt(following)
+            return client.get("/indexes").json()["follow"]["number"]
+
+        wait_until(lambda: number() == 1)
+        assert [each["name"] for each in client.get("/indexes").json()["indexes"]] == ["tiny"]
+        with open_index(home / "tiny") as index:
+            index.add([{"id": "new", "text": "A zeppelin"}])
+        repository.back_up(home)
+        wait_until(lambda: number() == 2)
+        hits = client.get("/search?q=zeppelin").json()["hits"]
+        assert [hit["id"] for hit in hits] == ["new"]
+        health = client.get("/health").json()
+        assert health["follow"]["newest"] == 2
+        assert health["follow"]["seconds"] >= 0
+        assert health["backup"] is None
+        metrics = client.get("/metrics").text
+        assert "klsa_follower_number 2.0" in metrics
+        assert "klsa_follower_lag_seconds " in metrics
+        refused = client.post("/indexes/tiny/documents", json=[{"id": "x"}])
+        assert refused.json()["error"]["code"] == "writing_refused"
+        shutil.move(kept, tmp_path / "away")
+        with pytest.raises(StoreError, match="no backup at"):
+            wait_until(lambda: number() == 3)
+        assert client.get("/search?q=zeppelin").json()["hits"]
+
+
+def test_a_service_backs_up_at_intervals(tiny_home, tmp_path, replication_of, catalog_of):
+    home, kept = tmp_path / "home", tmp_path / "kept"
+    shutil.copytree(tiny_home, home)
+    options = ("--home", str(home), "--every", "0.1", "--keep", "2")
+    backups = replication_of(
+        "backup", *command_of(MODULE, "backup", str(kept), *options), home=home
+    )
+    for _ in range(2):
+        attempt(backups)
+    with TestClient(create_app(catalog_of(home), replications=[backups])) as client:
+        assert client.get("/health").json()["backup"]["number"] >= 2
+        assert "klsa_backup_number " in client.get("/metrics").text
+
+
+def test_a_follower_is_read_only():
+    assert read_settings({"follow": "kept"}).writable is False
+    with pytest.raises(SettingsError, match="read-only"):
+        read_settings({"follow": "kept", "writable": True})
