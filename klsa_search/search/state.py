@@ -90,6 +90,7 @@ class GenerationInfo:
     documents  number of live documents
     last       last write of the log that was applied
     drift      from the build
+    restricted whether documents are hidden: see `restricted_state`
     """
 
     path: Path
@@ -101,6 +102,7 @@ class GenerationInfo:
     documents: int
     last: LogPosition
     drift: Drift
+    restricted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +145,10 @@ def open_state(generation: Path) -> State:
     )
     fields = open_fields(generation, manifest.fields, len(snapshot))
     quality = Quality(snapshot, settings.seed)
-    return _state(info, snapshot, documents, fields, quality, Titles(analyzer))
+    return state_of(info, snapshot, documents, fields, quality, Titles(analyzer))
 
 
-def _state(
+def state_of(
     info: GenerationInfo,
     snapshot: Snapshot,
     documents: DocumentReader,
@@ -266,4 +268,4 @@ class LogTailer:
         snapshot, documents, fields = delta.snapshot()
         count = snapshot.query_kernel.documents
         info = replace(self._built.info, documents=count, last=last, drift=delta.drift())
-        return _state(info, snapshot, documents, fields, self._built.quality, delta.titles)
+        return state_of(info, snapshot, documents, fields, self._built.quality, delta.titles)

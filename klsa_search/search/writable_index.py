@@ -16,6 +16,8 @@ from klsa_search.core.config import Settings
 from klsa_search.core.forks import lock_free_in_children
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
+from klsa_search.search.filters.masks import Given as Filter
+from klsa_search.search.restricted_state import RestrictedStates
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import (
     GenerationInfo,
@@ -76,6 +78,7 @@ class WritableIndex:
         base = open_state(generation)
         tailer = LogTailer(base)
         self._owns = True  # the open documents; snapshots borrow them
+        self._restricted_states = RestrictedStates()
         self._refresh_lock = lock_free_in_children(compiles=True)  # held during a refresh
         self._swap_lock = lock_free_in_children()  # held briefly; guards writes of _current
         try:
@@ -162,6 +165,8 @@ class WritableIndex:
         """
         state, generation = self._opened(), self.path.absolute()
         trusted = self.settings.tokenizer
+        if state.info.restricted:
+            raise StoreError("a restricted index cannot be pickled; pickle the index itself")
         if self._current.tailer is not None:
             return reopen, (type(self), generation.parent, trusted)
         moment = PointInTime(state.info.last, dict(state.query_parser.synonyms))
@@ -205,6 +210,7 @@ class WritableIndex:
         with self._swap_lock:
             self._opened()
             self._current = _Current(state.info, state, tailer)
+        self._restricted_states.clear()
 
     def add(
         self, source: Source, *, progress: Progress | bool | None = None, **reading: Unpack[Reading]
@@ -449,11 +455,31 @@ class WritableIndex:
         >>> index.delete(["copy"]), len(before), len(index)
         (1, 6, 5)
         """
-        state = self._opened()
-        snapshot_ = object.__new__(type(self))  # three times as fast as `copy`
-        current = _Current(state.info, state, None)
-        snapshot_.__dict__.update(self.__dict__, _current=current, _owns=False)
-        return snapshot_
+        return self._view(self._opened())
+
+    def restricted(self, filter: Filter) -> Self:  # noqa: A002 - as in `search`
+        """Return a read-only view of the documents that match a filter; it closes with this index.
+
+        The others are as deleted: no search, count, suggestion, explanation or look-up finds them,
+        and words that only they contain are unknown. Document frequencies are those of the view.
+        The expansion, the latent space, the mean length and the calibration of quality are those
+        of the index, and `manifest`, `judgements` and `synonyms` too. Cost: O(max_doc + V) and the
+        words of the documents, or of those that are hidden if they are fewer; recent views are
+        cached until the next write. QueryError for an invalid filter.
+
+        >>> tyres = index.restricted('about = "tyres"')
+        >>> [hit.id for hit in tyres.search("wet coolant").hits], len(tyres)
+        (['tyre', 'grip'], 2)
+        >>> tyres.search("coolant").interpretation.unknown
+        ('coolant',)
+        """
+        return self._view(self._restricted_states.of(self._opened(), filter))
+
+    def _view(self, state: State) -> Self:
+        """Return a read-only index of a state, which closes with this index."""
+        view = object.__new__(type(self))  # three times as fast as `copy`
+        view.__dict__.update(self.__dict__, _current=_Current(state.info, state, None), _owns=False)
+        return view
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Return the document with this ID as it was indexed; DocumentNotFound."""
@@ -512,6 +538,7 @@ class WritableIndex:
             state = self._current.state
             self._current = _Current(self._info, None, None)
         if state is not None and self._owns:
+            self._restricted_states.clear()
             state.documents.close()
 
     def __enter__(self) -> Self:

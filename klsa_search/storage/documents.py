@@ -280,6 +280,16 @@ class DocumentReader:
         reader._ids, reader._updated, reader._deleted = self._ids, updated, ~live
         return reader
 
+    def restricted(self, live: npt.NDArray[np.bool_]) -> DocumentReader:
+        """Return a reader that finds only some documents by ID, which closes with this one.
+
+        live  (N,) whether a doc id has a document
+        """
+        reader = object.__new__(DocumentReader)
+        reader._records, reader._ids = self._records, self._ids
+        reader._updated, reader._deleted = self._updated, ~live
+        return reader
+
     @property
     def content(self) -> npt.NDArray[np.uint8]:
         """Return the records: uint8."""
@@ -331,7 +341,10 @@ class DocumentReader:
 
     def find(self, id: str) -> int | None:  # noqa: A002 - the field's own name
         """Return the doc id of an ID, or None."""
-        return self._updated[id] if id in self._updated else self._ids.doc_id(id)
+        doc_id = self._updated[id] if id in self._updated else self._ids.doc_id(id)
+        if doc_id is None or (self._deleted is not None and self._deleted[doc_id]):
+            return None
+        return doc_id
 
     def is_record(self, doc_id: int, record: bytes) -> bool:
         """Return whether a document is stored as this record: see `records.record_of`."""

@@ -87,12 +87,12 @@ class FilterCache:
 
     def of(self, given: Given) -> Mask:
         """Return the mask of a filter: see `mask_of`. Cost: 1 µs if it is cached."""
-        key = _key(given)
+        key = key_of(given)
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)
                 return self._cache[key]
-        mask = mask_of(_read(given), self._fields, self._size)
+        mask = mask_of(filter_of(given), self._fields, self._size)
         with self._lock:
             self._cache[key] = mask
             while len(self._cache) > self._capacity:
@@ -100,7 +100,8 @@ class FilterCache:
         return mask
 
 
-def _read(given: Given) -> Filter:
+def filter_of(given: Given) -> Filter:
+    """Return a filter, parsed; QueryError."""
     if isinstance(given, str):
         return filter_of_text(given)
     if isinstance(given, Mapping):
@@ -108,7 +109,7 @@ def _read(given: Given) -> Filter:
     return given
 
 
-def _key(given: Given) -> tuple[str, str]:
+def key_of(given: Given) -> tuple[str, str]:
     """Return a cache key that identifies the filter."""
     if isinstance(given, str):
         return "text", given

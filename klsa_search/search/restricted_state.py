@@ -1,0 +1,131 @@
+"""Restricted states: an index as if the documents that do not match a filter were deleted."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from klsa_search.core.array_types import DocumentMask
+from klsa_search.core.forks import lock_free_in_children
+from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel, TermWeighting
+from klsa_search.search.engine.engine import Bm25Engine
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.filters.masks import Given, key_of
+from klsa_search.search.query.synonyms import Synonyms
+from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.state import State, state_of
+from klsa_search.search.writing import Drift
+
+_CACHE_SIZE: Final = 2**28
+"""Approximate bytes of cached states, at most."""
+_BYTES_OF_TERM: Final = 128
+_FEWEST: Final = 4
+_MOST: Final = 256
+"""Cached states, at least and at most."""
+
+_SHARED: Final = ("kernel", "neighbours", "latent", "pairs", "lsi")
+"""Lazy properties of a snapshot that do not depend on which documents are live."""
+
+
+def restricted_state(state: State, given: Given) -> State:
+    """Return a state in which only documents that match a filter are live.
+
+    It differs from one after deletions in what is read from the generation alone: the mean length
+    of saturations and the calibration of quality. Cost: see `Index.restricted`.
+    """
+    live = state.filters.of(given).allowed & state.snapshot.live_docs()
+    snapshot = _restricted(state, live)
+    restricted = state_of(
+        replace(
+            state.info,
+            documents=snapshot.query_kernel.documents,
+            drift=Drift(),
+            restricted=True,
+        ),
+        snapshot,
+        state.documents.restricted(live),
+        state.fields,
+        state.quality,
+        state.suggester.titles,
+    )
+    synonyms = Synonyms(state.query_parser.synonyms, state.info.analyzer)
+    return replace(restricted, query_parser=restricted.query_parser.with_synonyms(synonyms))
+
+
+def _restricted(state: State, live: DocumentMask) -> Snapshot:
+    """Return the snapshot with these live documents."""
+    snapshot, settings = state.snapshot, state.info.settings
+    weighting = TermWeighting(
+        settings.burstiness, snapshot.common, settings.common_weight, settings.idf
+    )
+    kernel = QueryKernel.of(
+        snapshot.query_kernel.postings, _deleted_counts(snapshot, live), weighting
+    )
+    mask = Mask(live)
+    unused_terms = np.flatnonzero(kernel.frequencies == 0).tolist()
+    restricted = replace(
+        snapshot,
+        vocabulary=snapshot.vocabulary.extended((), unused_terms),
+        query_kernel=kernel,
+        bm25_engine=Bm25Engine(kernel, mask),
+        live=mask,
+    )
+    computed = vars(snapshot)
+    vars(restricted).update({name: computed[name] for name in _SHARED if name in computed})
+    return restricted
+
+
+def _deleted_counts(snapshot: Snapshot, live: DocumentMask) -> DeletedCounts:
+    """Return the statistics of all documents in the postings that are not live."""
+    kernel, terms = snapshot.query_kernel, len(snapshot.vocabulary)
+    visible, hidden = np.flatnonzero(live), np.flatnonzero(snapshot.live_docs() & ~live)
+    fewer = hidden if len(hidden) < len(visible) else visible
+    counts = snapshot.counts_of(fewer)
+    frequencies = np.bincount(counts.indices, minlength=terms)
+    occurrences = np.bincount(counts.indices, counts.data, terms).astype(np.int64)
+    if fewer is hidden:
+        frequencies, occurrences = (
+            kernel.frequencies - frequencies,
+            kernel.occurrences - occurrences,
+        )
+    postings = kernel.postings
+    return DeletedCounts(
+        postings.documents - len(visible),
+        postings.frequencies - frequencies,
+        postings.occurrences - occurrences,
+    )
+
+
+class RestrictedStates:
+    """Caches the restricted states of one state; thread-safe."""
+
+    def __init__(self) -> None:
+        self._state: State | None = None
+        self._cache: OrderedDict[tuple[str, str], State] = OrderedDict()
+        self._lock = lock_free_in_children()
+
+    def of(self, state: State, given: Given) -> State:
+        """Return the restricted state: see `restricted_state`. Cost: 2 µs if it is cached."""
+        key = key_of(given)
+        with self._lock:
+            if self._state is state and key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
+        restricted = restricted_state(state, given)
+        size = len(state.snapshot) + _BYTES_OF_TERM * len(state.snapshot.vocabulary)
+        capacity = min(max(_CACHE_SIZE // max(size, 1), _FEWEST), _MOST)
+        with self._lock:
+            if self._state is not state:
+                self._state, self._cache = state, OrderedDict()
+            self._cache[key] = restricted
+            while len(self._cache) > capacity:
+                self._cache.popitem(last=False)
+        return restricted
+
+    def clear(self) -> None:
+        """Forget all states, which keep files of their generation open."""
+        with self._lock:
+            self._state, self._cache = None, OrderedDict()
