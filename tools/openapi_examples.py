@@ -139,6 +139,9 @@ REQUESTS = {
         "body": {"index": "reports"},
     },
     "GET /aliases": {},
+    "POST /tenant-tokens": {
+        "body": {"filters": {"reports": 'about = "engines"'}, "expires_in": 600},
+    },
     "POST /session": {},
     "GET /session": {},
     "DELETE /session": {},
@@ -153,7 +156,12 @@ REQUESTS = {
 }
 """By route, what is asked: in this order, as some write."""
 
+WITH_KEY = {"POST /tenant-tokens"}
+"""Routes that are asked with an API key."""
+
 ALIKE = {
+    "token": "eyJhbGciOi...",
+    "expires": "2026-03-01T09:40:00Z",
     "time_ms": 1.25,
     "begun": "2026-03-01T09:30:00Z",
     "created": "2026-03-01T09:30:00Z",
@@ -233,9 +241,15 @@ def examples():
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         made(home)
-        with service(home) as client:
+        keys = home / "keys.json"
+        key = add_key(keys, "shop", ["search"])
+        with service(home) as client, service(home, keys=Keys(keys, ())) as keyed:
+            keyed.headers["Authorization"] = f"Bearer {key}"
             operations = {
-                route: {**asked, "answers": answered(client, route, asked)}
+                route: {
+                    **asked,
+                    "answers": answered(keyed if route in WITH_KEY else client, route, asked),
+                }
                 for route, asked in REQUESTS.items()
             }
         for path in ("/health", "/health/ready"):

@@ -31,14 +31,30 @@ def scopes_by_operation():
     }
 
 
+def takes_tenant_tokens(route):
+    """Return whether tenant tokens are valid for a route."""
+    return any(
+        isinstance(each.dependency, Requires) and each.dependency.tenants
+        for each in route.dependencies
+    )
+
+
 def table():
     """Return one row for each combination of scopes, with all routes that need it."""
     operations = {}
-    for (method, path), scopes in scopes_by_operation().items():
-        operations.setdefault(scopes, []).append(f"`{method} {path}`")
+    with_tokens = {
+        (method, route.path.replace(":whole", ""))
+        for router in ROUTERS
+        for route in router.routes
+        for method in route.methods
+        if takes_tenant_tokens(route)
+    }
+    for operation, scopes in scopes_by_operation().items():
+        names = (*scopes, "a tenant token") if operation in with_tokens else scopes
+        operations.setdefault(names, []).append("`{} {}`".format(*operation))
     rows = ["| scope | routes |", "|---|---|"]
     for scopes, routes in sorted(operations.items(), key=lambda row: (not row[0], row[0])):
-        name = " or ".join(f"`{scope}`" for scope in scopes) or "no key"
+        name = " or ".join(f"`{each}`" if " " not in each else each for each in scopes) or "no key"
         rows.append(f"| {name} | {', '.join(routes)} |")
     return "\n".join(rows) + "\n"
 

@@ -36,6 +36,7 @@ from klsa_search.service.routes import (
     session,
     suggest,
     sync,
+    tenant_tokens,
 )
 from klsa_search.service.routes.jobs import router as jobs_router
 from klsa_search.service.routes.search import router
@@ -43,6 +44,7 @@ from klsa_search.service.schemas import errors
 from klsa_search.service.schemas.writes import MAX_BODY as MAX_WRITE_BODY
 from klsa_search.service.sessions import Sessions
 from klsa_search.service.signing import Signer
+from klsa_search.service.tenant_tokens import TenantTokens
 
 NAME = "klsa-search"
 
@@ -64,6 +66,7 @@ ROUTERS: Final = (
     evaluation.router,
     judgements.router,
     session.router,
+    tenant_tokens.router,
     anserini.router,
     meilisearch.router,
 )
@@ -140,9 +143,16 @@ def create_app(
     if rates is not None:
         app.add_middleware(RateLimit, rates=rates)
     app.state.needs_keys = keys is not None
-    app.state.sessions = None if keys is None else Sessions(Signer(catalog.home))
+    signer = Signer(catalog.home)
+    app.state.tenant_tokens = TenantTokens(signer)
+    app.state.sessions = None if keys is None else Sessions(signer)
     if keys is not None:
-        app.add_middleware(ApiKeyAuth, keys=keys, sessions=app.state.sessions)
+        app.add_middleware(
+            ApiKeyAuth,
+            keys=keys,
+            sessions=app.state.sessions,
+            tokens=app.state.tenant_tokens,
+        )
     app.add_middleware(SearchPage, title=title)
     app.add_middleware(Head)
     if origins:

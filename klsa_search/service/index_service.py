@@ -15,11 +15,14 @@ from klsa_search.core.config import Settings
 from klsa_search.errors import (
     IndexExists,
     IndexNotFound,
+    InsufficientScope,
     QueryError,
     SettingsError,
     WritingRefused,
 )
 from klsa_search.indexing.build import build
+from klsa_search.search.filters.conditions import And
+from klsa_search.search.filters.masks import Given, filter_of
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.background import Writes
@@ -84,8 +87,11 @@ class IndexService:
         return self._access
 
     def statuses(self, also: str | None = None) -> list[Status]:
-        """Return the indexes that the request may see, and `also`: see `Catalog.statuses`."""
-        statuses = self.catalog.statuses()
+        """Return the indexes that the request may see, and `also`: see `Catalog.statuses`.
+
+        None for a tenant token: they tell of all documents.
+        """
+        statuses = self.catalog.statuses() if self._access.filters is None else []
         return [each for each in statuses if each.name == also or self._access.sees(each.name)]
 
     def require(self, *scopes: Scope) -> None:
@@ -114,12 +120,17 @@ class IndexService:
         cost   estimates the milliseconds; the request is heavy above `MAX_LIGHT_COST`
         quick  returns whether it may run in the event loop
 
-        QueryError if the answer would be too large, InsufficientScope.
+        `compute` gets an index with the documents that the request may see: for a tenant token,
+        those of its filter. QueryError if the answer would be too large, InsufficientScope.
         """
-        name = self._allowed("search", name)
+        name, only = self._allowed_part(name)
+        if only is not None:
+            quick = None
 
         def as_json(index: Index) -> str | bytes:
             self._state["index"] = index.name
+            if only is not None:
+                index = _restricted(index, only)
             answer = compute(index)
             if isinstance(answer, bytes):
                 return answer
@@ -142,6 +153,30 @@ class IndexService:
             pool = self._heavy if heavy else self._admission
             answer = await pool.run(work)
         return Response(answer, media_type="application/json")
+
+    async def check_filters(self, filters: Mapping[str, Given]) -> None:
+        """Raise QueryError unless each filter can be applied to its index, or alias.
+
+        IndexNotFound, InsufficientScope.
+        """
+        for name, given in filters.items():
+            target = self._allowed("search", name) or name
+            if not self._access.sees(name):
+                raise InsufficientScope(
+                    f"API key {self._access.key!r} is not valid for the alias `{name}`; name its "
+                    f"index, `{target}`",
+                    scope="search",
+                    field="filters",
+                )
+
+            def work(target: str = target, given: Given = given) -> None:
+                with self.catalog.use(target) as index:
+                    index.restricted(given)
+
+            try:
+                await self._admission.run(work)
+            except QueryError as error:
+                raise QueryError(f"index `{name}`: {error.message}", field="filters") from None
 
     async def run_all(self, calls: Awaitable[T]) -> T:
         """Await several calls: see `Admission.run_all`."""
@@ -310,12 +345,32 @@ class IndexService:
         self._access.require(scope, index if self._access.sees(index) else name)
         return index
 
+    def _allowed_part(self, name: str | None) -> tuple[str | None, Given | None]:
+        """Return the index of a name or alias, and the filter of a tenant token for it.
+
+        A filter for the alias and one for the index both apply.
+        """
+        filters = self._access.filters
+        if filters is None:
+            return self._allowed("search", name), None
+        name = self._visible(name)
+        index = self._allowed("search", name)
+        only = [filters[each] for each in dict.fromkeys((name, index)) if each and each in filters]
+        if not only:
+            raise InsufficientScope(
+                f"the tenant token is not valid for index {name!r}; use another token",
+                scope="search",
+                field="index",
+            )
+        return index, only[0] if len(only) == 1 else And(tuple(map(filter_of, only)))
+
     def _visible(self, name: str | None) -> str | None:
         """Return the requested index; errors name only indexes that the request may see."""
         if self._access.indexes is None:
             return name
         aliases = sorted(self.aliases())
-        served = sorted(each.name for each in self.statuses()) or aliases
+        statuses = self.catalog.statuses()
+        served = sorted(each.name for each in statuses if self._access.sees(each.name)) or aliases
         choices = ", ".join(served) or "none"
         if name is None:
             if len(served) != 1:
@@ -324,6 +379,17 @@ class IndexService:
         if name in self._access.indexes and name not in (*served, *aliases):
             raise IndexNotFound(f"no index `{name}`; choose from {choices}", field="index")
         return name
+
+
+def _restricted(index: Index, only: Given) -> Index:
+    """Return the documents of a tenant token; InsufficientScope if its filter is invalid now."""
+    try:
+        return index.restricted(only)
+    except QueryError as error:
+        raise InsufficientScope(
+            f"cannot apply the filter of the tenant token: {error.message}; create another token",
+            scope="search",
+        ) from None
 
 
 @contextmanager
@@ -357,21 +423,32 @@ def service_of(request: Request) -> IndexService:
 class Requires:
     """Dependency of a route: its key needs one of the scopes; without scopes, no key is needed.
 
+    tenants  whether tenant tokens are valid: the route reads documents by `IndexService.read` only,
+             and nothing that it returns is of other documents
     InsufficientScope; WritingRefused if no key was sent.
     """
 
-    def __init__(self, *scopes: Scope) -> None:
+    def __init__(self, *scopes: Scope, tenants: bool = False) -> None:
         self.scopes = scopes
+        self.tenants = tenants
 
     async def __call__(self, request: Request) -> None:
         """Refuse a request without one of the scopes."""
-        if self.scopes:
-            service_of(request).require(*self.scopes)
+        if not self.scopes:
+            return
+        service = service_of(request)
+        service.require(*self.scopes)
+        if service.access.filters is not None and not self.tenants:
+            raise InsufficientScope(
+                "a tenant token cannot be used here; it can search, suggest, search facets, and "
+                "get, compare and explain documents; use an API key",
+                scope=self.scopes[0],
+            )
 
 
-def requires(*scopes: Scope) -> list[Any]:
-    """Return the `dependencies` of a route, or of a router, that needs one of the scopes."""
-    return [Depends(Requires(*scopes))]
+def requires(*scopes: Scope, tenants: bool = False) -> list[Any]:
+    """Return the `dependencies` of a route, or of a router: see `Requires`."""
+    return [Depends(Requires(*scopes, tenants=tenants))]
 
 
 async def _service(request: Request) -> IndexService:

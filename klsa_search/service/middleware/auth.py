@@ -1,11 +1,11 @@
-"""Authentication by API key, and the access of a request: its scopes and indexes."""
+"""Authentication by API key or tenant token, and the access of a request: scopes and indexes."""
 
 from __future__ import annotations
 
 import logging
 import os
 from base64 import b64decode
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,12 +21,14 @@ from klsa_search.errors import (
     SettingsError,
     WritingRefused,
 )
+from klsa_search.search.filters.masks import Given
 from klsa_search.service.keys import Key, find_key, read_keys
 from klsa_search.service.middleware.limits import ALWAYS
 from klsa_search.service.middleware.origin import is_cross_origin
 from klsa_search.service.page_files import prefers_html
 from klsa_search.service.schemas.errors import error_response
 from klsa_search.service.sessions import Sessions
+from klsa_search.service.tenant_tokens import TenantClaims, TenantTokens, is_tenant_token
 
 API_KEY_HEADER: Final = "X-API-Key"
 """Header for clients that cannot set `Authorization`, for example behind a proxy that uses it."""
@@ -55,6 +57,7 @@ class Access:
     key_id      ID of the key, if the request has the key itself: only then it may begin a session
     expires     time at which the key expires
     by_session  whether it has a session in the place of the key
+    filters     of a tenant token, by index or alias: only documents that match them are visible
     """
 
     scopes: frozenset[str]
@@ -63,6 +66,16 @@ class Access:
     key_id: str | None = None
     expires: datetime | None = None
     by_session: bool = False
+    filters: Mapping[str, Given] | None = None
+
+    @classmethod
+    def of_tenant(cls, key: Key, claims: TenantClaims) -> Access:
+        """Return the access of a tenant token: searches, by at most the indexes of its key."""
+        indexes = frozenset(claims.filters)
+        if key.indexes is not None:
+            indexes &= frozenset(key.indexes)
+        scopes = frozenset({"search"}).intersection(key.scopes)
+        return cls(scopes, indexes, key.name, filters=claims.filters)
 
     @classmethod
     def of_key(cls, key: Key) -> Access:
@@ -133,9 +146,10 @@ class Keys:
         """Whether a key is needed."""
         return self._keys is not None
 
-    def access(self, headers: Headers, session: str | None = None) -> Access:
+    def access(self, headers: Headers, tokens: TenantTokens, session: str | None = None) -> Access:
         """Return the access of a request with these headers: see `_token`.
 
+        tokens   verifies tenant tokens
         session  ID of the key of its session, if it has one
 
         InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read.
@@ -151,6 +165,9 @@ class Keys:
         if self._keys is None:
             return self._keyless
         token = _token(headers)
+        if token is not None and is_tenant_token(token):
+            claims = tokens.read(token)
+            return Access.of_tenant(_valid(self._keys.get(claims.key)), claims)
         key = self._keys.get(session) if token is None and session is not None else None
         by_session = key is not None
         if key is None:
@@ -161,12 +178,7 @@ class Keys:
                     "API key required; send `Authorization: Bearer KEY`", sent=False
                 )
             key = find_key(self._keys, token)
-        if key is None:
-            raise InvalidApiKey("invalid or revoked API key; create one with `klsa-keys add NAME`")
-        if key.is_expired():
-            raise InvalidApiKey(
-                f"API key {key.name!r} has expired; create one with `klsa-keys add NAME`"
-            )
+        key = _valid(key)
         key_id = None if by_session else key.id
         return replace(
             Access.of_key(key), key_id=key_id, expires=key.expires, by_session=by_session
@@ -184,6 +196,17 @@ class Keys:
             self._keys = self._keys or {}  # from now on a key is needed, even if reading fails
             self._keys = {key.id: key for key in read_keys(self._path)}
             self._stamp, self._logged = stamp, None
+
+
+def _valid(key: Key | None) -> Key:
+    """Return a key; InvalidApiKey if there is none, or if it has expired."""
+    if key is None:
+        raise InvalidApiKey("invalid or revoked API key; create one with `klsa-keys add NAME`")
+    if key.is_expired():
+        raise InvalidApiKey(
+            f"API key {key.name!r} has expired; create one with `klsa-keys add NAME`"
+        )
+    return key
 
 
 def _token(headers: Headers) -> str | None:
@@ -218,10 +241,11 @@ def _password(headers: Headers) -> str | None:
 class ApiKeyAuth:
     """ASGI middleware that refuses requests without a valid key, and stores their access."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, sessions: Sessions) -> None:
+    def __init__(self, app: ASGIApp, keys: Keys, sessions: Sessions, tokens: TenantTokens) -> None:
         self._app = app
         self._keys = keys
         self._sessions = sessions
+        self._tokens = tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
@@ -229,7 +253,7 @@ class ApiKeyAuth:
             headers = Headers(scope=scope)
             try:
                 session = self._sessions.key_id(headers, scope["method"])
-                access = self._keys.access(headers, session)
+                access = self._keys.access(headers, self._tokens, session)
             except KlsaError as refused:
                 if needs_key(scope["path"]):
                     answer = error_response(refused)

@@ -217,7 +217,8 @@ class RateLimit:
 
 def _client(scope: Scope) -> str:
     access = scope["state"].get("access")
-    if access is not None and access.key is not None:
+    # Tenant tokens of one key are in the hands of many clients.
+    if access is not None and access.key is not None and access.filters is None:
         return f"key {access.key}"
     client = scope.get("client")
     return client[0] if client else ""

@@ -29,7 +29,7 @@ from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
 PREFIX = "/v1/"
 """Prefix of the paths of this API, whose errors have their own format."""
 
-router = APIRouter(dependencies=requires("search"))
+router = APIRouter(dependencies=requires("search", tenants=True))
 
 
 class V1Failure(Answer):

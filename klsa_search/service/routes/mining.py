@@ -34,7 +34,7 @@ from klsa_search.service.schemas.mining import (
 from klsa_search.service.schemas.requests import documented_parameters, read_parameters
 from klsa_search.service.schemas.responses import elapsed
 
-router = APIRouter(dependencies=requires("search"))
+router = APIRouter()
 
 _SPAN = 65_535
 """Largest coordinate of a map: two bytes."""
@@ -42,6 +42,7 @@ _SPAN = 65_535
 
 @router.get(
     "/indexes/{name}/documents/{id:whole}/similar",
+    dependencies=requires("search", tenants=True),
     summary="Find similar documents",
     response_model=SimilarAnswer,
     openapi_extra=documented_parameters(SimilarRequest),
@@ -72,6 +73,7 @@ async def similar_documents(
 
 @router.get(
     "/indexes/{name}/documents/{id:whole}/terms",
+    dependencies=requires("search", tenants=True),
     summary="Get the strongest terms of a document",
     response_model=StrongTermsAnswer,
     openapi_extra=documented_parameters(StrongTermsRequest),
@@ -101,6 +103,7 @@ async def terms_of_document(
 
 @router.get(
     "/indexes/{name}/terms/{term:whole}/related",
+    dependencies=requires("search"),
     summary="Find related terms",
     response_model=RelatedAnswer,
     openapi_extra=documented_parameters(RelatedRequest),
@@ -130,6 +133,7 @@ async def related_terms(
 
 @router.get(
     "/indexes/{name}/map",
+    dependencies=requires("search"),
     summary="Get the map of documents",
     response_model=MapAnswer,
 )
@@ -142,6 +146,7 @@ async def map_of_documents(name: str, service: Service) -> Response:
 
 @router.post(
     "/indexes/{name}/map",
+    dependencies=requires("search"),
     summary="Get positions on the map",
     response_model=MapAnswer,
 )
@@ -182,6 +187,7 @@ def _mapped(index: Index, ids: list[str] | None = None) -> MapAnswer:
 
 @router.post(
     "/indexes/{name}/classify",
+    dependencies=requires("search"),
     summary="Classify by examples",
     response_model=ClassifyAnswer,
 )

@@ -62,7 +62,7 @@ async def welcome(request: Request) -> Welcome:
 
 @router.get(
     "/search",
-    dependencies=requires("search"),
+    dependencies=requires("search", tenants=True),
     summary="Search",
     response_model=SearchAnswer,
     openapi_extra=documented_parameters(SearchRequest),
@@ -78,7 +78,7 @@ async def search(request: Request) -> Response:
 
 @router.post(
     "/search",
-    dependencies=requires("search"),
+    dependencies=requires("search", tenants=True),
     summary="Search",
     response_model=SearchAnswer,
 )
@@ -89,7 +89,7 @@ async def search_body(body: Annotated[SearchRequest, Body()], service: Service) 
 
 @router.post(
     "/indexes/{name}/search",
-    dependencies=requires("search"),
+    dependencies=requires("search", tenants=True),
     summary="Search one index",
     response_model=SearchAnswer,
 )
@@ -130,7 +130,7 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
 
 @router.post(
     "/multi-search",
-    dependencies=requires("search"),
+    dependencies=requires("search", tenants=True),
     summary="Search several indexes",
     response_model=MultiSearchAnswer,
 )
@@ -159,7 +159,7 @@ async def _answers(body: MultiSearchBody, service: IndexService) -> Response:
 
 @router.get(
     "/indexes/{name}/explain/{id:whole}",
-    dependencies=requires("search"),
+    dependencies=requires("search", tenants=True),
     summary="Explain the score of a document",
     response_model=ExplainAnswer,
     openapi_extra=documented_parameters(ExplainRequest),
@@ -194,7 +194,7 @@ async def explain(
 
 @router.get(
     "/documents/{id:whole}",
-    dependencies=requires("search"),
+    dependencies=requires("search", tenants=True),
     summary="Get a document",
     response_model=DocumentAnswer,
     openapi_extra=documented_parameters(DocumentRequest),

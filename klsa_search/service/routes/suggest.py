@@ -24,7 +24,7 @@ from klsa_search.service.schemas.responses import Answer, elapsed
 from klsa_search.service.schemas.search_answers import FacetValueAnswer
 from klsa_search.service.schemas.search_requests import MAX_VALUES, FilterText
 
-router = APIRouter(dependencies=requires("search"))
+router = APIRouter(dependencies=requires("search", tenants=True))
 
 MAX_SUGGESTIONS = 20  # each reads five documents for the spelling of the term
 

@@ -1,0 +1,257 @@
+"""Tenant tokens: no byte of an answer depends on documents that their filter hides.
+
+Three worlds have the same visible documents; hidden ones are different, or there are none. They are
+written after the build and of the same length, so that what tenants share by design, the statistics
+of the build and the mean length, is equal. Every route of the application is called.
+"""
+
+import json
+import random
+import re
+from types import SimpleNamespace
+from urllib.parse import quote, urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from klsa_search.indexing.build import build
+from klsa_search.search.opening import open_index
+from klsa_search.service.app import ROUTERS, create_app
+from klsa_search.service.background import Writes
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.index_service import Requires
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from tests.support.endpoints import ENDPOINTS
+
+INDEX = "first"
+FILTER = 'tenant = "visible"'
+LENGTH = 8
+VISIBLE_WORDS = [
+    f"{a}{b}" for a in ("lamp", "torn", "grav", "pelt") for b in ("ing", "ed", "ox", "um")
+]
+HIDDEN_WORDS = ["zqxmarker", "zqxmarkers", "lampzqx", "wi-zqx"]
+SHARED = ("lamping", "graved", "peltox")
+"""Words that hidden documents contain as well."""
+HIDDEN_IDS = ("zqx-1", "zqx-2", "zqx-3")
+
+
+def documents(seed, prefix, words, tenant, count):
+    """Documents of equal length; every field of hidden ones is about what is hidden."""
+    chance = random.Random(seed)
+    result = []
+    for number in range(count):
+        text = chance.choices(words, k=LENGTH)
+        result.append(
+            {
+                "id": f"{prefix}-{number + 1}",
+                "title": " ".join(text[:2]),
+                "text": " ".join(text[2:]),
+                "tenant": tenant,
+                "kind": chance.choice(
+                    ["red", "blue"] if tenant == "visible" else ["red", "zqxkind"]
+                ),
+                "year": chance.randrange(2000, 2010) + 1000 * (tenant != "visible"),
+            }
+        )
+    return result
+
+
+def world(folder, hidden):
+    """A service with the visible and these hidden documents, and tokens for it."""
+    home, file = folder / "home", folder / "keys.json"
+    home.mkdir(parents=True)
+    seen = documents(1, "seen", VISIBLE_WORDS, "visible", 110)
+    build(seen, name=INDEX, home=home, dimensions=8, expansion="sparse").close()
+    with open_index(home / INDEX) as index:
+        index.add(hidden)
+        index.set_synonyms({"torning": ["zqxmarker", "peltum"]})
+    keys = {
+        name: add_key(file, name, scopes.split())
+        for name, scopes in {
+            "search": "search",
+            "write": "write",
+            "all": "search write metrics",
+        }.items()
+    }
+    catalog = Catalog(home, interval=0)
+    app = create_app(catalog, writes=Writes(), keys=Keys(file, ()))
+    client = TestClient(app, raise_server_exceptions=False)
+    answer = client.post(
+        "/tenant-tokens",
+        json={"filters": {INDEX: FILTER}},
+        headers={"Authorization": f"Bearer {keys['all']}"},
+    )
+    assert answer.status_code == 201, answer.text
+    tenant = answer.json()["token"]
+    return SimpleNamespace(client=client, tenant=tenant, keys=keys, catalog=catalog, home=home)
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory):
+    """Worlds without hidden documents, and with two different sets."""
+    folder = tmp_path_factory.mktemp("worlds")
+    contents = (
+        [],
+        documents(2, "zqx", [*HIDDEN_WORDS[:3], *SHARED], "hidden", 40),
+        documents(3, "other", [*SHARED, "unrelated", "lampings"], "hidden", 25),
+    )
+    made = [world(folder / str(number), hidden) for number, hidden in enumerate(contents)]
+    yield made
+    for each in made:
+        each.catalog.close()
+
+
+def call(world, method, url, body=None):
+    """Status and text of an answer to the tenant, without what differs at every call."""
+    headers = {"Authorization": f"Bearer {world.tenant}"}
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    answer = world.client.request(
+        method, url, headers=headers, content=None if body is None else json.dumps(body)
+    )
+    assert answer.status_code < 500, answer.text
+    return answer.status_code, re.sub(r'"(time_ms|uptime\w*)":[\d.e-]+', r'"\1":0', answer.text)
+
+
+def assert_same(worlds, method, url, body=None):
+    """Assert that the answer is the same in all worlds, and return status and text."""
+    first, *others = (call(each, method, url, body) for each in worlds)
+    for other in others:
+        assert other == first, (method, url, body)
+    return first
+
+
+def routes():
+    return {
+        f"{method} {route.path.replace(':whole', '')}": route
+        for router in ROUTERS
+        for route in router.routes
+        for method in route.methods
+    }
+
+
+def for_tenants(route):
+    return any(
+        isinstance(each.dependency, Requires) and each.dependency.tenants
+        for each in route.dependencies
+    )
+
+
+word = st.sampled_from(
+    [*VISIBLE_WORDS, *HIDDEN_WORDS, *SHARED, "unrelated", "lampingg", "gravedd", "zqxmarkr"]
+)
+query = st.one_of(
+    st.lists(word, min_size=1, max_size=3).map(" ".join),
+    st.lists(word, min_size=2, max_size=3).map(lambda words: f'"{" ".join(words)}"'),
+    st.tuples(word, st.integers(2, 5)).map(lambda pair: f"{pair[0][: pair[1]]}*"),
+    st.tuples(word, word).map(lambda pair: f"+{pair[0]} -{pair[1]}"),
+    st.sampled_from(
+        ["", "zqx*", "seen-1", "SEEN-2", "zqx-1", "ZQX-2", "other-1", "title:zqxmarker"]
+    ),
+)
+id_ = st.sampled_from(["seen-1", "seen-50", *HIDDEN_IDS, "other-1", "nothing"])
+filter_ = st.sampled_from(
+    [
+        FILTER, 'tenant = "hidden"', 'NOT tenant = "visible"', 'tenant = "hidden" OR year > 0',
+        "year > 2500", {"not": {"field": "kind", "=": "zqxkind"}}, {"or": []}, {"and": []},
+        "absent = 1", '") OR (tenant = "hidden"',
+    ]
+)  # fmt: skip
+options = st.fixed_dictionaries(
+    {},
+    optional={
+        "k": st.sampled_from([1, 10, 200]),
+        "offset": st.sampled_from([0, 5, 105]),
+        "filter": filter_,
+        "sort": st.sampled_from([["year:desc"], ["kind:asc", "tenant:asc"]]),
+        "facets": st.just(["tenant", "kind", "year"]),
+        "distinct": st.sampled_from(["kind", "tenant"]),
+        "min_score": st.sampled_from([0.0, 0.5]),
+        "positive": st.lists(id_, min_size=1, max_size=2),
+        "negative": st.lists(id_, min_size=1, max_size=1),
+        "highlight": st.just(True),
+        "quality": st.just(True),
+        "prefix": st.just("last"),
+        "ranker": st.sampled_from(["klsa", "bm25", "bm25-rm3"]),
+        "exact": st.booleans(),
+        "operators": st.booleans(),
+        "spelling": st.sampled_from(["suggest", "off"]),
+        "synonyms": st.booleans(),
+        "match": st.sampled_from(["all", "most"]),
+        "boosts": st.just("title^3"),
+        "fields": st.just(["text", "metadata", "title"]),
+    },
+)
+
+
+def explained(given):
+    return {"explain": True} if given.get("k", 10) <= 100 else {}
+
+
+@given(query, options, id_, filter_, st.sampled_from(["latent", "document", "gvsm"]), st.booleans())
+def test_no_answer_depends_on_hidden_documents(worlds, q, chosen, an_id, a_filter, kernel, explain):
+    body = {"q": q, **chosen, **(explained(chosen) if explain else {})}
+    in_path = quote(an_id, safe="")
+    name = f"/indexes/{INDEX}"
+    asked = {
+        "POST /search": ("/search", body),
+        "POST /indexes/{name}/search": (f"{name}/search", body),
+        "GET /search": (f"/search?{urlencode({'q': q, 'explain': 'true'})}", None),
+        "POST /multi-search": ("/multi-search", {"queries": [body, {"q": "lamping"}]}),
+        "POST /indexes/{name}/facet-search": (
+            f"{name}/facet-search",
+            {"field": "kind", "q": "", "query": q, "filter": a_filter, "k": 100},
+        ),
+        "GET /indexes/{name}/suggest": (f"{name}/suggest?{urlencode({'q': q})}", None),
+        "GET /suggest": (f"/suggest?{urlencode({'q': q[:4]})}", None),
+        "GET /documents/{id}": (f"/documents/{in_path}", None),
+        "GET /indexes/{name}/explain/{id}": (
+            f"{name}/explain/{in_path}?{urlencode({'q': q})}",
+            None,
+        ),
+        "GET /indexes/{name}/documents/{id}/similar": (
+            f"{name}/documents/{in_path}/similar?kernel={kernel}&k=40",
+            None,
+        ),
+        "GET /indexes/{name}/documents/{id}/terms": (f"{name}/documents/{in_path}/terms", None),
+        "POST /indexes/{name}/analyze": (f"{name}/analyze", {"text": q}),
+        "GET /v1/{name}/search": (f"/v1/{INDEX}/search?{urlencode({'query': q})}", None),
+        "GET /v1/{name}/doc/{docid}": (f"/v1/{INDEX}/doc/{in_path}", None),
+    }
+    open_ = {"GET /", "GET /health", "GET /health/live", "GET /health/ready"}
+    assert asked.keys() == {name for name, route in routes().items() if for_tenants(route)}
+    for route, (url, content) in asked.items():
+        assert_same(worlds, route.split()[0], url, content)
+    for route in open_:
+        assert_same(worlds, *route.split())
+    total = json.loads(call(worlds[1], "POST", "/search", {"q": "", "filter": a_filter})[1])
+    assert total.get("total", 0) <= 110
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=str)
+def test_every_other_route_refuses_tenant_tokens(worlds, endpoint):
+    route = routes()[str(endpoint)]
+    declared = next(
+        each.dependency for each in route.dependencies if isinstance(each.dependency, Requires)
+    )
+    asked = endpoint.request(INDEX)
+    answers = []
+    for each in worlds:
+        headers = asked.get("headers", {}) | {"X-API-Key": each.tenant}
+        answer = each.client.request(**asked | {"headers": headers})
+        answers.append((answer.status_code, re.sub(r'"time_ms":[\d.]+', "", answer.text)))
+    assert answers[0] == answers[1] == answers[2]
+    status, text = answers[0]
+    assert "zqx" not in text
+    if declared.scopes and not declared.tenants:
+        assert status == 403, text
+        assert "tenant token" in text or "lacks the scope" in text
+
+
+def test_the_application_has_no_route_that_is_not_covered(worlds):
+    paths = worlds[0].client.app.openapi()["paths"]
+    operations = {f"{method.upper()} {path}" for path in paths for method in paths[path]}
+    assert operations == set(map(str, ENDPOINTS))
