@@ -23,9 +23,9 @@ from .worlds import files_below, manifest_of
 BASE = [
     Document(id="a", title="A", text="one"),
     Document(id="b", text="two\n", metadata={"metadata": {"_id": "x"}, "n": [1, {"m": None}]}),
-    Document(id="ü", title="\u2028"),
+    Document(id="ü", title="\u2028", text="one\n\ftwo"),
 ]
-NEW_B = Document(id="b", text="new", metadata={"title": "t", "text": 1, "far": 1e308})
+NEW_B = Document(id="b", text="new\fpage", metadata={"title": "t", "text": 1, "far": 1e308})
 
 
 def build(path):

@@ -13,15 +13,32 @@ from klsa_search.collection.intake import text_fault
 LARGEST: Final = 2**28
 """Limit of the decompressed size of a file in bytes, against decompression bombs."""
 
+ITEM: Final = "\x02"
+"""Begins a list item, in text that is added to a `SectionBuilder`."""
+
+CELL: Final = "\x01"
+"""Begins a cell of a table row, in text that is added to a `SectionBuilder`."""
+
+PAGE_END: Final = "\n\f"
+"""Between the pages of a text."""
+
 _BLANKS: Final = re.compile(r"[^\S\n]+")
-_LINE_ENDS: Final = re.compile(r" ?\n[ \n]*")
+_LINE_END: Final = re.compile(r" ?\n ?")
+_PARAGRAPH_END: Final = re.compile(r"\n{3,}")
+_ITEM_BEGIN: Final = re.compile(rf"\n*{ITEM}[\s{CELL}]*(?=[^\s{ITEM}])")
+_CELL_BEGIN: Final = re.compile(rf"(?<=[^\s{ITEM}{CELL}]) ?{CELL}[ {CELL}]*(?=[^\s{ITEM}{CELL}])")
+_FENCES: Final = re.compile(r"`{3,}")
 
 
 class Section(NamedTuple):
-    """A heading and the text below it; the heading is "" before the first."""
+    """A heading and the text below it; the heading is "" before the first.
+
+    level  of the heading, from 1 to 6
+    """
 
     heading: str
     text: str
+    level: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +56,21 @@ class Content:
 
     @property
     def text(self) -> str:
-        """Return all headings, each on its own line, and texts; without a repeated title."""
+        """Return headings as lines of Markdown, and texts; without a repeated title.
+
+        Numbered sections are separated by form feeds.
+        """
+        if self.numbered:
+            return PAGE_END.join(section.text for section in self.sections).rstrip()
         parts = [
             part
-            for number, section in enumerate(self.sections)
-            for part in ("" if self._omits_heading(number) else section.heading, section.text)
+            for number, (heading, text, level) in enumerate(self.sections)
+            for part in (
+                "" if number == 0 and heading == self.title else heading_line(heading, level),
+                text,
+            )
         ]
         return "\n\n".join(filter(None, parts))
-
-    def _omits_heading(self, number: int) -> bool:
-        return self.numbered or (number == 0 and self.sections[0].heading == self.title)
 
 
 class Unreadable(Exception):
@@ -62,24 +84,40 @@ class Unreadable(Exception):
 
 
 class SectionBuilder:
-    """Builds sections from pieces of text and headings."""
+    """Builds sections from pieces of text, code and headings."""
 
     def __init__(self) -> None:
         self._sections: list[Section] = []
-        self._heading = ""
+        self._heading, self._level = "", 1
+        self._blocks: list[str] = []
         self._pieces: list[str] = []
 
     def add(self, text: str) -> None:
-        """Add a piece of text; line ends are kept."""
+        """Add a piece of text; line ends and blank lines are kept."""
         self._pieces.append(text)
 
-    def begin(self, heading: str) -> None:
+    def add_code(self, code: str) -> None:
+        """Add lines of code, between fences; all their blanks are kept."""
+        lines = code.expandtabs().strip("\n").rstrip()
+        if lines.strip():
+            self._end_block()
+            fence = max([*_FENCES.findall(lines), "``"], key=len) + "`"
+            self._blocks.append(f"{fence}\n{lines}\n{fence}")
+
+    def begin(self, heading: str, level: int = 1) -> None:
         """End the current section, unless it is empty, and begin the next."""
-        text = normalise_space("".join(self._pieces))
-        if text or self._heading:
-            self._sections.append(Section(self._heading, text))
-        self._heading = normalise_space(heading).replace("\n", " ")
+        self._end_block()
+        if self._blocks or self._heading:
+            text = "\n\n".join(self._blocks)
+            self._sections.append(Section(self._heading, text, self._level))
+        self._heading, self._level = one_line(heading), level
+        self._blocks = []
+
+    def _end_block(self) -> None:
+        text = _structured("".join(self._pieces))
         self._pieces = []
+        if text:
+            self._blocks.append(text)
 
     def sections(self) -> list[Section]:
         """End the last section and return all."""
@@ -87,9 +125,29 @@ class SectionBuilder:
         return self._sections
 
 
+def heading_line(heading: str, level: int) -> str:
+    """Return a heading as a line of Markdown; "" for none."""
+    return f"{'#' * level} {heading}" if heading else ""
+
+
+def one_line(text: str) -> str:
+    """Return the text with runs of blanks and line ends reduced to one blank."""
+    return " ".join(text.split())
+
+
 def normalise_space(text: str) -> str:
-    """Return the text with runs of blanks, and of line ends, reduced to one."""
-    return _LINE_ENDS.sub("\n", _BLANKS.sub(" ", text)).strip()
+    """Return the text with runs of blanks, and of blank lines, reduced to one."""
+    lines = _LINE_END.sub("\n", _BLANKS.sub(" ", text))
+    return _PARAGRAPH_END.sub("\n\n", lines).strip()
+
+
+def _structured(text: str) -> str:
+    """Return the text with list items and table rows on lines of their own."""
+    lines = normalise_space(text)
+    if ITEM in lines or CELL in lines:
+        lines = _CELL_BEGIN.sub(" | ", _ITEM_BEGIN.sub("\n- ", lines))
+        lines = normalise_space(lines.replace(ITEM, "").replace(CELL, ""))
+    return lines
 
 
 def metadata_of(**fields: str | None) -> dict[str, str]:
@@ -109,7 +167,7 @@ def iso_date(text: str | None) -> str | None:
 
 def check_storable(content: Content) -> Content:
     """Return the content; Unreadable if no document can contain it."""
-    for part in (content.title, *(text for section in content.sections for text in section)):
+    for part in (content.title, *(text for section in content.sections for text in section[:2])):
         fault = text_fault(part)
         if fault:
             raise Unreadable("contains data that is not text", f"a part of it {fault}")

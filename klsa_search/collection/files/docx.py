@@ -6,20 +6,24 @@ Of a set of damaged files this reads 44%, python-docx 2%, because it needs every
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import Element
 
 from klsa_search.collection.files.archives import Archive, open_archive
 from klsa_search.collection.files.content import (
+    CELL,
+    ITEM,
     Content,
     SectionBuilder,
     iso_date,
     metadata_of,
-    normalise_space,
+    one_line,
 )
 
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_LEVELS: Final = frozenset("123456")
 _BREAKS: Final = {f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}tab": " ", f"{_W}noBreakHyphen": "-"}
 
 
@@ -29,13 +33,17 @@ def read(path: Path) -> Iterator[Content]:
         headings = _headings(archive)
         metadata = _metadata(archive)
         builder, first = SectionBuilder(), ""
-        for paragraph, text in _paragraphs(archive.tree("word/document.xml")):
+        document = archive.tree("word/document.xml")
+        cells = _cells(document)
+        for paragraph, text in _paragraphs(document):
             style = paragraph.find(f"{_W}pPr/{_W}pStyle")
-            if text.strip() and style is not None and style.get(f"{_W}val") in headings:
-                builder.begin(text)
-                first = first or normalise_space(text).replace("\n", " ")
+            level = headings.get(style.get(f"{_W}val")) if style is not None else None
+            if text.strip() and level:
+                builder.begin(text, level)
+                first = first or one_line(text)
             else:
-                builder.add(f"{text}\n")
+                is_item = paragraph.find(f"{_W}pPr/{_W}numPr") is not None
+                builder.add(cells.get(paragraph, ITEM if is_item else "\n\n") + text)
     yield Content(
         title=metadata.pop("title", "") or first, sections=builder.sections(), metadata=metadata
     )
@@ -62,15 +70,27 @@ def _paragraphs(root: Element) -> list[tuple[Element, str]]:
     return [(paragraph, "".join(pieces)) for paragraph, pieces in paragraphs]
 
 
-def _headings(archive: Archive) -> set[str]:
-    """Return the ids of heading and title styles, whose names are English in every Word."""
-    found: set[str] = set()
+def _cells(root: Element) -> dict[Element, str]:
+    """Return the separators before paragraphs that are the only one in a cell of a table."""
+    found = {}
+    for row in root.iter(f"{_W}tr"):
+        for number, cell in enumerate(row.iterfind(f"{_W}tc")):
+            paragraphs = list(islice(cell.iter(f"{_W}p"), 2))
+            if len(paragraphs) == 1:
+                found[paragraphs[0]] = CELL if number else "\n"
+    return found
+
+
+def _headings(archive: Archive) -> dict[str | None, int]:
+    """Return levels by ids of heading and title styles, whose names are English in every Word."""
+    found: dict[str | None, int] = {}
     styles = archive.optional_tree("word/styles.xml")
     for style in styles.iter(f"{_W}style") if styles is not None else ():
         name = style.find(f"{_W}name")
         properties = (name.get(f"{_W}val") or "").lower() if name is not None else ""
         if properties == "title" or properties.startswith("heading"):
-            found.add(style.get(f"{_W}styleId") or "")
+            level = properties.removeprefix("heading").strip()
+            found[style.get(f"{_W}styleId")] = int(level) if level in _LEVELS else 1
     return found
 
 
@@ -80,7 +100,7 @@ def _metadata(archive: Archive) -> dict[str, str]:
         return {}
     properties = {node.tag.rpartition("}")[2]: node.text for node in core}
     return metadata_of(
-        title=(properties.get("title") or "").replace("\n", " "),
+        title=one_line(properties.get("title") or ""),
         author=properties.get("creator"),
         date=iso_date(properties.get("created")),
         language=properties.get("language"),

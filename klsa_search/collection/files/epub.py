@@ -15,7 +15,7 @@ from klsa_search.collection.files.content import (
     Unreadable,
     iso_date,
     metadata_of,
-    normalise_space,
+    one_line,
 )
 from klsa_search.collection.files.html import content_of, decoded
 
@@ -57,7 +57,7 @@ def read(path: Path) -> Iterator[Content]:
         )
 
     yield Content(
-        title=normalise_space(value("title") or "").replace("\n", " "),
+        title=one_line(value("title") or ""),
         sections=sections,
         metadata=metadata_of(
             author=value("creator"), date=iso_date(value("date")), language=value("language")

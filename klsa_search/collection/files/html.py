@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.files.content import (
+    CELL,
+    ITEM,
     Content,
     SectionBuilder,
     Unreadable,
     iso_date,
     metadata_of,
-    normalise_space,
+    one_line,
 )
 from klsa_search.collection.lines import read_decompressed
 
@@ -28,7 +31,17 @@ _INLINE: Final = frozenset(
 )
 _HIDDEN: Final = frozenset(["head", "nav", "noscript", "script", "style", "svg", "template"])
 _HEADINGS: Final = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
+_PARAGRAPHS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "address article aside blockquote details dl fieldset figure footer form header hr main ol "
+        "p section table ul",
+    )
+)
 _CELLS: Final = frozenset(["td", "th"])
+_ITEMS: Final = frozenset(["dd", "dt", "li"])
+_BEGINS: Final = {"li": f"\n{ITEM}", "td": CELL, "th": CELL}
+_BLOCKS: Final = ("div", "p", "pre", "table", *_CELLS, *_ITEMS, *_HEADINGS)
 _DATES: Final = ("date", "article:published_time", "dc.date", "dcterms.created", "pubdate")
 
 
@@ -74,9 +87,9 @@ def content_of(page: str) -> Content:
         for node in root.iter("meta")
     }
     title = root.find(".//title")
-    named = normalise_space("".join(title.itertext())) if title is not None else ""
+    named = one_line("".join(title.itertext())) if title is not None else ""
     return Content(
-        title=named.replace("\n", " ") or first,
+        title=named or first,
         sections=builder.sections(),
         metadata=metadata_of(
             author=meta.get("author"),
@@ -91,26 +104,62 @@ def _add_visible(root: Any, builder: SectionBuilder, etree: Any) -> str:
     walk = etree.iterwalk(root, events=("start", "end"))
     heading: list[str] | None = None
     first = ""
+    in_line = False  # whether in a cell that is written on one line
+    separator = ""  # what was added since the last text
     for event, node in walk:
         tag, text = node.tag, node.text if event == "start" else node.tail
+        add = builder.add if heading is None else heading.append
         if event == "start" and tag in _HIDDEN:
             walk.skip_subtree()
+            text = None
+        elif event == "start" and tag == "pre" and heading is None:
+            walk.skip_subtree()
+            builder.add_code(_preformatted(node))
             text = None
         elif tag in _HEADINGS:
             if event == "start" and heading is None:
                 heading = []
             elif event == "end" and heading is not None:
-                title = normalise_space("".join(heading)).replace("\n", " ")
-                builder.begin(title)
+                title = one_line("".join(heading))
+                builder.begin(title, int(tag[1]))
                 first, heading = first or title, None
+            add, separator = (builder.add if heading is None else heading.append), ""
+        elif tag == "br":
+            add("\n" if event == "start" and not in_line else " ")
+        elif event == "start" and tag in _BEGINS:
+            in_line = tag != "li" and _is_line(node)
+            add(_BEGINS[tag])
+        elif tag in _CELLS:
+            in_line = False
         elif tag not in _INLINE:
-            (builder.add if heading is None else heading.append)(" " if tag in _CELLS else "\n")
+            wanted = " " if in_line else _separator(node)
+            add(wanted.removeprefix(separator))
+            separator = max(separator, wanted, key=len)
         if event == "start" and tag == "img":
             text = node.get("alt")
         if text:
             # Outside of <pre> a line end is a space.
-            plain = text if tag == "pre" and event == "start" else re.sub(r"\s+", " ", text)
-            (builder.add if heading is None else heading.append)(plain)
+            add(re.sub(r"\s+", " ", text))
+            separator = "" if text.strip() else separator
     if heading is not None:
         builder.begin("".join(heading))
     return first
+
+
+def _is_line(cell: Any) -> bool:
+    """Return whether a cell has at most one block."""
+    return len(list(islice(cell.iterdescendants(*_BLOCKS), 2))) <= 1
+
+
+def _separator(block: Any) -> str:
+    """Return what separates a block from the text before it and after it."""
+    parent = block.getparent()
+    nested = parent is not None and parent.tag in _ITEMS
+    return "\n\n" if block.tag in _PARAGRAPHS and not nested else "\n"
+
+
+def _preformatted(block: Any) -> str:
+    """Return the lines of a preformatted block."""
+    for line_break in block.iter("br"):
+        line_break.tail = f"\n{line_break.tail or ''}"
+    return "".join(block.itertext())

@@ -9,7 +9,7 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from klsa_search.collection.files.content import Content, Section, metadata_of, normalise_space
+from klsa_search.collection.files.content import Content, Section, metadata_of, one_line
 from klsa_search.collection.files.html import content_of
 from klsa_search.collection.lines import open_decompressed, read_decompressed, translate_read_errors
 
@@ -42,17 +42,35 @@ def _messages(path: Path) -> Iterator[bytes]:
 
 def _content(data: bytes) -> Content:
     message = message_from_bytes(data)
-    texts = [_text(part) for part in message.walk() if _is_body(part)]
-    plain = [text for kind, text in texts if kind == "text/plain" and text.strip()]
-    # Most mails with HTML also have the same content as plain text.
-    body = plain or [content_of(text).text for kind, text in texts if kind == "text/html"]
+    texts: list[tuple[str, list[tuple[str, str]]]] = []  # of the message and of forwarded ones
+    for part in message.walk():
+        if not texts or "Subject" in part:
+            texts.append((_header(part, "Subject"), []))
+        if _is_body(part):
+            texts[-1][1].append(_text(part))
+    title = texts[0][0]
     return Content(
-        title=_header(message, "Subject"),
-        sections=[Section("", "\n\n".join(map(str.strip, body)))],
+        title=title,
+        sections=[
+            section
+            for number, (subject, parts) in enumerate(texts)
+            for section in _sections(subject if number else "", parts)
+        ],
         metadata=metadata_of(
             author=_header(message, "From"), date=_date(message), to=_header(message, "To")
         ),
     )
+
+
+def _sections(heading: str, texts: list[tuple[str, str]]) -> Iterator[Section]:
+    """Yield the sections of the texts of one message."""
+    plain = [text.strip() for kind, text in texts if kind == "text/plain" and text.strip()]
+    if heading or plain:
+        yield Section(heading, "\n\n".join(plain))
+    if not plain:  # most mails with HTML also have the same content as plain text
+        for kind, text in texts:
+            if kind == "text/html":
+                yield from content_of(text).sections
 
 
 def _is_body(part: Message) -> bool:
@@ -66,7 +84,8 @@ def _text(part: Message) -> tuple[str, str]:
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
     charset = part.get_content_charset() or "utf-8"
-    return part.get_content_type(), _decoded(data, charset).replace("\0", "")
+    text = _decoded(data, charset).replace("\0", "").replace("\r\n", "\n")
+    return part.get_content_type(), text
 
 
 def _header(message: Message, name: str) -> str:
@@ -82,9 +101,7 @@ def _header(message: Message, name: str) -> str:
         part if isinstance(part, str) else _decoded(part, charset or "utf-8")
         for part, charset in parts
     )
-    return normalise_space(decoded.encode("utf-8", "replace").decode().replace("\0", "")).replace(
-        "\n", " "
-    )
+    return one_line(decoded.encode("utf-8", "replace").decode().replace("\0", ""))
 
 
 def _decoded(data: bytes, charset: str) -> str:

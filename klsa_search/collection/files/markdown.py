@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from klsa_search.collection.files.content import Content, SectionBuilder, iso_date, metadata_of
+from klsa_search.collection.files.content import (
+    CELL,
+    ITEM,
+    Content,
+    SectionBuilder,
+    iso_date,
+    metadata_of,
+)
 from klsa_search.collection.files.plain import text_of
 
 if TYPE_CHECKING:
@@ -16,6 +23,9 @@ if TYPE_CHECKING:
 _FRONT: Final = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _FIELD: Final = re.compile(r"^(\w+)[ \t]*:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _BREAKS: Final = {"softbreak", "hardbreak"}
+_BEGINS: Final = {"list_item_open": ITEM, "td_open": CELL, "th_open": CELL}
+_LINES: Final = {"tr_close", "list_item_close"}
+_PARTS: Final = {"td_close", "th_close", "thead_close", "tbody_close"}
 
 
 def read(path: Path) -> Iterator[Content]:
@@ -34,17 +44,21 @@ def read(path: Path) -> Iterator[Content]:
         if token.type == "inline":
             visible = _visible(token)
             if tokens[number - 1].type == "heading_open":
-                builder.begin(visible)
+                builder.begin(visible, int(tokens[number - 1].tag[1:]))
                 # Only a heading at the beginning is the title of the document.
                 title = title or (visible if number == 1 else "")
             else:
                 builder.add(visible)
         elif token.type in ("fence", "code_block"):
-            builder.add(f"{token.content}\n")
+            builder.add_code(token.content)
         elif token.type == "html_block":
-            builder.add(f"{_without_tags(token.content)}\n")
-        elif token.nesting < 1 and token.block:
-            builder.add(" " if token.type in ("td_close", "th_close") else "\n")
+            builder.add(f"{_without_tags(token.content)}\n\n")
+        elif token.type in _BEGINS:
+            builder.add(_BEGINS[token.type])
+        elif token.type in _LINES or (token.type == "paragraph_close" and token.hidden):
+            builder.add("\n")
+        elif token.nesting < 1 and token.block and token.type not in _PARTS:
+            builder.add("\n\n")
     yield Content(
         title=title,
         sections=builder.sections(),

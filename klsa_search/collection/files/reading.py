@@ -86,5 +86,5 @@ def _sections(content: Content, title: str) -> list[tuple[str, str]]:
     """Return title and text of each section; content without sections has one."""
     return [
         (f"{title}: {heading}" if heading and heading != title else title, text)
-        for heading, text in content.sections
+        for heading, text, _ in content.sections
     ] or [(title, "")]

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import dropwhile
 from pathlib import Path
+from textwrap import dedent
 from typing import Final
 
 from klsa_search.collection.files.content import Content, SectionBuilder
@@ -15,6 +17,10 @@ from klsa_search.collection.files.plain import text_of
 
 _LINE: Final = re.compile(r"""([!-/:-@[-`{-~])\1{2,}\s*""")
 _ROLE: Final = re.compile(r":[\w:+.-]+:`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
+_CODE: Final = re.compile(
+    r"\s*\.\. (?:code|code-block|sourcecode|parsed-literal)::.*|(?!\s*\.\. ).*::\s*"
+)
+_OPTION: Final = re.compile(r"\s*:[\w-]+:.*")
 _TARGET: Final = re.compile(r"\.\. (?:_[^:]+:|highlight::|contents::|index::).*")
 
 
@@ -22,16 +28,43 @@ def read(path: Path) -> Iterator[Content]:
     """Read a file as one document; its title is a heading at the beginning."""
     lines = text_of(path).splitlines()
     builder, title, number, begun = SectionBuilder(), "", 0, False
+    levels: list[str] = []  # underlines, and overlines, in the order of their appearance
     while number < len(lines):
+        line = lines[number]
         heading, taken = _heading(lines, number)
         if heading:
             title = title or ("" if begun else heading)
-            builder.begin(heading)
-        elif not _TARGET.match(lines[number]):
-            builder.add(_plain(lines[number]) + "\n")
-        begun = begun or bool(heading) or bool(lines[number].strip())
+            style = f"{lines[number + taken - 1][0]}{taken}"
+            if style not in levels:
+                levels.append(style)
+            builder.begin(heading, min(levels.index(style) + 1, 6))
+        elif _CODE.fullmatch(line):
+            if not line.lstrip().startswith(".. "):
+                builder.add(_plain(line).rstrip().removesuffix(":") + "\n")
+            taken = _indented(lines, number)
+            builder.add_code(_code(lines[number + 1 : number + taken]))
+        elif not _TARGET.match(line):
+            builder.add(_plain(line) + "\n")
+        begun = begun or bool(heading) or bool(line.strip())
         number += taken
     yield Content(title=title, sections=builder.sections())
+
+
+def _indented(lines: list[str], number: int) -> int:
+    """Return the number of lines of a block: its first, and those below that are indented more."""
+    margin = len(lines[number]) - len(lines[number].lstrip())
+    end = number + 1
+    while end < len(lines) and (
+        not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > margin
+    ):
+        end += 1
+    return end - number
+
+
+def _code(lines: list[str]) -> str:
+    """Return lines of code without options and margin."""
+    kept = dropwhile(lambda line: not line.strip() or _OPTION.fullmatch(line), lines)
+    return dedent("\n".join(kept))
 
 
 def _heading(lines: list[str], number: int) -> tuple[str, int]:

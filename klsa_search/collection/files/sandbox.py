@@ -182,7 +182,7 @@ def _answers(kind: FileFormat, path: Path, limits: Limits) -> Iterator[dict[str,
 
 def _check(content: Content, characters: int) -> None:
     """Raise Unreadable for content that no document can contain."""
-    if sum(len(part) for section in content.sections for part in section) > characters:
+    if sum(len(section.heading) + len(section.text) for section in content.sections) > characters:
         raise Unreadable("is too large", f"more than {characters:,} characters of text")
     check_storable(content)
 
