@@ -33,6 +33,7 @@ from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.conftest import ROOT
+from tests.service.page.writable_service import writable
 from tests.service.sockets import serving
 
 AT_ONCE = 0.0
@@ -290,6 +291,35 @@ def test_coroutines_wait_for_jobs(jobs):
             return done.state, failed.state
 
     assert asyncio.run(ask()) == ("done", "failed")
+
+
+@pytest.mark.long
+def test_a_shop_from_an_empty_service_to_its_end(tmp_path, patient_service):
+    with (ROOT / "examples" / "products.csv").open(encoding="utf-8", newline="") as file:
+        rows = [
+            {"id": row["sku"], "title": row["name"], "text": row["description"]}
+            | {"price": float(row["price"]), "brand": row["brand"]}
+            for row in csv.DictReader(file)
+        ]
+    with writable(tmp_path) as url, Client(url) as client:
+        assert client.indexes() == []
+        shop = client.create_index("shop", fields=["price:number"])
+        assert shop.add(row for row in rows) == len(rows)
+        job = client.wait(shop.refit())
+        assert (job.state, job.error) == ("done", None)
+        with open_index(tmp_path / "shop") as index:  # its build has the documents
+            assert index.manifest.counts.documents == len(rows)
+        found = shop.search("rain jacket", filter="price < 150", facets=["brand"])
+        assert sum(count for _, count in found.facets["brand"].values) == found.total > 0
+        assert shop.facet_search("brand", "co").values[0][0] == "Corvo"
+        first = found[0].id
+        shop.patch(first, {"price": 5000})
+        assert first not in {hit.id for hit in shop.search("rain jacket", filter="price < 150")}
+        assert shop.delete([first]) == 1
+        with pytest.raises(DocumentNotFound):
+            shop.document(first)
+        client.delete_index("shop")
+        assert client.indexes() == []
 
 
 def test_the_walk_of_the_product_guide(client):

@@ -21,7 +21,8 @@ PROGRAM = """async ({ path, address, rows }) => {
   const { Client, KlsaError } = await import(path);
   %s
   const left = await client.deleteIndex("shop").then(() => client.indexes());
-  return { added, found, brands, colours, suggestions, jacket, deleted, count, problem, left };
+  const made = { added, corvo, jacket, deleted, count, job, left };
+  return { ...made, found, brands, colours, suggestions, problem };
 }"""
 
 
@@ -64,6 +65,8 @@ def assert_as_the_guide_says(result):
     assert result["jacket"]["metadata"]["price"] == 79
     assert "in_stock" not in result["jacket"]["metadata"]
     assert (result["deleted"], result["count"], result["left"]) == (2, 94, [])
+    assert result["corvo"]["values"][0]["value"] == "Corvo"
+    assert (result["job"]["kind"], result["job"]["state"]) == ("refit", "done")
     assert result["problem"].startswith("422 bad_query (filter): ")
 
 
