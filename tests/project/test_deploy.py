@@ -73,6 +73,7 @@ def test_alerts_and_dashboard_use_metrics_of_the_service():
     assert used <= metrics.keys()
     own = {"instance", "job"}  # added by Prometheus
     indexes = {name: {"index"} for name in metrics if name.startswith("klsa_index_")}
+    indexes["klsa_refits_total"] = {"index", "outcome"}
     for each in expressions():
         for name, matchers in re.findall(r"(\w+)\{([^}]*)\}", each):
             labels = set(re.findall(r"(\w+)[=!]", matchers))
