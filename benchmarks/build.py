@@ -69,9 +69,9 @@ def whole(corpus: str, memory: int) -> dict[str, Any]:
 
 
 def planned(corpus: str, memory: int) -> dict[str, Any]:
-    from klsa_search.indexing.estimate import estimate
+    from klsa_search.indexing.plan import plan
 
-    told = estimate(corpus, memory=memory)
+    told = plan(corpus, memory=memory)
     return {
         "documents": told.shape.documents,
         "phases": {cost.phase: cost.seconds for cost in told.phases},

@@ -19,7 +19,6 @@ from klsa_search.cli.describe import (
     write_problems,
 )
 from klsa_search.cli.documents import add, export, refit, remove, repair
-from klsa_search.cli.estimate import estimate
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.maintenance import alias, delete, info, list_, rollback, upgrade, verify
 from klsa_search.cli.mine import cluster, duplicates, plot, related
@@ -34,6 +33,7 @@ from klsa_search.cli.options import (
     source_options,
 )
 from klsa_search.cli.output import echo, printable, write_facts, write_json
+from klsa_search.cli.plan import plan
 from klsa_search.cli.queries import analyze, judgements, synonyms
 from klsa_search.cli.sync import sync
 from klsa_search.cli.tune import tune
@@ -59,7 +59,7 @@ for command in (
     cluster,
     delete,
     duplicates,
-    estimate,
+    plan,
     export,
     info,
     judgements,
@@ -155,7 +155,7 @@ def build(
         collection = open_collection(source, **reading)
         build_it: Callable[..., Index] = partial(build_index, collection, memory=memory)
     else:
-        from klsa_search.cli.estimate import by_workers
+        from klsa_search.cli.plan import by_workers
 
         collection, build_it = by_workers(source, reading, cluster, shards, workers, memory)
     path = index_path(home, name)

@@ -29,7 +29,7 @@ def weigh(
 ) -> dict[str, Spectrum]:
     """Write postings, spectra, and D in its layout; return the spectra by name.
 
-    Cost and memory: see `build` and `estimate`.
+    Cost and memory: see `build` and `plan`.
     """
     report(POSTINGS, 0, None)
     write_vocabulary(generation, counts.vocabulary.terms)

@@ -11,7 +11,7 @@ from klsa_search.analysis import Analyzer
 from klsa_search.analysis.languages import detect_language, language_name
 from klsa_search.core.config import AnalysisSettings
 from klsa_search.errors import MissingExtra, SettingsError
-from klsa_search.indexing.estimate import estimate
+from klsa_search.indexing.plan import plan
 
 TEXTS = {
     "dutch": "De koelvloeistof lekt uit de pomp zodra de motor warm wordt.",
@@ -60,6 +60,6 @@ def test_an_index_has_the_language_of_its_documents(tmp_path, source):
     records = [{"id": str(n), "text": TEXTS["german"]} for n in range(3)]
     index = klsa.build(source(records), name="it", home=tmp_path, language="auto")
     assert (len(index), index.settings.language) == (3, "german")
-    assert estimate(records, language="auto").sampled == 3
+    assert plan(records, language="auto").sampled == 3
     index = klsa.build(records, name="it", home=tmp_path, language="de", replace=True)
     assert index.settings.language == "german"

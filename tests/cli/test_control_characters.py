@@ -52,7 +52,7 @@ COMMANDS = [
     "klsa-index build nothingALL --name other",
     "klsa-index build folder --name other --on-error skip",
     "klsa-index add cars folder --on-error skip",
-    "klsa-index estimate bad.jsonl",
+    "klsa-index plan bad.jsonl",
     "klsa-index add cars bad.jsonl",
     "klsa-index cars --nothingALL",
     "klsa-index nothingALL",

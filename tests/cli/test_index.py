@@ -159,7 +159,7 @@ def test_files_that_are_not_read_are_named_in_the_summary(shell, notes):
     words += "; --follow-links reads linked files"
     known = {"count": 4, "kinds": {".png": 2, ".xls": 1, "linked": 1}}
     build = ["klsa-index", "build", notes, "--name", "notes"]
-    for command in (build, ["klsa-index", "estimate", notes]):
+    for command in (build, ["klsa-index", "plan", notes]):
         (line,) = (x for x in shell(*command).out.splitlines() if x.startswith("not read"))
         assert line.split("  ")[-1].strip() == words
         told = shell(*command, "--json").json["unread"]
@@ -178,7 +178,7 @@ def test_a_source_that_is_read_whole_says_nothing_of_it(shell, cars):
 def test_links_are_followed_when_asked(shell, notes, options, found):
     build = ["klsa-index", "build", notes, "--name", "notes", "--json"]
     assert shell(*build, *options).json["counts"]["documents"] == found
-    assert shell("klsa-index", "estimate", notes, "--json", *options).json["sampled"] == found
+    assert shell("klsa-index", "plan", notes, "--json", *options).json["sampled"] == found
 
 
 def test_more_kinds_than_can_be_named(shell, notes):
@@ -350,7 +350,7 @@ def test_fields_are_declared_and_told(shell, tmp_path):
     assert told["fields"]["columns"]["year"]["type"] == "number"
     assert told["settings"]["fields"] == ["year:number"]
     assert shell(*build, "--field", "year:numbr").code == 2
-    assert "fields" in shell("klsa-index", "estimate", source).out
+    assert "fields" in shell("klsa-index", "plan", source).out
 
 
 def test_searched_fields_are_named_with_weights(shell, tmp_path):

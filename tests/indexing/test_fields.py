@@ -15,7 +15,7 @@ from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import open_progress
 from klsa_search.errors import CollectionError, SettingsError, StoreError
-from klsa_search.indexing.estimate import estimate
+from klsa_search.indexing.plan import plan
 from klsa_search.indexing.reading import read
 from klsa_search.indexing.rewrite import build_like, rebuild
 from klsa_search.storage.checksums import verify
@@ -130,12 +130,12 @@ def test_a_value_that_does_not_fit_stops_the_build_or_its_document_is_skipped(tm
         with pytest.raises(CollectionError, match=reason.replace(r"a\.jsonl:", "(a.jsonl:)?")[13:]):
             build(given, **options)
     with pytest.raises(CollectionError, match=reason):
-        estimate(source, fields=["year:number"])
+        plan(source, fields=["year:number"])
     with closing(build(source, on_error="skip", **options)) as index:
         assert index.ids() == ["0", "1", "2", "3"]
         assert index.manifest.counts.skipped == 1
         assert len(index.fields["year"]) == 4
-    assert estimate(source, on_error="skip", fields=["year:number"]).shape.documents == 4
+    assert plan(source, on_error="skip", fields=["year:number"]).shape.documents == 4
 
 
 @pytest.mark.parametrize(
@@ -170,13 +170,13 @@ def test_the_plan_counts_the_columns(tmp_path):
         for number in range(500)
     ]
     source = write(tmp_path / "a.jsonl", records)
-    costs = estimate(source)
+    costs = plan(source)
     index = build(source, name="a", home=tmp_path / "in")
     files = index.manifest.files
     bytes_ = sum(entry.bytes for name, entry in files.items() if name.startswith("fields_"))
     assert asdict(costs.shape)["columns"] == costs.disk["fields"] == bytes_ > 0
     assert costs.shape.texts == len(index.fields["of"].texts) == 501
-    without = estimate([{"id": str(number), "text": "some words"} for number in range(500)])
+    without = plan([{"id": str(number), "text": "some words"} for number in range(500)])
     assert without.disk["fields"] == 0
     assert costs.memory["documents"] >= without.memory["documents"] + 300 * 501
 

@@ -22,7 +22,7 @@ from tests.conftest import ROOT
 CALLS = """\
 import klsa_search as klsa
 from klsa_search.collection import open_collection
-from klsa_search.indexing import build_like, estimate, rebuild, refit
+from klsa_search.indexing import build_like, plan, rebuild, refit
 
 bold: klsa.SearchParameters = {"alpha": 0.9, "ranker": "klsa"}
 options: klsa.SearchOptions = {"filter": "year >= 2020", "dimensions": 10, "z": 5}
@@ -51,7 +51,7 @@ index.add("more.csv", colums={"id": "ticket"})  # wrong
 klsa.build("reports.jsonl", name="reports", k1="2")  # wrong
 klsa.build("reports.jsonl", name="reports", lang="german")  # wrong
 klsa.build("reports.jsonl", name="reports", data=3)  # wrong
-estimate("reports.jsonl", stopwords="long")  # wrong
+plan("reports.jsonl", stopwords="long")  # wrong
 rebuild(index, alpha="high")  # wrong
 build_like(index, home="index", name="other", k_1=2.0)  # wrong
 refit("index/reports", alfa=0.5)  # wrong

@@ -1,4 +1,4 @@
-"""klsa-index estimate, and builds by worker processes."""
+"""klsa-index plan, and builds by worker processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from klsa_search.core.progress import format_duration
 
 if TYPE_CHECKING:
     from klsa_search.collection.opened_collection import OpenedCollection
-    from klsa_search.indexing.estimate import Estimate
+    from klsa_search.indexing.plan import Plan
     from klsa_search.search.index import Index
 
 
@@ -66,8 +66,14 @@ def by_workers(
     return given.collection, build_it
 
 
-@click.command("estimate")
-@click.argument("source")
+@click.command("plan")
+@click.argument("source", required=False)
+@click.option(
+    "--documents", type=click.IntRange(1), help="Plan for this many documents, without SOURCE"
+)
+@click.option(
+    "--words", type=click.IntRange(1), help="Assume this many words in a document, on average"
+)
 @memory_option
 @config_option
 @preset_option
@@ -80,8 +86,10 @@ def by_workers(
 @settings_options()
 @json_option
 @debug_option
-def estimate(
+def plan(
     source: Any,
+    documents: int | None,
+    words: int | None,
     memory: str | None,
     shards: int | None,
     config: Path | None,
@@ -89,15 +97,24 @@ def estimate(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Estimate the memory, time and disk that building SOURCE takes.
+    """Estimate the memory, time and disk that a build takes, and the service of its index.
 
-    Takes the arguments of klsa-index build, reads the first documents of SOURCE and times every
-    phase on them. Builds nothing.
+    Reads the first documents of SOURCE and times every phase on them; other arguments are those of
+    klsa-index build. Without SOURCE, give --documents and --words: sizes are then those of English
+    news, and phases are timed on other texts. Builds nothing.
     """
     settings = chosen_settings(config, options)
-    from klsa_search.indexing.estimate import estimate as estimated
+    from klsa_search.indexing.plan import plan as planned
+    from klsa_search.indexing.plan import plan_of_size
 
-    found = estimated(source, memory=memory, **reading, **settings)
+    if source is not None and (documents or words):
+        raise click.UsageError("--documents and --words replace SOURCE; give one or the other")
+    if source is not None:
+        found = planned(source, memory=memory, **reading, **settings)
+    elif documents and words:
+        found = plan_of_size(documents, words, memory=memory, **reading, **settings)
+    else:
+        raise click.UsageError("give SOURCE, or --documents and --words")
     worker: Mapping[str, int] = {}
     if shards is not None:
         from klsa_search.cluster.build import worker_memory
@@ -111,13 +128,18 @@ def estimate(
         _write(found, worker)
 
 
-def _write(found: Estimate, worker: Mapping[str, int]) -> None:
+def _write(found: Plan, worker: Mapping[str, int]) -> None:
     shape = found.shape
     about = "" if shape.documents == found.sampled else "about "
     write_facts(
         [
             ("source", found.source),
-            ("documents", f"{about}{shape.documents:,}, {found.sampled:,} of them read"),
+            (
+                "documents",
+                f"{about}{shape.documents:,}, {found.sampled:,} of them read"
+                if found.sampled
+                else f"{shape.documents:,}",
+            ),
             ("terms", f"{about}{shape.terms:,}"),
             ("non-zeros", f"{about}{shape.non_zeros:,}"),
             ("pairs", f"{about}{shape.pair_non_zeros:,}"),
@@ -155,6 +177,13 @@ def _write(found: Estimate, worker: Mapping[str, int]) -> None:
         [Column("kept"), Column("disk", right=True)],
         [(name, in_bytes(size)) for name, size in found.disk.items() if size]
         + [("total", in_bytes(found.size))],
+    )
+    echo()
+    write_facts(
+        [
+            ("memory of the service", f"{in_bytes(found.serving_memory)} for one process"),
+            ("searches per second", f"about {found.searches_per_second:,}"),
+        ]
     )
     if not found.fits:
         echo()

@@ -17,9 +17,15 @@ from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.indexing import Shape
 from klsa_search.indexing import survey as survey_module
 from klsa_search.indexing.checks import memory_budget, memory_of_machine
-from klsa_search.indexing.estimate import estimate
+from klsa_search.indexing.plan import plan, plan_of_size
 from klsa_search.indexing.reading import Extent
-from klsa_search.indexing.sizes import disk_needed, extrapolate, memory_needed, shape_of_first
+from klsa_search.indexing.sizes import (
+    disk_needed,
+    extrapolate,
+    memory_needed,
+    shape_of_first,
+    shape_of_size,
+)
 from klsa_search.indexing.survey import survey
 from tests.support.worlds import counts_of, random_documents
 
@@ -115,7 +121,7 @@ def test_a_pass_over_a_folder_knows_its_files(tmp_path):
 
 def test_a_plan_of_what_can_be_read_whole_is_exact(tmp_path):
     path = write(tmp_path / "a.jsonl")
-    found = estimate(path, memory="2GiB", dimensions=20)
+    found = plan(path, memory="2GiB", dimensions=20)
     index = build(path, name="a", home=tmp_path, dimensions=20)
     counts = index.manifest.counts
     assert (found.shape.documents, found.sampled) == (600, 600)
@@ -128,14 +134,14 @@ def test_a_plan_of_what_can_be_read_whole_is_exact(tmp_path):
 
 
 def test_nothing_can_be_planned_too(tmp_path):
-    found = estimate(write(tmp_path / "a.jsonl", [""]))
+    found = plan(write(tmp_path / "a.jsonl", [""]))
     assert (found.shape.documents, found.seconds) == (1, 0)
     with pytest.raises(CollectionError):
-        estimate(tmp_path / "none.jsonl")
+        plan(tmp_path / "none.jsonl")
 
 
 def test_documents_that_are_all_alike_have_no_features_and_can_be_planned(tmp_path):
-    found = estimate(write(tmp_path / "a.jsonl", ["a b"] * 50))
+    found = plan(write(tmp_path / "a.jsonl", ["a b"] * 50))
     assert (found.shape.documents, found.fits) == (50, True)
 
 
@@ -249,7 +255,7 @@ def test_what_is_timed_is_compiled(monkeypatch):
 def test_weighing_solving_and_looking_are_compiled_before_they_are_timed(
     tmp_path, monkeypatch, texts
 ):
-    module = sys.modules["klsa_search.indexing.estimate"]
+    module = sys.modules["klsa_search.indexing.plan"]
     called = []
 
     def noted(name, own):
@@ -261,7 +267,7 @@ def test_weighing_solving_and_looking_are_compiled_before_they_are_timed(
 
     for name in ("_kernel", "decompose", "nearest_rows", "_timed"):
         monkeypatch.setattr(module, name, noted(name, getattr(module, name)))
-    module.estimate(write(tmp_path / "a.jsonl", texts), expansion="sparse")
+    module.plan(write(tmp_path / "a.jsonl", texts), expansion="sparse")
     assert called[:4] == ["_kernel", "decompose", "nearest_rows", "_timed"]
 
 
@@ -277,5 +283,35 @@ def test_what_zip_packed_is_counted(tmp_path):
 
 def test_a_searched_field_that_the_sample_lacks_is_no_error(tmp_path):
     path = write(tmp_path / "a.jsonl", ["a b"] * 50)
-    found = estimate(path, search="title,text,summary")
+    found = plan(path, search="title,text,summary")
     assert found.shape.documents == 50
+
+
+def test_the_shape_of_a_size_is_near_the_shapes_that_were_measured():
+    for figures, _ in MEMORY[1:]:
+        measured = Shape(*figures)
+        found = shape_of_size(measured.documents, round(measured.words / measured.documents))
+        for name in ("tokens", "terms", "non_zeros", "pairs", "pair_non_zeros", "words"):
+            assert getattr(found, name) == pytest.approx(getattr(measured, name), rel=0.1), name
+        assert found.stored == pytest.approx(measured.stored, rel=0.15)
+
+
+@pytest.mark.parametrize(("figures", "mebibytes"), MEMORY[1:])
+def test_the_memory_that_was_measured_is_what_a_size_needs(figures, mebibytes):
+    memory = memory_needed(shape_of_size(figures[0], 88), Settings(), memory=2**33, processes=2)
+    assert max(memory.values()) / 2**20 == pytest.approx(mebibytes, rel=0.1)
+
+
+def test_a_plan_needs_no_documents():
+    small, large = (plan_of_size(documents, 40, memory="8GiB") for documents in (100, 10**6))
+    assert (small.sampled, small.shape.documents, small.fits) == (0, 100, True)
+    assert large.size > small.size
+    assert large.serving_memory > small.serving_memory
+    assert 0 < large.searches_per_second < small.searches_per_second
+    assert all(phase.seconds > 0 for phase in large.phases)
+
+
+@pytest.mark.parametrize(("documents", "words"), [(0, 10), (10, 0)])
+def test_a_size_is_above_zero(documents, words):
+    with pytest.raises(SettingsError, match="number above 0"):
+        plan_of_size(documents, words)

@@ -1,4 +1,4 @@
-"""Estimate the costs of a build from a sample of its documents.
+"""Plan a build: estimate its costs from a sample of the documents, or from their size.
 
 The units of each phase follow from the shape of the collection; seconds per unit are measured on
 the sample. Memory and disk come from `sizes`, which a build checks before it starts.
@@ -7,6 +7,7 @@ the sample. Memory and disk come from `sizes`, which a build checks before it st
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -19,9 +20,11 @@ from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Collection, Unread
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.opening import open_collection
+from klsa_search.collection.public_collections import PYTHON_DOCS
 from klsa_search.core import progress
 from klsa_search.core.config import Settings
 from klsa_search.core.parallel import processors
+from klsa_search.errors import SettingsError
 from klsa_search.indexing.build import BuildOptions, split_options
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.sizes import (
@@ -29,6 +32,7 @@ from klsa_search.indexing.sizes import (
     disk_needed,
     layout,
     memory_needed,
+    shape_of_size,
     solved_dimensions,
 )
 from klsa_search.indexing.survey import Survey, survey
@@ -55,6 +59,16 @@ _WORKER_OVERHEAD = 1.4
 _RANDOM_ACCESS = 0.25
 
 
+SERVING_PROCESS = 300 * 2**20
+"""Bytes of a process that serves, without the files of indexes: it has the compiled engine."""
+
+# Processor time of a request over HTTP, and of a search of a million documents, which grows with
+# this power of the documents: `results/service.json` and `results/growth.json`.
+_REQUEST_SECONDS = 0.0019
+_SEARCH_SECONDS = 0.00055
+_SEARCH_GROWTH = 0.48
+
+
 @dataclass(frozen=True)
 class PhaseCost:
     """Estimated time of one phase: number of units times seconds per unit."""
@@ -71,11 +85,11 @@ class PhaseCost:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Plan:
     """Estimated costs of a build.
 
     source     name of the collection
-    sampled    number of documents that were read
+    sampled    number of documents of the source that were read
     shape      shape of the collection, estimated unless all of it was read
     processes  number of processes for the analysis
     budget     memory limit in bytes
@@ -111,6 +125,21 @@ class Estimate:
         return sum(self.disk.values())
 
     @property
+    def serving_memory(self) -> int:
+        """Return the bytes of memory of a service of one process that reads no file twice."""
+        return SERVING_PROCESS + self.size
+
+    @property
+    def searches_per_second(self) -> int:
+        """Return the expected searches per second over HTTP, of all processors.
+
+        Processors like those of `docs/guides/capacity-planning.md`, at most 70% busy so that p99
+        stays below 50 ms, and the default ranking.
+        """
+        search = _SEARCH_SECONDS * math.pow(self.shape.documents / 1e6, _SEARCH_GROWTH)
+        return int(0.7 * self.processes / (_REQUEST_SECONDS + search))
+
+    @property
     def fits(self) -> bool:
         """Return whether the peak memory is within the limit, so that the build would start."""
         return self.peak_memory <= self.budget
@@ -118,28 +147,34 @@ class Estimate:
     def as_json(self) -> dict[str, Any]:
         """Return all values and sums as JSON."""
         phases = [{**asdict(phase), "seconds": phase.seconds} for phase in self.phases]
-        sums = {"seconds": self.seconds, "peak_memory": self.peak_memory, "bytes": self.size}
+        sums = {
+            "seconds": self.seconds,
+            "peak_memory": self.peak_memory,
+            "bytes": self.size,
+            "serving_memory": self.serving_memory,
+            "searches_per_second": self.searches_per_second,
+        }
         unread = self.unread.as_json()
         return {**asdict(self), "phases": phases, "unread": unread, **sums, "fits": self.fits}
 
 
-def estimate(
+def plan(
     source: str | Path | Collection,
     *,
     memory: str | int | None = None,
     preset: str = "default",
     **options: Unpack[BuildOptions],
-) -> Estimate:
+) -> Plan:
     """Return the estimated costs of `build` with the same arguments; builds nothing.
 
     Cost: some seconds, to read the first documents and to time each phase on them. Raise
     CollectionError, SettingsError.
 
-    >>> costs = estimate("reports.jsonl", memory="1GiB")
+    >>> costs = plan("reports.jsonl", memory="1GiB")
     >>> costs.fits
     True
     >>> costs
-    Estimate(source='reports.jsonl', sampled=6, shape=Shape(documents=6, ...
+    Plan(source='reports.jsonl', sampled=6, shape=Shape(documents=6, ...
     >>> costs.phases[0]
     PhaseCost(phase='documents', ...)
     """
@@ -151,7 +186,7 @@ def estimate(
     processes = processors()
     sample = survey(source, chosen, most=_SAMPLE)
     disk = disk_needed(sample.shape, chosen)
-    return Estimate(
+    return Plan(
         source=source.name,
         sampled=sample.sampled.documents,
         shape=sample.shape,
@@ -161,6 +196,53 @@ def estimate(
         memory=memory_needed(sample.shape, chosen, memory=budget, processes=processes),
         disk=disk,
         unread=source.unread if isinstance(source, OpenedCollection) else Unread(),
+    )
+
+
+def plan_of_size(
+    documents: int,
+    words: int,
+    *,
+    memory: str | int | None = None,
+    preset: str = "default",
+    **options: Unpack[BuildOptions],
+) -> Plan:
+    """Return the estimated costs of `build` for documents that do not exist yet.
+
+    documents  number of documents
+    words      mean number of words of a document, stop words included
+    Sizes are those of English news of that size: see `shape_of_size`. Each phase is timed on this
+    machine on texts of the Python documentation. Cost: some seconds. Raise SettingsError.
+
+    >>> costs = plan_of_size(100_000, 80)
+    >>> costs.shape.documents
+    100000
+    """
+    for name, value in (("documents", documents), ("words", words)):
+        if value < 1:
+            raise SettingsError(f"{name} = {value}: give a number above 0", field=name)
+    texts = open_collection(PYTHON_DOCS).documents()
+    running = [word for document in texts for word in document.text.split()]
+    number = max(1, min(documents, len(running) // words))
+    few = [
+        {"id": str(place), "text": " ".join(running[place * words : (place + 1) * words])}
+        for place in range(number)
+    ]
+    reading, settings = split_options(options)
+    chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
+    budget, processes = memory_budget(memory), processors()
+    sample = survey(open_collection(few, **reading), chosen, most=_SAMPLE)
+    sample = replace(sample, shape=shape_of_size(documents, words))
+    disk = disk_needed(sample.shape, chosen)
+    return Plan(
+        source=f"{documents:,} documents of {words:,} words",
+        sampled=0,
+        shape=sample.shape,
+        processes=processes,
+        budget=budget,
+        phases=_costs(sample, chosen, sum(disk.values()), processes),
+        memory=memory_needed(sample.shape, chosen, memory=budget, processes=processes),
+        disk=disk,
     )
 
 

@@ -1,4 +1,4 @@
-"""klsa-index estimate, and the memory limit of klsa-index build."""
+"""klsa-index plan, and the memory limit of klsa-index build."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PHASES_OF_KERNEL = ["eigenvectors", "neighbours", "expansion"]
 
 
 def test_an_estimate_for_people(shell, cars):
-    done = shell("klsa-index", "estimate", cars, "--memory", "2GiB")
+    done = shell("klsa-index", "plan", cars, "--memory", "2GiB")
     assert (done.code, done.err) == (0, "")
     for fact in ("documents   4, 4 of them read", "eigenvectors", "total", "expansion"):
         assert fact in done.out
@@ -19,19 +19,19 @@ def test_an_estimate_for_people(shell, cars):
 
 
 def test_an_estimate_for_programs_knows_the_settings(shell, cars):
-    told = shell("klsa-index", "estimate", cars, "--json").json
+    told = shell("klsa-index", "plan", cars, "--json").json
     assert told["shape"]["documents"] == told["sampled"] == 4
     assert told["fits"] is True
     assert [phase["phase"] for phase in told["phases"]][:2] == ["documents", "counts"]
-    whole = shell("klsa-index", "estimate", cars, "--json", "--spectral", "exponential").json
+    whole = shell("klsa-index", "plan", cars, "--json", "--spectral", "exponential").json
     assert whole["disk"]["expansion"] == 4 * 4 * 4
     without = ["--spectral", "exponential", "--coverage", 0]
-    without = shell("klsa-index", "estimate", cars, "--json", *without).json
+    without = shell("klsa-index", "plan", cars, "--json", *without).json
     assert without["disk"]["neighbours"] == 0 < whole["disk"]["neighbours"]
 
 
 def test_a_budget_too_small_is_reported_by_the_estimate_and_refused_by_the_build(shell, cars):
-    told = shell("klsa-index", "estimate", cars, "--memory", "1MiB")
+    told = shell("klsa-index", "plan", cars, "--memory", "1MiB")
     assert (told.code, told.err) == (0, "")
     assert "limit of 1.0 MiB is too small" in told.out
     done = shell("klsa-index", "build", cars, "--name", "cars", "--memory", "1MiB")
@@ -40,13 +40,13 @@ def test_a_budget_too_small_is_reported_by_the_estimate_and_refused_by_the_build
 
 
 def test_the_memory_of_a_worker(shell, cars):
-    done = shell("klsa-index", "estimate", cars, "--shards", 4)
+    done = shell("klsa-index", "plan", cars, "--shards", 4)
     assert (done.code, done.err) == (0, "")
     assert "per worker" in done.out
-    worker = shell("klsa-index", "estimate", cars, "--shards", 4, "--json").json["worker"]
+    worker = shell("klsa-index", "plan", cars, "--shards", 4, "--json").json["worker"]
     assert list(worker) == ["documents", "counts", "postings", *PHASES_OF_KERNEL]
-    assert "worker" not in shell("klsa-index", "estimate", cars, "--json").json
-    refused = shell("klsa-index", "estimate", cars, "--shards", 4, "--preset", "paper")
+    assert "worker" not in shell("klsa-index", "plan", cars, "--json").json
+    refused = shell("klsa-index", "plan", cars, "--shards", 4, "--preset", "paper")
     assert refused.code == 2
     assert "dense" in refused.err
 
@@ -65,7 +65,7 @@ def test_options_of_a_cluster_that_do_not_fit(shell, cars, options, said):
     assert said in done.err
 
 
-@pytest.mark.parametrize("command", [["estimate"], ["build", "--name", "cars"]])
+@pytest.mark.parametrize("command", [["plan"], ["build", "--name", "cars"]])
 def test_what_is_no_amount_is_wrong_usage(shell, cars, command):
     done = shell("klsa-index", *command, cars, "--memory", "much")
     assert done.code == 2
@@ -78,3 +78,14 @@ def test_what_is_no_amount_is_wrong_usage(shell, cars, command):
 )
 def test_times_in_words(seconds, said):
     assert format_duration(seconds) == said
+
+
+def test_a_plan_without_documents(shell, cars):
+    done = shell("klsa-index", "plan", "--documents", 1000, "--words", 20)
+    assert (done.code, done.err) == (0, "")
+    for fact in ("1,000 documents of 20 words", "memory of the service", "searches per second"):
+        assert fact in done.out
+    for arguments in ([], ["--documents", 5], ["--words", 5], [cars, "--documents", 5]):
+        wrong = shell("klsa-index", "plan", *arguments)
+        assert wrong.code == 2
+        assert "--documents and --words" in wrong.err
