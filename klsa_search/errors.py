@@ -25,6 +25,7 @@ KlsaError
 ├── ClusterFailed         a cluster that cannot be reached, or whose processes fail
 │   └── ShardMissing      a search that some shards did not answer
 ├── JobNotFound           no job of the service has that ID
+├── AnalyticsOff          analytics of a service that records none
 ├── ServiceFailed         a service that did not answer, or refused
 ├── ReplayFailed          a run that cannot be replayed, or differs from its record
 ├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
@@ -212,6 +213,12 @@ class JobNotFound(KlsaError):
     """The service has no job with that ID, or no longer."""
 
     code = "job_not_found"
+
+
+class AnalyticsOff(KlsaError):
+    """The service records no analytics."""
+
+    code = "analytics_off"
 
 
 class ServiceFailed(KlsaError):

@@ -7,7 +7,7 @@ replaced by constants.
 import json
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from unittest import mock
 from urllib.parse import quote, urlencode
@@ -17,6 +17,8 @@ from starlette.testclient import TestClient
 from klsa_search import build
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
+from klsa_search.service.analytics.recorder import Recorder
+from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
@@ -151,6 +153,14 @@ REQUESTS = {
     "GET /jobs": {"parameters": {"index": "reports"}},
     "GET /jobs/{id}": {"parameters": {"id": 1}},
     "DELETE /jobs/{id}": {"parameters": {"id": 1}},
+    "POST /indexes/{name}/events": {
+        "parameters": NAMES,
+        "body": {"type": "click", "search_id": "0668a0c2b1f3d47e", "id": "leak", "position": 1},
+    },
+    "GET /indexes/{name}/analytics": {"parameters": {**NAMES, "days": 7, "k": 1}},
+    "GET /indexes/{name}/analytics.csv": {"parameters": {**NAMES, "list": "no_results"}},
+    "GET /indexes/{name}/analytics/synonyms": {"parameters": {**NAMES, "days": 7}},
+    "DELETE /indexes/{name}/analytics": {"parameters": NAMES},
     "POST /indexes": {"body": {"name": "shop", "settings": {"fields": ["price:number"]}}},
     "DELETE /indexes/{name}": {"parameters": NAMES},
 }
@@ -169,6 +179,8 @@ ALIKE = {
     "fingerprint": "5f0c2f1d9a3b7c64",
     "source": "reports.jsonl",
     "bytes": 4096,
+    "since": "2026-02-23",
+    "day": "2026-03-01",
     "sums": {"reports": "whole"},
     "compiling": [],
     "not_compiling": None,
@@ -269,13 +281,39 @@ def made(home):
     build(reports, name="reports", home=home).close()
 
 
+class Visited(Recorder):
+    """Analytics of two queries; the searches of the examples are not recorded."""
+
+    def __init__(self, home):
+        super().__init__(home, days=90, min_searches=1)
+        now = int(1000 * time.time()) << ID_BITS
+        with closing(Store(home)) as store:
+            read = {"good": None, "corrected": False, "expanded": False, "microseconds": 1250}
+            searches = [
+                SearchRow(now + at, "reports", query, hits, status="counted", **read)
+                for at, (query, hits) in enumerate([("leaking coolant", 3)] * 3 + [("damp", 0)] * 2)
+            ]
+            clicks = [("click", 0, "leak", 1), ("click", 1, "heat", 2), ("later", 3, "tyre", None),
+                      ("later", 4, "tyre", None)]  # fmt: skip
+            store.add(
+                searches,
+                [EventRow(now + at, "reports", type_, id_, position)
+                 for type_, at, id_, position in clicks],
+            )  # fmt: skip
+
+    def record(self, *_, **__):
+        """Record nothing."""
+
+
 @contextmanager
 def service(home, **options):
     """A client of a service over a home, which may be written to."""
     home.mkdir(exist_ok=True)
     with Catalog(home, interval=0) as catalog:
         refits = Jobs(catalog, ["none"], share=None)  # nothing is begun, as nothing looks
-        app = create_app(catalog, jobs=refits, **({"writes": Writes()} | options))
+        app = create_app(
+            catalog, jobs=refits, **({"writes": Writes(), "recorder": Visited(home)} | options)
+        )
         yield TestClient(app, raise_server_exceptions=False)
 
 
@@ -319,6 +357,8 @@ def in_lines(values):
 def told(answer):
     """What an answer says, without what differs from run to run."""
     kind = answer.headers["content-type"].partition(";")[0]
+    if kind == "text/csv":
+        return answer.text
     if kind == "text/plain":
         metric = "klsa_index_documents"  # one of many
         few = [line for line in answer.text.splitlines() if metric in line]

@@ -30,7 +30,7 @@ COMMANDS = {
 }
 TASKS = {
     "Build": "build sync add remove refit rollback export synonyms plan warm",
-    "Inspect": "info list analyze verify judgements",
+    "Inspect": "info list analyze verify judgements analytics",
     "Explore": "related duplicates cluster plot",
     "Maintain": "backup restore repair upgrade delete alias tune",
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.cli.analytics import analytics
 from klsa_search.cli.backup import backup, restore
 from klsa_search.cli.describe import (
     manifest_json,
@@ -54,6 +55,7 @@ def klsa_index() -> None:
 for command in (
     add,
     alias,
+    analytics,
     analyze,
     backup,
     cluster,

@@ -28,6 +28,7 @@ from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.opening import open_index
 from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission
+from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
@@ -159,6 +160,13 @@ def _serve(
         command = command_of(REFITTING, "--home", str(settings.home))
         jobs = Jobs(catalog, command, share=settings.refit_threshold or None)
     replications = _replications(settings)
+    recorder = None
+    if settings.analytics:
+        recorder = Recorder(
+            settings.home,
+            days=settings.analytics_days,
+            min_searches=settings.analytics_min_searches,
+        )
     admissions = [*_pools(settings), *([writes] if writes else [])]
     app = create_app(
         catalog,
@@ -168,6 +176,7 @@ def _serve(
         writes=writes,
         jobs=jobs,
         replications=replications,
+        recorder=recorder,
         keys=keys,
         origins=settings.cors_origins,
         allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
@@ -183,7 +192,7 @@ def _serve(
         handle_hangup(server, tls, _reporter(log))
     else:
         signal.signal(RETIRE, lambda *_: server.retire())
-    _run(server, catalog, admissions, jobs, replications, listener)
+    _run(server, catalog, admissions, jobs, replications, recorder, listener)
 
 
 def _once_ready(on_ready: Callable[[], None], *, compiled: bool) -> Callable[[], Awaitable[None]]:
@@ -370,6 +379,7 @@ def _run(
     admissions: Sequence[Admission],
     jobs: Jobs | None,
     replications: Sequence[Replication],
+    recorder: Recorder | None,
     listener: socket.socket,
 ) -> None:
     """Serve until a signal; a retired server finishes the refit it runs."""
@@ -381,6 +391,8 @@ def _run(
             jobs.close()
         for each in replications:
             each.close()
+        if recorder is not None:
+            recorder.close()
         catalog.close()
         if catalog.is_busy or any(each.is_busy for each in admissions):
             end_process(0)
@@ -397,6 +409,8 @@ def _run(
             started.enter_context(each)
         if jobs is not None:
             started.enter_context(jobs)
+        if recorder is not None:
+            started.enter_context(recorder)
         server.run(sockets=[listener])
         if jobs is not None:
             jobs.finish()

@@ -7,7 +7,7 @@ from collections.abc import (
     Iterable,
     Mapping,
 )
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 import httpx
 
@@ -27,6 +27,7 @@ from klsa_search.client.calls import (
     create_call,
     deadline_of,
     delete_call,
+    event_body,
     explain_call,
     has_ended,
     job_call,
@@ -40,7 +41,7 @@ from klsa_search.core.keywords import IndexSettings
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.options import RankingOptions, SearchOptions
-from klsa_search.search.results import SearchResults
+from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
 from klsa_search.search.writing import WriteResult
@@ -224,6 +225,28 @@ class RemoteIndex:
     def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
         """Return a document; DocumentNotFound."""
         return self._client.send(self._calls.document(id))
+
+    def event(
+        self,
+        type: Literal["click", "conversion"],  # noqa: A002 - as in the HTTP API
+        results: SearchResults,
+        hit: Hit,
+        previous: SearchResults | None = None,
+    ) -> None:
+        """Record that a visitor used a hit of these results, if the service records analytics.
+
+        previous  results of the search that the visitor replaced by this one
+        QueryError if the results have no `search_id`.
+        """
+        self._client.send(self._calls.event(event_body(type, results, hit, previous)))
+
+    def analytics(self, days: int = 30, k: int = 20) -> dict[str, Any]:
+        """Return the JSON of GET /indexes/{name}/analytics: frequent and failing queries.
+
+        k  length of each list
+        AnalyticsOff; InsufficientScope without the scope `write`.
+        """
+        return self._client.send(self._calls.analytics(days, k))
 
     def add(self, documents: Iterable[Record]) -> int:
         """Add or replace documents, in batches of 1,000; return how many.

@@ -20,10 +20,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from klsa_search import errors
 from klsa_search.collection.model import Document, Problems
-from klsa_search.errors import CollectionError, KlsaError, ServiceFailed, SettingsError
+from klsa_search.errors import (
+    CollectionError,
+    KlsaError,
+    QueryError,
+    ServiceFailed,
+    SettingsError,
+)
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
-from klsa_search.search.results import SearchResults
+from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
 from klsa_search.search.writing import WriteResult
@@ -431,6 +437,14 @@ class IndexCalls:
         body = {"field": field, "q": typed, "k": k, **options}
         return Call("POST", f"{self._path}/facet-search", _facet, body)
 
+    def event(self, body: Mapping[str, Any]) -> Call[bool]:
+        """Return the call that records an event."""
+        return Call("POST", f"{self._path}/events", lambda answer: bool(answer["accepted"]), body)
+
+    def analytics(self, days: int, k: int) -> Call[dict[str, Any]]:
+        """Return the call for analytics."""
+        return Call("GET", f"{self._path}/analytics", dict, query={"days": days, "k": k})
+
     def add(self, batch: Sequence[str]) -> Call[WriteResult]:
         """Return the call that adds documents, each as JSON."""
         body = f"[{','.join(batch)}]".encode()
@@ -455,6 +469,25 @@ class IndexCalls:
         """Return the call that streams all documents, as lines."""
         query = {"ids": "true", "dry_run": str(dry_run).lower(), "max_delete": max_delete}
         return Call("POST", f"{self._path}/sync", _synced, lines, query, can_repeat=False)
+
+
+def event_body(
+    type_: str, results: SearchResults, hit: Hit, previous: SearchResults | None
+) -> dict[str, Any]:
+    """Return the body of an event; QueryError if the service did not record the search."""
+    if results.search_id is None:
+        raise QueryError(
+            "no `search_id` in the results: the service records no analytics, or not this search; "
+            "start klsa-serve with --analytics",
+            field="search_id",
+        )
+    return {
+        "type": type_,
+        "search_id": results.search_id,
+        "id": hit.id,
+        "position": hit.rank,
+        **({"previous": previous.search_id} if previous and previous.search_id else {}),
+    }
 
 
 class Batch:

@@ -81,7 +81,8 @@ class SearchResults:
     `total` counts all matching documents, those with a score above 0, on all pages;
     `hits` are the best of them, or those from `offset` on. `parameters` are those that the ranker
     used, `facets` those requested, by name, `interpretation` is how the query was read, `quality`
-    that of the best match among the hits, if it was requested.
+    that of the best match among the hits, if it was requested. `search_id` is set by a service that
+    records analytics.
 
     >>> results: klsa.SearchResults = index.search("leaking coolant", k=2)
     >>> results.total, len(results), results.ranker
@@ -100,6 +101,7 @@ class SearchResults:
     offset: int = 0
     facets: Mapping[str, Facet] = field(default_factory=dict)
     quality: float | None = None
+    search_id: str | None = None
 
     @property
     def good_match(self) -> bool | None:

@@ -12,6 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from klsa_search.service import openapi
 from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
+from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.index_service import IndexService
@@ -26,6 +27,7 @@ from klsa_search.service.replication import Replication
 from klsa_search.service.request_log import JsonLog, RequestLog
 from klsa_search.service.routes import (
     aliases,
+    analytics,
     anserini,
     documents,
     evaluation,
@@ -67,6 +69,7 @@ ROUTERS: Final = (
     judgements.router,
     session.router,
     tenant_tokens.router,
+    analytics.router,
     anserini.router,
     meilisearch.router,
 )
@@ -82,6 +85,7 @@ def create_app(
     writes: Writes | None = None,
     jobs: Jobs | None = None,
     replications: Sequence[Replication] = (),
+    recorder: Recorder | None = None,
     keys: Keys | None = None,
     origins: Collection[str] = (),
     allowed_hosts: Collection[str] | None = None,
@@ -98,6 +102,7 @@ def create_app(
     writes         accepts writes; by default the service is read-only
     jobs           refits indexes, automatically or on request; by default none
     replications   backups of the indexes, and following of others; by default none
+    recorder       records searches and clicks; by default analytics are off
     origins        origins of pages that may send cross-origin requests; by default none
     log            log of requests, with their queries if `log_queries`; by default none
     worker         number of this process among several; their metrics are summed
@@ -129,15 +134,16 @@ def create_app(
         jobs=jobs,
         rates=rates,
         worker=worker,
+        recorder=recorder,
         watches=[
-            catalog.watch,
-            *([jobs.watch] if jobs is not None else []),
-            *(each.watch for each in replications),
+            each.watch for each in (catalog, jobs, *replications, recorder) if each is not None
         ],
         replications=replications,
     )
     metrics = Metrics(sources)
-    app.state.service = IndexService(catalog, admission, heavy, writes, jobs, metrics, replications)
+    app.state.service = IndexService(
+        catalog, admission, heavy, writes, jobs, metrics, replications, recorder
+    )
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=MAX_WRITE_BODY)
     app.add_middleware(BodyRate)
     if rates is not None:

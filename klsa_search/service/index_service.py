@@ -13,6 +13,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from klsa_search.core.config import Settings
 from klsa_search.errors import (
+    AnalyticsOff,
     IndexExists,
     IndexNotFound,
     InsufficientScope,
@@ -25,6 +26,7 @@ from klsa_search.search.filters.conditions import And
 from klsa_search.search.filters.masks import Given, filter_of
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
+from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog, Status
 from klsa_search.service.jobs import Job, Jobs, Setting, job_not_found
@@ -64,9 +66,11 @@ class IndexService:
         jobs: Jobs | None,
         metrics: Metrics,
         replications: Sequence[Replication] = (),
+        recorder: Recorder | None = None,
     ) -> None:
         self.catalog = catalog
         self.replications = replications
+        self.recorder = recorder
         self.jobs = jobs
         self.metrics = metrics
         self._admission = admission
@@ -247,9 +251,33 @@ class IndexService:
                     raise IndexNotFound(f"no index `{name}`; list indexes with GET /indexes")
                 left = delete_index(index_path(self.catalog.home, name))
                 self.catalog.refresh(name)
+                if self.recorder is not None:
+                    self.recorder.forget(name)
                 return [path.name for path in left]
 
         return await self.writes.run(work)
+
+    def analytics_of(self, name: str, scope: Scope) -> tuple[Recorder, str]:
+        """Return the recorder, and the name of the index of a name or alias.
+
+        AnalyticsOff, IndexNotFound, InsufficientScope.
+        """
+        target = self._allowed(scope, name) or name
+        with self.catalog.use_if_current(target) as index:
+            self._state["index"] = target
+            if self.recorder is None:
+                raise AnalyticsOff("analytics are off; start klsa-serve with --analytics")
+            return self.recorder, target if index is None else index.name
+
+    async def read_analytics(
+        self, name: str, compute: Callable[[Recorder, str], T], *, scope: Scope = "write"
+    ) -> T:
+        """Return what `compute` returns for the recorder and the name of an index.
+
+        It runs in the threads for expensive requests. See `analytics_of`; StoreError.
+        """
+        recorder, index = self.analytics_of(name, scope)
+        return await self._heavy.run(lambda: compute(recorder, index))
 
     async def refit(self, name: str, settings: Mapping[str, Setting]) -> Job:
         """Request a refit of an index, and return its job.

@@ -20,6 +20,7 @@ from starlette.types import Scope
 
 from klsa_search.core.compiling import missing_functions
 from klsa_search.service.admission import Admission
+from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Status
 from klsa_search.service.jobs import Jobs
@@ -121,6 +122,7 @@ class Sources:
     pools    admission of requests, by name
     jobs     refits, if the service runs any
     rates    rate limit of each client, if any
+    recorder  of analytics, if they are on
     worker   number of this process among several, a label of its own metrics
     watches  periodic tasks
     replications  backups and following
@@ -129,6 +131,7 @@ class Sources:
     pools: Mapping[str, Admission]
     jobs: Jobs | None = None
     rates: Rates | None = None
+    recorder: Recorder | None = None
     worker: int | None = None
     watches: Sequence[PeriodicTask] = ()
     replications: Sequence[Replication] = ()
@@ -159,6 +162,16 @@ def _of_process(sources: Sources) -> Iterator[Metric]:
         limited = CounterMetricFamily("klsa_rate_refusals", "Requests refused by the rate limit")
         limited.add_metric((), sources.rates.refused)
         yield limited
+    if sources.recorder is not None:
+        lost = CounterMetricFamily(
+            "klsa_analytics_lost", "Searches and events that analytics lost, as the queue was full"
+        )
+        lost.add_metric((), sources.recorder.lost)
+        queued = GaugeMetricFamily(
+            "klsa_analytics_queued", "Searches and events that analytics have not stored yet"
+        )
+        queued.add_metric((), sources.recorder.waiting)
+        yield from (lost, queued)
     compiling = GaugeMetricFamily(
         "klsa_compiling_parts", "Parts of the query engine that are being compiled"
     )

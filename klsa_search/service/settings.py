@@ -156,6 +156,21 @@ class ServiceSettings(BaseSettings):
     log_queries: bool = Field(
         False, description="Include queries, which may be private, in the log of requests"
     )
+    analytics: bool = Field(
+        False,
+        description="Record queries and clicks in the index directory, for lists of frequent and "
+        "failing queries: see docs/guides/analytics.md for what is stored",
+    )
+    analytics_days: Annotated[int, Shown(metavar="DAYS")] = Field(
+        90, ge=1, le=3650, description="Keep the counts of queries and clicks for this many days"
+    )
+    analytics_min_searches: Annotated[int, Shown(metavar="SEARCHES")] = Field(
+        2,
+        ge=1,
+        le=1000,
+        description="List a query if it was searched this often, and keep its text after the end "
+        "of the day if it was searched this often in the day",
+    )
 
     workers: int = Field(
         1,

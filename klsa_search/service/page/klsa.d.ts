@@ -47,6 +47,11 @@ export class Index {
   readonly name: string;
   info(options?: RequestOptions): Promise<IndexDetails>;
   search(q: string, options?: SearchOptions & RequestOptions): Promise<SearchAnswer>;
+  click(
+    answer: SearchAnswer,
+    hit: Hit,
+    options?: { type?: "click" | "conversion"; previous?: SearchAnswer } & RequestOptions,
+  ): Promise<void>;
   suggest(q: string, options?: { k?: number } & RequestOptions): Promise<Suggestion[]>;
   facetSearch(
     field: string,
@@ -96,6 +101,7 @@ export interface SearchOptions {
   explain?: boolean;
   partial?: boolean;
   dimensions?: number;
+  analytics?: boolean;
   operators?: boolean;
   spelling?: "auto" | "suggest" | "off";
   synonyms?: boolean;
@@ -125,6 +131,8 @@ export interface SearchAnswer {
   parameters: Record<string, boolean | number | string>;
   total: number;
   offset: number;
+  /** If analytics recorded the search. */
+  search_id?: string;
   page?: number;
   hits_per_page?: number;
   total_pages?: number;

@@ -126,6 +126,18 @@ export class Index {
     return this.#client.request("POST", `${this.#path}/search`, { body: { q, ...options }, signal });
   }
 
+  /** Record that the visitor opened a hit; nothing is sent unless the service records analytics.
+   * @param {object} answer of `search` @param {object} hit of it
+   * @param {{type?: string, previous?: object}} [options] "conversion" if the hit was what the
+   *   visitor wanted, such as a purchase; answer of the search that the visitor replaced by this one
+   */
+  async click(answer, hit, { type = "click", previous, signal } = {}) {
+    if (!answer.search_id) return;
+    const { search_id } = answer;
+    const body = { type, search_id, id: hit.id, position: hit.rank, previous: previous?.search_id };
+    await this.#client.request("POST", `${this.#path}/events`, { body, signal });
+  }
+
   /** Complete typed text. @param {string} q */
   async suggest(q, { k, signal } = {}) {
     const path = `${this.#path}/suggest`;

@@ -113,7 +113,16 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
         with count_shards(partial=params.partial) as tally:
             results = index.search(params.q or "", params.count, **params.search_options())
         found = time.perf_counter()
-        answer = search_answer(results, index, params, 1000 * (found - begin), tally)
+        search_id = None
+        if service.recorder is not None and params.analytics:
+            search_id = service.recorder.record(
+                index.name,
+                params.q or "",
+                results,
+                found - begin,
+                typing=params.prefix == "last",
+            )
+        answer = search_answer(results, index, params, 1000 * (found - begin), tally, search_id)
         service.metrics.observe_search(results.ranker, received, begin, found, time.perf_counter())
         return answer
 

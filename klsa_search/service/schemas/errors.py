@@ -70,6 +70,11 @@ ERROR_CODES: Final = MappingProxyType(
             "Follow the message: create a key with scope write, start `klsa-serve` with "
             "`--writable`, or rebuild the index with `--expansion sparse`.",
         ),
+        "analytics_off": ErrorCode(
+            403,
+            "The service records no searches and clicks.",
+            "Start `klsa-serve` with `--analytics`.",
+        ),
         "not_found": ErrorCode(
             404, "The path is not an endpoint.", "See `/docs` for all endpoints."
         ),

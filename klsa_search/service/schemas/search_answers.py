@@ -125,6 +125,9 @@ class SearchAnswer(Answer):
     hits_per_page: int | None = Field(None, description="only if a page was requested")
     total_pages: int | None = Field(None, description="only if a page was requested")
     time_ms: float = Field(description="duration of the search in milliseconds")
+    search_id: str | None = Field(
+        None, description="random ID of the search for events, if analytics recorded it"
+    )
     facets: dict[str, FacetAnswer] = Field(
         {}, description="facets of the requested fields, by name"
     )
@@ -147,7 +150,12 @@ class MultiSearchAnswer(Answer):
 
 
 def search_answer(
-    results: SearchResults, index: Index, request: SearchRequest, time_ms: float, tally: ShardTally
+    results: SearchResults,
+    index: Index,
+    request: SearchRequest,
+    time_ms: float,
+    tally: ShardTally,
+    search_id: str | None = None,
 ) -> bytes:
     """Return the results of a search as the JSON of a `SearchAnswer`.
 
@@ -165,6 +173,8 @@ def search_answer(
         **_paging(results, request),
         "time_ms": round(time_ms, 3),
     }
+    if search_id is not None:
+        answer["search_id"] = search_id
     if results.facets:
         answer["facets"] = {name: _facet(facet) for name, facet in results.facets.items()}
     if results.quality is not None:

@@ -111,6 +111,11 @@ class _SearchRequest(RequestModel):
         "`shards` counts the failed ones",
     )
     dimensions: int | None = DIMENSIONS
+    analytics: bool = Field(
+        True,
+        description="record the search, if the service records analytics; false for searches "
+        "that no person made",
+    )
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
@@ -181,13 +186,24 @@ class _SearchRequest(RequestModel):
         )
 
 
-_PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page"))
+_PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page", "analytics"))
 
 _SCORE_ALL: Final = frozenset(("min_score", "spectral", "boosts", "positive", "negative"))
 """Parameters that make a search score every document."""
 
 _NOT_OPTIONS: Final = frozenset(
-    ("q", "index", "k", "limit", "offset", "page", "hits_per_page", "fields", "partial")
+    (
+        "q",
+        "index",
+        "k",
+        "limit",
+        "offset",
+        "page",
+        "hits_per_page",
+        "fields",
+        "partial",
+        "analytics",
+    )
 )
 
 

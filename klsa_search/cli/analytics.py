@@ -1,0 +1,95 @@
+"""klsa-index analytics: read what a service recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from klsa_search.cli.main import debug_option
+from klsa_search.cli.options import home_option
+from klsa_search.cli.output import Column, echo, write_facts, write_table
+
+if TYPE_CHECKING:
+    from klsa_search.service.analytics.reports import ListName, Report
+
+_LISTS = ("days", "queries", "no_results", "low_quality", "documents")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--days", default=30, type=click.IntRange(1, 3650), help="Report this many days")
+@click.option(
+    "--limit", "-k", default=20, type=click.IntRange(1, 10_000), help="List at most this many rows"
+)
+@click.option(
+    "--min-searches",
+    default=2,
+    type=click.IntRange(1, 1000),
+    help="List queries that were searched this often",
+)
+@click.option("--list", "list_", type=click.Choice(_LISTS), help="Show one list only")
+@click.option("--csv", "as_csv", is_flag=True, help="Write CSV; without --list the queries")
+@home_option
+@debug_option
+def analytics(
+    name: str,
+    days: int,
+    limit: int,
+    min_searches: int,
+    list_: str | None,
+    as_csv: bool,
+    home: Path,
+) -> None:
+    """Show frequent and failing queries that klsa-serve --analytics recorded."""
+    from klsa_search.service.analytics import reports
+    from klsa_search.storage.aliases import followed
+    from klsa_search.storage.current import current_generation
+    from klsa_search.storage.names import index_path
+
+    path = followed(index_path(home, name))
+    current_generation(path)
+    found = reports.report(home, path.name, days=days, k=limit, least=min_searches)
+    if as_csv:
+        click.echo(reports.as_csv(found, cast("ListName", list_ or "queries")), nl=False)
+        return
+    totals = found.totals
+    if list_ is None:
+        write_facts(
+            [
+                ("since", found.since),
+                ("searches", f"{totals.searches:,}"),
+                ("without results", f"{totals.no_results:,}"),
+                ("with low quality", f"{totals.low_quality:,}"),
+                ("clicked", f"{totals.clicked:,} ({_share(totals.click_through)})"),
+            ]
+        )
+    for each in (list_,) if list_ else _LISTS:
+        echo("")
+        _write_list(found, each)
+
+
+def _write_list(found: Report, name: str) -> None:
+    if name == "documents":
+        columns = [Column("document", wraps=True), Column("clicks", right=True)]
+        write_table(columns, [(each.id, f"{each.clicks:,}") for each in found.documents])
+        return
+    titles = ("searches", "no results", "low quality", "click-through", "mean position")
+    rows = [
+        (
+            key,
+            f"{each.searches:,}",
+            f"{each.no_results:,}",
+            f"{each.low_quality:,}",
+            _share(each.click_through),
+            "" if each.mean_position is None else f"{each.mean_position:.1f}",
+        )
+        for key, each in getattr(found, name).items()
+    ]
+    head = Column(name.replace("_", " "), wraps=True)
+    write_table([head, *(Column(title, right=True) for title in titles)], rows)
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.0f}%"

@@ -1,0 +1,1 @@
+"""Analytics of searches and clicks: recording, storage and reports."""

@@ -1,0 +1,228 @@
+"""Reports of analytics: figures by day, lists of queries, clicked documents."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, Literal
+
+from klsa_search.errors import StoreError
+from klsa_search.mining.synonym_proposals import FailedQuery
+from klsa_search.service.analytics.store import FILE
+
+ListName = Literal["days", "queries", "no_results", "low_quality", "documents"]
+"""Lists of a report."""
+
+_SUMS: Final = """
+sum(searches), sum(no_results), sum(low_quality), sum(corrected), sum(expanded), sum(clicked),
+sum(clicks), sum(positions), sum(conversions), sum(microseconds)
+"""
+_OF_PERIOD: Final = """"index" = :index and day >= :since"""
+_ORDERS: Final = {
+    "queries": "sum(searches)",
+    "no_results": "sum(no_results)",
+    "low_quality": "sum(low_quality)",
+}
+_DOCUMENTS: Final = f"""
+select document, sum(clicks), sum(conversions) from all_documents where {_OF_PERIOD}
+group by document having sum(clicks) + sum(conversions) > 0
+order by 2 desc, 3 desc, 1 limit :k
+"""  # noqa: S608
+_FAILED: Final = f"""
+select query, sum(searches) from all_queries where {_OF_PERIOD} and query != ''
+group by query having sum(searches) >= :least order by 2 desc, 1 limit :k
+"""  # noqa: S608
+_FOLLOWED: Final = f"""
+select query, document, sum(clicks) + sum(conversions) + sum(later) from all_documents
+where {_OF_PERIOD} and query != '' group by query, document order by 3 desc, 2
+"""  # noqa: S608
+_MAX_QUERIES: Final = 2_000
+"""Queries of which unknown words are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures of some searches.
+
+    no_results     searches that found nothing
+    low_quality    searches without a good match, among those that requested quality
+    corrected      searches with corrected words
+    expanded       searches with synonyms
+    clicked        searches with a click
+    click_through  clicked as a share of searches; None without searches
+    mean_position  mean rank of the clicked hits; None without clicks
+    mean_ms        mean duration; None without searches
+    """
+
+    searches: int
+    no_results: int
+    low_quality: int
+    corrected: int
+    expanded: int
+    clicked: int
+    clicks: int
+    conversions: int
+    click_through: float | None
+    mean_position: float | None
+    mean_ms: float | None
+
+    @classmethod
+    def of(cls, row: Sequence[int | None]) -> Figures:
+        """Return the figures of a row of `_SUMS`."""
+        searches, none, low, corrected, expanded, clicked, clicks, positions, conversions, time = (
+            value or 0 for value in row
+        )
+        return cls(
+            searches=searches,
+            no_results=none,
+            low_quality=low,
+            corrected=corrected,
+            expanded=expanded,
+            clicked=clicked,
+            clicks=clicks,
+            conversions=conversions,
+            click_through=round(clicked / searches, 4) if searches else None,
+            mean_position=round(positions / clicks, 2) if clicks else None,
+            mean_ms=round(time / searches / 1000, 3) if searches else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFigures:
+    """Clicks and conversions of a document."""
+
+    id: str
+    clicks: int
+    conversions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Analytics of an index over some days, the last of them today (UTC).
+
+    since        first day
+    totals       figures of all searches, those of rare queries too
+    days         figures by day, of days with searches
+    queries      figures by query, most frequent first
+    no_results   the same of queries that found nothing, by how often they did
+    low_quality  the same of queries without a good match, by how often they had none
+    documents    documents by clicks
+    """
+
+    since: str
+    totals: Figures
+    days: dict[str, Figures]
+    queries: dict[str, Figures]
+    no_results: dict[str, Figures]
+    low_quality: dict[str, Figures]
+    documents: list[DocumentFigures]
+
+
+def report(home: Path, index: str, *, days: int, k: int, least: int) -> Report:
+    """Return the analytics of an index.
+
+    k      length of each list of queries or documents
+    least  searches of a query from which it is listed
+    Cost: a second for a million searches of the last day. StoreError.
+    """
+    since = (datetime.now(UTC).date() - timedelta(days=days - 1)).isoformat()
+    values = {"index": index, "since": since, "k": k, "least": least}
+    with _reading(home) as database:
+        if database is None:
+            return Report(since, Figures.of([0] * 10), {}, {}, {}, {}, [])
+        by_day = database.execute(
+            f"select day, {_SUMS} from all_queries where {_OF_PERIOD} "  # noqa: S608
+            "group by day order by day",
+            values,
+        ).fetchall()
+        lists = {
+            name: {
+                query: Figures.of(row)
+                for query, *row in database.execute(
+                    f"select query, {_SUMS} from all_queries where {_OF_PERIOD} "  # noqa: S608
+                    "and query != '' group by query "
+                    f"having sum(searches) >= :least and {order} > 0 "
+                    f"order by {order} desc, sum(searches) desc, query limit :k",
+                    values,
+                )
+            }
+            for name, order in _ORDERS.items()
+        }
+        documents = database.execute(_DOCUMENTS, values).fetchall()
+    totals = [sum(column) for column in zip(*(row[1:] for row in by_day), strict=True)]
+    return Report(
+        since=since,
+        totals=Figures.of(totals or [0] * 10),
+        days={day: Figures.of(row) for day, *row in by_day},
+        documents=[DocumentFigures(*row) for row in documents],
+        **lists,
+    )
+
+
+def failed_queries(home: Path, index: str, *, days: int, least: int) -> list[FailedQuery]:
+    """Return the most frequent queries with their clicked documents, for synonym proposals."""
+    since = (datetime.now(UTC).date() - timedelta(days=days - 1)).isoformat()
+    values = {"index": index, "since": since, "k": _MAX_QUERIES, "least": least}
+    with _reading(home) as database:
+        if database is None:
+            return []
+        queries = database.execute(_FAILED, values).fetchall()
+        clicks: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for query, document, count in database.execute(_FOLLOWED, values):
+            clicks[query][document] = count
+    return [FailedQuery(query, count, clicks.get(query, {})) for query, count in queries]
+
+
+def as_csv(found: Report, name: ListName) -> str:
+    """Return a list of a report as CSV with a header.
+
+    Queries are the text of strangers: a value that a spreadsheet would run as a formula begins
+    with an apostrophe.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    if name == "documents":
+        writer.writerow([field.name for field in fields(DocumentFigures)])
+        writer.writerows(
+            [_cell(each.id), each.clicks, each.conversions] for each in found.documents
+        )
+        return out.getvalue()
+    rows: Mapping[str, Figures] = getattr(found, name)
+    writer.writerow(
+        ["day" if name == "days" else "query", *(field.name for field in fields(Figures))]
+    )
+    writer.writerows([_cell(key), *asdict(figures).values()] for key, figures in rows.items())
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+@contextmanager
+def _reading(home: Path) -> Iterator[sqlite3.Connection | None]:
+    """Yield a connection that sees one state, or None if nothing was recorded yet."""
+    path = home / FILE
+    if not path.exists():
+        yield None
+        return
+    database: sqlite3.Connection | None = None
+    try:
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
+        database.execute("begin")
+        yield database
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"cannot read analytics from `{path}`: {error}; check its owner and permissions, or "
+            "remove it with its -wal file"
+        ) from error
+    finally:
+        if database is not None:
+            database.close()

@@ -1,0 +1,321 @@
+"""Endpoints of analytics: events of visitors, reports for editors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import Annotated, Literal, Self
+
+from fastapi import APIRouter, Body, Request, Response
+from pydantic import AfterValidator, Field, model_validator
+
+from klsa_search.errors import BadDocument
+from klsa_search.mining.synonym_proposals import Proposal, propose_synonyms
+from klsa_search.search.index import Index
+from klsa_search.service.analytics.recorder import Recorder
+from klsa_search.service.analytics.reports import ListName, Report, as_csv, failed_queries, report
+from klsa_search.service.analytics.store import EventRow
+from klsa_search.service.index_service import Service, requires
+from klsa_search.service.schemas.requests import (
+    RequestModel,
+    Text,
+    documented_parameters,
+    field_error,
+    read_parameters,
+)
+from klsa_search.service.schemas.responses import Answer
+from klsa_search.storage.log import checked_id
+
+router = APIRouter()
+
+_SEARCH_ID = re.compile(r"[0-7][0-9a-f]{15}")
+
+
+def _search_id(text: str) -> str:
+    if not _SEARCH_ID.fullmatch(text):
+        raise ValueError("it is not the `search_id` of an answer")
+    return text
+
+
+def _document_id(text: str) -> str:
+    try:
+        return checked_id(text)
+    except BadDocument as error:
+        raise ValueError(error.message) from None
+
+
+SearchId = Annotated[Text, Field(max_length=16), AfterValidator(_search_id)]
+
+
+class EventBody(RequestModel):
+    """The body of POST /indexes/{name}/events."""
+
+    type: Literal["click", "conversion"] = Field(
+        description="click: the visitor opened a hit; conversion: it was what they wanted, such as "
+        "a purchase"
+    )
+    search_id: SearchId = Field(description="`search_id` of the answer that had the hit")
+    id: Annotated[Text, AfterValidator(_document_id)] = Field(
+        min_length=1, description="ID of the document"
+    )
+    position: int | None = Field(
+        None, ge=1, le=10_000, description="`rank` of the hit; required for a click"
+    )
+    previous: SearchId | None = Field(
+        None,
+        description="`search_id` of the search that the visitor replaced by this one, as evidence "
+        "for synonyms",
+    )
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.type == "click" and self.position is None:
+            raise field_error("position", "position is missing: a click needs the rank of the hit")
+        return self
+
+
+class EventAccepted(Answer):
+    """An event that will be stored."""
+
+    accepted: bool
+
+
+class AnalyticsDeleted(Answer):
+    """The index whose analytics were deleted."""
+
+    index: str
+
+
+class AnalyticsRequest(RequestModel):
+    """The parameters of GET /indexes/{name}/analytics."""
+
+    days: int = Field(30, ge=1, le=3650, description="number of days (UTC), the last is today")
+    k: int = Field(20, ge=1, le=1_000, description="length of each list")
+
+
+class AnalyticsCsvRequest(RequestModel):
+    """The parameters of GET /indexes/{name}/analytics.csv."""
+
+    list: ListName = Field("queries", description="list of the report")
+    days: int = Field(30, ge=1, le=3650, description="number of days (UTC), the last is today")
+    k: int = Field(1_000, ge=1, le=10_000, description="length of the list, except of days")
+
+
+class ProposalsRequest(RequestModel):
+    """The parameters of GET /indexes/{name}/analytics/synonyms."""
+
+    days: int = Field(30, ge=1, le=3650, description="number of days (UTC), the last is today")
+    k: int = Field(10, ge=1, le=50, description="number of words")
+
+
+class FiguresAnswer(Answer):
+    """Figures of some searches."""
+
+    searches: int
+    no_results: int = Field(description="searches that found nothing")
+    low_quality: int = Field(
+        description="searches without a good match, among those that requested quality"
+    )
+    corrected: int = Field(description="searches with corrected words")
+    expanded: int = Field(description="searches with synonyms")
+    clicked: int = Field(description="searches with a click")
+    clicks: int
+    conversions: int
+    click_through: float | None = Field(description="clicked as a share of searches")
+    mean_position: float | None = Field(description="mean rank of the clicked hits")
+    mean_ms: float | None = Field(description="mean duration in milliseconds")
+
+
+class DayAnswer(FiguresAnswer):
+    """Figures of a day."""
+
+    day: str
+
+
+class QueryAnswer(FiguresAnswer):
+    """Figures of a query."""
+
+    query: str
+
+
+class ClickedAnswer(Answer):
+    """A document with its clicks."""
+
+    id: str
+    clicks: int
+    conversions: int
+
+
+class AnalyticsAnswer(Answer):
+    """Analytics of an index."""
+
+    index: str
+    since: str = Field(description="first day (UTC)")
+    min_searches: int = Field(description="searches of a query from which it is listed")
+    totals: FiguresAnswer
+    days: list[DayAnswer] = Field(description="days with searches")
+    queries: list[QueryAnswer] = Field(description="most frequent queries")
+    no_results: list[QueryAnswer] = Field(description="queries that found nothing")
+    low_quality: list[QueryAnswer] = Field(description="queries without a good match")
+    documents: list[ClickedAnswer] = Field(description="most clicked documents")
+
+    @classmethod
+    def of(cls, index: str, found: Report, least: int) -> AnalyticsAnswer:
+        """Return a report as an answer."""
+        return cls.model_validate(
+            {
+                "index": index,
+                "since": found.since,
+                "min_searches": least,
+                "totals": asdict(found.totals),
+                "days": [{"day": day, **asdict(each)} for day, each in found.days.items()],
+                **{
+                    name: [
+                        {"query": query, **asdict(each)}
+                        for query, each in getattr(found, name).items()
+                    ]
+                    for name in ("queries", "no_results", "low_quality")
+                },
+                "documents": [asdict(each) for each in found.documents],
+            }
+        )
+
+
+class CandidateAnswer(Answer):
+    """A proposed synonym."""
+
+    synonym: str
+    evidence: Literal["clicks", "spelling", "related"] = Field(
+        description="clicks: clicked documents contain it; spelling: it is written nearly alike; "
+        "related: it is related to the other words of the queries"
+    )
+    clicks: int | None = Field(description="clicks on documents that contain it")
+    of: int | None = Field(description="clicks on all documents that were read")
+    similarity: float | None = Field(description="similarity of a related term, from 0 to 1")
+
+
+class ProposalAnswer(Answer):
+    """A word that no document contains."""
+
+    word: str
+    searches: int
+    queries: list[str] = Field(description="most frequent queries with the word")
+    candidates: list[CandidateAnswer] = Field(description="best evidence first")
+
+
+class ProposalsAnswer(Answer):
+    """Proposals of synonyms."""
+
+    index: str
+    proposals: list[ProposalAnswer]
+
+    @classmethod
+    def of(cls, index: Index, proposals: list[Proposal]) -> ProposalsAnswer:
+        """Return proposals as an answer."""
+        return cls.model_validate(
+            {"index": index.name, "proposals": [asdict(each) for each in proposals]}
+        )
+
+
+@router.post(
+    "/indexes/{name}/events",
+    dependencies=requires("search"),
+    summary="Record a click or a conversion",
+    status_code=202,
+)
+async def record_event(
+    name: str, body: Annotated[EventBody, Body()], service: Service
+) -> EventAccepted:
+    """Record that a visitor used a hit; AnalyticsOff unless the service records analytics.
+
+    It is stored within seconds and counted if the search is known: until an hour after the end of
+    its day (UTC). The same event of a search counts once.
+    """
+    recorder, index = service.analytics_of(name, "search")
+    search = int(body.search_id, 16)
+    recorder.add(EventRow(search, index, body.type, body.id, body.position))
+    if body.previous is not None and body.previous != body.search_id:
+        recorder.add(EventRow(int(body.previous, 16), index, "later", body.id, None))
+    return EventAccepted(accepted=True)
+
+
+@router.get(
+    "/indexes/{name}/analytics",
+    dependencies=requires("write"),
+    summary="Get analytics",
+    openapi_extra=documented_parameters(AnalyticsRequest),
+)
+async def analytics(name: str, request: Request, service: Service) -> AnalyticsAnswer:
+    """Return figures by day, frequent and failing queries, and clicked documents.
+
+    Needs scope write: the queries are those of all users.
+    """
+    params = read_parameters(request, AnalyticsRequest)
+
+    def compute(recorder: Recorder, index: str) -> AnalyticsAnswer:
+        least = recorder.min_searches
+        found = report(recorder.home, index, days=params.days, k=params.k, least=least)
+        return AnalyticsAnswer.of(index, found, least)
+
+    return await service.read_analytics(name, compute)
+
+
+@router.get(
+    "/indexes/{name}/analytics.csv",
+    dependencies=requires("write"),
+    summary="Export analytics as CSV",
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    openapi_extra=documented_parameters(AnalyticsCsvRequest),
+)
+async def analytics_csv(name: str, request: Request, service: Service) -> Response:
+    """Return one list of the analytics, with the names of the fields in the first line.
+
+    A query that a spreadsheet would run as a formula begins with an apostrophe.
+    """
+    params = read_parameters(request, AnalyticsCsvRequest)
+
+    def compute(recorder: Recorder, index: str) -> str:
+        least = recorder.min_searches
+        found = report(recorder.home, index, days=params.days, k=params.k, least=least)
+        return as_csv(found, params.list)
+
+    return Response(await service.read_analytics(name, compute), media_type="text/csv")
+
+
+@router.get(
+    "/indexes/{name}/analytics/synonyms",
+    dependencies=requires("write"),
+    summary="Propose synonyms",
+    openapi_extra=documented_parameters(ProposalsRequest),
+)
+async def synonym_proposals(name: str, request: Request, service: Service) -> ProposalsAnswer:
+    """Propose synonyms for searched words that no document contains, with the evidence.
+
+    Accept one with PUT /indexes/{name}/synonyms.
+    """
+    params = read_parameters(request, ProposalsRequest)
+
+    def compute(recorder: Recorder, index: str) -> ProposalsAnswer:
+        queries = failed_queries(
+            recorder.home, index, days=params.days, least=recorder.min_searches
+        )
+        with service.catalog.use(index) as opened:
+            return ProposalsAnswer.of(opened, propose_synonyms(opened, queries, params.k))
+
+    return await service.read_analytics(name, compute)
+
+
+@router.delete(
+    "/indexes/{name}/analytics",
+    dependencies=requires("write"),
+    summary="Delete analytics",
+)
+async def delete_analytics(name: str, service: Service) -> AnalyticsDeleted:
+    """Delete all recorded searches and events of an index."""
+
+    def compute(recorder: Recorder, index: str) -> AnalyticsDeleted:
+        recorder.delete(index)
+        return AnalyticsDeleted(index=index)
+
+    return await service.read_analytics(name, compute)

@@ -1,0 +1,491 @@
+"""Analytics: what is recorded, counted, kept, listed and proposed."""
+
+import sqlite3
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.errors import StoreError
+from klsa_search.service.analytics import recorder as recording
+from klsa_search.service.analytics import store as storing
+from klsa_search.service.analytics.recorder import Recorder, normalised
+from klsa_search.service.analytics.store import EventRow, SearchRow, Store
+from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+
+from .conftest import build_tiny, failure_of
+
+URL = "/indexes/first/analytics"
+EVENTS = "/indexes/first/events"
+
+
+@pytest.fixture
+def recorder(home):
+    with_file = Recorder(home, days=90, min_searches=1)
+    yield with_file
+    with_file.close()
+
+
+@pytest.fixture
+def client(catalog_of, home, recorder):
+    app = create_app(catalog_of(home), writes=Writes(), recorder=recorder)
+    return TestClient(app, raise_server_exceptions=False)
+
+
+def search(client, q, index="first", **options):
+    answer = client.post("/search", json={"q": q, "index": index, **options})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def click(client, answer, place=0, **more):
+    hit = answer["hits"][place]
+    body = {"type": "click", "search_id": answer["search_id"], "id": hit["id"]}
+    said = client.post(EVENTS, json={**body, "position": hit["rank"], **more})
+    assert (said.status_code, said.json()) == (202, {"accepted": True})
+
+
+def counts(rows, *names):
+    return [tuple(row[name] for name in ("query", *names)) for row in rows]
+
+
+def test_a_day_at_the_help_desk(client, recorder):
+    for q in ("wing", " WING ", "wing"):
+        found = search(client, q)
+    click(client, found)
+    click(client, found)  # counts once
+    click(client, found, 1)
+    heat = search(client, "heat", quality=True)
+    click(client, heat)
+    client.post(EVENTS, json={"type": "conversion", "search_id": heat["search_id"], "id": "3"})
+    search(client, "wing", offset=1)  # a further page
+    search(client, "wing", analytics=False)
+    search(client, "helicopter", spelling="off")
+    search(client, "helicopter", spelling="off")
+    low = search(client, "snow over the roofs of an old town", quality=True)
+    assert low["good_match"] is False
+    assert "search_id" not in search(client, " ")
+    recorder.flush()
+    got = client.get(URL).json()
+    assert got["totals"] | {"mean_ms": 0} == {
+        "searches": 7,
+        "no_results": 2,
+        "low_quality": 1,
+        "corrected": 0,
+        "expanded": 0,
+        "clicked": 2,
+        "clicks": 3,
+        "conversions": 1,
+        "click_through": 0.2857,
+        "mean_position": 1.33,
+        "mean_ms": 0,
+    }
+    assert counts(got["queries"], "searches", "clicks", "click_through", "mean_position") == [
+        ("wing", 3, 2, 0.3333, 1.5),
+        ("helicopter", 2, 0, 0, None),
+        ("heat", 1, 1, 1, 1),
+        ("snow over the roofs of an old town", 1, 0, 0, None),
+    ]
+    assert counts(got["no_results"], "no_results") == [("helicopter", 2)]
+    assert counts(got["low_quality"], "low_quality") == [(low["query"], 1)]
+    clicked = {row["id"]: (row["clicks"], row["conversions"]) for row in got["documents"]}
+    assert clicked == {found["hits"][0]["id"]: (1, 0), "a/b c?%": (2, 0), "3": (0, 1)}
+    assert [row["day"] for row in got["days"]] == [today()]
+    table = client.get(f"{URL}.csv", params={"list": "no_results"})
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
+    head, row = table.text.splitlines()
+    assert head.startswith(
+        "query,searches,no_results,low_quality,corrected,expanded,clicked,clicks"
+    )
+    assert row.startswith("helicopter,2,2,0,0,0,0,0,0,0.0,,")
+    assert client.get("/indexes/second/analytics").json()["queries"] == []
+
+
+def today():
+    return datetime.now(UTC).date().isoformat()
+
+
+def test_without_analytics_nothing_is_recorded(catalog_of, home):
+    client = TestClient(create_app(catalog_of(home), writes=Writes()))
+    assert "search_id" not in search(client, "wing")
+    event = {"type": "click", "search_id": "0" * 16, "id": "1", "position": 1}
+    assert failure_of(client.post(EVENTS, json=event), 403)["code"] == "analytics_off"
+    assert failure_of(client.get(URL), 403)["code"] == "analytics_off"
+    assert not list(home.glob(".analytics*"))
+
+
+def test_only_keys_that_may_write_to_the_index_read_queries(catalog_of, home, recorder):
+    keys = home / "keys.json"
+    reader = add_key(keys, "reader", ("search", "metrics"))
+    other = add_key(keys, "other", ("search", "write"), indexes=("second",))
+    editor = add_key(keys, "editor", ("search", "write"), indexes=("first",))
+    app = create_app(
+        catalog_of(home), writes=Writes(), recorder=recorder, keys=Keys(keys, ("search",))
+    )
+    client = TestClient(app, raise_server_exceptions=False)
+
+    def status(key, method, url, **more):
+        return client.request(
+            method, url, headers={"Authorization": f"Bearer {key}"}, **more
+        ).status_code
+
+    event = {"type": "click", "search_id": "0" * 16, "id": "1", "position": 1}
+    for path in (URL, f"{URL}.csv", f"{URL}/synonyms"):
+        assert [status(key, "GET", path) for key in (reader, other, editor)] == [403, 403, 200]
+    assert status(reader, "DELETE", URL) == 403
+    assert status(reader, "POST", EVENTS, json=event) == 202
+    assert status(other, "POST", EVENTS, json=event) == 403
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"type": "view"}, "type"),
+        ({"search_id": "1"}, "search_id"),
+        ({"search_id": "f" * 16}, "search_id"),  # more than SQLite's integers
+        ({"search_id": 7}, "search_id"),
+        ({"id": ""}, "id"),
+        ({"id": "x" * 5000}, "id"),
+        ({"id": "\0"}, "id"),
+        ({"position": 0}, "position"),
+        ({"position": None}, "position"),
+        ({"position": 10**30}, "position"),
+        ({"user": "me"}, "user"),
+        ({"previous": "x"}, "previous"),
+    ],
+)
+def test_other_events_are_refused(client, recorder, change, field):
+    event = {"type": "click", "search_id": "0" * 16, "id": "1", "position": 1, **change}
+    assert failure_of(client.post(EVENTS, json=event), 422)["field"] == field
+    assert recorder.waiting == 0
+
+
+def test_hostile_queries_are_text(client, recorder):
+    hostile = [
+        '=HYPERLINK("http://evil.example","wing")',
+        "'; drop table searches; --",
+        "wing\0\x1b[31m\r\nwing",
+        "ﬁve  ＷＩＮＧ",
+        "wing " * 2000,
+        "+1",
+    ]
+    for q in hostile:
+        search(client, q)
+    event = {"type": "click", "search_id": "0" * 16, "id": "'\"", "position": 1}
+    client.post(EVENTS, json=event)  # of no search
+    recorder.flush()
+    found = {row["query"] for row in client.get(URL).json()["queries"]}
+    assert {"wing [31m wing", "five wing", "+1", normalised("wing " * 2000)} <= found
+    assert len(found) == len(hostile)
+    assert max(map(len, found)) <= recording.MAX_QUERY
+    table = client.get(f"{URL}.csv").text
+    assert "\n'+1," in table
+    assert "\n\"'=hyperlink(" in table
+    assert client.get(URL).json()["documents"] == []
+
+
+def test_an_alias_is_its_index(client, recorder):
+    assert client.put("/aliases/shop", json={"index": "first"}).status_code == 200
+    search(client, "wing", index="shop")
+    recorder.flush()
+    assert client.get("/indexes/shop/analytics").json()["index"] == "first"
+    assert counts(client.get(URL).json()["queries"], "searches") == [("wing", 1)]
+    assert failure_of(client.get("/indexes/none/analytics"), 404)["code"] == "index_not_found"
+
+
+def test_an_event_belongs_to_the_index_of_its_search(client, recorder):
+    found = search(client, "wing")
+    body = {"type": "click", "search_id": found["search_id"], "id": "1", "position": 1}
+    assert client.post("/indexes/second/events", json=body).status_code == 202
+    recorder.flush()
+    assert client.get(URL).json()["totals"]["clicks"] == 0
+    assert client.get("/indexes/second/analytics").json()["documents"] == []
+
+
+def test_rows_of_a_deleted_index_are_deleted(client, recorder, home):
+    search(client, "wing")
+    search(client, "wing", index="second")
+    assert client.delete("/indexes/first").status_code == 200
+    build_tiny(home, "first")
+    assert client.get(URL).json()["totals"]["searches"] == 0
+    assert client.get("/indexes/second/analytics").json()["totals"]["searches"] == 1
+    assert client.delete("/indexes/second/analytics").json() == {"index": "second"}
+    assert client.get("/indexes/second/analytics").json()["totals"]["searches"] == 0
+
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def row(seconds, query, *, status="counted", index="first", hits=1, now=NOON):
+    id_ = int(1000 * (now.timestamp() + seconds)) << storing.ID_BITS
+    return SearchRow(id_, index, query, hits, None, False, False, 100, status)
+
+
+def stored(home, sql="select query, status from searches order by id"):
+    with sqlite3.connect(home / storing.FILE) as database:
+        return database.execute(sql).fetchall()
+
+
+def settled(home, *rows, after=60):
+    store = Store(home)
+    store.add(rows, [])
+    store.settle(NOON.timestamp() + after)
+    store.close()
+    return [query for query, status in stored(home) if status == "counted"]
+
+
+def typed(*queries, begin=0.0, step=0.3):
+    return [row(begin + step * at, q, status="typing") for at, q in enumerate(queries)]
+
+
+def test_typing_ahead_counts_once(tmp_path):
+    rows = typed("p", "pr", "pri", "print", "printer", "printe", "print", "printe", "printer")
+    assert settled(tmp_path, *rows) == ["printer"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (typed("vpn") + typed("wifi", begin=1), ["vpn", "wifi"]),
+        (typed("vpn") + typed("vpn client", begin=11), ["vpn", "vpn client"]),
+        (typed("vpn") + typed("vpn client", begin=9), ["vpn client"]),
+        ([*typed("vpn"), row(3, "vpn")], ["vpn"]),  # typed, then sent
+        ([row(0, "vpn"), *typed("vpn", begin=3)], ["vpn"]),
+        ([row(0, "vpn"), row(1, "vpn client")], ["vpn", "vpn client"]),  # whole searches count
+        ([*typed("vpn"), row(2, "vpn client", index="second")], ["vpn", "vpn client"]),
+        ([*typed("vpn"), row(1, "vpn", status="page")], ["vpn"]),
+        (typed("vpn", begin=50), []),  # not yet decided
+    ],
+)
+def test_what_counts_while_typing(tmp_path, rows, expected):
+    assert settled(tmp_path, *rows) == expected
+
+
+def test_a_clicked_search_counts(tmp_path):
+    first, *others = typed("print", "printer")
+    store = Store(tmp_path)
+    store.add([first, *others], [EventRow(first.id, "first", "click", "1", 2)])
+    store.settle(NOON.timestamp() + 60)
+    store.close()
+    assert stored(tmp_path, "select query, searches, clicked from recent_queries") == [
+        ("print", 1, 1),
+        ("printer", 1, 0),
+    ]
+
+
+def test_ended_days_become_counts_without_rare_queries(tmp_path):
+    searches = [row(at, "wing") for at in range(3)] + [row(5, "my name"), row(6, "other")]
+    store = Store(tmp_path)
+    store.add(searches, [EventRow(searches[0].id, "first", "click", "1", 2)])
+    store.add([], [EventRow(searches[3].id, "first", "click", "3", 1)])
+    store.roll_up(NOON + timedelta(hours=12, minutes=59), days=90, least=2)
+    assert len(stored(tmp_path)) == 5  # events may still come
+    for _ in range(2):  # the second changes nothing
+        store.roll_up(NOON + timedelta(hours=13, minutes=1), days=90, least=2)
+        assert stored(tmp_path) == []
+        sums = "select day, query, searches, clicks, positions from queries order by query"
+        assert stored(tmp_path, sums) == [
+            ("2026-03-01", "", 2, 1, 1),
+            ("2026-03-01", "wing", 3, 1, 2),
+        ]
+        assert stored(tmp_path, "select query, document, clicks from documents") == [
+            ("", "3", 1),
+            ("wing", "1", 1),
+        ]
+    assert stored(tmp_path, "select count(*) from events") == [(0,)]
+    store.roll_up(NOON + timedelta(days=90), days=90, least=2)
+    assert len(stored(tmp_path, "select * from queries")) == 2
+    store.roll_up(NOON + timedelta(days=91), days=90, least=2)
+    assert stored(tmp_path, "select * from queries") == []
+    assert stored(tmp_path, "select * from documents") == []
+    store.close()
+    assert b"my name" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_rare_queries_are_not_listed(home, catalog_of):
+    recorder = Recorder(home, days=90, min_searches=2)
+    client = TestClient(create_app(catalog_of(home), writes=Writes(), recorder=recorder))
+    for q in ("wing", "wing", "my name"):
+        search(client, q)
+    recorder.flush()
+    got = client.get(URL).json()
+    assert counts(got["queries"], "searches") == [("wing", 2)]
+    assert (got["totals"]["searches"], got["min_searches"]) == (3, 2)
+    assert "my name" not in client.get(f"{URL}.csv").text + client.get(f"{URL}/synonyms").text
+    recorder.close()
+
+
+def test_two_processes_share_the_file(home, catalog_of):
+    recorders = [Recorder(home, days=90, min_searches=1) for _ in range(2)]
+    clients = [TestClient(create_app(catalog_of(home), recorder=each)) for each in recorders]
+    found = search(clients[0], "wing")
+    click(clients[1], found)  # the click arrives at the other, and is stored first
+    recorders[1].flush()
+    recorders[0].flush()
+    search(clients[1], "wing")
+    recorders[1].flush()
+    (got,) = clients[0].get(URL).json()["queries"]
+    assert (got["searches"], got["clicked"]) == (2, 1)
+    for each in recorders:
+        each.close()
+
+
+def test_a_full_disk_loses_events_and_no_search(client, recorder, monkeypatch, caplog):
+    search(client, "wing")
+    recorder.flush()
+    monkeypatch.setattr(storing, "MAX_BYTES", 0)
+    monkeypatch.setattr(recording, "MAX_QUEUE", 3)
+    for _ in range(5):
+        assert search(client, "wing")["hits"]
+    with pytest.raises(StoreError, match="maximum size"):
+        recorder.flush()
+    assert (recorder.waiting, recorder.lost) == (3, 2)
+    metrics = client.get("/metrics").text
+    assert "klsa_analytics_lost_total 2.0" in metrics
+    assert "klsa_analytics_queued 3.0" in metrics
+    monkeypatch.undo()
+    recorder.flush()  # there is space again
+    assert client.get(URL).json()["totals"]["searches"] == 4
+    assert search(client, "wing")["search_id"]
+
+
+def test_a_locked_or_damaged_file_fails_no_search(client, recorder, home, monkeypatch):
+    search(client, "wing")
+    recorder.flush()
+    monkeypatch.setattr(storing, "_TIMEOUT", 0.01)
+    recorder.close()
+    locked = sqlite3.connect(home / storing.FILE, isolation_level=None)
+    locked.execute("begin immediate")
+    assert search(client, "wing")["hits"]
+    with pytest.raises(StoreError, match="locked"):
+        recorder.flush()
+    assert recorder.waiting == 1
+    locked.execute("rollback")
+    locked.close()
+    recorder.flush()
+    assert client.get(URL).json()["totals"]["searches"] == 2
+    recorder.close()
+    for path in home.glob(".analytics*"):
+        path.write_bytes(b"noise" * 1000)
+    assert search(client, "wing")["hits"]
+    with pytest.raises(StoreError, match="not a database"):
+        recorder.flush()
+    assert failure_of(client.get(URL), 503)["code"] == "index_unusable"
+    (home / storing.FILE).unlink()
+    recorder.flush()
+    assert client.get(URL).json()["totals"]["searches"] == 1
+
+
+def test_a_removed_file_is_made_again_for_its_owner_only(client, recorder, home):
+    search(client, "wing")
+    recorder.flush()
+    for path in home.glob(".analytics*"):
+        path.unlink()
+    search(client, "heat")
+    recorder.flush()
+    assert counts(client.get(URL).json()["queries"], "searches") == [("heat", 1)]
+    assert {path.stat().st_mode & 0o777 for path in home.glob(".analytics*")} == {0o600}
+
+
+CRASH = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, ".")
+from klsa_search.service.analytics.store import Store, SearchRow
+store = Store(Path(sys.argv[1]))
+store.add([SearchRow(1 << 60, "first", "wing", 1, None, False, False, 1, "counted")], [])
+with store._transaction() as database:
+    database.execute("delete from searches")
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_killed_process_leaves_whole_batches(tmp_path):
+    killed = subprocess.run([sys.executable, "-c", CRASH, str(tmp_path)], check=False, timeout=60)
+    assert killed.returncode == -9
+    assert stored(tmp_path) == [("wing", "counted")]
+    store = Store(tmp_path)
+    store.add([row(0, "heat")], [])
+    store.close()
+    assert len(stored(tmp_path)) == 2
+
+
+def test_what_is_stored(client, recorder, home):
+    """No address, key, user name or filter: exactly these columns."""
+    client.post(
+        "/search",
+        json={"q": "wing", "index": "first", "filter": "year > 1940"},
+        headers={"X-Forwarded-For": "192.0.2.7", "User-Agent": "secret-agent"},
+    )
+    recorder.flush()
+    columns = {
+        table: [name for _, name, *_ in stored(home, f"pragma table_info({table})")]
+        for table in ("searches", "events")
+    }
+    assert columns == {
+        "searches": [
+            *("id", "index", "query", "hits", "good"),
+            *("corrected", "expanded", "microseconds", "status"),
+        ],
+        "events": ["search", "index", "type", "document", "position"],
+    }
+    content = b"".join(path.read_bytes() for path in home.glob(".analytics*"))
+    assert not any(word in content for word in (b"192.0.2", b"secret-agent", b"1940"))
+
+
+HELP = [
+    {"id": str(n), "title": title, "text": text}
+    for n, (title, text) in enumerate(
+        [
+            (
+                "Notebook battery",
+                "Charge the notebook battery before you travel with the notebook.",
+            ),
+            ("Notebook charger", "Order a charger for your notebook."),
+            ("Notebook screen", "A cracked screen of a notebook is replaced."),
+            ("Printer paper", "Load paper into the printer."),
+            ("Printer toner", "Replace the toner of the printer."),
+            ("Holiday request", "Ask for a holiday in the portal."),
+        ]
+    )
+]
+
+
+def test_synonyms_are_proposed_with_their_evidence(catalog_of, tmp_path):
+    build_tiny(tmp_path, "first", HELP)
+    recorder = Recorder(tmp_path, days=90, min_searches=1)
+    app = create_app(catalog_of(tmp_path), writes=Writes(), recorder=recorder)
+    client = TestClient(app)
+    alone = search(client, "laptop", spelling="off")
+    assert alone["hits"] == []
+    for q in ("notebook battery", "notebook charger"):  # the person searches again
+        click(client, search(client, q), previous=alone["search_id"])
+    search(client, "laptop battery")
+    search(client, "pritner")
+    recorder.flush()
+    laptop, pritner = client.get(f"{URL}/synonyms").json()["proposals"]
+    assert (laptop["word"], laptop["searches"]) == ("laptop", 2)
+    assert laptop["queries"] == ["laptop", "laptop battery"]
+    best = laptop["candidates"][0]
+    assert best == {
+        "synonym": "notebook",
+        "evidence": "clicks",
+        "clicks": 2,
+        "of": 2,
+        "similarity": None,
+    }
+    assert pritner["word"] == "pritner"
+    assert [(each["synonym"], each["evidence"]) for each in pritner["candidates"]] == [
+        ("printer", "spelling")
+    ]
+    assert client.get("/indexes/first/synonyms").json()["synonyms"] == {}  # never automatic
+    client.put("/indexes/first/synonyms", json={"synonyms": {"laptop": ["notebook"]}})
+    assert search(client, "laptop")["hits"]
+    words = [each["word"] for each in client.get(f"{URL}/synonyms").json()["proposals"]]
+    assert words == ["pritner"]
+    recorder.close()
