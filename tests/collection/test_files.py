@@ -15,6 +15,8 @@ from klsa_search.collection.files import formats
 from klsa_search.errors import CollectionError, MissingExtra
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
+LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 DUBLIN = 'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/"'
 
 
@@ -224,6 +226,13 @@ def test_without_the_extra_its_kinds_are_named_as_not_read(tmp_path, monkeypatch
         open_collection(tmp_path)
 
 
+PPTX = archive(
+    ppt__presentation_DOT_xml=f'<p:x xmlns:p="{SLIDES}" xmlns:r="{LINKS}">'
+    '<p:sldId r:id="a"/></p:x>',
+    ppt___rels__presentation_DOT_xml_DOT_rels='<R><R Id="a" Type="slide" Target="s.xml"/></R>',
+    ppt__s_DOT_xml=f'<p:x xmlns:p="{SLIDES}"/>',
+)
+
 WHOLE = {
     "docx": DOCX,
     "eml": MAIL,
@@ -232,6 +241,7 @@ WHOLE = {
     "mbox": b"From a\n" + MAIL,
     "md": MARKDOWN * 10,
     "pdf": pdf(*["It leaks."] * 5),
+    "pptx": PPTX,
     "rst": RST * 10,
 }
 

@@ -160,6 +160,55 @@ def test_docx(tmp_path):
     )
 
 
+def presentation():
+    """Return a presentation of two slides; the first has a title, a list, a table and notes."""
+    a = "http://schemas.openxmlformats.org/drawingml/2006/main"
+    p = "http://schemas.openxmlformats.org/presentationml/2006/main"
+    r = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+    def shape(kind, *texts):
+        place = f"<p:ph {kind}/>" if kind is not None else ""
+        lines = "".join(f"<a:p><a:r><a:t>{text}</a:t></a:r></a:p>" for text in texts)
+        kinds = f"<p:nvSpPr><p:nvPr>{place}</p:nvPr></p:nvSpPr>"
+        return f"<p:sp>{kinds}<p:txBody>{lines}</p:txBody></p:sp>"
+
+    def part(body):
+        return f'<p:x xmlns:a="{a}" xmlns:p="{p}" xmlns:r="{r}">{body}</p:x>'
+
+    def links(**targets):
+        return "".join(
+            f'<R Id="{key}" Type="{r}/{target.split("/")[-2][:-1]}" Target="{target}"/>'
+            for key, target in targets.items()
+        ).join(["<Rs>", "</Rs>"])
+
+    cells = "".join(f"<a:tc><a:p><a:r><a:t>{text}</a:t></a:r></a:p></a:tc>" for text in "ab")
+    parts = {
+        "ppt/presentation.xml": part("<p:sldId r:id='b'/><p:sldId r:id='a'/>"),
+        "ppt/_rels/presentation.xml.rels": links(a="slides/slide1.xml", b="/ppt/slides/slide2.xml"),
+        "ppt/slides/slide1.xml": part(shape(None, "Second.") + shape('type="sldNum"', "2")),
+        "ppt/slides/slide2.xml": part(
+            shape('type="title"', "The", "pump")
+            + shape('idx="1"', "leaks", "hums")
+            + f"<a:tbl><a:tr>{cells}</a:tr></a:tbl>"
+        ),
+        "ppt/slides/_rels/slide2.xml.rels": links(n="../notesSlides/notesSlide1.xml"),
+        "ppt/notesSlides/notesSlide1.xml": part(shape('type="body"', "Say it.")),
+    }
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as packed:
+        for name, xml in parts.items():
+            packed.writestr(name, xml)
+    return made.getvalue()
+
+
+def test_pptx(tmp_path):
+    assert text_of(tmp_path, "a.pptx", presentation()) == (
+        "# The pump\n\n- leaks\n- hums\na | b\n\nSay it.\n\fSecond."
+    )
+    sections = open_collection(tmp_path, sections=True).documents()
+    assert [document.title for document in sections] == ["a: slide 1", "a: slide 2"]
+
+
 def pdf(*pages):
     """A file with pages of lines: size of the font, distance from the top, text."""
     count = len(pages)

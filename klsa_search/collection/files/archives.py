@@ -10,7 +10,13 @@ from typing import Final
 from xml.etree import ElementTree
 from zipfile import BadZipFile, ZipFile
 
-from klsa_search.collection.files.content import LARGEST, Unreadable
+from klsa_search.collection.files.content import (
+    LARGEST,
+    Unreadable,
+    iso_date,
+    metadata_of,
+    one_line,
+)
 
 FAULTS: Final = (
     BadZipFile,
@@ -54,6 +60,19 @@ class Archive:
             return self.tree(name) if name in self else None
         except FAULTS:
             return None
+
+    def properties(self) -> dict[str, str]:
+        """Return the properties of an Office document as metadata, and its `title`."""
+        core = self.optional_tree("docProps/core.xml")
+        if core is None:
+            return {}
+        properties = {node.tag.rpartition("}")[2]: node.text for node in core}
+        return metadata_of(
+            title=one_line(properties.get("title") or ""),
+            author=properties.get("creator"),
+            date=iso_date(properties.get("created")),
+            language=properties.get("language"),
+        )
 
 
 @contextmanager

@@ -17,8 +17,6 @@ from klsa_search.collection.files.content import (
     ITEM,
     Content,
     SectionBuilder,
-    iso_date,
-    metadata_of,
     one_line,
 )
 
@@ -31,7 +29,7 @@ def read(path: Path) -> Iterator[Content]:
     """Read a file as one document; paragraphs in the style of a heading begin sections."""
     with open_archive(path) as archive:
         headings = _headings(archive)
-        metadata = _metadata(archive)
+        metadata = archive.properties()
         builder, first = SectionBuilder(), ""
         document = archive.tree("word/document.xml")
         cells = _cells(document)
@@ -92,16 +90,3 @@ def _headings(archive: Archive) -> dict[str | None, int]:
             level = properties.removeprefix("heading").strip()
             found[style.get(f"{_W}styleId")] = int(level) if level in _LEVELS else 1
     return found
-
-
-def _metadata(archive: Archive) -> dict[str, str]:
-    core = archive.optional_tree("docProps/core.xml")
-    if core is None:
-        return {}
-    properties = {node.tag.rpartition("}")[2]: node.text for node in core}
-    return metadata_of(
-        title=one_line(properties.get("title") or ""),
-        author=properties.get("creator"),
-        date=iso_date(properties.get("created")),
-        language=properties.get("language"),
-    )

@@ -52,6 +52,7 @@ FORMATS: Final[dict[FileFormat, str]] = {
     FileFormat("html", "html", True): "htm html xhtml",
     FileFormat("pdf", "pdf", True): "pdf",
     FileFormat("docx", "docx", False): "docx",
+    FileFormat("pptx", "pptx", False): "pptx",
     FileFormat("epub", "epub", True): "epub",
     FileFormat("mail", "mail", True): "eml mbox",
     _CODE: "bash c cc clj cpp cs css cxx dart erl ex f90 go h hpp hs java jl js jsx kt lua m ml"
