@@ -62,7 +62,7 @@ def cut(text: str, words: int = WORDS) -> list[Passage]:
     [Passage(begin=0, end=14, heading='', page=1), Passage(begin=16, end=36, heading='', page=2)]
     """
     largest = words + words // 2
-    if len(text) < (2 * largest if text.isascii() else largest):
+    if _is_short(text, largest):
         return [_whole(text)]
     units = _unit_starts(text)
     if len(units) <= largest:
@@ -107,6 +107,21 @@ _UNSPACED_RANGES: Final = (
 )
 _LONGEST: Final = np.array([32, 32, 2])
 """Characters of each class that count as one word; fewer too, except of `_OTHER`."""
+_BLANKED: Final = bytes(
+    point if point < 0x80 and (chr(point).isalnum() or chr(point) == "_") else ord(" ")
+    for point in range(256)
+)
+"""Translates all bytes but those of ASCII words to blanks."""
+
+
+def _is_short(text: str, largest: int) -> bool:
+    """Return whether a text has at most that many words by a quick count, which may exceed."""
+    if not text.isascii():
+        return len(text) <= largest
+    if len(text) < 2 * largest:
+        return True
+    rest = largest - len(text) // 32  # what long runs may count in addition
+    return rest > 0 and len(text.encode("ascii").translate(_BLANKED).split()) <= rest
 
 
 def _unit_starts(text: str) -> array[int]:
