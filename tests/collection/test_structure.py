@@ -261,6 +261,15 @@ def test_pdf(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(("lines", "text"), [(30, "# The pump\n\n"), (1, "The pump\n")])
+def test_a_pdf_with_a_line_that_ends_off_the_page(tmp_path, lines, text):
+    body = [(10, 100 + 12 * number, "It leaks, and it hums. " * 4) for number in range(lines)]
+    data = pdf([(20, 60, "The pump"), *body, (10, 500, f"{'w' * 72} end")])
+    found = text_of(tmp_path, "a.pdf", data)
+    assert found.startswith(f"{text}It leaks")
+    assert found.endswith("end") == (lines > 1)
+
+
 def test_running_titles_of_a_pdf_are_no_headings(tmp_path):
     body = "It leaks all day, and it hums all night. " * 2
     data = pdf(*[[(14, 40, "The pump"), (10, 80, body)]] * 3)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _DATE: Final = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 _LINE_END: Final = "\r\n"
+_VISIBLE: Final = 0.99
 _PASSWORD: Final = "password"  # noqa: S105 - a word of messages
 
 
@@ -65,9 +66,14 @@ def _read(data: bytes) -> tuple[str, list[list[Line]], dict[str, str]]:
 
 
 def _lines(page: PdfTextPage) -> list[Line]:
-    """Return the lines of a page; without sizes if PDFium adds or leaves out characters."""
+    """Return the lines of a page.
+
+    Sizes are unknown if PDFium adds or leaves out characters, or if some text is off the page, but
+    not if only the ends of lines are.
+    """
     text, placed = page.get_text_bounded(), page.get_text_range()
-    if _text(placed) != _text(text) or len(placed) != page.count_chars():
+    is_visible = len(_text(text)) >= _VISIBLE * len(_text(placed))
+    if not is_visible or len(placed) != page.count_chars():
         return [Line(line) for line in text.split(_LINE_END)]
     lines, at = [], 0
     for line in placed.split(_LINE_END):
