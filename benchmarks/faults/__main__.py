@@ -3,8 +3,8 @@
     python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
 
 Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, forks, writers,
-readers, syncs, log, calls; all of them by default. Prints a table of what was tried and what
-survived, then the first examples of each failure; N repeats what depends on chance.
+readers, syncs, followers, log, calls; all of them by default. Prints a table of what was tried and
+what survived, then the first examples of each failure; N repeats what depends on chance.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from benchmarks.faults import (
     damage,
     disk,
     failing_calls,
+    followers,
     forks,
     kills,
     load,
@@ -56,6 +57,9 @@ PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
     "writers": _writers,
     "readers": lambda folder, times: write_readers.run(folder, seconds=60 * times),
     "syncs": lambda folder, times: sync_kills.run(folder, times=50 * times),
+    "followers": lambda folder, times: followers.run(
+        folder, leaders=20 * times, followers=20 * times
+    ),
     "log": lambda folder, times: write_damage.run(folder, times=3 * times),
     "calls": lambda folder, times: failing_calls.run(folder),
 }

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.faults import failing_calls, sync_kills, write_damage, write_kills, write_readers
+from benchmarks.faults import (
+    failing_calls,
+    followers,
+    sync_kills,
+    write_damage,
+    write_kills,
+    write_readers,
+)
 from benchmarks.faults.written import Model, Seen, fresh, wrong
 
 
@@ -15,6 +22,10 @@ def test_killed_at_random(folder, survived, killed):
 
 def test_a_sync_killed_at_random(folder, survived):
     survived(sync_kills.run(folder, times=6))
+
+
+def test_a_leader_and_a_follower_killed_at_random(folder, survived):
+    survived(followers.run(folder, leaders=2, followers=2))
 
 
 def test_readers_meanwhile(folder, survived):
