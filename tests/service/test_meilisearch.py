@@ -214,10 +214,44 @@ def test_its_routes_need_the_scopes_of_the_native_ones(client, home, tmp_path):
     with Catalog(home, interval=0) as catalog:
         asked = TestClient(create_app(catalog, writes=Writes(), keys=Keys(file, ())))
         for route in router.routes:
-            path = route.path.replace("{uid}", "bikes").replace("{id:whole}", "1")
+            path = route.path.replace("{uid}", "none").replace("{id:whole}", "1")
             path = path.replace("{name}", "synonyms").replace("{number}", "0")
             needed = scopes_of(route)
             for scope in scopes:
                 header = {"Authorization": f"Bearer {keys[scope]}"}
                 answer = asked.request(min(route.methods), path, headers=header, json=None)
                 assert is_too_narrow(answer) == bool(needed and scope not in needed), path
+
+
+def test_a_tenant_token_reaches_the_documents_of_its_filter_only(client, home, tmp_path):
+    file = tmp_path / "keys.json"
+    key = add_key(file, "all", ["search", "write"])
+    with Catalog(home, interval=0) as catalog:
+        asked = TestClient(create_app(catalog, writes=Writes(), keys=Keys(file, ())))
+        wanted = {"filters": {"bikes": "brand = Corvo"}}
+        given = asked.post(
+            "/tenant-tokens", json=wanted, headers={"Authorization": f"Bearer {key}"}
+        )
+        assert given.status_code == 201, given.text
+        asked.headers["Authorization"] = f"Bearer {given.json()['token']}"
+        path = f"{BASE}/indexes/bikes"
+        query = {"q": "", "facets": ["brand"]}
+        found = asked.post(f"{path}/search", json=query).json()
+        assert set(ids(found)) == {"1", "3"}
+        assert found["facetDistribution"] == {"brand": {"Corvo": 2}}
+        assert asked.get(f"{path}/search").json()["estimatedTotalHits"] == 2
+        both = asked.post(
+            f"{BASE}/multi-search", json={"queries": [{"indexUid": "bikes", **query}]}
+        )
+        assert both.json()["results"][0]["hits"] == found["hits"]
+        values = asked.post(f"{path}/facet-search", json={"facetName": "brand"}).json()
+        assert values["facetHits"] == [{"value": "Corvo", "count": 2}]
+        assert asked.get(f"{path}/documents/3").status_code == 200
+        assert asked.get(f"{path}/documents/2").status_code == 404
+        documents = {"/search", "/multi-search", "/facet-search", "/documents/1", "/health"}
+        for route in router.routes:
+            address = route.path.replace("{uid}", "bikes").replace("{id:whole}", "1")
+            address = address.replace("{name}", "synonyms").replace("{number}", "0")
+            if not address.endswith(tuple(documents)):
+                answer = asked.request(min(route.methods), address)
+                assert answer.status_code in (401, 403), address

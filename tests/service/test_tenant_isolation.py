@@ -113,7 +113,9 @@ def call(world, method, url, body=None):
         method, url, headers=headers, content=None if body is None else json.dumps(body)
     )
     assert answer.status_code < 500, answer.text
-    return answer.status_code, re.sub(r'"(time_ms|uptime\w*)":[\d.e-]+', r'"\1":0', answer.text)
+    return answer.status_code, re.sub(
+        r'"(time_ms|processingTimeMs|uptime\w*)":[\d.e-]+', r'"\1":0', answer.text
+    )
 
 
 def assert_same(worlds, method, url, body=None):
@@ -196,6 +198,8 @@ def test_no_answer_depends_on_hidden_documents(worlds, q, chosen, an_id, a_filte
     body = {"q": q, **chosen, **(explained(chosen) if explain else {})}
     in_path = quote(an_id, safe="")
     name = f"/indexes/{INDEX}"
+    of_meilisearch = "/compat/meilisearch"
+    meilisearch = f"{of_meilisearch}/indexes/{INDEX}"
     asked = {
         "POST /search": ("/search", body),
         "POST /indexes/{name}/search": (f"{name}/search", body),
@@ -218,6 +222,26 @@ def test_no_answer_depends_on_hidden_documents(worlds, q, chosen, an_id, a_filte
         ),
         "GET /indexes/{name}/documents/{id}/terms": (f"{name}/documents/{in_path}/terms", None),
         "POST /indexes/{name}/analyze": (f"{name}/analyze", {"text": q}),
+        f"POST {of_meilisearch}/indexes/{{uid}}/search": (
+            f"{meilisearch}/search",
+            {"q": q, "facets": ["kind"], "filter": a_filter, "attributesToHighlight": ["*"]},
+        ),
+        f"GET {of_meilisearch}/indexes/{{uid}}/search": (
+            f"{meilisearch}/search?{urlencode({'q': q})}",
+            None,
+        ),
+        f"POST {of_meilisearch}/multi-search": (
+            f"{of_meilisearch}/multi-search",
+            {"queries": [{"indexUid": INDEX, "q": q}, {"indexUid": INDEX, "facets": ["kind"]}]},
+        ),
+        f"POST {of_meilisearch}/indexes/{{uid}}/facet-search": (
+            f"{meilisearch}/facet-search",
+            {"facetName": "kind", "q": q},
+        ),
+        f"GET {of_meilisearch}/indexes/{{uid}}/documents/{{id}}": (
+            f"{meilisearch}/documents/{in_path}",
+            None,
+        ),
         "GET /v1/{name}/search": (f"/v1/{INDEX}/search?{urlencode({'query': q})}", None),
         "GET /v1/{name}/doc/{docid}": (f"/v1/{INDEX}/doc/{in_path}", None),
     }

@@ -44,6 +44,7 @@ CLIENT_HEADER: Final = "X-Meilisearch-Client"
 """Header that its JavaScript packages send."""
 
 _SEARCH, _WRITE = requires("search"), requires("write")
+_DOCUMENTS = requires("search", tenants=True)
 _JSON = "application/json"
 _DONE: Final = 0
 """Number of the task of every finished write."""
@@ -133,19 +134,19 @@ async def delete_index(uid: str, service: Service) -> dict[str, Any]:
     return _task(uid, "indexDeletion")
 
 
-@router.post("/indexes/{uid}/search", dependencies=_SEARCH)
+@router.post("/indexes/{uid}/search", dependencies=_DOCUMENTS)
 async def search(uid: str, body: Annotated[MeilisearchQuery, Body()], service: Service) -> Response:
     """Search one index."""
     return _json(await _search(uid, body, service))
 
 
-@router.get("/indexes/{uid}/search", dependencies=_SEARCH)
+@router.get("/indexes/{uid}/search", dependencies=_DOCUMENTS)
 async def search_by_url(uid: str, request: Request, service: Service) -> Response:
     """Search one index, with the parameters in the URL."""
     return _json(await _search(uid, read_parameters(request, MeilisearchQuery), service))
 
 
-@router.post("/multi-search", dependencies=_SEARCH)
+@router.post("/multi-search", dependencies=_DOCUMENTS)
 async def multi_search(body: Annotated[MeilisearchQueries, Body()], service: Service) -> Response:
     """Run several searches."""
 
@@ -155,7 +156,7 @@ async def multi_search(body: Annotated[MeilisearchQueries, Body()], service: Ser
     return _json({"results": await service.run_all(answers())})
 
 
-@router.post("/indexes/{uid}/facet-search", dependencies=_SEARCH)
+@router.post("/indexes/{uid}/facet-search", dependencies=_DOCUMENTS)
 async def facet_search(
     uid: str, body: Annotated[MeilisearchFacetQuery, Body()], service: Service
 ) -> Response:
@@ -172,7 +173,7 @@ async def facet_search(
     return _json(answer | {"processingTimeMs": round(found["time_ms"])})
 
 
-@router.get("/indexes/{uid}/documents/{id:whole}", dependencies=_SEARCH)
+@router.get("/indexes/{uid}/documents/{id:whole}", dependencies=_DOCUMENTS)
 async def get_document(uid: str, id: str, service: Service) -> Response:  # noqa: A002
     """Return a document."""
 
