@@ -97,9 +97,11 @@ async function asked(signal) {
   const fields = details.fields ?? {};
   const offset = (pageOf(state) - 1) * HITS;
   const body = { ...searchOf(state, fields), k: HITS, offset, highlight: true,
+    analytics: false, // each letter is searched; what stands for a while is recorded
     ...counted(fields) };
   const others = alternatives(state, fields);
-  const queries = others.map(({ search }) => ({ ...search, index: context.index }));
+  const queries = others.map(({ search }) => ({ ...search, index: context.index,
+    analytics: false }));
   const [answer, more] = await Promise.all([
     post("search", body, signal),
     others.length ? ask("multi-search", { body: { queries }, signal }) : { results: [] },
@@ -114,6 +116,7 @@ function askedBoth(signal) {
   const fields = details.fields ?? {};
   return Promise.all(["bm25", "klsa"].map((ranker) => post("search", {
     ...searchOf(state, fields, ranker), k: LOOKED_AT, fields: ["title", "snippet"], snippet_length: 80,
+    analytics: false,
     ...(ranker === "klsa" ? counted(fields) : {}),
   }, signal)));
 }
@@ -151,9 +154,16 @@ function showHits(answer, changed) {
   if (!changed.has("q") && !changed.has("page")) moveFrom(before, parts.results);
   if (changed.has("page")) scrollTo({ top: 0 });
   say(answer.hits.length ? `${many(answer.total, "document")} found` : "No results");
-  if (state.get("q").trim() && drawn.length) {
-    timer = setTimeout(() => lookCloser(drawn, answer), opened.size ? 0 : REST);
+  if (state.get("q").trim()) {
+    timer = drawn.length ? setTimeout(() => lookCloser(drawn, answer), opened.size ? 0 : REST)
+      : setTimeout(recordNothing, REST);
   }
+}
+
+/** Search once more for analytics, as a search without hits is not looked at more closely. */
+function recordNothing() {
+  explaining.run((signal) => post("search", { ...searchOf(context.state, details.fields ?? {}), k: 1 },
+    signal)).catch(() => null);
 }
 
 function pageLink(to, text, { label, current }) {
