@@ -20,9 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.outline import Outline, after_blanks, extended_path, outline_of
-
-WORDS: Final = 300
-"""Words of a passage."""
+from klsa_search.core.config import PASSAGE_WORDS
 
 SEPARATOR: Final = " › "
 """Between the headings of a path."""
@@ -41,7 +39,7 @@ class Passage(NamedTuple):
     page: int | None
 
 
-def cut(text: str, words: int = WORDS) -> list[Passage]:
+def cut(text: str, words: int = PASSAGE_WORDS) -> list[Passage]:
     r"""Return the passages of a text in order, which contain all of it but blank space.
 
     words  of a passage, about; at most half as many more, and a text without more stays whole

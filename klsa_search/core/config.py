@@ -43,6 +43,9 @@ IdfName = Literal["lucene", "robertson", "atire"]
 SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
 FieldType = Literal["keyword", "number", "date"]
 
+PASSAGE_WORDS = 300
+"""Words of a passage, by default."""
+
 MAX_BURSTINESS = 4
 """Limit of `burstiness`; above it scores of the longest query would not fit into 32 bits."""
 
@@ -296,6 +299,30 @@ class FieldSettings(SettingsGroup):
         return {name: separator for name, _, separator in (e.partition("=") for e in self.split)}
 
 
+def _passages(given: object) -> object:
+    """Return a number of words as the text of the setting."""
+    return str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+
+
+class PassageSettings(SettingsGroup):
+    """Passages of long documents, which are searched as well as whole documents."""
+
+    passages: Annotated[str, BeforeValidator(_passages)] = Field(
+        "auto",
+        pattern=r"^(auto|off|[1-9][0-9]{1,4})$",
+        description="divide long documents into passages of about this many words, which are "
+        "found and ranked as well: 10 to 99,999; auto, 300 if documents are long enough for a "
+        "tenth more passages than documents; or off",
+    )
+
+    @property
+    def passage_words(self) -> int | None:
+        """Return the words of a passage; None if documents are not divided."""
+        if self.passages == "off":
+            return None
+        return PASSAGE_WORDS if self.passages == "auto" else int(self.passages)
+
+
 def _parts(declaration: str) -> tuple[str, str, str]:
     """Return name, colon and type of a declaration; the last two are blank without a type."""
     name, colon, kind = declaration.rpartition(":")
@@ -408,6 +435,13 @@ class SearchSettings(SettingsGroup):
         8.0, ge=1, le=100, description="set p in (k_q / max)^p, the lexical part; 1 in the paper"
     )
 
+    passage_weight: float = Field(
+        0.5,
+        ge=0,
+        le=100,
+        description="add the score of the best passage of a document to its own, times this; 0 "
+        "ranks documents by themselves",
+    )
     boosts: Annotated[str, BeforeValidator(_boosts), WithJsonSchema(_WEIGHTS)] = Field(
         "",
         description="multiply the weights of searched fields in BM25, as NAME^FACTOR, separated "
@@ -447,7 +481,7 @@ def _not_in_every_query(operators: bool | None) -> bool | None:
     return operators
 
 
-_LATER = ("split", "match", "page_title")
+_LATER = ("split", "match", "page_title", "passages", "passage_weight")
 """Settings that were added without another format: see `Settings.stored`."""
 
 
@@ -458,6 +492,7 @@ class Settings(
     SpectrumSettings,
     ExpansionSettings,
     FieldSettings,
+    PassageSettings,
     LanguageSettings,
     SearchSettings,
 ):
@@ -544,6 +579,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     # The published method and its best point on CRAN [KLSA section 4]; never changes.
     "paper": {
+        "passages": "off",
         "operators": False,
         "spelling": "off",
         "synonyms": False,

@@ -54,6 +54,7 @@ class SearchParameters(TypedDict, total=False):
     coverage: float | None
     latent: float | None
     lexical_sharpness: float | None
+    passage_weight: float | None
     boosts: FieldWeights | None
     exact: bool | None
 
@@ -91,6 +92,7 @@ class IndexSettings(TypedDict, total=False):
     expansion: ExpansionName
     fields: tuple[str, ...] | list[str]
     split: Mapping[str, str] | tuple[str, ...] | list[str]
+    passages: str | int
     operators: bool | None
     spelling: SpellingName
     synonyms: bool
@@ -107,6 +109,7 @@ class IndexSettings(TypedDict, total=False):
     coverage: float
     latent: float
     lexical_sharpness: float
+    passage_weight: float
     boosts: FieldWeights
     exact: bool
     page_title: str

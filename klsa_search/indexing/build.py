@@ -18,7 +18,7 @@ from klsa_search.collection.model import Collection, Source
 from klsa_search.collection.opened_collection import warn_of_skipped
 from klsa_search.collection.opening import Reading, open_collection
 from klsa_search.core.array_types import Eigenvalues
-from klsa_search.core.config import Settings
+from klsa_search.core.config import PASSAGE_WORDS, Settings
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.progress import FILES, Progress, open_progress
 from klsa_search.indexing.checks import (
@@ -32,6 +32,7 @@ from klsa_search.indexing.checks import (
     refuse_to_drop_writes,
     refuse_to_shrink,
 )
+from klsa_search.indexing.passages import DividedDocuments, divides
 from klsa_search.indexing.reading import (
     StoredCollection,
     read,
@@ -39,19 +40,22 @@ from klsa_search.indexing.reading import (
     require_split,
     searched_before,
 )
+from klsa_search.indexing.sizes import layout
 from klsa_search.indexing.weighing import weigh
 from klsa_search.search.index import Index
 from klsa_search.storage.checksums import note_checked
+from klsa_search.storage.files import write_fresh
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
 from klsa_search.storage.manifest import (
     FORMAT_VERSION,
     BuildEntry,
     Counts,
     FieldsEntry,
+    FileEntry,
     Manifest,
     SpectrumEntry,
 )
-from klsa_search.storage.names import index_path
+from klsa_search.storage.names import MANIFEST, PASSAGES, index_path
 
 
 class BuildOptions(Reading, IndexSettings, total=False):
@@ -156,33 +160,103 @@ def build_generation(
     replay: Callable[[Path], AbstractContextManager[None]] | None = None,
 ) -> Index:
     """Build the next generation of the index at a path and open it. See `build`."""
+    started = time.monotonic()
 
     def write(generation: Path) -> Built:
         refuse_large_source(collection, chosen, budget)
-        counts, digest, fields, settings = read(
-            collection, generation, chosen, report, memory=budget
-        )
-        documents, terms = counts.matrix.shape
-        known = searched_before(collection)
-        require_searched(settings.searched_fields, fields, documents, known=known)
-        if not isinstance(collection, StoredCollection):  # it may have lost the last one
-            require_split(settings.separators(), fields, documents)
-        refuse_to_shrink(path, documents, collection, replace=replace)
-        refuse_beyond_budget(counts, fields, generation, settings, budget)
-        spectra = weigh(counts, generation, settings, report)
-        sizes = {
-            "documents": documents,
-            "terms": terms,
-            "tokens": counts.tokens,
-            "non_zeros": counts.matrix.nnz,
-        }
-        entries = {
-            label: spectrum_entry(each.eigenvalues, each.residual, each.gap, each.trace)
-            for label, each in spectra.items()
-        }
-        return Built(settings, sizes, entries, digest, fields)
+
+        def check(built: Built) -> None:
+            documents, fields, settings = built.counts["documents"], built.fields, built.settings
+            known = searched_before(collection)
+            require_searched(settings.searched_fields, fields, documents, known=known)
+            if not isinstance(collection, StoredCollection):  # it may have lost the last one
+                require_split(settings.separators(), fields, documents)
+            refuse_to_shrink(path, documents, collection, replace=replace)
+
+        built = _write(generation, collection, chosen, report, budget, check)
+        if divides(generation, built.settings):
+            _write_passages(generation, collection, built, started, report, budget)
+        return built
 
     return write_generation(path, collection, write, report, replace=replace, replay=replay)
+
+
+def _write(
+    generation: Path,
+    collection: Collection,
+    chosen: Settings,
+    report: Progress,
+    budget: int,
+    check: Callable[[Built], None] = lambda _: None,
+) -> Built:
+    """Read a collection and write all files of a generation.
+
+    check  refuses what was read, before it is weighed
+    """
+    counts, digest, fields, settings = read(collection, generation, chosen, report, memory=budget)
+    documents, terms = counts.matrix.shape
+    sizes = {
+        "documents": documents,
+        "terms": terms,
+        "tokens": counts.tokens,
+        "non_zeros": counts.matrix.nnz,
+    }
+    built = Built(settings, sizes, {}, digest, fields)
+    check(built)
+    refuse_beyond_budget(counts, fields, generation, settings, budget)
+    spectra = weigh(counts, generation, settings, report)
+    entries = {
+        label: spectrum_entry(each.eigenvalues, each.residual, each.gap, each.trace)
+        for label, each in spectra.items()
+    }
+    return built._replace(spectra=entries)
+
+
+def _write_passages(
+    generation: Path,
+    collection: Collection,
+    built: Built,
+    started: float,
+    report: Progress,
+    budget: int,
+) -> None:
+    """Write the index of the passages of a generation whose documents are written."""
+    words = built.settings.passage_words or PASSAGE_WORDS
+    layout_ = layout(built.counts["documents"], built.settings)
+    chosen = built.settings.model_copy(update={"passages": "off", "expansion": layout_})
+    divided = DividedDocuments(generation, words)
+    types = {name: column.type for name, column in built.fields.columns.items()}
+    passages = StoredCollection(_manifest(collection, built, started, {}), 0, divided.read, types)
+    folder = generation / PASSAGES
+    folder.mkdir()
+    built = _write(folder, passages, chosen, report, budget)
+    divided.write(folder)
+    manifest = _manifest(passages, built, started, describe_files(folder))
+    write_fresh(folder / MANIFEST, manifest.as_text())
+
+
+def _manifest(
+    collection: Collection, built: Built, started: float, files: Mapping[str, FileEntry]
+) -> Manifest:
+    """Return the manifest of a generation with these files."""
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        package_version=version("klsa-search"),
+        source=collection.name,
+        fingerprint=fingerprint_of(built.settings.fingerprint(), built.digest),
+        settings=built.settings.stored(),
+        counts=Counts(skipped=collection.problems.count, **built.counts),
+        spectra=dict(built.spectra),
+        build=BuildEntry(
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - started, 3),
+            peak_memory=_peak_memory(),
+        ),
+        files=dict(files),
+        source_path=address(collection),
+        fields=built.fields,
+        reading=reading_options(collection),
+    )
 
 
 def write_generation(
@@ -208,24 +282,7 @@ def write_generation(
             refuse_to_drop_writes(path)
         built = write(generation)
         report(FILES, 0, None)
-        manifest = Manifest(
-            format_version=FORMAT_VERSION,
-            package_version=version("klsa-search"),
-            source=collection.name,
-            fingerprint=fingerprint_of(built.settings.fingerprint(), built.digest),
-            settings=built.settings.stored(),
-            counts=Counts(skipped=collection.problems.count, **built.counts),
-            spectra=dict(built.spectra),
-            build=BuildEntry(
-                created=datetime.now(UTC).isoformat(timespec="seconds"),
-                seconds=round(time.monotonic() - started, 3),
-                peak_memory=_peak_memory(),
-            ),
-            files=describe_files(generation),
-            source_path=address(collection),
-            fields=built.fields,
-            reading=reading_options(collection),
-        )
+        manifest = _manifest(collection, built, started, describe_files(generation))
         sync_files(generation)  # before writers are locked out
         with replay(generation) if replay else nullcontext():
             commit(generation, manifest)

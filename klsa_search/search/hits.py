@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from klsa_search.collection.searched_text import field_text
@@ -13,7 +12,10 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.explain.explainer import Explainer
+from klsa_search.search.explain.explanation import Explanation, PassagePart
 from klsa_search.search.options import QueryPlan
+from klsa_search.search.passage_hits import with_best_passages
+from klsa_search.search.passage_searcher import PassageSearcher
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.results import Hit, highlighted
 from klsa_search.search.snippets import LENGTH, snippet
@@ -27,18 +29,64 @@ def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, 
     terms = state.query_parser.known_terms(plan.parsed)
     weights = _weights(state, terms) if plan.highlight else None
     hits = hits_of(state, top.doc_ids, top.scores, terms, weights, plan.offset, plan.snippet_length)
+    hits = with_best_passages(state, plan, hits, top.doc_ids, terms, weights)
     best = None
     if plan.highlight:
         hits = tuple(_add_highlights(state, plan, hit, terms, weights) for hit in hits)
     if plan.quality:
         hits, best = _add_quality(state, plan, hits, top)
     if plan.explain and hits:
-        explainer = explainer_of(state, plan.parsed, plan.parameters, plan.dimensions)
-        hits = tuple(map(partial(_add_explanation, explainer), hits, top.doc_ids.tolist()))
+        explanations = explanations_of(
+            state, plan.parsed, plan.parameters, plan.dimensions, top.doc_ids, top.scores.tolist()
+        )
+        hits = tuple(
+            replace(hit, explanation=explanation)
+            for hit, explanation in zip(hits, explanations, strict=True)
+        )
     return hits, best
 
 
-def explainer_of(
+def explanations_of(
+    state: State,
+    parsed: ParsedQuery,
+    parameters: SearchSettings,
+    dimensions: int,
+    doc_ids: DocIds,
+    scores: Sequence[float | None],
+) -> Iterator[Explanation]:
+    """Yield explanations of the scores of documents for a query."""
+    explainer = _explainer_of(state, parsed, parameters, dimensions)
+    searcher = state.searcher
+    if not isinstance(searcher, PassageSearcher) or not searcher.uses_passages(parameters):
+        for doc_id, score in zip(doc_ids.tolist(), scores, strict=True):
+            check_deadline()
+            yield explainer.of(doc_id, score)
+        return
+    own = searcher.own_scores(parsed, doc_ids, parameters, dimensions).tolist()
+    rows, best, _ = searcher.best_passages(parsed, doc_ids, parameters)
+    of_passages = searcher.passages.state
+    explain_passage = _explainer_of(
+        of_passages,
+        searcher.of_passages(parsed),
+        parameters,
+        of_passages.parameters.dimensions(None, parameters),
+    )
+    for doc_id, score, own_score, row, passage_score in zip(
+        doc_ids.tolist(), scores, own, rows.tolist(), best.tolist(), strict=True
+    ):
+        check_deadline()
+        explanation = explainer.of(doc_id, own_score if score else score)
+        if row >= 0 and score:
+            passage = PassagePart(
+                value=score - own_score,
+                weight=parameters.passage_weight,
+                explanation=explain_passage.of(row, passage_score),
+            )
+            explanation = replace(explanation, score=score, passage=passage)
+        yield explanation
+
+
+def _explainer_of(
     state: State, parsed: ParsedQuery, parameters: SearchSettings, dimensions: int
 ) -> Explainer:
     """Return an explainer for the scores of a query."""
@@ -65,11 +113,6 @@ def _add_highlights(
             texts[name] = snippet(text, terms, analyzer, weights=weights, length=length)
     highlights = {name: highlighted(text, terms, analyzer) for name, text in texts.items()}
     return replace(hit, highlight=highlights)
-
-
-def _add_explanation(explainer: Explainer, hit: Hit, doc_id: int) -> Hit:
-    check_deadline()
-    return replace(hit, explanation=explainer.of(doc_id, hit.score))
 
 
 def _add_quality(
@@ -108,7 +151,7 @@ def hits_of(
 ) -> tuple[Hit, ...]:
     """Return hits of ranked documents, in order. See `Index.hits`."""
     records = state.documents.records(doc_ids.tolist())
-    passages = state.passages.of(doc_ids, terms, weights=weights, length=length)
+    passages = state.snippets.of(doc_ids, terms, weights=weights, length=length)
     numbers = [name for name, field in state.fields.items() if field.type == "number"]
     return tuple(
         Hit(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Unpack
+from functools import partial
+from typing import Final, Unpack, get_args
 
 import numpy as np
 
@@ -13,13 +14,15 @@ from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.config import SearchSettings, SpellingName
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError
+from klsa_search.search.budget import CANDIDATES, CountTokens, estimated_tokens, within_budget
 from klsa_search.search.collectors import collect
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
-from klsa_search.search.hits import explainer_of, fetch_hits, hits_of
+from klsa_search.search.hits import explanations_of, fetch_hits, hits_of
 from klsa_search.search.options import (
+    GroupName,
     PrefixName,
     QueryPlan,
     SearchOptions,
@@ -27,6 +30,7 @@ from klsa_search.search.options import (
     names,
     whole_number,
 )
+from klsa_search.search.passage_hits import as_passages
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.results import Hit, SearchResults
@@ -142,6 +146,9 @@ class Index(WritableIndex):
         snippet_length: int = LENGTH,
         quality: bool = False,
         prefix: PrefixName | None = None,
+        group: GroupName = "document",
+        max_tokens: int | None = None,
+        count_tokens: CountTokens = estimated_tokens,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> SearchResults:
@@ -167,6 +174,12 @@ class Index(WritableIndex):
                   second for the first such search of an index (`klsa_search.search.quality`)
         explain   explain the score of each hit: about 2 ms a hit
         prefix    "last": the last word is still being typed, so its completions match as well
+        group     "document", or "passage" for passages of long documents, each by its own score;
+                  operators, totals and facets are then those of passages (`Hit`)
+        max_tokens  with `group="passage"`: return the best passages that fit into this number of
+                  tokens, without repetitions, passages that follow each other as one
+                  (`klsa_search.search.budget`)
+        count_tokens  counts the tokens of a text; by default an estimate, a quarter of its bytes
         positive, negative  ids of relevant and irrelevant documents (relevance feedback). Without a
                   query the ranking depends on them alone. All documents are scored
         QueryError for invalid parameters and unknown fields; DocumentNotFound.
@@ -177,12 +190,28 @@ class Index(WritableIndex):
         >>> [hit.id for hit in index.search('"wet roads" -title:grip').hits]
         ['tyre', 'copy']
         """
-        state = self._opened()
+        opened = state = self._opened()
         k = whole_number("k", k)
+        checked_mask = self._checked_mask(mask)
+        if group not in get_args(GroupName):
+            raise QueryError(
+                f"group = {group!r} is unknown; use 'document' or 'passage'", field="group"
+            )
+        if group == "passage" and opened.passages is not None:
+            state = opened.passages.state
+            checked_mask = opened.passages.mask(checked_mask)
+        if max_tokens is not None:
+            whole_number("max_tokens", max_tokens)
+            if group != "passage" or offset:
+                raise QueryError(
+                    "max_tokens: only the first passages can be limited in tokens; use "
+                    "group = 'passage' without offset",
+                    field="max_tokens",
+                )
         reading, chosen = state.parameters.read(parameters)
         if prefix not in (None, "last"):
             raise QueryError(f"prefix = {prefix!r} is unknown; use 'last' or None", field="prefix")
-        named = _named_document(state, query)
+        named = _named_document(state, query) if group == "document" else None
         if named is not None:  # the rest of the ranking is by its words
             reading = reading.model_copy(update={"operators": False, "spelling": "off"})
         parsed = state.query_parser.parse(
@@ -202,8 +231,8 @@ class Index(WritableIndex):
             named=named,
             parameters=chosen,
             dimensions=used,
-            mask=intersection(self._checked_mask(mask), parsed.mask),
-            k=k,
+            mask=intersection(checked_mask, parsed.mask),
+            k=k if max_tokens is None else max(k, CANDIDATES),
             offset=whole_number("offset", offset, 0),
             filter=filter,
             sort=names("sort", sort),
@@ -217,9 +246,16 @@ class Index(WritableIndex):
             highlight=highlight,
             snippet_length=checked_length(snippet_length),
             quality=quality,
+            group=group,
         )
         top, facets_ = collect(state, plan)
         hits, best = fetch_hits(state, plan, top)
+        if group == "passage":
+            hits = as_passages(opened, hits, opened.passages)
+        tokens = truncated = None
+        if max_tokens is not None:
+            text_of = partial(_text_of, opened)
+            hits, tokens, truncated = within_budget(hits, k, max_tokens, count_tokens, text_of)
         return SearchResults(
             query=query,
             interpretation=plan.interpretation,
@@ -228,11 +264,13 @@ class Index(WritableIndex):
             ranker=chosen.ranker,
             parameters={
                 name: used if name == "dimensions" else getattr(chosen, name)
-                for name in RANKERS[chosen.ranker].parameters
+                for name in (*RANKERS[chosen.ranker].parameters, *_of_passages(state))
             },
             offset=plan.offset,
             facets=facets_,
             quality=best,
+            tokens=tokens,
+            truncated=truncated,
         )
 
     def explain(
@@ -260,7 +298,9 @@ class Index(WritableIndex):
         only[doc_id] = True
         (top,) = state.searcher.top([parsed], 1, chosen, used, Mask(only))
         score = float(top.scores[0]) if len(top.scores) else None
-        return explainer_of(state, parsed, chosen, used).of(doc_id, score)
+        doc_ids = np.array([doc_id], np.int64)
+        (explanation,) = explanations_of(state, parsed, chosen, used, doc_ids, [score])
+        return explanation
 
     def hits(
         self,
@@ -377,6 +417,15 @@ class Index(WritableIndex):
             f"mask is {fact}; give a bool array of length max_doc = {self.max_doc}",
             field="mask",
         )
+
+
+def _text_of(state: State, id_: str) -> str:
+    return state.documents.get(id_).text
+
+
+def _of_passages(state: State) -> tuple[str, ...]:
+    """Return the parameters of passages, if documents are divided."""
+    return () if state.passages is None else ("passage_weight",)
 
 
 def _named_document(state: State, query: str) -> int | None:

@@ -14,6 +14,7 @@ from klsa_search.core.config import LanguageSettings, SearchSettings, unsearched
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
+from klsa_search.search.budget import CountTokens
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.masks import Given
 from klsa_search.search.query.interpretation import QueryInterpretation
@@ -164,6 +165,7 @@ def whole_number(name: str, value: object, minimum: int = 1) -> int:
 
 
 PrefixName = Literal["last"]
+GroupName = Literal["document", "passage"]
 
 MAX_NAMES: Final = 100
 """Fields to sort by, to count or to return, and examples of relevance feedback, at most."""
@@ -198,6 +200,9 @@ class SearchOptions(RankingOptions, total=False):
     snippet_length: int
     quality: bool
     prefix: PrefixName | None
+    group: GroupName
+    max_tokens: int | None
+    count_tokens: CountTokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,9 +236,16 @@ class QueryPlan:
     highlight: bool
     snippet_length: int
     quality: bool
+    group: GroupName
 
     def __post_init__(self) -> None:
         """Refuse options that exclude each other; QueryError."""
+        if self.group == "passage" and (self.positive or self.negative):
+            raise QueryError(
+                "group: relevance feedback is by documents; leave the examples out, or use "
+                "group = 'document'",
+                field="group",
+            )
         if self.explain and (self.positive or self.negative):
             raise QueryError(
                 "explain: scores moved by positive or negative examples cannot be "

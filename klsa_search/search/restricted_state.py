@@ -16,7 +16,7 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.masks import Given, key_of
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.search.state import State, state_of
+from klsa_search.search.state import State, state_of, with_synonyms
 from klsa_search.search.writing import Drift
 
 _CACHE_SIZE: Final = 2**28
@@ -36,9 +36,19 @@ def restricted_state(state: State, given: Given) -> State:
     It differs from one after deletions in what is read from the generation alone: the mean length
     of saturations and the calibration of quality. Cost: see `Index.restricted`.
     """
-    live = state.filters.of(given).allowed & state.snapshot.live_docs()
+    restricted = _restricted_to(state, state.filters.of(given).allowed)
+    return with_synonyms(restricted, Synonyms(state.query_parser.synonyms, state.info.analyzer))
+
+
+def _restricted_to(state: State, allowed: DocumentMask) -> State:
+    """Return a state in which only these documents, and their passages, are live."""
+    live = allowed & state.snapshot.live_docs()
     snapshot = _restricted(state, live)
-    restricted = state_of(
+    passages = state.passages
+    if passages is not None:
+        own = _restricted_to(passages.state, live[passages.document_of])
+        passages = replace(passages, state=own)
+    return state_of(
         replace(
             state.info,
             documents=snapshot.query_kernel.documents,
@@ -50,9 +60,8 @@ def restricted_state(state: State, given: Given) -> State:
         state.fields,
         state.quality,
         state.suggester.titles,
+        passages,
     )
-    synonyms = Synonyms(state.query_parser.synonyms, state.info.analyzer)
-    return replace(restricted, query_parser=restricted.query_parser.with_synonyms(synonyms))
 
 
 def _restricted(state: State, live: DocumentMask) -> Snapshot:

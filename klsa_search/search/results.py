@@ -59,6 +59,11 @@ class Hit:
     `explanation`, `highlight` (of title, snippet and other searched fields) and `quality` (how good
     a match it is, from 0 to 1) are set if they were requested.
 
+    If documents are divided into passages, `span` (of characters in the text), `page` (from 1; None
+    if the text has no page breaks) and `heading` are those of the best passage, from which the
+    snippet is, and `more_passages` counts the others that match. With `group="passage"` a hit is a
+    passage: `id` names document and span, `document_id` the document, and `text` is its text.
+
     >>> index.search("roads", k=1)[0]
     Hit(rank=1, id='tyre', score=..., title='Tyres', snippet='Bald tyres slip on wet roads.', ...)
     """
@@ -72,6 +77,12 @@ class Hit:
     explanation: Explanation | None = None
     highlight: Mapping[str, Highlight] | None = None
     quality: float | None = None
+    document_id: str | None = None
+    span: tuple[int, int] | None = None
+    page: int | None = None
+    heading: str | None = None
+    text: str | None = None
+    more_passages: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +94,9 @@ class SearchResults:
     used, `facets` those requested, by name, `interpretation` is how the query was read, `quality`
     that of the best match among the hits, if it was requested. `search_id` is set by a service that
     records analytics.
+
+    With `max_tokens`, `tokens` is the size of all texts, and `truncated` whether passages that were
+    found did not fit; if nothing fits there are no hits, and `truncated` is true.
 
     >>> results: klsa.SearchResults = index.search("leaking coolant", k=2)
     >>> results.total, len(results), results.ranker
@@ -102,6 +116,8 @@ class SearchResults:
     facets: Mapping[str, Facet] = field(default_factory=dict)
     quality: float | None = None
     search_id: str | None = None
+    tokens: int | None = None
+    truncated: bool | None = None
 
     @property
     def good_match(self) -> bool | None:

@@ -5,36 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import trust
-from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
+from klsa_search.core.config import (
+    PASSAGE_WORDS,
+    LanguageSettings,
+    SearchSettings,
+    Settings,
+)
 from klsa_search.errors import IndexNotFound
 from klsa_search.search.filters.masks import FilterCache
 from klsa_search.search.options import Parameters
-from klsa_search.search.passages import Passages
+from klsa_search.search.passage_index import PassageIndex, PassageWrites
+from klsa_search.search.passage_searcher import PassageSearcher
 from klsa_search.search.quality import Quality
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.searcher import Searcher
 from klsa_search.search.snapshot import Snapshot, open_snapshot
+from klsa_search.search.stored_snippets import StoredSnippets
 from klsa_search.search.suggest.suggester import Suggester
 from klsa_search.search.suggest.titles import Titles
 from klsa_search.search.writing import Drift
+from klsa_search.storage.arrays import open_array
 from klsa_search.storage.checksums import check_once
 from klsa_search.storage.columns.columns import Fields, open_fields
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.generations import check_sizes
-from klsa_search.storage.log import LogPosition, WriteLog
+from klsa_search.storage.log import LogPosition, Write, WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.names import PASSAGES
+from klsa_search.storage.passages import PASSAGE_DOCUMENTS
 from klsa_search.storage.synonyms import Stamp, read_synonyms, stamp_of
-
-if TYPE_CHECKING:
-    from klsa_search.search.delta_index import DeltaIndex
-
 
 Opened = TypeVar("Opened")
 
@@ -115,7 +121,8 @@ class State:
     query_parser: QueryParser
     parameters: Parameters
     documents: DocumentReader
-    passages: Passages
+    snippets: StoredSnippets
+    passages: PassageIndex | None
     fields: Fields
     filters: FilterCache
     quality: Quality
@@ -127,6 +134,10 @@ def open_state(generation: Path) -> State:
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     check_once(generation, manifest)
+    return _open_checked(generation, manifest)
+
+
+def _open_checked(generation: Path, manifest: Manifest) -> State:
     settings = manifest.checked_settings()
     analyzer = Analyzer(settings)
     defaults, reading = SearchSettings.of(settings), LanguageSettings.of(settings)
@@ -145,7 +156,12 @@ def open_state(generation: Path) -> State:
     )
     fields = open_fields(generation, manifest.fields, len(snapshot))
     quality = Quality(snapshot, settings.seed)
-    return state_of(info, snapshot, documents, fields, quality, Titles(analyzer))
+    passages = None
+    if manifest.has_passages:
+        folder = generation / PASSAGES
+        state = _open_checked(folder, read_manifest(folder))
+        passages = PassageIndex(state, open_array(folder, PASSAGE_DOCUMENTS))
+    return state_of(info, snapshot, documents, fields, quality, Titles(analyzer), passages)
 
 
 def state_of(
@@ -155,6 +171,7 @@ def state_of(
     fields: Fields,
     quality: Quality,
     titles: Titles,
+    passages: PassageIndex | None,
 ) -> State:
     """Return the state of a snapshot."""
     analyzer, vocabulary = info.analyzer, snapshot.vocabulary
@@ -162,11 +179,14 @@ def state_of(
     return State(
         info=info,
         snapshot=snapshot,
-        searcher=Searcher(snapshot, info.defaults),
+        searcher=Searcher(snapshot, info.defaults)
+        if passages is None
+        else PassageSearcher(snapshot, info.defaults, passages),
         query_parser=query_parser,
         parameters=Parameters(info.path.parent.name, info.defaults, info.reading, snapshot),
         documents=documents,
-        passages=Passages(documents, snapshot.forward, analyzer, vocabulary),
+        snippets=StoredSnippets(documents, snapshot.forward, analyzer, vocabulary),
+        passages=passages,
         fields=fields,
         filters=FilterCache(fields, len(snapshot)),
         quality=quality,
@@ -194,7 +214,7 @@ class LogTailer:
     def __init__(self, built: State) -> None:
         self._built = built
         self.log = WriteLog(built.info.path)
-        self._delta: DeltaIndex | None = None
+        self._delta: _Delta | None = None
         self._applied = LogPosition()
         self._synonyms = Synonyms({}, built.info.analyzer)
         self._stamp: Stamp | None = None
@@ -210,7 +230,7 @@ class LogTailer:
         if moment is not None:
             state = self._written(current, moment.last, wait=wait)
             synonyms = Synonyms(moment.synonyms, state.info.analyzer)
-            return replace(state, query_parser=state.query_parser.with_synonyms(synonyms))
+            return with_synonyms(state, synonyms)
         state = self._written(current, self.log.last(), wait=wait)
         path = self._built.info.path.parent
         stamp = stamp_of(path)
@@ -219,7 +239,7 @@ class LogTailer:
             self._stamp = stamp
         if state.query_parser.synonyms is self._synonyms.given:
             return state
-        return replace(state, query_parser=state.query_parser.with_synonyms(self._synonyms))
+        return with_synonyms(state, self._synonyms)
 
     def _written(self, current: State, last: LogPosition, *, wait: bool) -> State:
         """Return the state after the writes up to `last`.
@@ -237,25 +257,15 @@ class LogTailer:
             and self.log.valid_until(self._applied) < self._applied.seq
         )
         if delta is None or truncated:
-            from klsa_search.search.delta_index import (
-                DeltaIndex,  # not needed without writes
-            )
             from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 
             if wait:
                 ReverseNeighboursBuilder.wait()  # compiled last of all that folding needs
-            delta = DeltaIndex(self._built)
+            delta = _Delta(self._built)
             self._applied = LogPosition()
-        batch, documents, size = [], 0, delta.kept.next_size
         for write in self.log.rows(self._applied.seq, last):
-            batch.append(write)
-            documents += write.document is not None
-            if documents == size or (size is None and len(batch) == _BATCH):
-                delta.apply(batch)
-                batch, documents, size = [], 0, delta.kept.next_size
-        delta.apply(batch)
-        delta.kept.end()
-        state = self._state_of(delta, last)
+            delta.add(write)
+        state = delta.state(last)
         self._delta, self._applied = delta, last
         return state
 
@@ -264,8 +274,63 @@ class LogTailer:
         if self._delta is not None:
             self._delta.save()
 
-    def _state_of(self, delta: DeltaIndex, last: LogPosition) -> State:
-        snapshot, documents, fields = delta.snapshot()
+
+def with_synonyms(state: State, synonyms: Synonyms) -> State:
+    """Return a state whose queries, also those to passages, use synonyms."""
+    passages = state.passages
+    if passages is not None:
+        passages = replace(passages, state=with_synonyms(passages.state, synonyms))
+    parser = state.query_parser.with_synonyms(synonyms)
+    return replace(state, query_parser=parser, passages=passages)
+
+
+class _Delta:
+    """The writes to a state as it was built, and to its passages."""
+
+    def __init__(self, built: State) -> None:
+        from klsa_search.search.delta_index import DeltaIndex  # not needed without writes
+
+        self._built, self._delta = built, DeltaIndex(built)
+        self._batch: list[Write] = []
+        self._begin_batch()
+        self._passages: _Delta | None = None
+        if built.passages is not None:
+            self._passages = _Delta(built.passages.state)
+            words = built.info.settings.passage_words or PASSAGE_WORDS
+            self._of_passages = PassageWrites(built.passages, built.documents, words)
+
+    def add(self, write: Write) -> None:
+        """Add the next write. Batches end where stored segments do."""
+        self._batch.append(write)
+        self._puts += write.document is not None
+        if self._puts == self._size or (self._size is None and len(self._batch) == _BATCH):
+            self._delta.apply(self._batch)
+            self._begin_batch()
+        if self._passages is not None:
+            for each in self._of_passages.of(write):
+                self._passages.add(each)
+
+    def state(self, last: LogPosition) -> State:
+        """Return the state after all writes, of which this is the last."""
+        self._delta.apply(self._batch)
+        self._begin_batch()
+        self._delta.kept.end()
+        passages = None
+        if self._passages is not None:
+            document_of = self._of_passages.document_of()
+            passages = PassageIndex(self._passages.state(last), document_of)
+        snapshot, documents, fields = self._delta.snapshot()
         count = snapshot.query_kernel.documents
-        info = replace(self._built.info, documents=count, last=last, drift=delta.drift())
-        return state_of(info, snapshot, documents, fields, self._built.quality, delta.titles)
+        built = self._built
+        info = replace(built.info, documents=count, last=last, drift=self._delta.drift())
+        titles = self._delta.titles
+        return state_of(info, snapshot, documents, fields, built.quality, titles, passages)
+
+    def save(self) -> None:
+        """Store what was folded: see `DeltaIndex.save`."""
+        self._delta.save()
+        if self._passages is not None:
+            self._passages.save()
+
+    def _begin_batch(self) -> None:
+        self._batch, self._puts, self._size = [], 0, self._delta.kept.next_size

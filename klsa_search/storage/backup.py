@@ -43,6 +43,7 @@ def copy_index(source: Path, target: Path) -> Manifest:
         if os.path.lexists(target / CURRENT):  # completed by another process meanwhile
             raise _taken(target)
         for name in manifest.files:
+            (fresh / name).parent.mkdir(exist_ok=True)
             try:
                 shutil.copyfile(generation / name, fresh / name)
             except FileNotFoundError as error:

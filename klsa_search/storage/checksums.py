@@ -32,7 +32,14 @@ from klsa_search.storage.generations import check_sizes
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
-from klsa_search.storage.names import CURRENT, INDEX_FILES, JUDGEMENTS, MARKER, SYNONYMS
+from klsa_search.storage.names import (
+    CURRENT,
+    INDEX_FILES,
+    JUDGEMENTS,
+    MARKER,
+    PASSAGES,
+    SYNONYMS,
+)
 from klsa_search.storage.recovery import check_current
 from klsa_search.storage.synonyms import read_synonyms
 
@@ -45,25 +52,28 @@ def compare_checksums(generation: Path, manifest: Manifest) -> None:
     largest_first = sorted(manifest.files, key=lambda name: -manifest.files[name].bytes)
 
     def compare(name: str) -> None:
-        compare_checksum(generation / name, manifest, sha256_of)
+        compare_checksum(generation, name, manifest, sha256_of)
 
     with ThreadPoolExecutor(processors()) as pool:
         for _ in pool.map(compare, largest_first):
             pass
 
 
-def compare_checksum(path: Path, manifest: Manifest, sum_of: Callable[[Path], str]) -> None:
+def compare_checksum(
+    generation: Path, name: str, manifest: Manifest, sum_of: Callable[[Path], str]
+) -> None:
     """Compare the checksum of one file, as `sum_of` reads it; IndexDamaged.
 
     Raise OSError if the process has too many open files, which is not damage.
     """
+    path = generation / name
     try:
         actual = sum_of(path)
     except OSError as error:
         if is_exhausted(error):
             raise
         raise IndexDamaged(f"cannot read `{path}` ({error}); {step_for(path)}") from error
-    if actual != manifest.files[path.name].sha256:
+    if actual != manifest.files[name].sha256:
         raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")
 
 
@@ -73,8 +83,8 @@ def check_once(generation: Path, manifest: Manifest) -> None:
     Raise IndexDamaged for a file that has changed since the build or does not belong there.
     Cost: one stat for each file; the first time, or after a change, that of `compare_checksums`.
     """
-    for path in generation.glob("*.npy"):
-        if path.name not in manifest.files:
+    for path in (*generation.glob("*.npy"), *generation.glob(f"{PASSAGES}/*.npy")):
+        if path.relative_to(generation).as_posix() not in manifest.files:
             raise IndexDamaged(f"`{path}` does not belong to this index; move it away")
     if _recorded(generation) != _fingerprint(generation, manifest):
         check_again(generation, manifest)
@@ -200,7 +210,7 @@ class ChecksumCheck:
     def _run(self) -> None:
         try:
             for name in sorted(self._manifest.files):
-                compare_checksum(self._generation / name, self._manifest, self._throttled)
+                compare_checksum(self._generation, name, self._manifest, self._throttled)
             self._whole = True
         except (_Stopped, OSError):  # too many open files, which is not damage
             return

@@ -31,6 +31,7 @@ from klsa_search.storage.names import (
     MARKER,
     NEW,
     NEW_CURRENT,
+    PASSAGES,
     SCRATCH,
     TEMPORARY_FOLDER,
     WORK_FOLDER,
@@ -217,6 +218,14 @@ def remove_empty(folder: Path) -> bool:
 
 def _is_ours(entry: Path, files: Collection[str] | None) -> bool:
     """Return whether an entry of a generation is ours; `files` is the list of its manifest."""
+    if is_real(entry, stat.S_IFDIR) and entry.name == PASSAGES:
+        prefix = f"{PASSAGES}/"
+        own = (
+            None
+            if files is None
+            else {name.removeprefix(prefix) for name in files if prefix in name}
+        )
+        return all(_is_ours(each, own) for each in entry.iterdir())
     if is_real(entry, stat.S_IFDIR):
         return files is None and entry.name == SCRATCH
     known = BUILT_FILES.fullmatch(entry.name) if files is None else entry.name in files

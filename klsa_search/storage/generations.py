@@ -51,6 +51,7 @@ from klsa_search.storage.names import (
     MARKER,
     NEW_CURRENT,
     NEW_SYNONYMS,
+    PASSAGES,
     SYNONYMS,
     WRITING,
 )
@@ -135,7 +136,7 @@ def sync_files(generation: Path) -> None:
 
     Cost: writing what the system has not written yet.
     """
-    for file in sorted(generation.iterdir()):
+    for file in sorted(generation.rglob("*")):
         sync(file)
     sync(generation)
 
@@ -166,12 +167,17 @@ def commit(generation: Path, manifest: Manifest) -> None:
 def describe_files(generation: Path) -> dict[str, FileEntry]:
     """Return size and checksum of the files of a generation, without manifest, marker and log.
 
-    Cost: reading them.
+    Those of its passages are named `passages/...`. Cost: reading them.
     """
+    passages = generation / PASSAGES
+    files = [path for path in generation.iterdir() if path not in (passages, generation / MANIFEST)]
+    files += passages.iterdir() if passages.is_dir() else ()
     return {
-        path.name: FileEntry(bytes=path.stat().st_size, sha256=sha256_of(path))
-        for path in sorted(generation.iterdir())
-        if path.name not in (MANIFEST, MARKER) and not LOG_FILES.fullmatch(path.name)
+        path.relative_to(generation).as_posix(): FileEntry(
+            bytes=path.stat().st_size, sha256=sha256_of(path)
+        )
+        for path in sorted(files)
+        if path.name != MARKER and not LOG_FILES.fullmatch(path.name)
     }
 
 

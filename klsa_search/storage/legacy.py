@@ -58,7 +58,7 @@ def legacy_documents(generation: Path, manifest: Manifest) -> Iterator[Document]
                 f"`{generation / MANIFEST}` has no entry for {name}; rebuild the "
                 "index from its source"
             )
-        compare_checksum(generation / name, manifest, sha256_of)
+        compare_checksum(generation, name, manifest, sha256_of)
     return _of_table(generation / _TABLE) if table else _of_records(generation)
 
 

@@ -15,7 +15,7 @@ from klsa_search.core.config import FieldType, Settings, with_current_names
 from klsa_search.errors import FormatUnsupported, IndexDamaged, SettingsError, StoreError
 from klsa_search.storage.current import read_current, repair_step
 from klsa_search.storage.files import is_exhausted, read_regular
-from klsa_search.storage.names import MANIFEST
+from klsa_search.storage.names import MANIFEST, PASSAGES
 
 FORMAT_VERSION = 5
 LEGACY_VERSIONS = (3, 4)
@@ -28,8 +28,8 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-FileName = Annotated[str, StringConstraints(pattern=r"^\w[\w.-]*$")]
-"""A plain file name, so that a manifest never refers outside its generation."""
+FileName = Annotated[str, StringConstraints(pattern=r"^(passages/)?\w[\w.-]*$")]
+"""A plain file name, or one within the folder of passages: never a path that leads outside."""
 
 
 _LATER_SETTINGS: Final = {"symbols": False}
@@ -141,6 +141,11 @@ class Manifest(Frozen):
     def as_text(self) -> str:
         """Return the content of the file."""
         return self.model_dump_json(indent=1, exclude=None if self.reading else {"reading"}) + "\n"
+
+    @property
+    def has_passages(self) -> bool:
+        """Return whether the generation has an index of passages."""
+        return f"{PASSAGES}/{MANIFEST}" in self.files
 
     def bytes(self) -> int:
         """Return the size of all files but the manifest."""

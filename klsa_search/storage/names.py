@@ -31,6 +31,9 @@ WORK_FOLDER = re.compile(r"\.work-[0-9a-f]{32}\.klsa-new")
 """Progress of a build by many processes, kept until its commit."""
 
 SCRATCH = "scratch"
+PASSAGES = "passages"
+"""Folder within a generation that has the index of its passages: see `indexing.passages`."""
+
 BUILT_FILES = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
 """Files of a generation other than manifest and marker, in all formats so far."""
 

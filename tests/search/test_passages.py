@@ -1,215 +1,294 @@
-"""Passages equal the snippets of whole texts, to the character."""
+"""Passages: long documents are ranked by themselves and by their best passage, or passage by
+passage, whatever was written, filtered or refitted.
+"""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+import random
+import shutil
+from contextlib import closing
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search import build
-from klsa_search.analysis import Analyzer
-from klsa_search.collection import open_collection
-from klsa_search.core.config import Settings
-from klsa_search.errors import IndexDamaged
-from klsa_search.indexing.reading import read
-from klsa_search.search import passages as module
-from klsa_search.search.passages import Passages
-from klsa_search.search.snippets import snippet
-from klsa_search.storage.documents import DocumentReader
-from klsa_search.storage.forward_index import Forward
-from klsa_search.storage.records import Records
-from tests.analysis.test_offsets import ORDINARY, POOLS
+from klsa_search import Document, build, open_index
+from klsa_search.errors import IndexDamaged, QueryError
+from klsa_search.indexing import refit
+from klsa_search.search.budget import estimated_tokens
+from klsa_search.storage.backup import copy_index
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.maintenance import delete_index
+from klsa_search.storage.passages import PassageId, passages_of
 
-WORDS = [
-    "wing",
-    "Wings",
-    "flow's",
-    "don't",
-    "of",
-    "漢字",
-    "飛行機の翼",
-    "ﬁx",
-    "…",
-    "½",
-    "น้ำ",
-    "naïve",
-]
-SPACES = [" ", "  ", "\n\n", "\t", "\u00a0", "\u3000", "\u2028", ". "]
-QUERY = "wing flow 漢字 翼 fix น้ำ naïve 1 2 ll do a"
-
-words = st.lists(st.sampled_from([*WORDS, "z" * 30]), max_size=30)
-spaces = st.sampled_from(SPACES)
-texts = st.one_of(
-    st.builds(lambda parts, space: space.join(parts), words, spaces),
-    st.text(st.sampled_from("".join(POOLS) + " "), max_size=60),
-)
+RARE = "narwhal valve"
+PLAIN = {"operators": False, "spelling": "off"}
 
 
-class Kept:
-    """Documents and their forward index, without all that ranks."""
-
-    def __init__(self, folder, texts, **chosen):
-        records = [
-            {"id": str(number), "title": "wing of 漢字", "text": text}
-            for number, text in enumerate(texts)
-        ]
-        chosen = Settings(**chosen)
-        counts, *_ = read(
-            open_collection(records), folder, chosen, lambda *_: None, memory=2**30, processes=1
-        )
-        self.texts, self.analyzer = texts, Analyzer(chosen)
-        self.documents = DocumentReader(folder)
-        self.passages = Passages(
-            self.documents,
-            Forward.open(folder, chosen.searched_fields),
-            self.analyzer,
-            counts.vocabulary,
-        )
-
-    def differing(self, query, **options):
-        """The first passage that is not `snippet`'s, with that; None if there is none."""
-        terms = set(self.analyzer.terms(query))
-        found = self.passages.of(np.arange(len(self.texts)), terms, **options)
-        for passage, text in zip(found, self.texts, strict=True):
-            wanted = snippet(text, terms, self.analyzer, **options)
-            if passage != wanted:
-                return passage, wanted
-        return None
-
-
-@given(
-    texts=st.lists(texts, min_size=1, max_size=5),
-    length=st.integers(1, 60),
-    weight=st.sampled_from([None, 0.5, 3.0]),
-    stop_words=st.sampled_from(["short", "long", "none"]),
-)
-def test_every_passage_is_what_snippet_gives(tmp_path_factory, texts, length, weight, stop_words):
-    kept = Kept(tmp_path_factory.mktemp("kept"), texts, stop_words=stop_words)
-    weights = None if weight is None else {"wing": weight, "漢字": weight / 7}
-    assert kept.differing(QUERY, length=length, weights=weights) is None
-    assert kept.differing("", length=length) is None
-
-
-@given(end=texts, space=st.sampled_from(SPACES))
-def test_the_end_of_a_long_text_is_read(tmp_path_factory, end, space):
-    texts = ["lorem " * 1_700 + space + end, "飛行機。" * 2_500 + end]
-    assert Kept(tmp_path_factory.mktemp("kept"), texts).differing(QUERY, length=50) is None
-
-
-@pytest.mark.parametrize("needle", ["needle", "Naïve ﬁx", "漢字"])
-def test_a_word_at_the_end_of_a_long_text_is_shown(tmp_path, needle):
-    text = f"{'The wing of a plane, and more of it. ' * 14_000}{needle}"
-    kept = Kept(tmp_path, [text])
-    (passage,) = kept.passages.of(np.zeros(1, np.int64), set(kept.analyzer.terms(needle)))
-    assert passage.startswith("…")
-    assert passage.endswith(needle)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "wing" + " " * 10_000,
-        " " * 10_000 + "wing",
-        "wing" + "\u3000" * 10_000,
-        "x" * (9_994) + " wing’s",
-        "x" * (9_995) + " don't",
-        "x" * (10_005),
-        "wing " * 3000,
-        "wing flow " * 900 + "." * 2000,
-        "漢字" * 6000,
-        "½" * 12_000,
-        "\ufdfa" * 12_000 + "wing",
-        "\u0e33" * 600,
-        "\U00020000 wing \U0001f600 " * 50,
-        "",
-        " \n ",
-    ],
-)
-@pytest.mark.parametrize("length", [40, 240])
-def test_odd_and_long_texts(tmp_path, text, length):
-    assert Kept(tmp_path, [text]).differing(QUERY, length=length) is None
-
-
-@pytest.mark.parametrize("language", ["turkish", "german", "thai"])
-def test_other_languages(tmp_path, language):
-    texts = ["İstanbul’da IŞIK ışık. " * 30, "Flügel über Straßen " * 30, "การบินของเครื่องบิน " * 30]
-    kept = Kept(tmp_path, texts, language=language, fold_accents=True)
-    for query in ("ışık", "flugel strasse", "เครื่องบิน"):
-        assert kept.differing(query) is None
-
-
-@pytest.mark.parametrize("length", [30, 240])
-def test_every_script(tmp_path, length):
-    """Each word asked for alone, with others beside it, and weighed."""
-    texts = [f"{text} {' '.join(ORDINARY)} {text}" for text in ORDINARY]
-    kept = Kept(tmp_path, texts, stop_words="none")
-    for text in ORDINARY:
-        for word in text.split():
-            assert kept.differing(word, length=length) is None
-        weights = {term: 1 / place for place, term in enumerate(kept.analyzer.terms(text), start=1)}
-        assert kept.differing(text, length=length, weights=weights) is None
-
-
-def test_more_documents_than_one_call_takes(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_BATCH", 3)
-    texts = [f"{'flow ' * number} wing {'drag ' * 60}" for number in range(10)]
-    kept = Kept(tmp_path, texts)
-    assert kept.differing("wing drag") is None
-    assert kept.passages.of(np.array([4, 4, 0]), {"wing"})[0].startswith("flow")
-    assert kept.passages.of(np.zeros(0, np.int64), {"wing"}) == []
-
-
-def test_texts_of_ascii_do_not_ask_for_all_of_unicode(tmp_path, monkeypatch):
-    asked = []
-    real = module.all_characters
-    monkeypatch.setattr(module, "all_characters", lambda: asked.append(1) or real())
-    ascii_alone = Kept(tmp_path, ["flow wing " * 60])
-    assert ascii_alone.differing("wing") is None
-    assert not asked
-    (tmp_path / "other").mkdir()
-    assert (
-        Kept(tmp_path / "other", ["flow wing " * 60, "naïve wing " * 60]).differing("wing") is None
+def text(seed, sentences):
+    words = random.Random(seed)
+    return " ".join(
+        " ".join(words.choice(WORDS) for _ in range(6)).capitalize() + "." for _ in range(sentences)
     )
-    assert asked == [1]
 
 
-def test_threads_may_share_them(tmp_path):
-    texts = [f"{'flow ' * (7 * number)} wing {'naïve ' * 60}" for number in range(40)]
-    kept = Kept(tmp_path, texts)
-    alone = kept.passages.of(np.arange(40), {"wing"})
-    with ThreadPoolExecutor(8) as threads:
-        found = list(
-            threads.map(lambda n: kept.passages.of(np.array([n % 40]), {"wing"})[0], range(400))
-        )
-    assert found == alone * 10
+WORDS = [f"{first}{last}" for first in ("pump", "leak", "seal", "oil") for last in "abcdefghij"]
+DOCUMENTS = [
+    Document(
+        id=f"d{n}",
+        title=f"Part {n}",
+        text=text(n, 40 if n % 3 == 0 else 3),
+        metadata={"year": 2000 + n % 4},
+    )
+    for n in range(24)
+]
+NEEDLE = Document(
+    id="manual#1",
+    title="Manual",
+    text=f"{text(100, 30)} The {RARE} opens. {text(101, 30)}",
+    metadata={"year": 2003},
+)
 
 
-def test_a_damaged_record_gives_no_passage_and_a_damaged_forward_index_another(tmp_path):
-    kept = Kept(tmp_path, ["flow wing " * 60, "wing " * 90])
-    rng = np.random.default_rng(0)
-    documents, forward = kept.documents, kept.passages._forward
-    content, codes = documents.content.copy(), forward.codes.copy()
-    for _ in range(20):
-        harmed, forward.codes = content.copy(), codes.copy()
-        harmed[rng.integers(0, len(content), 3)] = rng.integers(0, 256, 3)
-        documents._records = Records(harmed, documents.starts, Path("documents.npy"))
-        forward.codes[rng.integers(0, len(codes), 3)] = rng.integers(0, 256, 3)
-        try:
-            assert len(kept.passages.of(np.arange(2), {"wing"})) == 2
-        except IndexDamaged:
-            continue
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    home = tmp_path_factory.mktemp("passages")
+    build([*DOCUMENTS, NEEDLE], name="long", home=home, passages=50, dimensions=5).close()
+    return home / "long"
 
 
-def test_hits_carry_them(tmp_path):
-    records = [{"id": str(n), "text": f"{'flow ' * n} wing {'drag ' * 60}"} for n in range(9)]
-    for expansion in ("dense", "sparse"):
-        index = build(records, name=expansion, home=tmp_path, expansion=expansion)
-        found = index.search("wings")
-        assert len(found) == len(records)
-        for hit in found:
-            text = index.document(hit.id).text
-            assert hit.snippet == snippet(text, {"wing"}, index.analyzer)
+@pytest.fixture
+def index(built, tmp_path):
+    with closing(open_index(shutil.copytree(built, tmp_path / "long"))) as opened:
+        yield opened
+
+
+def expected(index, query, ranker, weight=0.5):
+    """s(d) + w max s(p), from all scores of both indexes."""
+    own = index.scores(query, ranker=ranker, passage_weight=0, **PLAIN)
+    passages = index.search(query, k=10_000, group="passage", ranker=ranker, **PLAIN)
+    best = np.zeros(len(own))
+    for hit in passages:
+        (doc_id,) = index.doc_ids([hit.document_id])
+        best[doc_id] = max(best[doc_id], hit.score)
+    return np.where(own > 0, own + weight * best, 0)
+
+
+def assert_ranks_by_documents_and_passages(index):
+    for query in ("pumpa leakb", "sealc oild oile", RARE, "pumpj"):
+        for ranker in ("klsa", "bm25"):
+            wanted = expected(index, query, ranker)
+            assert index.scores(query, ranker=ranker, **PLAIN) == pytest.approx(wanted, abs=1e-6)
+            doc_ids, scores = index.rank(query, 5, ranker=ranker, **PLAIN)
+            assert scores == pytest.approx(np.sort(wanted)[::-1][: len(scores)], abs=1e-6)
+            assert scores == pytest.approx(wanted[doc_ids], abs=1e-6)
+
+
+def contents(index):
+    """Text of each passage as found, and as the document has it."""
+    hits = index.search("", k=10_000, group="passage", filter="year >= 0").hits
+    texts = {document.id: document.text for document in index.live_documents()}
+    assert {hit.document_id for hit in hits} == texts.keys()
+    for hit in hits:
+        assert hit.text == texts[hit.document_id][slice(*hit.span)]
+        assert PassageId.of(hit.id) == (hit.document_id, *hit.span)
+    return sorted(hit.id for hit in hits)
+
+
+def passages_of_all(index):
+    return sorted(
+        passage.id for document in index.live_documents() for passage in passages_of(document, 50)
+    )
+
+
+def test_documents_are_ranked_by_themselves_and_by_their_best_passage(index):
+    assert_ranks_by_documents_and_passages(index)
+
+
+def test_the_passage_that_has_the_words_is_found(index):
+    hit = index.search(RARE, group="passage")[0]
+    assert hit.document_id == NEEDLE.id
+    assert RARE in hit.text
+    assert (hit.title, hit.metadata) == ("Manual", {"year": 2003})
+    document = index.search(RARE)[0]
+    assert (document.id, document.span) == (NEEDLE.id, hit.span)
+    assert RARE in document.snippet
+
+
+def test_without_long_documents_nothing_changes(tmp_path):
+    short = [each for each in DOCUMENTS if len(each.text) < 200]
+    for setting in ("auto", "off"):
+        with closing(build(short, name=setting, home=tmp_path, passages=setting)) as index:
+            assert not index.manifest.has_passages
+            hit = index.search("pumpa", group="passage")[0]
+            assert hit.text == index.document(hit.document_id).text[slice(*hit.span)]
+    first, second = (tmp_path / name / "000001" for name in ("auto", "off"))
+    files = [each.name for each in first.glob("*.npy")]
+    assert files
+    assert all((first / name).read_bytes() == (second / name).read_bytes() for name in files)
+
+
+def test_auto_divides_long_documents(tmp_path):
+    documents = [{"id": "a", "text": text(1, 200)}, {"id": "b", "text": "Short."}]
+    with closing(build(documents, name="auto", home=tmp_path)) as index:
+        assert index.manifest.has_passages
+        assert index.search("pumpa", group="passage").total > 1
+
+
+writes = st.lists(
+    st.tuples(st.sampled_from([f"d{n}" for n in range(6)]), st.sampled_from([None, 2, 30, 40])),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(writes=writes, seed=st.integers(0, 3))
+def test_passages_follow_every_write(built, tmp_path_factory, writes, seed):
+    path = shutil.copytree(built, tmp_path_factory.mktemp("written") / "long")
+    with closing(open_index(path)) as index:
+        for id_, sentences in writes:
+            if sentences is None:
+                index.delete([id_])
+            else:
+                written = {"id": id_, "text": text(seed, sentences), "year": 2001}
+                index.add([written])
+        assert contents(index) == passages_of_all(index)
+        assert_ranks_by_documents_and_passages(index)
+        with closing(open_index(path)) as another:
+            query = "pumpa leakb"
+            assert np.array_equal(another.scores(query), index.scores(query))
+            assert contents(another) == contents(index)
+
+
+def test_a_refit_is_a_build_of_the_same_documents(index, tmp_path):
+    index.add([{"id": "d1", "text": text(7, 30), "year": 2001}])
+    index.delete(["d3"])
+    settings = {"passages": 50, "dimensions": 5}
+    with (
+        closing(build(index.live_documents(), name="b", home=tmp_path, **settings)) as one,
+        closing(refit(index.path.parent)) as other,
+    ):
+        assert contents(one) == contents(other)
+        assert np.array_equal(one.scores("pumpa leakb"), other.scores("pumpa leakb"))
+
+
+def test_filters_facets_and_sorting_are_of_passages(index):
+    found = index.search(
+        "pumpa", k=10_000, group="passage", filter="year = 2001", facets=["year"], sort=["year:asc"]
+    )
+    assert {hit.metadata["year"] for hit in found} == {2001}
+    assert found.facets["year"].values == ((2001, found.total),)
+    assert len(found) == found.total
+    for hit in index.search("pumpa leakb", filter="year = 2001"):
+        assert hit.metadata["year"] == 2001
+
+
+def test_pages_of_passages_do_not_overlap(index):
+    query, size = "pumpa leakb", 7
+    pages = [index.search(query, k=size, offset=n, group="passage") for n in range(0, 40, size)]
+    ids = [hit.id for page in pages for hit in page]
+    assert len(set(ids)) == len(ids) == min(42, pages[0].total)
+
+
+def test_explanations_add_up(index):
+    for group in ("document", "passage"):
+        for hit in index.search("pumpa leakb", explain=True, group=group):
+            found = hit.explanation
+            parts = (found.lexical, found.coverage, found.latent, found.expansion, found.passage)
+            assert sum(part.value for part in parts if part) == pytest.approx(hit.score, rel=1e-3)
+            if group == "document":
+                assert index.explain("pumpa leakb", hit.id).score == pytest.approx(hit.score)
+                assert found.passage.explanation.id.startswith(f"{hit.id}#")
+
+
+def test_synonyms_apply_to_passages(index):
+    index.set_synonyms(["horn, narwhal"])
+    assert index.search("horn", group="passage")[0].document_id == NEEDLE.id
+
+
+def test_feedback_is_by_documents(index):
+    with pytest.raises(QueryError, match="group = 'document'"):
+        index.search("pumpa", group="passage", positive=["d0"])
+    assert index.search("pumpa", positive=["d0"]).hits
+    with pytest.raises(QueryError, match="group"):
+        index.search("pumpa", group="chapter")
+
+
+def test_passages_are_verified_copied_and_removed_with_their_index(index, tmp_path):
+    path = index.path.parent
+    verify(path)
+    copy_index(path, tmp_path / "copy")
+    with closing(open_index(tmp_path / "copy")) as copy:
+        assert contents(copy) == contents(index)
+    file = index.path / "passages" / "lengths.npy"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(IndexDamaged, match=r"lengths\.npy"):
+        verify(path)
+    index.close()
+    assert delete_index(path) == []
+    assert not path.exists()
+
+
+def test_files_of_the_user_among_the_passages_stay(index):
+    path = index.path.parent
+    note = index.path / "passages" / "note.txt"
+    note.write_text("mine")
+    index.close()
+    assert delete_index(path)
+    assert note.read_text() == "mine"
+
+
+def test_a_budget_has_the_best_passages_that_fit(index):
+    query = "pumpa leakb sealc"
+    found = index.search(query, k=50, group="passage")
+    for size in (1, 60, 200, 1_000, 10**6):
+        answer = index.search(query, k=5, group="passage", max_tokens=size)
+        assert answer.tokens == sum(estimated_tokens(hit.text) for hit in answer) <= size
+        assert len(answer) <= 5
+        assert [hit.rank for hit in answer] == list(range(1, len(answer) + 1))
+        for hit in answer:
+            assert hit.text == index.document(hit.document_id).text[slice(*hit.span)]
+            assert PassageId.of(hit.id) == (hit.document_id, *hit.span)
+    assert not answer.truncated
+    assert answer[0].score == found[0].score
+    nothing = index.search(query, group="passage", max_tokens=1)
+    assert (len(nothing), nothing.truncated, nothing.tokens) == (0, True, 0)
+    again = index.search(query, k=5, group="passage", max_tokens=200)
+    assert again.hits == index.search(query, k=5, group="passage", max_tokens=200).hits
+
+
+def test_passages_that_follow_each_other_are_one(index):
+    answer = index.search("Manual", k=3, group="passage", max_tokens=10**6)
+    manual = next(hit for hit in answer if hit.document_id == NEEDLE.id)
+    assert manual.text == NEEDLE.text
+
+
+def test_a_repeated_passage_is_returned_once(tmp_path):
+    same = text(3, 4)
+    documents = [{"id": str(n), "text": same} for n in range(5)]
+    documents.append({"id": "other", "text": text(4, 4)})
+    with closing(build(documents, name="same", home=tmp_path)) as index:
+        answer = index.search(same, group="passage", max_tokens=10_000)
+        assert {hit.document_id for hit in answer} == {"0", "other"}
+
+
+def test_tokens_are_counted_by_the_callers_function(index):
+    answer = index.search(
+        "pumpa", group="passage", max_tokens=100, count_tokens=lambda text: len(text.split())
+    )
+    assert answer.tokens == sum(len(hit.text.split()) for hit in answer) <= 100
+    with pytest.raises(QueryError, match="max_tokens"):
+        index.search("pumpa", max_tokens=100)
+
+
+def test_a_restricted_index_has_no_passages_of_other_documents(index):
+    index.add([{"id": "new", "text": f"{text(9, 30)} The {RARE}.", "year": 2001}])
+    visible = index.restricted("year = 2001")
+    for group in ("document", "passage"):
+        found = visible.search("pumpa leakb valve", k=1_000, group=group, explain=False)
+        assert {hit.metadata["year"] for hit in found} == {2001}
+    assert contents(visible) == passages_of_all(visible)
+    assert_ranks_by_documents_and_passages(visible)

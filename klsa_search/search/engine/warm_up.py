@@ -20,8 +20,8 @@ from klsa_search.lowrank.sparse_expansion import (
 )
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.seeds import KlsaParams
-from klsa_search.search.passages import Passages
 from klsa_search.search.query.matching import find_phrase
+from klsa_search.search.stored_snippets import StoredSnippets
 from klsa_search.search.suggest.suggester import count_following
 from klsa_search.storage.forward_index import Forward
 
@@ -82,5 +82,5 @@ def _compile_passages() -> None:
     documents: Any = SimpleNamespace(content=content, starts=starts)
     fields = SearchedFields.of(DEFAULT)
     forward = Forward(codes, codes_starts, np.zeros(1, np.int32), fields)
-    passages = Passages(documents, forward, Analyzer(), Vocabulary(["word"]))
+    passages = StoredSnippets(documents, forward, Analyzer(), Vocabulary(["word"]))
     passages.of(np.zeros(1, np.int32), {"word"})

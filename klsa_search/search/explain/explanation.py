@@ -1,7 +1,7 @@
 """Explanations of scores: their parts, and what each part consists of.
 
-All values are in units of the score. `lexical`, `coverage`, `latent` and `expansion` add up to the
-score; terms and seeds add up to their part.
+All values are in units of the score. `lexical`, `coverage`, `latent`, `expansion` and `passage` add
+up to the score; terms and seeds add up to their part.
 """
 
 from __future__ import annotations
@@ -128,6 +128,19 @@ class Expanded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PassagePart:
+    """Part of a score that the best passage of a long document adds.
+
+    value        its contribution to the score: `weight` times the score of the passage
+    explanation  of the score of the passage, among passages
+    """
+
+    value: float
+    weight: float
+    explanation: Explanation
+
+
+@dataclass(frozen=True, kw_only=True)
 class Explanation:
     """Explanation of the score of a document.
 
@@ -153,5 +166,6 @@ class Explanation:
     coverage: Coverage | None = None
     latent: Latent | None = None
     expansion: Expanded | None = None
+    passage: PassagePart | None = None
     estimated: tuple[str, ...] = ()
     feedback: tuple[str, ...] = ()

@@ -39,7 +39,7 @@ class Ranker:
 
 _BOOSTS: Final = ("boosts",)
 _OF_KLSA: Final = (
-    *(name for name in SearchSettings.model_fields if name != "ranker"),
+    *(name for name in SearchSettings.model_fields if name not in ("ranker", "passage_weight")),
     "dimensions",
 )
 

@@ -1,4 +1,4 @@
-"""Passages of documents, compiled: the same as those of `snippet`.
+"""Snippets of stored documents, compiled: the same as those of `snippet`.
 
 The forward index says which words of a text are terms of the query; their offsets are found by
 counting words. No text is analysed.
@@ -29,7 +29,7 @@ _BATCH: Final = 100
 _LINE_END: Final = 10
 
 
-class Passages:
+class StoredSnippets:
     """Selects passages of the documents of one index; thread-safe.
 
     A call takes 4 bytes of memory per byte of the longest text, 12 if NFKC changes any of it.

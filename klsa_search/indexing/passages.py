@@ -1,0 +1,59 @@
+"""Passages: the second index of a generation, of the passages of its documents.
+
+It is an ordinary generation in the folder `passages`, so kernel, BM25 and neighbours of passages
+have lengths and statistics of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from klsa_search.collection.model import Document
+from klsa_search.collection.passages import cut
+from klsa_search.core.config import Settings
+from klsa_search.core.growable_array import GrowableArray
+from klsa_search.storage.arrays import write_arrays
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.passages import PASSAGE_DOCUMENTS, passages_of
+
+ENOUGH: Final = 1.1
+"""Passages for each document from which `passages = auto` divides documents."""
+
+
+def divides(generation: Path, settings: Settings) -> bool:
+    """Return whether the documents of a generation are to be divided. Cost: reading the texts."""
+    words = settings.passage_words
+    if words is None or settings.passages != "auto":
+        return words is not None
+    with closing(DocumentReader(generation)) as documents:
+        doc_ids = documents.live_doc_ids()
+        passages = sum(len(cut(documents.text(doc_id), words)) for doc_id in doc_ids)
+    return passages >= ENOUGH * max(len(doc_ids), 1)
+
+
+class DividedDocuments:
+    """Yields the passages of the documents of a generation, and notes the document of each.
+
+    words  of a passage
+    """
+
+    def __init__(self, generation: Path, words: int) -> None:
+        self._generation, self._words = generation, words
+        self._document_of = GrowableArray(np.int32)
+
+    def read(self) -> Iterator[Document]:
+        """Yield all passages, in order."""
+        with closing(DocumentReader(self._generation)) as documents:
+            for doc_id, document in enumerate(documents.live_documents()):
+                passages = list(passages_of(document, self._words))
+                self._document_of.extend(np.full(len(passages), doc_id, np.int32))
+                yield from passages
+
+    def write(self, folder: Path) -> None:
+        """Write the document of each passage."""
+        write_arrays(folder, {PASSAGE_DOCUMENTS: self._document_of.rows})

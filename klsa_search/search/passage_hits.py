@@ -1,0 +1,92 @@
+"""Hits of passages, and the best passages of documents that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from klsa_search.collection.passages import SEPARATOR, page_of
+from klsa_search.core.array_types import DocIds
+from klsa_search.search.options import QueryPlan
+from klsa_search.search.passage_index import PassageIndex
+from klsa_search.search.passage_searcher import PassageSearcher
+from klsa_search.search.results import Hit
+from klsa_search.search.state import State
+from klsa_search.storage.passages import PassageId
+
+
+def with_best_passages(
+    state: State,
+    plan: QueryPlan,
+    hits: Sequence[Hit],
+    doc_ids: DocIds,
+    terms: Collection[str],
+    weights: Mapping[str, float] | None,
+) -> tuple[Hit, ...]:
+    """Return hits of documents with their best passages, and snippets from these.
+
+    A document without a matching passage, as when only a filter matches, keeps its snippet.
+    """
+    if not isinstance(state.searcher, PassageSearcher):
+        return tuple(hits)
+    passages = state.searcher.passages
+    rows, _, counts = state.searcher.best_passages(plan.parsed, doc_ids, plan.parameters)
+    found = np.flatnonzero(rows >= 0)
+    snippets = passages.state.snippets.of(
+        rows[found], terms, weights=weights, length=plan.snippet_length
+    )
+    located = list(hits)
+    for place, snippet in zip(found.tolist(), snippets, strict=True):
+        hit, text = hits[place], state.documents.text(int(doc_ids[place]))
+        located[place] = replace(
+            _located(hit, hit.id, passages, int(rows[place]), text),
+            snippet=snippet,
+            more_passages=int(counts[place]) - 1,
+        )
+    return tuple(located)
+
+
+def as_passages(
+    state: State, hits: Sequence[Hit], passages: PassageIndex | None
+) -> tuple[Hit, ...]:
+    """Return hits of passages with their documents, texts and places in them.
+
+    passages  whose IDs the hits have; None if the index has none: each document is one passage
+    """
+    located = []
+    for hit in hits:
+        if passages is None:
+            (doc_id,) = state.documents.doc_ids([hit.id])
+            text = state.documents.text(doc_id)
+            place = PassageId(hit.id, 0, len(text))
+            hit_ = replace(hit, id=str(place), document_id=hit.id, span=(0, len(text)), text=text)
+            located.append(replace(hit_, page=page_of(text, 0)))
+            continue
+        document_id = PassageId.of(hit.id).document_id
+        (doc_id,) = state.documents.doc_ids([document_id])
+        (row,) = passages.state.documents.doc_ids([hit.id])
+        text = state.documents.text(doc_id)
+        (title,) = state.documents.titles([doc_id])
+        hit_ = _located(replace(hit, title=title), document_id, passages, row, text)
+        located.append(replace(hit_, text=passages.state.documents.text(row)))
+    return tuple(located)
+
+
+def _located(hit: Hit, document_id: str, passages: PassageIndex, row: int, text: str) -> Hit:
+    """Return a hit with the place of a passage.
+
+    hit   with the title of the document
+    text  of the document
+    """
+    (record,) = passages.state.documents.records([row])
+    place = PassageId.of(record.id)
+    heading = record.title.removeprefix(hit.title).removeprefix(SEPARATOR)
+    return replace(
+        hit,
+        document_id=document_id,
+        span=(place.begin, place.end),
+        page=page_of(text, place.begin),
+        heading=heading,
+    )

@@ -1,0 +1,215 @@
+"""Passages equal the snippets of whole texts, to the character."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build
+from klsa_search.analysis import Analyzer
+from klsa_search.collection import open_collection
+from klsa_search.core.config import Settings
+from klsa_search.errors import IndexDamaged
+from klsa_search.indexing.reading import read
+from klsa_search.search import stored_snippets as module
+from klsa_search.search.snippets import snippet
+from klsa_search.search.stored_snippets import StoredSnippets
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.forward_index import Forward
+from klsa_search.storage.records import Records
+from tests.analysis.test_offsets import ORDINARY, POOLS
+
+WORDS = [
+    "wing",
+    "Wings",
+    "flow's",
+    "don't",
+    "of",
+    "漢字",
+    "飛行機の翼",
+    "ﬁx",
+    "…",
+    "½",
+    "น้ำ",
+    "naïve",
+]
+SPACES = [" ", "  ", "\n\n", "\t", "\u00a0", "\u3000", "\u2028", ". "]
+QUERY = "wing flow 漢字 翼 fix น้ำ naïve 1 2 ll do a"
+
+words = st.lists(st.sampled_from([*WORDS, "z" * 30]), max_size=30)
+spaces = st.sampled_from(SPACES)
+texts = st.one_of(
+    st.builds(lambda parts, space: space.join(parts), words, spaces),
+    st.text(st.sampled_from("".join(POOLS) + " "), max_size=60),
+)
+
+
+class Kept:
+    """Documents and their forward index, without all that ranks."""
+
+    def __init__(self, folder, texts, **chosen):
+        records = [
+            {"id": str(number), "title": "wing of 漢字", "text": text}
+            for number, text in enumerate(texts)
+        ]
+        chosen = Settings(**chosen)
+        counts, *_ = read(
+            open_collection(records), folder, chosen, lambda *_: None, memory=2**30, processes=1
+        )
+        self.texts, self.analyzer = texts, Analyzer(chosen)
+        self.documents = DocumentReader(folder)
+        self.passages = StoredSnippets(
+            self.documents,
+            Forward.open(folder, chosen.searched_fields),
+            self.analyzer,
+            counts.vocabulary,
+        )
+
+    def differing(self, query, **options):
+        """The first passage that is not `snippet`'s, with that; None if there is none."""
+        terms = set(self.analyzer.terms(query))
+        found = self.passages.of(np.arange(len(self.texts)), terms, **options)
+        for passage, text in zip(found, self.texts, strict=True):
+            wanted = snippet(text, terms, self.analyzer, **options)
+            if passage != wanted:
+                return passage, wanted
+        return None
+
+
+@given(
+    texts=st.lists(texts, min_size=1, max_size=5),
+    length=st.integers(1, 60),
+    weight=st.sampled_from([None, 0.5, 3.0]),
+    stop_words=st.sampled_from(["short", "long", "none"]),
+)
+def test_every_passage_is_what_snippet_gives(tmp_path_factory, texts, length, weight, stop_words):
+    kept = Kept(tmp_path_factory.mktemp("kept"), texts, stop_words=stop_words)
+    weights = None if weight is None else {"wing": weight, "漢字": weight / 7}
+    assert kept.differing(QUERY, length=length, weights=weights) is None
+    assert kept.differing("", length=length) is None
+
+
+@given(end=texts, space=st.sampled_from(SPACES))
+def test_the_end_of_a_long_text_is_read(tmp_path_factory, end, space):
+    texts = ["lorem " * 1_700 + space + end, "飛行機。" * 2_500 + end]
+    assert Kept(tmp_path_factory.mktemp("kept"), texts).differing(QUERY, length=50) is None
+
+
+@pytest.mark.parametrize("needle", ["needle", "Naïve ﬁx", "漢字"])
+def test_a_word_at_the_end_of_a_long_text_is_shown(tmp_path, needle):
+    text = f"{'The wing of a plane, and more of it. ' * 14_000}{needle}"
+    kept = Kept(tmp_path, [text])
+    (passage,) = kept.passages.of(np.zeros(1, np.int64), set(kept.analyzer.terms(needle)))
+    assert passage.startswith("…")
+    assert passage.endswith(needle)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wing" + " " * 10_000,
+        " " * 10_000 + "wing",
+        "wing" + "\u3000" * 10_000,
+        "x" * (9_994) + " wing’s",
+        "x" * (9_995) + " don't",
+        "x" * (10_005),
+        "wing " * 3000,
+        "wing flow " * 900 + "." * 2000,
+        "漢字" * 6000,
+        "½" * 12_000,
+        "\ufdfa" * 12_000 + "wing",
+        "\u0e33" * 600,
+        "\U00020000 wing \U0001f600 " * 50,
+        "",
+        " \n ",
+    ],
+)
+@pytest.mark.parametrize("length", [40, 240])
+def test_odd_and_long_texts(tmp_path, text, length):
+    assert Kept(tmp_path, [text]).differing(QUERY, length=length) is None
+
+
+@pytest.mark.parametrize("language", ["turkish", "german", "thai"])
+def test_other_languages(tmp_path, language):
+    texts = ["İstanbul’da IŞIK ışık. " * 30, "Flügel über Straßen " * 30, "การบินของเครื่องบิน " * 30]
+    kept = Kept(tmp_path, texts, language=language, fold_accents=True)
+    for query in ("ışık", "flugel strasse", "เครื่องบิน"):
+        assert kept.differing(query) is None
+
+
+@pytest.mark.parametrize("length", [30, 240])
+def test_every_script(tmp_path, length):
+    """Each word asked for alone, with others beside it, and weighed."""
+    texts = [f"{text} {' '.join(ORDINARY)} {text}" for text in ORDINARY]
+    kept = Kept(tmp_path, texts, stop_words="none")
+    for text in ORDINARY:
+        for word in text.split():
+            assert kept.differing(word, length=length) is None
+        weights = {term: 1 / place for place, term in enumerate(kept.analyzer.terms(text), start=1)}
+        assert kept.differing(text, length=length, weights=weights) is None
+
+
+def test_more_documents_than_one_call_takes(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_BATCH", 3)
+    texts = [f"{'flow ' * number} wing {'drag ' * 60}" for number in range(10)]
+    kept = Kept(tmp_path, texts)
+    assert kept.differing("wing drag") is None
+    assert kept.passages.of(np.array([4, 4, 0]), {"wing"})[0].startswith("flow")
+    assert kept.passages.of(np.zeros(0, np.int64), {"wing"}) == []
+
+
+def test_texts_of_ascii_do_not_ask_for_all_of_unicode(tmp_path, monkeypatch):
+    asked = []
+    real = module.all_characters
+    monkeypatch.setattr(module, "all_characters", lambda: asked.append(1) or real())
+    ascii_alone = Kept(tmp_path, ["flow wing " * 60])
+    assert ascii_alone.differing("wing") is None
+    assert not asked
+    (tmp_path / "other").mkdir()
+    assert (
+        Kept(tmp_path / "other", ["flow wing " * 60, "naïve wing " * 60]).differing("wing") is None
+    )
+    assert asked == [1]
+
+
+def test_threads_may_share_them(tmp_path):
+    texts = [f"{'flow ' * (7 * number)} wing {'naïve ' * 60}" for number in range(40)]
+    kept = Kept(tmp_path, texts)
+    alone = kept.passages.of(np.arange(40), {"wing"})
+    with ThreadPoolExecutor(8) as threads:
+        found = list(
+            threads.map(lambda n: kept.passages.of(np.array([n % 40]), {"wing"})[0], range(400))
+        )
+    assert found == alone * 10
+
+
+def test_a_damaged_record_gives_no_passage_and_a_damaged_forward_index_another(tmp_path):
+    kept = Kept(tmp_path, ["flow wing " * 60, "wing " * 90])
+    rng = np.random.default_rng(0)
+    documents, forward = kept.documents, kept.passages._forward
+    content, codes = documents.content.copy(), forward.codes.copy()
+    for _ in range(20):
+        harmed, forward.codes = content.copy(), codes.copy()
+        harmed[rng.integers(0, len(content), 3)] = rng.integers(0, 256, 3)
+        documents._records = Records(harmed, documents.starts, Path("documents.npy"))
+        forward.codes[rng.integers(0, len(codes), 3)] = rng.integers(0, 256, 3)
+        try:
+            assert len(kept.passages.of(np.arange(2), {"wing"})) == 2
+        except IndexDamaged:
+            continue
+
+
+def test_hits_carry_them(tmp_path):
+    records = [{"id": str(n), "text": f"{'flow ' * n} wing {'drag ' * 60}"} for n in range(9)]
+    for expansion in ("dense", "sparse"):
+        index = build(records, name=expansion, home=tmp_path, expansion=expansion)
+        found = index.search("wings")
+        assert len(found) == len(records)
+        for hit in found:
+            text = index.document(hit.id).text
+            assert hit.snippet == snippet(text, {"wing"}, index.analyzer)
