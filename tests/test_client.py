@@ -143,6 +143,29 @@ def test_a_wrong_key_is_refused(tmp_path):
             client.indexes()
 
 
+def test_a_tenant_token_finds_the_documents_of_its_filter(tmp_path, patient_service):
+    key = add_key(tmp_path / "keys.json", "shop", ["search"])
+    build(BIKES, name="shop", home=tmp_path).close()
+    keys = Keys(tmp_path / "keys.json", ())
+    with Catalog(tmp_path, interval=0) as catalog, serving(catalog, keys=keys) as service:
+        host, port = service.address
+        url = f"http://{host}:{port}"
+
+        async def created():
+            async with AsyncClient(url, key=key) as client:
+                return await client.tenant_token({"shop": {"field": "price", "<": 100}})
+
+        with Client(url, key=key) as client:
+            tokens = [client.tenant_token({"shop": "price < 100"}, expires_in=60)]
+            with pytest.raises(QueryError):
+                client.tenant_token({"shop": "price <"})
+        for token in (*tokens, asyncio.run(created())):
+            with Client(url, key=token) as client:
+                assert [hit.id for hit in client.index("shop").search("bicycle").hits] == ["2"]
+                with pytest.raises(InsufficientScope):
+                    client.tenant_token({"shop": "price < 100"})
+
+
 @pytest.mark.parametrize("url", ["", "shop", "ftp://127.0.0.1", "http://", "http://a/?q=1"])
 def test_an_address_that_is_none_is_refused(url):
     with pytest.raises(SettingsError) as raised:

@@ -36,6 +36,7 @@ from klsa_search.client.calls import (
     jobs_call,
     multi_search_call,
     search_call,
+    tenant_token_call,
     wait_call,
 )
 from klsa_search.collection.model import Document
@@ -122,6 +123,12 @@ class AsyncClient:
     async def delete_index(self, name: str) -> None:
         """Delete an index with all its documents; IndexNotFound."""
         await self.send(delete_call(name))
+
+    async def tenant_token(
+        self, filters: Mapping[str, str | Mapping[str, Any]], *, expires_in: int = 3600
+    ) -> str:
+        """Return a token that finds only some documents: see `Client.tenant_token`."""
+        return await self.send(tenant_token_call(filters, expires_in))
 
     async def multi_search(self, queries: Iterable[Mapping[str, Any]]) -> list[SearchResults]:
         """Run several searches, of any indexes, in one request: see `Client.multi_search`."""

@@ -34,6 +34,7 @@ from klsa_search.client.calls import (
     jobs_call,
     multi_search_call,
     search_call,
+    tenant_token_call,
     wait_call,
 )
 from klsa_search.collection.model import Document
@@ -128,6 +129,18 @@ class Client:
     def delete_index(self, name: str) -> None:
         """Delete an index with all its documents; IndexNotFound."""
         self.send(delete_call(name))
+
+    def tenant_token(
+        self, filters: Mapping[str, str | Mapping[str, Any]], *, expires_in: int = 3600
+    ) -> str:
+        """Return a token that finds only the documents of the filters, for the users of one tenant.
+
+        filters     filters by index, as text or JSON; the token is for these indexes only
+        expires_in  lifetime in seconds, at most a day
+        Create it on your server and send it to their browser. QueryError for an invalid filter,
+        IndexNotFound, InsufficientScope.
+        """
+        return self.send(tenant_token_call(filters, expires_in))
 
     def multi_search(self, queries: Iterable[Mapping[str, Any]]) -> list[SearchResults]:
         """Run several searches, of any indexes, in one request.

@@ -322,6 +322,12 @@ def delete_call(name: str) -> Call[str]:
     return Call("DELETE", f"/indexes/{_part(name)}", lambda answer: str(answer["name"]))
 
 
+def tenant_token_call(filters: Mapping[str, str | Mapping[str, Any]], expires_in: int) -> Call[str]:
+    """Return the call that creates a tenant token."""
+    body = {"filters": dict(filters), "expires_in": expires_in}
+    return Call("POST", "/tenant-tokens", lambda answer: str(answer["token"]), body)
+
+
 def jobs_call(index: str | None) -> Call[list[Job]]:
     """Return the call that lists jobs, of one index or of all."""
     query = {"index": index}
