@@ -10,6 +10,7 @@ KlsaError
 │   ├── IndexExists       a new index with a name that is in use
 │   ├── DocumentNotFound
 │   ├── TermNotFound
+│   ├── RuleNotFound
 │   ├── IndexBusy         an index that another process is changing
 │   ├── IndexDamaged
 │   ├── FormatUnsupported
@@ -108,6 +109,12 @@ class TermNotFound(StoreError):
     """No document of the index contains the term."""
 
     code = "term_not_found"
+
+
+class RuleNotFound(StoreError):
+    """The index has no rule with that ID."""
+
+    code = "rule_not_found"
 
 
 class IndexBusy(StoreError):

@@ -36,6 +36,11 @@ LAMP = {"id": "lamp", "title": "Lamps", "text": "A dim lamp means a weak battery
 NAMES = {"name": "reports"}
 LEAK = {**NAMES, "id": "leak"}
 
+RULE = {
+    "id": "tyres",
+    "when": {"query_contains": "tyre"},
+    "then": {"pin": [{"id": "grip", "position": 1}], "hide": ["copy"]},
+}
 REQUESTS = {
     "GET /": {},
     "GET /search": {
@@ -92,6 +97,19 @@ REQUESTS = {
     },
     "GET /indexes/{name}/synonyms": {"parameters": NAMES},
     "DELETE /indexes/{name}/synonyms": {"parameters": NAMES},
+    "PUT /indexes/{name}/rules": {"parameters": NAMES, "body": {"rules": [RULE]}},
+    "PUT /indexes/{name}/rules/{id}": {
+        "parameters": {**NAMES, "id": "recent"},
+        "body": {
+            "id": "recent",
+            "when": {"from": "2026-01-01T00:00:00+01:00"},
+            "then": {"boost": [{"filter": "year >= 2020", "factor": 1.5}]},
+        },
+    },
+    "GET /indexes/{name}/rules": {"parameters": NAMES},
+    "GET /indexes/{name}/rules/{id}": {"parameters": {**NAMES, "id": "tyres"}},
+    "DELETE /indexes/{name}/rules/{id}": {"parameters": {**NAMES, "id": "tyres"}},
+    "DELETE /indexes/{name}/rules": {"parameters": NAMES},
     "PUT /indexes/{name}/judgements": {
         "parameters": NAMES,
         "body": {"q": "leaking coolant", "id": "leak", "grade": 2},

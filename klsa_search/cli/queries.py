@@ -1,4 +1,4 @@
-"""klsa-index analyze, synonyms, judgements."""
+"""klsa-index analyze, synonyms, rules, judgements."""
 
 from __future__ import annotations
 
@@ -92,6 +92,67 @@ def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: boo
         write_table([Column("word", wraps=True), Column("synonyms", wraps=True)], rows)
     else:
         echo(f"{name} has no synonyms")
+
+
+@click.command()
+@click.argument("name")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--clear", is_flag=True, help="Remove all rules")
+@home_option
+@json_option
+@debug_option
+def rules(name: str, file: Path | None, clear: bool, home: Path, as_json: bool) -> None:
+    """Set the rules of an index from FILE, or list them.
+
+    Rules pin, hide and boost documents of searches. FILE is a JSON list, as in [{"id": "tyres",
+    "when": {"query_is": "tyres"}, "then": {"hide": ["t1"]}}]. It replaces all rules and takes
+    effect at once.
+    """
+    import json
+
+    from klsa_search.errors import SettingsError
+    from klsa_search.search.opening import open_index
+    from klsa_search.search.query.rules import checked_rules
+    from klsa_search.storage.aliases import followed
+    from klsa_search.storage.names import index_path
+    from klsa_search.storage.rules import write_rules
+
+    if clear and file is not None:
+        raise click.UsageError("FILE and --clear exclude each other: give one of them")
+    path = followed(index_path(home, name))
+    if clear:
+        write_rules(path, ())
+    elif file is not None:
+        try:
+            given = json.loads(file.read_text(encoding="utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            raise SettingsError(
+                f"{file} is not JSON in UTF-8 ({error}); correct it", field="rules"
+            ) from None
+        write_rules(path, checked_rules(given))
+    with open_index(path) as index:
+        found, warnings = index.rules, index.rule_warnings()
+    if as_json:
+        write_json(found)
+    elif clear or file is not None:
+        echo(f"{name}: {len(found):,} rules")
+    elif found:
+        rows = [
+            (rule["id"], _compact(rule.get("when", {})), _compact(rule["then"])) for rule in found
+        ]
+        columns = [Column("rule"), Column("when", wraps=True), Column("then", wraps=True)]
+        write_table(columns, rows)
+    else:
+        echo(f"{name} has no rules")
+    for warning in warnings:
+        echo(f"warning: {warning}", err=True)
+
+
+def _compact(value: object) -> str:
+    """Return a value as JSON without braces."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False)[1:-1]
 
 
 @click.command()

@@ -69,9 +69,8 @@ class RemoteIndex:
         size = min(_SEARCHES, max(1, _HITS // k))
         for begin in range(0, len(queries), size):
             batch = queries[begin : begin + size]
-            bodies = [
-                search_body(self._name, each.text, k, {**options, "fields": []}) for each in batch
-            ]
+            plain = {**options, "fields": [], "rules": False}  # as in `Index.rank_many`
+            bodies = [search_body(self._name, each.text, k, plain) for each in batch]
             call = Call("POST", "/multi-search", _hits_of_each, {"queries": bodies})
             found = self._client.send(call)
             for query, hits in zip(batch, found, strict=True):

@@ -87,6 +87,7 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_sc
     "snippet_length",
     "prefix",
     "quality",
+    "rules",
     "explain",
 }
 """Options that only `Index.search` has."""
@@ -173,6 +174,9 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_sc
 )
 @click.option(
     "--quality", is_flag=True, default=None, help="Show how good a match each hit is, from 0 to 1"
+)
+@click.option(
+    "--rules/--no-rules", default=None, help="Apply the rules of the index  [default: rules]"
 )
 @click.option("--explain", is_flag=True, default=None, help="Explain each score")
 @click.option("--explain-id", metavar="ID", help="Explain the score of this document, found or not")

@@ -38,6 +38,9 @@ def write_explanation(found: Explanation) -> None:
         ]
         others = [f"others {_number(found.expansion.others)}"] if seeds else []
         rows.append(("expansion", _number(found.expansion.value), ", ".join(seeds + others)))
+    for effect in found.rules:
+        did = f"position {effect.position}" if effect.factor is None else f"times {effect.factor:g}"
+        rows.append(("rule", _number(effect.value), f"{effect.rule}: {did}"))
     write_table(_COLUMNS, rows)
 
 
@@ -116,6 +119,8 @@ def as_dict(results: SearchResults) -> dict[str, Any]:
         for name in ("explanation", "highlight", "quality"):
             if hit[name] is None:
                 del hit[name]
+    if not found["rules"]:
+        del found["rules"]
     if found["quality"] is None:
         del found["quality"]
     else:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.errors import QueryError
+from klsa_search.search.applied_rules import Pinned, PinnedFirst, positions_of, without
 from klsa_search.search.engine.engine import ALL_CANDIDATES
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import TopDocs
@@ -157,31 +158,41 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
     """Return the documents of a search in one state of an index, and its facets.
 
     The total is of documents on all pages, or of distinct values.
-    Cost: a ranking of `offset` and k; facets, `distinct`, sorting and `min_score` rank all matches,
-    and cost O(N).
+    Cost: a ranking of `offset` and k; facets, `distinct`, sorting, `min_score` and boosts of rules
+    rank all matches, and cost O(N).
     """
-    rank, mask = partial(_rank, state, plan), plan.mask
+    size, rules = len(state.snapshot), plan.rules
+    rank: Rank = partial(_rank, state, plan)
+    mask, pinnable = plan.mask, plan.pinnable
     if plan.filter is not None:
-        mask = intersection(mask, state.filters.of(plan.filter))
+        filtered = state.filters.of(plan.filter)
+        mask, pinnable = intersection(mask, filtered), intersection(pinnable, filtered)
+    mask = rules.hide(mask, size)
     # A blank query matches every document of the mask.
     blank = not plan.query.strip() and (plan.filter is not None or bool(plan.sort))
     if plan.positive or plan.negative:
         rank, blank = partial(_rank_by, _feedback_scores(state, plan)), False
     elif blank:
         mask = intersection(mask, state.snapshot.live)
+    if rules.boosts and not blank:
+        rank = partial(_rank_by, boosted_scores(rank, rules.factors(size)))
+    pinned = None
+    if rules.pins:
+        pinned = _pinned(plan, rank, mask, pinnable, size)
+        mask = without(mask, pinned.ids, size)
     if plan.named is not None:
-        alone = Mask(np.zeros(len(state.snapshot), np.bool_)).with_document(plan.named)
+        alone = Mask(np.zeros(size, np.bool_)).with_document(plan.named)
         rank = partial(_rank_named_first, rank, plan.named, alone)
     fields = state.fields
     facet_fields = {name: fields.filterable(name, "facets") for name in plan.facets}
     keys = sort_keys(plan.sort, fields)
     distinct = _distinct_field(plan.distinct, fields)
     if not (facet_fields or keys or distinct or blank or plan.min_score is not None):
-        return _page(ScoreCollector(rank, mask, plan.k).first(plan.offset + plan.k), plan), {}
+        return _page(ScoreCollector(rank, mask, plan.k), plan, pinned), {}
     if blank:
-        found = _match_all(len(state.snapshot), mask, plan.min_score)
+        found = _match_all(size, mask, plan.min_score)
     else:
-        found = _matches(len(state.snapshot), rank, mask, plan.min_score)
+        found = _matches(size, rank, mask, plan.min_score)
     order: Collector
     if keys:
         order = FieldCollector(rank, found, keys)
@@ -189,18 +200,60 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
         order = DocIdCollector(found)
     else:
         order = ScoreCollector(rank, mask if plan.min_score is None else Mask(found), plan.k)
+    if pinned is not None:
+        found[pinned.doc_ids] = True
+    top = _page(order, plan, pinned, distinct, found)
     if distinct is None:
-        top = order.first(plan.offset + plan.k)._replace(total=int(np.count_nonzero(found)))
-    else:
-        top = _collect_distinct(order, plan.offset + plan.k, distinct, found)
+        top = top._replace(total=int(np.count_nonzero(found)))
     facets = {
         name: facet_of(field, found, plan.max_facet_values) for name, field in facet_fields.items()
     }
-    return _page(top, plan), facets
+    return top, facets
 
 
-def _page(top: TopDocs, plan: QueryPlan) -> TopDocs:
-    return TopDocs(top.doc_ids[plan.offset :], top.scores[plan.offset :], top.total)
+def _page(
+    order: Collector,
+    plan: QueryPlan,
+    pinned: Pinned | None,
+    distinct: Field | None = None,
+    found: DocumentMask | None = None,
+) -> TopDocs:
+    """Return the documents of the page, of those found if values must be distinct."""
+    count = plan.offset + plan.k
+    last = count
+    if pinned is not None:
+        order = PinnedFirst(order, pinned)
+        last += len(pinned.positions)
+    if distinct is None or found is None:
+        top = order.first(last)
+    else:
+        top = _collect_distinct(order, last, distinct, found)
+    if pinned is not None:
+        top = pinned.placed(top)
+    return TopDocs(top.doc_ids[plan.offset : count], top.scores[plan.offset : count], top.total)
+
+
+def _pinned(
+    plan: QueryPlan, rank: Rank, mask: Mask | None, pinnable: Mask | None, size: int
+) -> Pinned:
+    """Return the pinned documents that the search may return, with their own scores, or 0."""
+    first_is_taken = plan.named is not None and (mask is None or plan.named in mask)
+    positions = positions_of(plan.rules.pins, pinnable, first_is_taken=first_is_taken)
+    doc_ids = np.array(list(positions), np.int64)
+    return Pinned(doc_ids, list(positions.values()), scores_of(rank, doc_ids, size))
+
+
+def boosted_scores(rank: Rank, factors: npt.NDArray[np.float64]) -> Scores:
+    """Return the scores of all documents times their factors: (N,) float32.
+
+    Cost: a ranking of all matches.
+    """
+    total = rank(1, None).total
+    # Compared scores are those of a deep ranking, even for few matches.
+    top = rank(max(total, ALL_CANDIDATES), None)
+    scores = np.zeros(len(factors), np.float32)
+    scores[top.doc_ids] = top.scores * factors[top.doc_ids]
+    return scores
 
 
 def _rank(state: State, plan: QueryPlan, k: int, mask: Mask | None) -> TopDocs:
@@ -226,6 +279,17 @@ def _rank_named_first(rank: Rank, named: int, alone: Mask, k: int, mask: Mask | 
     doc_ids = np.append(top.doc_ids.dtype.type(named), top.doc_ids[~is_named])
     scores = np.append(score if len(score) else np.float32(0), top.scores[~is_named])
     return TopDocs(doc_ids[:k], scores[:k], total)
+
+
+def unboosted_scores(state: State, plan: QueryPlan, top: TopDocs) -> Scores:
+    """Return the scores of documents found, without the boosts of rules."""
+    if not plan.rules.boosts or not plan.query.strip():
+        return top.scores
+
+    def deep(k: int, mask: Mask | None) -> TopDocs:
+        return _rank(state, plan, max(k, ALL_CANDIDATES), mask)
+
+    return scores_of(deep, top.doc_ids, len(state.snapshot))
 
 
 def _feedback_scores(state: State, plan: QueryPlan) -> Scores:

@@ -38,6 +38,7 @@ class QueryCounts(NamedTuple):
 
     hit_bytes         of an average document of the index
     phrase_documents  that contain the rarest word of a phrase, in total over all phrases
+    boosts            of rules for the query; with any, all matches are ranked
     """
 
     words: float = 0
@@ -45,6 +46,7 @@ class QueryCounts(NamedTuple):
     misspelt: int = 0
     hit_bytes: int = 0
     phrase_documents: int = 0
+    boosts: int = 0
 
 
 def estimated_cost(

@@ -10,9 +10,10 @@ from klsa_search.collection.searched_text import field_text
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
+from klsa_search.search.collectors import unboosted_scores
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.explain.explainer import Explainer
-from klsa_search.search.explain.explanation import Explanation, PassagePart
+from klsa_search.search.explain.explanation import Explanation, PassagePart, RuleEffect
 from klsa_search.search.options import QueryPlan
 from klsa_search.search.passage_hits import with_best_passages
 from klsa_search.search.passage_searcher import PassageSearcher
@@ -36,12 +37,14 @@ def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, 
     if plan.quality:
         hits, best = _add_quality(state, plan, hits, top)
     if plan.explain and hits:
+        bases = unboosted_scores(state, plan, top).tolist()
         explanations = explanations_of(
-            state, plan.parsed, plan.parameters, plan.dimensions, top.doc_ids, top.scores.tolist()
+            state, plan.parsed, plan.parameters, plan.dimensions, top.doc_ids, bases
         )
+        effects = map(plan.rules.effects, top.doc_ids.tolist(), bases)
         hits = tuple(
-            replace(hit, explanation=explanation)
-            for hit, explanation in zip(hits, explanations, strict=True)
+            replace(hit, explanation=_with_rules(explanation, hit.score, rules))
+            for hit, explanation, rules in zip(hits, explanations, effects, strict=True)
         )
     return hits, best
 
@@ -113,6 +116,13 @@ def _add_highlights(
             texts[name] = snippet(text, terms, analyzer, weights=weights, length=length)
     highlights = {name: highlighted(text, terms, analyzer) for name, text in texts.items()}
     return replace(hit, highlight=highlights)
+
+
+def _with_rules(
+    explanation: Explanation, score: float, rules: tuple[RuleEffect, ...]
+) -> Explanation:
+    """Return the explanation of a score after the effects of rules."""
+    return replace(explanation, score=score, rules=rules) if rules else explanation
 
 
 def _add_quality(

@@ -14,6 +14,7 @@ from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.config import SearchSettings, SpellingName
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError
+from klsa_search.search.applied_rules import NO_RULES, apply_rules
 from klsa_search.search.budget import CANDIDATES, CountTokens, estimated_tokens, within_budget
 from klsa_search.search.collectors import collect
 from klsa_search.search.costs import QueryCounts
@@ -31,7 +32,9 @@ from klsa_search.search.options import (
     whole_number,
 )
 from klsa_search.search.passage_hits import as_passages
+from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
+from klsa_search.search.query.rules import words_for_rules
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel, intersection
@@ -149,6 +152,7 @@ class Index(WritableIndex):
         group: GroupName = "document",
         max_tokens: int | None = None,
         count_tokens: CountTokens = estimated_tokens,
+        rules: bool = True,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> SearchResults:
@@ -180,6 +184,8 @@ class Index(WritableIndex):
                   tokens, without repetitions, passages that follow each other as one
                   (`klsa_search.search.budget`)
         count_tokens  counts the tokens of a text; by default an estimate, a quarter of its bytes
+        rules     apply the rules of the index (`set_rules`), which are about documents: they do not
+                  apply to passages
         positive, negative  ids of relevant and irrelevant documents (relevance feedback). Without a
                   query the ranking depends on them alone. All documents are scored
         QueryError for invalid parameters and unknown fields; DocumentNotFound.
@@ -224,6 +230,13 @@ class Index(WritableIndex):
             if parsed.mask is not None:
                 parsed = parsed._replace(mask=parsed.mask.with_document(named))
         used = state.parameters.dimensions(dimensions, chosen)
+        own, sort = checked_mask, names("sort", sort)
+        allowed = intersection(own, parsed.mask)
+        applied = NO_RULES
+        if rules and state.rules and (query.strip() or filter is not None or sort or positive):
+            words = words_for_rules(query, interpretation)
+            matching = state.rules.matching(words, filter)
+            applied = apply_rules(state, matching, named=named, is_sorted=bool(sort))
         plan = QueryPlan(
             query=query,
             parsed=parsed._replace(mask=None),  # which is in `mask`
@@ -231,11 +244,13 @@ class Index(WritableIndex):
             named=named,
             parameters=chosen,
             dimensions=used,
-            mask=intersection(checked_mask, parsed.mask),
+            mask=allowed,
+            pinnable=allowed if _has_operators(interpretation) else own,
+            rules=applied,
             k=k if max_tokens is None else max(k, CANDIDATES),
             offset=whole_number("offset", offset, 0),
             filter=filter,
-            sort=names("sort", sort),
+            sort=sort,
             facets=names("facets", facets),
             max_facet_values=whole_number("max_facet_values", max_facet_values),
             distinct=distinct,
@@ -271,6 +286,7 @@ class Index(WritableIndex):
             quality=best,
             tokens=tokens,
             truncated=truncated,
+            rules=applied.ids,
         )
 
     def explain(
@@ -372,6 +388,7 @@ class Index(WritableIndex):
         terms = state.query_parser.known_terms_of(query)
         return (
             terms is not None
+            and not (state.rules and state.rules.for_query(query))
             and state.searcher.is_quick(terms)
             and state.documents.size_of_longest(k) <= _QUICK_BYTES
         )
@@ -388,12 +405,14 @@ class Index(WritableIndex):
         operators, spelling  as of `search`
 
         >>> index.query_counts('"wet roads" tyres')
-        QueryCounts(words=3, operators=1, misspelt=0, hit_bytes=..., phrase_documents=3)
+        QueryCounts(words=3, operators=1, misspelt=0, hit_bytes=..., phrase_documents=3, boosts=0)
         """
         state = self._opened()
         reading, _ = state.parameters.read({"operators": operators, "spelling": spelling})
         counts = state.query_parser.counts(query, reading)
-        return counts._replace(hit_bytes=state.documents.mean_size)
+        rules = state.rules.for_query(query) if state.rules else ()
+        boosts = sum(len(rule.then.boost) for rule in rules)
+        return counts._replace(hit_bytes=state.documents.mean_size, boosts=boosts)
 
     def warm_up(self) -> None:
         """Compile what the first queries need: about 30 s, or 0.3 s from the cache."""
@@ -432,6 +451,11 @@ def _named_document(state: State, query: str) -> int | None:
     """Return the doc id of the document whose ID is the query, or None."""
     text = query.strip() if isinstance(query, str) else ""
     return state.documents.find_in_any_case(text) if _ID.fullmatch(text) else None
+
+
+def _has_operators(said: QueryInterpretation) -> bool:
+    """Return whether operators of the query restrict the documents."""
+    return bool(said.phrases or said.required or said.excluded or said.fields)
 
 
 def _parse_query(

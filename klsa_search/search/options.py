@@ -14,6 +14,7 @@ from klsa_search.core.config import LanguageSettings, SearchSettings, unsearched
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
+from klsa_search.search.applied_rules import AppliedRules
 from klsa_search.search.budget import CountTokens
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.masks import Given
@@ -203,6 +204,7 @@ class SearchOptions(RankingOptions, total=False):
     group: GroupName
     max_tokens: int | None
     count_tokens: CountTokens
+    rules: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +215,8 @@ class QueryPlan:
     named       document whose ID the query is; it comes first
     parameters, dimensions  of its ranking
     mask        documents that may be returned, by the caller and by the operators; None for all
+    pinnable    documents that rules may pin: of the mask, without the requirement of `match`
+    rules       rules of the index that apply
     """
 
     query: str
@@ -222,6 +226,8 @@ class QueryPlan:
     parameters: SearchSettings
     dimensions: int
     mask: Mask | None
+    pinnable: Mask | None
+    rules: AppliedRules
     k: int
     offset: int
     filter: Given | None

@@ -37,7 +37,8 @@ def restricted_state(state: State, given: Given) -> State:
     of saturations and the calibration of quality. Cost: see `Index.restricted`.
     """
     restricted = _restricted_to(state, state.filters.of(given).allowed)
-    return with_synonyms(restricted, Synonyms(state.query_parser.synonyms, state.info.analyzer))
+    synonyms = Synonyms(state.query_parser.synonyms, state.info.analyzer)
+    return replace(with_synonyms(restricted, synonyms), rules=state.rules)
 
 
 def _restricted_to(state: State, allowed: DocumentMask) -> State:

@@ -93,7 +93,7 @@ class SearchResults:
     `hits` are the best of them, or those from `offset` on. `parameters` are those that the ranker
     used, `facets` those requested, by name, `interpretation` is how the query was read, `quality`
     that of the best match among the hits, if it was requested. `search_id` is set by a service that
-    records analytics.
+    records analytics. `rules` are the IDs of the rules of the index that applied.
 
     With `max_tokens`, `tokens` is the size of all texts, and `truncated` whether passages that were
     found did not fit; if nothing fits there are no hits, and `truncated` is true.
@@ -118,6 +118,7 @@ class SearchResults:
     search_id: str | None = None
     tokens: int | None = None
     truncated: bool | None = None
+    rules: tuple[str, ...] = ()
 
     @property
     def good_match(self) -> bool | None:

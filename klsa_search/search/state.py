@@ -22,6 +22,7 @@ from klsa_search.search.passage_index import PassageIndex, PassageWrites
 from klsa_search.search.passage_searcher import PassageSearcher
 from klsa_search.search.quality import Quality
 from klsa_search.search.query.parser import QueryParser
+from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.searcher import Searcher
 from klsa_search.search.snapshot import Snapshot, open_snapshot
@@ -30,6 +31,7 @@ from klsa_search.search.suggest.suggester import Suggester
 from klsa_search.search.suggest.titles import Titles
 from klsa_search.search.writing import Drift
 from klsa_search.storage.arrays import open_array
+from klsa_search.storage.checked_file import Stamp, stamp_of
 from klsa_search.storage.checksums import check_once
 from klsa_search.storage.columns.columns import Fields, open_fields
 from klsa_search.storage.current import current_generation
@@ -38,9 +40,10 @@ from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.generations import check_sizes
 from klsa_search.storage.log import LogPosition, Write, WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest
-from klsa_search.storage.names import PASSAGES
+from klsa_search.storage.names import PASSAGES, RULES, SYNONYMS
 from klsa_search.storage.passages import PASSAGE_DOCUMENTS
-from klsa_search.storage.synonyms import Stamp, read_synonyms, stamp_of
+from klsa_search.storage.rules import Rule, read_rules
+from klsa_search.storage.synonyms import read_synonyms
 
 Opened = TypeVar("Opened")
 
@@ -50,6 +53,7 @@ class PointInTime(NamedTuple):
 
     last: LogPosition
     synonyms: Mapping[str, Sequence[str]]
+    rules: Sequence[Rule] = ()
 
 
 def reopen(cls: Callable[[Path], Opened], folder: Path, tokenizer: str | None) -> Opened:
@@ -127,6 +131,7 @@ class State:
     filters: FilterCache
     quality: Quality
     suggester: Suggester
+    rules: RuleSet
 
 
 def open_state(generation: Path) -> State:
@@ -191,6 +196,7 @@ def state_of(
         filters=FilterCache(fields, len(snapshot)),
         quality=quality,
         suggester=Suggester(snapshot, analyzer, query_parser, documents, titles),
+        rules=RuleSet((), analyzer),
     )
 
 
@@ -208,8 +214,13 @@ def _language(
     return QueryParser(snapshot, analyzer, keywords, documents.at)
 
 
+def _with(state: State, synonyms: Synonyms, rules: RuleSet) -> State:
+    """Return a state with other synonyms and rules."""
+    return replace(with_synonyms(state, synonyms), rules=rules)
+
+
 class LogTailer:
-    """Applies the log of writes of a generation, and synonyms; for one thread at a time."""
+    """Applies the log of writes of a generation, synonyms and rules; for one thread at a time."""
 
     def __init__(self, built: State) -> None:
         self._built = built
@@ -217,7 +228,8 @@ class LogTailer:
         self._delta: _Delta | None = None
         self._applied = LogPosition()
         self._synonyms = Synonyms({}, built.info.analyzer)
-        self._stamp: Stamp | None = None
+        self._rules = RuleSet((), built.info.analyzer)
+        self._stamps: tuple[Stamp | None, Stamp | None] = (None, None)
 
     def state(
         self, current: State, *, wait: bool = True, moment: PointInTime | None = None
@@ -225,21 +237,26 @@ class LogTailer:
         """Return the state after all writes, or `current` if nothing changed.
 
         moment  apply only what was written until then
-        Cost: see `_written`; checking synonyms takes 2 µs, new ones their analysis.
+        Cost: see `_written`; checking synonyms and rules takes 4 µs, new ones their analysis.
         """
+        analyzer = self._built.info.analyzer
         if moment is not None:
             state = self._written(current, moment.last, wait=wait)
-            synonyms = Synonyms(moment.synonyms, state.info.analyzer)
-            return with_synonyms(state, synonyms)
+            synonyms = Synonyms(moment.synonyms, analyzer)
+            return _with(state, synonyms, RuleSet(moment.rules, analyzer))
         state = self._written(current, self.log.last(), wait=wait)
         path = self._built.info.path.parent
-        stamp = stamp_of(path)
-        if stamp != self._stamp:
-            self._synonyms = Synonyms(read_synonyms(path), self._built.info.analyzer)
-            self._stamp = stamp
-        if state.query_parser.synonyms is self._synonyms.given:
+        stamps = stamp_of(path / SYNONYMS), stamp_of(path / RULES)
+        if stamps != self._stamps:
+            self._synonyms = Synonyms(read_synonyms(path), analyzer)
+            self._rules = RuleSet(read_rules(path), analyzer)
+            self._stamps = stamps
+        if (
+            state.query_parser.synonyms is self._synonyms.given
+            and state.rules.rules is self._rules.rules
+        ):
             return state
-        return with_synonyms(state, self._synonyms)
+        return _with(state, self._synonyms, self._rules)
 
     def _written(self, current: State, last: LogPosition, *, wait: bool) -> State:
         """Return the state after the writes up to `last`.

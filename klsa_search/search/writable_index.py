@@ -16,7 +16,10 @@ from klsa_search.core.config import Settings
 from klsa_search.core.forks import lock_free_in_children
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
+from klsa_search.search.applied_rules import rule_warnings
 from klsa_search.search.filters.masks import Given as Filter
+from klsa_search.search.query.rules import Given as GivenRules
+from klsa_search.search.query.rules import checked_rules
 from klsa_search.search.restricted_state import RestrictedStates
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import (
@@ -53,6 +56,7 @@ from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log import LogPosition, checked_id, document_as_json
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.rules import Rule, change_rule, write_rules
 from klsa_search.storage.synonyms import Given, checked_synonyms, write_synonyms
 
 
@@ -169,7 +173,7 @@ class WritableIndex:
             raise StoreError("a restricted index cannot be pickled; pickle the index itself")
         if self._current.tailer is not None:
             return reopen, (type(self), generation.parent, trusted)
-        moment = PointInTime(state.info.last, dict(state.query_parser.synonyms))
+        moment = PointInTime(state.info.last, dict(state.query_parser.synonyms), state.rules.rules)
         return reopen_snapshot, (type(self), generation, moment, trusted)
 
     def refresh(self) -> bool:
@@ -425,6 +429,62 @@ class WritableIndex:
         self._check_writable()
         write_synonyms(self.path.parent, checked_synonyms(synonyms))
         self.refresh()
+
+    @property
+    def rules(self) -> list[dict[str, Any]]:
+        """Return the rules of searches, in order: see `set_rules`."""
+        return [rule.as_json() for rule in self._opened().rules.rules]
+
+    def set_rules(self, rules: GivenRules) -> None:
+        """Replace the rules of the index, which pin, hide and boost documents.
+
+        rules  mappings: an `id`; `when`, the conditions under which the rule applies, `query_is`,
+               `query_contains`, `filter`, `from` and `until`; and `then`, what it changes, `pin`,
+               `hide` and `boost`; at most 1,000. `[]` removes all
+        Rules apply to `search` in all generations, the first rules first; `rules=False` turns them
+        off. `rank` and evaluation ignore them. See docs/guides/rules.md. SettingsError names an
+        invalid rule; IndexBusy, StoreError.
+
+        >>> pin = {"pin": [{"id": "grip", "position": 1}]}
+        >>> index.set_rules([{"id": "grip-first", "when": {"query_is": "coolants"}, "then": pin}])
+        >>> results = index.search("coolant", k=2)
+        >>> [hit.id for hit in results], results.rules
+        (['grip', 'leak'], ('grip-first',))
+        >>> index.set_rules([])
+        """
+        self._check_writable()
+        write_rules(self.path.parent, checked_rules(rules))
+        self.refresh()
+
+    def put_rule(self, rule: Mapping[str, Any] | Rule) -> None:
+        """Replace the rule of the same ID in its place, or add it as the last: see `set_rules`.
+
+        >>> index.put_rule({"id": "no-copies", "then": {"hide": ["copy"]}})
+        >>> [rule["id"] for rule in index.rules]
+        ['no-copies']
+        """
+        self._check_writable()
+        (checked,) = checked_rules([rule])
+        change_rule(self.path.parent, checked.id, checked)
+        self.refresh()
+
+    def delete_rule(self, id: str) -> None:  # noqa: A002 - the field's own name
+        """Delete a rule; RuleNotFound.
+
+        >>> index.delete_rule("no-copies")
+        """
+        self._check_writable()
+        change_rule(self.path.parent, id, None)
+        self.refresh()
+
+    def rule_warnings(self) -> list[str]:
+        """Return what the rules refer to and the index does not have, such as documents.
+
+        >>> index.put_rule({"id": "soon", "then": {"pin": [{"id": "later", "position": 1}]}})
+        >>> index.rule_warnings()
+        ["rule 'soon': the index has no document 'later'"]
+        """
+        return rule_warnings(self._opened())
 
     @property
     def judgements(self) -> Judgements:

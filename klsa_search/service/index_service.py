@@ -117,17 +117,19 @@ class IndexService:
         heavy: bool = False,
         cost: Callable[[Index], float] | None = None,
         quick: Callable[[Index], bool] | None = None,
+        scope: Scope = "search",
     ) -> Response:
         """Return the JSON of what `compute` returns; see `Catalog.use` and `Admission.run`.
 
         heavy  whether to use the threads for expensive requests, which delay no others
         cost   estimates the milliseconds; the request is heavy above `MAX_LIGHT_COST`
         quick  returns whether it may run in the event loop
+        scope  that the request needs
 
         `compute` gets an index with the documents that the request may see: for a tenant token,
         those of its filter. QueryError if the answer would be too large, InsufficientScope.
         """
-        name, only = self._allowed_part(name)
+        name, only = self._allowed_part(name, scope)
         if only is not None:
             quick = None
 
@@ -373,16 +375,18 @@ class IndexService:
         self._access.require(scope, index if self._access.sees(index) else name)
         return index
 
-    def _allowed_part(self, name: str | None) -> tuple[str | None, Given | None]:
+    def _allowed_part(
+        self, name: str | None, scope: Scope = "search"
+    ) -> tuple[str | None, Given | None]:
         """Return the index of a name or alias, and the filter of a tenant token for it.
 
         A filter for the alias and one for the index both apply.
         """
         filters = self._access.filters
         if filters is None:
-            return self._allowed("search", name), None
+            return self._allowed(scope, name), None
         name = self._visible(name)
-        index = self._allowed("search", name)
+        index = self._allowed(scope, name)
         only = [filters[each] for each in dict.fromkeys((name, index)) if each and each in filters]
         if not only:
             raise InsufficientScope(

@@ -21,11 +21,12 @@ from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import CURRENT, JUDGEMENT_FILES, NEW
 from klsa_search.storage.recovery import RecoveredRecords
+from klsa_search.storage.rules import read_rules, replace_rules
 from klsa_search.storage.synonyms import read_synonyms, replace_synonyms
 
 
 def copy_index(source: Path, target: Path) -> Manifest:
-    """Copy the generation in use, its log, the synonyms and the judgements to a new folder.
+    """Copy the generation in use, its log, the synonyms, rules and judgements to a new folder.
 
     The target becomes an index when the copy is complete; it replaces what an interrupted copy or
     build left there. The index may be searched and written meanwhile: the copy has all writes
@@ -71,6 +72,7 @@ def copy_shared_files(source: Path, target: Path) -> None:
     for name in JUDGEMENT_FILES:  # left by an interrupted copy of another index
         (target / name).unlink(missing_ok=True)
     replace_synonyms(target, read_synonyms(source))
+    replace_rules(target, read_rules(source))
     Judgements(source).copy_to(target)
 
 

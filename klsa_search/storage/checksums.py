@@ -38,9 +38,11 @@ from klsa_search.storage.names import (
     JUDGEMENTS,
     MARKER,
     PASSAGES,
+    RULES,
     SYNONYMS,
 )
 from klsa_search.storage.recovery import check_current
+from klsa_search.storage.rules import read_rules
 from klsa_search.storage.synonyms import read_synonyms
 
 
@@ -286,5 +288,6 @@ _CHECKS: Final[Mapping[str, Callable[[Path], object]]] = {
     CURRENT: check_current,
     MARKER: _check_mark,
     SYNONYMS: read_synonyms,
+    RULES: read_rules,
     JUDGEMENTS: lambda path: Judgements(path).check(),
 }

@@ -50,9 +50,8 @@ from klsa_search.storage.names import (
     MANIFEST,
     MARKER,
     NEW_CURRENT,
-    NEW_SYNONYMS,
     PASSAGES,
-    SYNONYMS,
+    QUERY_FILES,
     WRITING,
 )
 
@@ -227,7 +226,7 @@ def _marked(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if bare and not generations(path) and not work_folders(path):
-            for name in (MARKER, SYNONYMS, NEW_SYNONYMS, *JUDGEMENT_FILES, *HOLDERS, *LOCKS):
+            for name in (MARKER, *QUERY_FILES, *JUDGEMENT_FILES, *HOLDERS, *LOCKS):
                 (path / name).unlink(missing_ok=True)
         raise
 

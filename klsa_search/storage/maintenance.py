@@ -35,8 +35,7 @@ from klsa_search.storage.names import (
     LOCKS,
     MARKER,
     NAME,
-    NEW_SYNONYMS,
-    SYNONYMS,
+    QUERY_FILES,
 )
 
 
@@ -139,7 +138,7 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         collect_garbage(path, keep=())
-        own = (SYNONYMS, NEW_SYNONYMS, *JUDGEMENT_FILES, *HOLDERS, DELETED, MARKER)
+        own = (*QUERY_FILES, *JUDGEMENT_FILES, *HOLDERS, DELETED, MARKER)
         for name in (*own, *reversed(LOCKS)):
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())

@@ -25,7 +25,9 @@ NEW, GONE = "klsa-new", "klsa-gone"
 TEMPORARY_FOLDER = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 
 SYNONYMS = "SYNONYMS"
-NEW_SYNONYMS = f".{SYNONYMS}.{NEW}"
+RULES = "RULES"
+QUERY_FILES = (SYNONYMS, f".{SYNONYMS}.{NEW}", RULES, f".{RULES}.{NEW}")
+"""Synonyms and rules, which belong to no generation, and what an interrupted change left."""
 
 WORK_FOLDER = re.compile(r"\.work-[0-9a-f]{32}\.klsa-new")
 """Progress of a build by many processes, kept until its commit."""
@@ -51,7 +53,7 @@ JUDGEMENTS = "JUDGEMENTS"
 JUDGEMENT_FILES = (JUDGEMENTS, f"{JUDGEMENTS}-journal")
 """Judgements of the index, which belong to no generation, and their journal."""
 
-SHARED_FILES = (SYNONYMS, JUDGEMENTS)
+SHARED_FILES = (SYNONYMS, RULES, JUDGEMENTS)
 """Files of an index that belong to no generation: `backup.copy_shared_files` copies each."""
 
 INDEX_FILES = (CURRENT, MARKER, *SHARED_FILES)

@@ -9,20 +9,19 @@ not to a generation: builds, writes and rollbacks do not change them.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.intake import text_fault
-from klsa_search.errors import IndexDamaged, SettingsError, StoreError
+from klsa_search.errors import IndexDamaged, SettingsError
+from klsa_search.storage.checked_file import read_checked, replace_checked
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.files import is_exhausted, read_regular, sync, write_fresh
+from klsa_search.storage.files import is_exhausted, sync
 from klsa_search.storage.generations import writing
-from klsa_search.storage.names import NEW_SYNONYMS, SYNONYMS
+from klsa_search.storage.names import SYNONYMS
 
 Synonyms = Mapping[str, tuple[str, ...]]
 """Synonyms of words or phrases."""
@@ -40,10 +39,7 @@ MAX_SYNONYMS: Final = 100_000
 MAX_LENGTH: Final = 100
 """Characters of a word or phrase."""
 
-_BYTES: Final = 2**28
 _COMMA: Final = re.compile(r"(?<!\\),")
-
-Stamp = tuple[int, int, int]
 
 
 def checked_synonyms(given: Given) -> dict[str, tuple[str, ...]]:
@@ -84,23 +80,10 @@ def synonyms_of_text(text: str) -> dict[str, tuple[str, ...]]:
     return checked_synonyms([line for line in lines if line and line[0] != "#"])
 
 
-def stamp_of(path: Path) -> Stamp | None:
-    """Return a value that changes with the synonyms; None if there are none. Cost: 2 µs."""
-    try:
-        file = (path / SYNONYMS).stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return file.st_ino, file.st_size, file.st_mtime_ns
-
-
 def read_synonyms(path: Path) -> dict[str, tuple[str, ...]]:
     """Return the synonyms of the index at a path; IndexDamaged if the file has changed."""
     try:
-        content = read_regular(path / SYNONYMS, _BYTES)
-        if not content.startswith(b"{"):
-            line, _, content = content.partition(b"\n")
-            if line != _sum_line(content):
-                raise ValueError("it has changed since it was written")
+        content = read_checked(path / SYNONYMS, may_lack_checksum=True)
         return checked_synonyms(json.loads(content))
     except FileNotFoundError:
         return {}
@@ -127,23 +110,8 @@ def write_synonyms(path: Path, synonyms: Synonyms) -> None:
 
 def replace_synonyms(path: Path, synonyms: Synonyms) -> None:
     """Replace the synonyms of an index that is locked already. See `write_synonyms`."""
-    fresh = path / NEW_SYNONYMS
-    try:
-        fresh.unlink(missing_ok=True)
-        if not synonyms:
-            (path / SYNONYMS).unlink(missing_ok=True)
-            return
-        content = json.dumps(synonyms, ensure_ascii=False, indent=1) + "\n"
-        write_fresh(fresh, f"{_sum_line(content.encode()).decode()}\n{content}")
-        os.replace(fresh, path / SYNONYMS)
-    except IsADirectoryError:
-        raise StoreError(
-            f"`{path / SYNONYMS}` is a folder that does not belong to the index; move it away"
-        ) from None
-
-
-def _sum_line(content: bytes) -> bytes:
-    return b"sha256 " + hashlib.sha256(content).hexdigest().encode()
+    content = json.dumps(synonyms, ensure_ascii=False, indent=1) + "\n" if synonyms else None
+    replace_checked(path / SYNONYMS, content)
 
 
 def _pairs(given: Given) -> Iterable[tuple[str, list[str]]]:

@@ -1,12 +1,13 @@
 """Explanations of scores: their parts, and what each part consists of.
 
-All values are in units of the score. `lexical`, `coverage`, `latent`, `expansion` and `passage` add
-up to the score; terms and seeds add up to their part.
+All values are in units of the score. `lexical`, `coverage`, `latent`, `expansion`, `passage` and
+the values of `rules` add up to the score; terms and seeds add up to their part.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +142,23 @@ class PassagePart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RuleEffect:
+    """What a rule of the index did to a hit.
+
+    rule      ID of the rule
+    value     its contribution to the score: 0 for a pin, below 0 if it lowers the score
+    position  position at which it pins the document
+    factor    factor of the score
+    """
+
+    rule: str
+    action: Literal["pin", "boost"]
+    value: float
+    position: int | None = None
+    factor: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Explanation:
     """Explanation of the score of a document.
 
@@ -149,6 +167,7 @@ class Explanation:
                ranker has none
     estimated  parts that are estimates, because the document is far from the first
     feedback   IDs of the documents that the added terms are from
+    rules      what rules of the index did to the hit
 
     >>> found: klsa.Explanation = index.explain("leaking coolant", "heat")
     >>> [part for part in ("lexical", "coverage", "latent", "expansion") if getattr(found, part)]
@@ -169,3 +188,4 @@ class Explanation:
     passage: PassagePart | None = None
     estimated: tuple[str, ...] = ()
     feedback: tuple[str, ...] = ()
+    rules: tuple[RuleEffect, ...] = ()

@@ -102,13 +102,25 @@ export function whyPanel(explanation, write, link) {
         el("dt", el("span.dot", { "aria-hidden": "true" }), part.label),
         el("dd.number", part.value.toFixed(3)),
         el("dd.quiet", part.hint)))));
-  add(panel, [matched(explanation, write), lent(explanation, write, link),
+  add(panel, [ruled(explanation), matched(explanation, write), lent(explanation, write, link),
     brought(explanation, write, link), footnote(explanation)]);
   return panel;
 }
 
 function section(title, ...rest) {
   return el("section", el("h3", title), ...rest);
+}
+
+/** What rules of the index did to the hit. */
+function ruled({ rules = [] }) {
+  if (!rules.length) return null;
+  return section("Rules", el("ul.rules", rules.map(({ rule, position, factor, value }) => el("li",
+    position !== null ? `Pinned at position ${position}` : `Score × ${factor} (${signed(value)})`,
+    el("span.quiet", ` by rule ${rule}`)))));
+}
+
+function signed(value) {
+  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
 }
 
 function matched({ lexical, coverage, latent }, write) {

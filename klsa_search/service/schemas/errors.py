@@ -91,6 +91,9 @@ ERROR_CODES: Final = MappingProxyType(
             "No document of the index contains the term.",
             "Check the spelling; `POST /indexes/{name}/analyze` shows the terms of a text.",
         ),
+        "rule_not_found": ErrorCode(
+            404, "The index has no rule with this ID.", "List rules with `GET /indexes/NAME/rules`."
+        ),
         "job_not_found": ErrorCode(
             404,
             "The service has no job with this ID, or it was forgotten: the last 100 are kept.",

@@ -140,6 +140,7 @@ class SearchAnswer(Answer):
     shards: ShardsAnswer | None = Field(
         None, description="shards that answered, if a cluster searched"
     )
+    rules: list[str] | None = Field(None, description="IDs of the rules that applied, if any did")
     hits: list[FoundAnswer]
 
 
@@ -179,6 +180,8 @@ def search_answer(
         answer["facets"] = {name: _facet(facet) for name, facet in results.facets.items()}
     if results.quality is not None:
         answer |= {"quality": results.quality, "good_match": results.good_match}
+    if results.rules:
+        answer["rules"] = results.rules
     if tally.total:
         failed = len(tally.failed)
         answer["shards"] = {"total": tally.total, "ok": tally.total - failed, "failed": failed}

@@ -105,6 +105,7 @@ class _SearchRequest(RequestModel):
         description="return how good a match each hit is, from 0 to 1, and whether any is good",
     )
     explain: bool = Field(False, description="explain the score of each hit; at most 100 hits")
+    rules: bool = Field(True, description="apply the rules of the index")
     partial: bool = Field(
         False,
         description="with a cluster, answer even if some shards fail, from the others; "
@@ -172,15 +173,17 @@ class _SearchRequest(RequestModel):
     def cost(self, index: Index) -> float:
         """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
         options = self.search_options()
+        counts = index.query_counts(
+            self.q or "", operators=options.get("operators"), spelling=options.get("spelling")
+        )
         return estimated_cost(
-            index.query_counts(
-                self.q or "", operators=options.get("operators"), spelling=options.get("spelling")
-            ),
+            counts,
             self.first + self.count,
             highlight=self.highlight,
             quality=self.quality,
             explain=self.explain,
             everything=options.get("exact", False)
+            or (self.rules and counts.boosts > 0)
             or not _SCORE_ALL.isdisjoint(options)
             or RANKERS[options.get("ranker", index.settings.ranker)].uses_lsi,
         )

@@ -66,7 +66,7 @@ async function drawHits() {
 async function pooled(index, q, signal) {
   const path = `indexes/${segment(index)}/search`;
   const asked = RANKERS.map((ranker) =>
-    ask(path, { body: { q, ranker, k: DEEP, highlight: true }, signal }));
+    ask(path, { body: { q, ranker, k: DEEP, highlight: true, rules: false }, signal }));
   const [grades, ...answers] = await Promise.all([gradesOf(index, q, signal), ...asked]);
   const pool = new Map();
   for (let rank = 0; rank < DEEP; rank += 1) {

@@ -116,7 +116,7 @@ function askedBoth(signal) {
   const fields = details.fields ?? {};
   return Promise.all(["bm25", "klsa"].map((ranker) => post("search", {
     ...searchOf(state, fields, ranker), k: LOOKED_AT, fields: ["title", "snippet"], snippet_length: 80,
-    analytics: false,
+    analytics: false, rules: false, // which would hide how the rankings differ
     ...(ranker === "klsa" ? counted(fields) : {}),
   }, signal)));
 }
@@ -233,7 +233,8 @@ async function explainedHits(search, offset) {
 
 /** Side by side, tell of hits without a word of the query what brought them. */
 async function lookAtBoth(place) {
-  if (!(await explainedHits(searchOf(context.state, details.fields ?? {}, "klsa"), 0))) return;
+  const search = { ...searchOf(context.state, details.fields ?? {}, "klsa"), rules: false };
+  if (!(await explainedHits(search, 0))) return;
   const found = [...explained].filter(([, { explanation }]) => holdsNone(explanation));
   tellReasons(place, new Map(found.map(([id, { explanation, write }]) =>
     [id, throughLine(explanation, write)])));

@@ -1,0 +1,175 @@
+"""Which rules of an index apply to a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core import clock
+from klsa_search.errors import QueryError, SettingsError
+from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
+from klsa_search.search.filters.masks import Given as GivenFilter
+from klsa_search.search.filters.masks import filter_of
+from klsa_search.search.query.interpretation import QueryInterpretation
+from klsa_search.storage.rules import Rule, RuleCondition, rules_of
+
+MAX_APPLIED: Final = 10
+"""Rules that apply to one search, at most: the first in the order of the list."""
+
+Terms = tuple[str, ...]
+
+Given = Iterable[Mapping[str, Any] | Rule]
+"""Rules as users give them: see docs/guides/rules.md."""
+
+
+def checked_rules(given: Given) -> tuple[Rule, ...]:
+    """Return rules whose form and filters are valid; SettingsError names the rule at fault."""
+    rules = rules_of(given)
+    for rule in rules:
+        for place, text in _filters(rule):
+            try:
+                filter_of(text)
+            except QueryError as error:
+                message = f"rules: rule {rule.id!r}: {place}: {error.message}"
+                raise SettingsError(message, field="rules") from None
+    return rules
+
+
+def _filters(rule: Rule) -> Iterator[tuple[str, str]]:
+    """Yield the place and text of each filter of a rule."""
+    if rule.when.filter is not None:
+        yield "when.filter", rule.when.filter
+    for number, boost in enumerate(rule.then.boost):
+        yield f"then.boost[{number}].filter", boost.filter
+
+
+class RuleSet:
+    """The rules of an index, by the terms of their queries; immutable.
+
+    Terms are those of the analyser, so rules apply to all forms of a word that searches do not
+    distinguish. Cost: the analysis of each query.
+    """
+
+    def __init__(self, rules: Sequence[Rule], analyzer: Analyzer) -> None:
+        self.rules, self._analyzer = tuple(rules), analyzer
+        self._always: list[int] = []
+        self._exact: dict[Terms, list[int]] = {}
+        self._contained: dict[Terms, list[int]] = {}
+        lengths: dict[str, set[int]] = {}
+        for number, rule in enumerate(self.rules):
+            when = rule.when
+            terms = self.terms(when)
+            if terms is None:
+                self._always.append(number)
+            elif when.query_is is not None:
+                self._exact.setdefault(terms, []).append(number)
+            elif terms:
+                self._contained.setdefault(terms, []).append(number)
+                lengths.setdefault(terms[0], set()).add(len(terms))
+        self._exact.pop((), None)  # words that searches ignore
+        self._lengths = {first: sorted(some) for first, some in lengths.items()}
+        self._conditions = {
+            number: _Condition(rule.when)
+            for number, rule in enumerate(self.rules)
+            if rule.when.filter or rule.when.begin or rule.when.end
+        }
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return bool(self.rules)
+
+    def terms(self, when: RuleCondition) -> Terms | None:
+        """Return the terms of the query of a rule; None for a rule of all queries."""
+        query = when.query_is if when.query_is is not None else when.query_contains
+        return None if query is None else tuple(self._analyzer.terms(query))
+
+    def for_query(self, query: str) -> list[Rule]:
+        """Return the rules for a query, whatever its filter and the time.
+
+        Cost: the analysis of the query, and look-ups of its terms.
+        """
+        return [self.rules[number] for number in self._numbers(query)]
+
+    def matching(self, query: str, filter_: GivenFilter | None) -> list[Rule]:
+        """Return the rules that apply to a query at this time, in their order.
+
+        Cost: see `for_query`.
+        """
+        numbers = self._numbers(query)
+        if any(number in self._conditions for number in numbers):
+            parts, time = _parts(filter_), clock.now()
+            numbers = [
+                number
+                for number in numbers
+                if number not in self._conditions or self._conditions[number].holds(parts, time)
+            ]
+        return [self.rules[number] for number in numbers[:MAX_APPLIED]]
+
+    def _numbers(self, query: str) -> list[int]:
+        """Return the numbers of the rules for a query, in ascending order."""
+        if not (self._exact or self._contained):
+            return self._always
+        terms = tuple(self._analyzer.terms(query))
+        found = {*self._always, *self._exact.get(terms, ())}
+        if self._contained:
+            for begin, term in enumerate(terms):
+                for length in self._lengths.get(term, ()):
+                    found.update(self._contained.get(terms[begin : begin + length], ()))
+        return sorted(found)
+
+
+def words_for_rules(query: str, interpretation: QueryInterpretation) -> str:
+    """Return the text of a query that rules are compared with.
+
+    Corrections that were searched count instead of the words as typed; words that the query
+    excludes do not count.
+    """
+    corrections = interpretation.corrections
+    if (
+        corrections
+        and interpretation.did_you_mean
+        and corrections.keys().isdisjoint(interpretation.unknown)
+    ):
+        query = interpretation.did_you_mean
+    for excluded in interpretation.excluded:
+        query = query.replace(f"-{excluded}", " ")
+    return query
+
+
+class _Condition:
+    """The conditions of a rule besides its query."""
+
+    def __init__(self, when: RuleCondition) -> None:
+        self._begin = None if when.begin is None else datetime.fromisoformat(when.begin)
+        self._end = None if when.end is None else datetime.fromisoformat(when.end)
+        self._filter = None if when.filter is None else _as_text(filter_of(when.filter))
+
+    def holds(self, parts: frozenset[Filter], time: datetime) -> bool:
+        """Return whether the rule applies to a filter, given by `_parts`, at a time."""
+        return (
+            (self._filter is None or self._filter in parts)
+            and (self._begin is None or self._begin <= time)
+            and (self._end is None or time < self._end)
+        )
+
+
+def _parts(given: GivenFilter | None) -> frozenset[Filter]:
+    """Return a filter, and its parts if it is an AND, and theirs."""
+    parts = [] if given is None else [_as_text(filter_of(given))]
+    for part in parts:
+        if isinstance(part, And):
+            parts += part.parts
+    return frozenset(parts)
+
+
+def _as_text(filter_: Filter) -> Filter:
+    """Return a filter with values as text, so that its text and JSON forms are equal."""
+    if isinstance(filter_, Condition):
+        return replace(filter_, values=tuple(map(str, filter_.values)))
+    if isinstance(filter_, Not):
+        return Not(_as_text(filter_.part))
+    parts = tuple(map(_as_text, filter_.parts))
+    return And(parts) if isinstance(filter_, And) else Or(parts)

@@ -1,0 +1,114 @@
+"""Rules over HTTP: set, list, search, explain, remove, scopes."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+
+from .conftest import failure_of
+
+PATH = "/indexes/first/rules"
+RULE = {
+    "id": "ice",
+    "when": {"query_is": "wing"},
+    "then": {"pin": [{"id": "3", "position": 1}, {"id": "gone", "position": 2}]},
+}
+BOOST = {
+    "id": "old",
+    "when": {"query_contains": "wings"},
+    "then": {"boost": [{"filter": "year < 1960", "factor": 2.5}]},
+}
+
+
+@pytest.fixture
+def client(home, catalog_of):
+    return TestClient(create_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
+
+
+def search(client, **options):
+    answer = client.post("/search", json={"q": "wing", "index": "first", **options})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_rules_are_set_searched_by_and_removed(client):
+    assert client.get(PATH).json() == {"index": "first", "rules": [], "warnings": []}
+    before = search(client)
+    assert "rules" not in before
+    done = client.put(PATH, json={"rules": [RULE]})
+    warnings = ["rule 'ice': the index has no document 'gone'"]
+    assert (done.status_code, done.json()) == (
+        200,
+        {"index": "first", "rules": 1, "warnings": warnings},
+    )
+    assert client.put(f"{PATH}/old", json=BOOST).json()["rules"] == 2
+    assert client.get(PATH).json() == {
+        "index": "first",
+        "rules": [RULE, BOOST],
+        "warnings": warnings,
+    }
+    assert client.get(f"{PATH}/old").json() == BOOST
+
+    found = search(client, explain=True)
+    assert (found["hits"][0]["id"], found["rules"]) == ("3", ["ice", "old"])
+    assert found["total"] == before["total"] + 1
+    effects = {hit["id"]: hit["explanation"]["rules"] for hit in found["hits"]}
+    assert effects["3"] == [
+        {"rule": "ice", "action": "pin", "value": 0.0, "position": 1, "factor": None}
+    ]
+    (boost,) = effects["a/b c?%"]
+    scores = {hit["id"]: hit["score"] for hit in before["hits"]}
+    assert boost["factor"] == 2.5
+    assert boost["value"] == pytest.approx(1.5 * scores["a/b c?%"], rel=1e-4)
+    assert search(client, rules=False)["hits"] == before["hits"]
+    both = client.post(
+        "/multi-search",
+        json={
+            "queries": [{"q": "wing", "index": "first", "rules": rules} for rules in (True, False)]
+        },
+    ).json()["results"]
+    assert [each.get("rules") for each in both] == [["ice", "old"], None]
+
+    assert client.delete(f"{PATH}/ice").json()["rules"] == 1
+    assert failure_of(client.delete(f"{PATH}/ice"), 404)["code"] == "rule_not_found"
+    assert failure_of(client.get(f"{PATH}/ice"), 404)["code"] == "rule_not_found"
+    assert client.delete(PATH).json()["rules"] == 0
+    assert search(client)["hits"] == before["hits"]
+
+
+def test_invalid_rules_are_refused(client):
+    for wrong, said in [
+        ({**RULE, "then": {}}, "rule 'ice': then: nothing to do"),
+        ({**RULE, "when": {"from": "soon"}}, "rule 'ice': when.from"),
+        ({**BOOST, "then": {"boost": [{"filter": "year <", "factor": 2}]}}, "rule 'old'"),
+    ]:
+        for path, body in ((PATH, {"rules": [wrong]}), (f"{PATH}/{wrong['id']}", wrong)):
+            error = failure_of(client.put(path, json=body), 422)
+            assert (error["field"], said in error["message"]) == ("rules", True), error
+    assert failure_of(client.put(f"{PATH}/other", json=RULE), 422)["field"] == "id"
+    assert client.put("/indexes/none/rules", json={"rules": [RULE]}).status_code == 404
+    assert client.get(PATH).json()["rules"] == []
+
+
+def test_rules_need_the_write_scope_and_the_index(home, catalog_of, tmp_path):
+    file = tmp_path / "keys.json"
+    keys = {
+        "first": add_key(file, "first", ["search", "write"], ["first"]),
+        "writer": add_key(file, "writer", ["write"]),
+        "reader": add_key(file, "reader", ["search"]),
+    }
+    app = create_app(catalog_of(home), writes=Writes(), keys=Keys(file, ["first", "second"]))
+    client = TestClient(app, raise_server_exceptions=False)
+    bearing = {name: {"Authorization": f"Bearer {key}"} for name, key in keys.items()}
+    assert client.put(PATH, json={"rules": [RULE]}).status_code == 401
+    for path in (PATH, f"{PATH}/ice"):
+        assert client.get(path, headers=bearing["reader"]).status_code == 403
+        assert client.delete(path, headers=bearing["reader"]).status_code == 403
+    assert client.put(PATH, json={"rules": [RULE]}, headers=bearing["first"]).status_code == 200
+    assert client.get(PATH, headers=bearing["writer"]).json()["rules"] == [RULE]
+    other = PATH.replace("first", "second")
+    refused = client.put(other, json={"rules": [RULE]}, headers=bearing["first"])
+    assert refused.status_code in (403, 404)
