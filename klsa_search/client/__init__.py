@@ -5,6 +5,15 @@
 
 from klsa_search.client.asynchronous import AsyncClient, AsyncRemoteIndex
 from klsa_search.client.blocking import Client, RemoteIndex
-from klsa_search.client.calls import IndexInfo, Job
+from klsa_search.client.calls import FederatedHit, FederatedResults, IndexInfo, Job
 
-__all__ = ["AsyncClient", "AsyncRemoteIndex", "Client", "IndexInfo", "Job", "RemoteIndex"]
+__all__ = [
+    "AsyncClient",
+    "AsyncRemoteIndex",
+    "Client",
+    "FederatedHit",
+    "FederatedResults",
+    "IndexInfo",
+    "Job",
+    "RemoteIndex",
+]

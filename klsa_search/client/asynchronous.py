@@ -20,6 +20,7 @@ from klsa_search.client.calls import (
     Answer,
     Batch,
     Call,
+    FederatedResults,
     IndexCalls,
     IndexInfo,
     Job,
@@ -31,6 +32,7 @@ from klsa_search.client.calls import (
     delete_call,
     event_body,
     explain_call,
+    federated_search_call,
     has_ended,
     job_call,
     jobs_call,
@@ -134,6 +136,12 @@ class AsyncClient:
         """Run several searches, of any indexes, in one request: see `Client.multi_search`."""
         return await self.send(multi_search_call(queries))
 
+    async def federated_search(
+        self, queries: Iterable[Mapping[str, Any]], limit: int = 20, offset: int = 0
+    ) -> FederatedResults:
+        """Merge the hits of several searches by rank: see `Client.federated_search`."""
+        return await self.send(federated_search_call(queries, limit, offset))
+
     async def jobs(self, index: str | None = None) -> list[Job]:
         """Return the jobs of all indexes, or of one, newest first."""
         return await self.send(jobs_call(index))
@@ -205,6 +213,22 @@ class AsyncRemoteIndex:
         """Return the values of a field that contain typed text: see `RemoteIndex.facet_search`."""
         options = {"query": query, "filter": filter}
         return await self._client.send(self._calls.facet_search(field, typed, k, options))
+
+    async def rules(self) -> list[dict[str, Any]]:
+        """Return the rules of searches, in order: see `Index.set_rules`."""
+        return await self._client.send(self._calls.rules())
+
+    async def set_rules(self, rules: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Replace the rules: see `Index.set_rules`; return warnings. QueryError names a rule."""
+        return await self._client.send(self._calls.set_rules(rules))
+
+    async def put_rule(self, rule: Mapping[str, Any]) -> list[str]:
+        """Replace the rule of the same ID, or add it as the last; return warnings."""
+        return await self._client.send(self._calls.put_rule(rule))
+
+    async def delete_rule(self, id: str) -> None:  # noqa: A002 - as in `Index`
+        """Delete a rule; RuleNotFound."""
+        await self._client.send(self._calls.delete_rule(id))
 
     async def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
         """Return a document; DocumentNotFound."""

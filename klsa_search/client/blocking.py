@@ -18,6 +18,7 @@ from klsa_search.client.calls import (
     Answer,
     Batch,
     Call,
+    FederatedResults,
     IndexCalls,
     IndexInfo,
     Job,
@@ -29,6 +30,7 @@ from klsa_search.client.calls import (
     delete_call,
     event_body,
     explain_call,
+    federated_search_call,
     has_ended,
     job_call,
     jobs_call,
@@ -149,6 +151,16 @@ class Client:
         """
         return self.send(multi_search_call(queries))
 
+    def federated_search(
+        self, queries: Iterable[Mapping[str, Any]], limit: int = 20, offset: int = 0
+    ) -> FederatedResults:
+        """Run several searches in one request, and merge their hits by rank.
+
+        queries  parameters of each: `index`, `q`, `weight`, and those of `Index.search` without `k`
+        A search with weight 2 contributes about two hits for each hit of one with weight 1.
+        """
+        return self.send(federated_search_call(queries, limit, offset))
+
     def jobs(self, index: str | None = None) -> list[Job]:
         """Return the jobs of all indexes, or of one, newest first."""
         return self.send(jobs_call(index))
@@ -234,6 +246,22 @@ class RemoteIndex:
         """
         options = {"query": query, "filter": filter}
         return self._client.send(self._calls.facet_search(field, typed, k, options))
+
+    def rules(self) -> list[dict[str, Any]]:
+        """Return the rules of searches, in order: see `Index.set_rules`."""
+        return self._client.send(self._calls.rules())
+
+    def set_rules(self, rules: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Replace the rules: see `Index.set_rules`; return warnings. QueryError names a rule."""
+        return self._client.send(self._calls.set_rules(rules))
+
+    def put_rule(self, rule: Mapping[str, Any]) -> list[str]:
+        """Replace the rule of the same ID, or add it as the last; return warnings."""
+        return self._client.send(self._calls.put_rule(rule))
+
+    def delete_rule(self, id: str) -> None:  # noqa: A002 - as in `Index`
+        """Delete a rule; RuleNotFound."""
+        self._client.send(self._calls.delete_rule(id))
 
     def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
         """Return a document; DocumentNotFound."""

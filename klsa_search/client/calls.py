@@ -152,6 +152,49 @@ class Job:
         return self.state not in ("waiting", "running")
 
 
+@dataclass(frozen=True, slots=True)
+class FederatedHit:
+    """A hit of several searches; `hit.rank` is that of the merged list.
+
+    index           its index
+    query           number of the search that found it, from 0
+    rank            its rank in that search
+    weighted_score  weight of the search / rank, by which the hits are ordered
+
+    >>> with Client(url) as client:
+    ...     found = client.federated_search([{"index": "reports", "q": "coolant", "weight": 2}])
+    >>> best: FederatedHit = found.hits[0]
+    >>> best.hit.id, best.query, best.weighted_score
+    ('leak', 0, 2.0)
+    """
+
+    hit: Hit
+    index: str
+    query: int
+    rank: int
+    weighted_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class FederatedResults:
+    """The merged hits of several searches.
+
+    total    sum of the totals of the searches
+    results  of each search, without hits
+
+    >>> with Client(url) as client:
+    ...     searches = [{"index": "reports", "q": word} for word in ("coolant", "roads")]
+    ...     found: FederatedResults = client.federated_search(searches, limit=3)
+    >>> [(each.hit.id, each.query) for each in found.hits]
+    [('leak', 0), ('tyre', 1), ('heat', 0)]
+    """
+
+    hits: tuple[FederatedHit, ...]
+    total: int
+    offset: int
+    results: tuple[SearchResults, ...]
+
+
 class Service:
     """The address of a service, and how its answers and errors are read.
 
@@ -275,6 +318,7 @@ def explanation_of(answer: Any) -> Explanation:
 
 
 _RESULTS: Final = TypeAdapter(SearchResults)
+_HIT: Final = TypeAdapter(Hit)
 _EXPLANATION: Final = TypeAdapter(Explanation)
 _SUGGESTIONS: Final = TypeAdapter(tuple[Suggestion, ...])
 _INDEXES: Final = TypeAdapter(list[IndexInfo])
@@ -294,6 +338,33 @@ def multi_search_call(queries: Iterable[Mapping[str, Any]]) -> Call[list[SearchR
         lambda answer: [results_of(each) for each in answer["results"]],
         {"queries": bodies},
     )
+
+
+def federated_search_call(
+    queries: Iterable[Mapping[str, Any]], limit: int, offset: int
+) -> Call[FederatedResults]:
+    """Return the call of several searches whose hits are merged."""
+    bodies = [
+        {name: value for name, value in search_body(**_divided(query)).items() if name != "k"}
+        for query in queries
+    ]
+    body = {"queries": bodies, "federation": {"limit": limit, "offset": offset}}
+    return Call("POST", "/multi-search", _merged, body)
+
+
+def _merged(answer: Any) -> FederatedResults:
+    hits = tuple(
+        FederatedHit(
+            hit=_HIT.validate_python(
+                {"title": "", "snippet": "", "metadata": {}}
+                | {name: value for name, value in hit.items() if name != "federation"}
+            ),
+            **hit["federation"],
+        )
+        for hit in answer["hits"]
+    )
+    results = tuple(results_of(each) for each in answer["results"])
+    return FederatedResults(hits, answer["total"], answer["offset"], results)
 
 
 def _divided(query: Mapping[str, Any]) -> dict[str, Any]:
@@ -421,6 +492,25 @@ class IndexCalls:
     def update_settings(self, settings: Mapping[str, Any]) -> Call[Job]:
         """Return the call that changes settings."""
         return Call("PATCH", self._path, _JOB.validate_python, {"settings": dict(settings)})
+
+    def rules(self) -> Call[list[dict[str, Any]]]:
+        """Return the call for its rules."""
+        return Call("GET", f"{self._path}/rules", lambda answer: list(answer["rules"]))
+
+    def set_rules(self, rules: Iterable[Mapping[str, Any]]) -> Call[list[str]]:
+        """Return the call that replaces its rules."""
+        body = {"rules": list(rules)}
+        return Call("PUT", f"{self._path}/rules", lambda answer: list(answer["warnings"]), body)
+
+    def put_rule(self, rule: Mapping[str, Any]) -> Call[list[str]]:
+        """Return the call that replaces or adds a rule."""
+        path = f"{self._path}/rules/{_part(str(rule.get('id')))}"
+        return Call("PUT", path, lambda answer: list(answer["warnings"]), dict(rule))
+
+    def delete_rule(self, id_: str) -> Call[int]:
+        """Return the call that deletes a rule."""
+        path = f"{self._path}/rules/{_part(id_)}"
+        return Call("DELETE", path, lambda answer: int(answer["rules"]))
 
     def document(self, id_: str) -> Call[Document]:
         """Return the call for a document."""

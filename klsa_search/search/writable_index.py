@@ -471,7 +471,10 @@ class WritableIndex:
     def delete_rule(self, id: str) -> None:  # noqa: A002 - the field's own name
         """Delete a rule; RuleNotFound.
 
+        >>> index.set_rules([{"id": "no-copies", "then": {"hide": ["copy"]}}])
         >>> index.delete_rule("no-copies")
+        >>> index.rules
+        []
         """
         self._check_writable()
         change_rule(self.path.parent, id, None)

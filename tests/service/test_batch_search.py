@@ -47,6 +47,78 @@ def test_a_batch_answers_each_search_as_it_is_alone(client):
     assert [without_time(answer) for answer in answers] == [without_time(each) for each in alone]
 
 
+def federated(client, queries, **page):
+    answer = client.post("/multi-search", json={"queries": queries, "federation": page})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_merged_hits_are_ordered_by_weight_and_rank(client):
+    searches = [
+        {"q": "leaks hose", "index": "one"},
+        {"q": "pump", "index": "two", "weight": 2},
+        {"q": "rubber", "index": "one", "weight": 2},  # finds documents of the first, too
+    ]
+    alone = [
+        client.post("/search", json={k: v for k, v in each.items() if k != "weight"}).json()
+        for each in searches
+    ]
+    scored = sorted(
+        (-each.get("weight", 1) / hit["rank"], number, each["index"], hit["id"])
+        for number, (each, answer) in enumerate(zip(searches, alone, strict=True))
+        for hit in answer["hits"]
+    )
+    expected = list(dict.fromkeys((index, id_) for _, _, index, id_ in scored))
+    answer = federated(client, searches)
+    hits = answer["hits"]
+    assert [(hit["federation"]["index"], hit["id"]) for hit in hits] == expected
+    assert [hit["rank"] for hit in hits] == list(range(1, len(expected) + 1))
+    assert len(expected) < len(scored)
+    for hit in hits:
+        origin = hit["federation"]
+        (same,) = [h for h in alone[origin["query"]]["hits"] if h["rank"] == origin["rank"]]
+        assert (same["id"], same["score"]) == (hit["id"], hit["score"])
+        weight = searches[origin["query"]].get("weight", 1)
+        assert origin["weighted_score"] == weight / origin["rank"]
+    assert answer["total"] == sum(each["total"] for each in alone)
+    assert [each["total"] for each in answer["results"]] == [each["total"] for each in alone]
+    assert all(each["hits"] == [] for each in answer["results"])
+    paged = [federated(client, searches, limit=2, offset=n)["hits"] for n in range(0, 6, 2)]
+    assert [hit for page in paged for hit in page] == hits
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"queries": [{"q": "x", "index": "one", "weight": 2}]}, "queries[0]: weight"),
+        (
+            {"queries": [{"q": "x", "index": "one", "k": 3}], "federation": {}},
+            "queries[0]: k: leave it out",
+        ),
+        (
+            {"queries": [{"q": "x", "index": "one", "page": 3}], "federation": {}},
+            "queries[0]: page",
+        ),
+        ({"queries": [{"q": "x", "index": "one"}], "federation": {"limit": 0}}, "federation"),
+        (
+            {"queries": [{"q": "x", "index": "one"}], "federation": {"offset": 990}},
+            "hit 1,010 is beyond the last",
+        ),
+        (
+            {
+                "queries": [{"q": "x", "index": "one", "explain": True}],
+                "federation": {"limit": 200},
+            },
+            "at most 100 hits can be explained",
+        ),
+        ({"queries": [{"q": "x", "weight": 0}], "federation": {}}, "greater than or equal"),
+    ],
+)
+def test_merged_searches_that_are_refused(client, body, reason):
+    error = failure_of(client.post("/multi-search", json=body), 422)
+    assert reason in str(error), error
+
+
 @pytest.mark.parametrize(
     ("searches", "status", "reason"),
     [

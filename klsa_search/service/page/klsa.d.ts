@@ -35,6 +35,11 @@ export class Client {
     queries: readonly ({ index?: string; q?: string } & SearchOptions)[],
     options?: RequestOptions,
   ): Promise<SearchAnswer[]>;
+  /** Merge the hits of several searches by rank. */
+  federatedSearch(
+    queries: readonly ({ index?: string; q?: string; weight?: number } & SearchOptions)[],
+    options?: { limit?: number; offset?: number } & RequestOptions,
+  ): Promise<FederatedAnswer>;
   request<T = unknown>(
     method: string,
     path: string,
@@ -58,6 +63,10 @@ export class Index {
     q?: string,
     options?: { query?: string; filter?: string | Record<string, unknown>; k?: number } & RequestOptions,
   ): Promise<FacetSearchAnswer>;
+  rules(options?: RequestOptions): Promise<Rule[]>;
+  setRules(rules: readonly Rule[], options?: RequestOptions): Promise<string[]>;
+  putRule(rule: Rule, options?: RequestOptions): Promise<string[]>;
+  deleteRule(id: string, options?: RequestOptions): Promise<void>;
   document(id: string, options?: RequestOptions): Promise<StoredDocument>;
   add(
     documents: Iterable<NewDocument> | AsyncIterable<NewDocument>,
@@ -96,6 +105,7 @@ export interface SearchOptions {
   fields?: string[];
   highlight?: boolean;
   prefix?: "last";
+  rules?: boolean;
   snippet_length?: number;
   quality?: boolean;
   explain?: boolean;
@@ -141,7 +151,37 @@ export interface SearchAnswer {
   quality?: number;
   good_match?: boolean;
   shards?: { total: number; ok: number; failed: number };
+  /** IDs of the rules that applied, if any did. */
+  rules?: string[];
   hits: Hit[];
+}
+
+/** The merged hits of several searches; `results` are their answers without hits. */
+export interface FederatedAnswer {
+  hits: (Hit & {
+    federation: { index: string; query: number; rank: number; weighted_score: number };
+  })[];
+  limit: number;
+  offset: number;
+  total: number;
+  results: SearchAnswer[];
+}
+
+/** A rule of searches: see docs/guides/rules.md. */
+export interface Rule {
+  id: string;
+  when?: {
+    query_is?: string;
+    query_contains?: string;
+    filter?: string;
+    from?: string;
+    until?: string;
+  };
+  then: {
+    pin?: { id: string; position: number }[];
+    hide?: string[];
+    boost?: { filter: string; factor: number }[];
+  };
 }
 
 export interface Hit {

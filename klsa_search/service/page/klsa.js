@@ -71,6 +71,15 @@ export class Client {
     return (await this.request("POST", "/multi-search", { body: { queries }, signal })).results;
   }
 
+  /** Run several searches in one request, and merge their hits by rank.
+   * @param {object[]} queries parameters of each: `index`, `q`, `weight` and the options of a search
+   * @param {{limit?: number, offset?: number}} [options] the page of the merged hits
+   */
+  federatedSearch(queries, { limit = 20, offset = 0, signal } = {}) {
+    const body = { queries, federation: { limit, offset } };
+    return this.request("POST", "/multi-search", { body, signal });
+  }
+
   /** Send any request of the HTTP API, and return the JSON of its answer.
    * @param {string} method @param {string} path such as "/indexes"
    * @param {{query?: object, body?: unknown, signal?: AbortSignal}} [options] parameters of the
@@ -150,6 +159,28 @@ export class Index {
   facetSearch(field, q = "", { signal, ...options } = {}) {
     const body = { field, q, ...options };
     return this.#client.request("POST", `${this.#path}/facet-search`, { body, signal });
+  }
+
+  /** Return the rules of searches, in order. */
+  async rules({ signal } = {}) {
+    return (await this.#client.request("GET", `${this.#path}/rules`, { signal })).rules;
+  }
+
+  /** Replace all rules; return warnings. @param {object[]} rules see docs/guides/rules.md */
+  async setRules(rules, { signal } = {}) {
+    const path = `${this.#path}/rules`;
+    return (await this.#client.request("PUT", path, { body: { rules }, signal })).warnings;
+  }
+
+  /** Replace the rule of the same ID, or add it as the last; return warnings. @param {object} rule */
+  async putRule(rule, { signal } = {}) {
+    const path = `${this.#path}/rules/${encodeURIComponent(rule.id)}`;
+    return (await this.#client.request("PUT", path, { body: rule, signal })).warnings;
+  }
+
+  /** Delete a rule. @param {string} id */
+  async deleteRule(id, { signal } = {}) {
+    await this.#client.request("DELETE", `${this.#path}/rules/${encodeURIComponent(id)}`, { signal });
   }
 
   /** Return a document. @param {string} id */

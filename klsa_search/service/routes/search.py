@@ -12,6 +12,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import PlainTextResponse
+from pydantic_core import from_json, to_json
 
 from klsa_search.cluster.calls import count_shards
 from klsa_search.core.compiling import missing_functions
@@ -19,6 +20,7 @@ from klsa_search.errors import KlsaError, QueryError
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires, service_of
+from klsa_search.service.schemas.federation import merged
 from klsa_search.service.schemas.requests import (
     DocumentRequest,
     documented_parameters,
@@ -40,6 +42,7 @@ from klsa_search.service.schemas.responses import (
 )
 from klsa_search.service.schemas.search_answers import (
     ExplainAnswer,
+    FederatedAnswer,
     MultiSearchAnswer,
     SearchAnswer,
     search_answer,
@@ -51,6 +54,8 @@ from klsa_search.service.schemas.search_requests import (
 )
 
 router = APIRouter()
+
+_JSON = "application/json"
 
 
 @router.get("/", dependencies=requires(), summary="Get name, version and links")
@@ -141,12 +146,13 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
     "/multi-search",
     dependencies=requires("search", tenants=True),
     summary="Search several indexes",
-    response_model=MultiSearchAnswer,
+    response_model=MultiSearchAnswer | FederatedAnswer,
 )
 async def multi_search(body: Annotated[MultiSearchBody, Body()], service: Service) -> Response:
     """Run several searches, each as with POST /search, and answer all in order or none.
 
-    The timeouts of a single search apply to all together.
+    With `federation`, their hits are merged by rank into one list. The timeouts of a single search
+    apply to all together.
     """
     return await service.run_all(_answers(body, service))
 
@@ -154,6 +160,8 @@ async def multi_search(body: Annotated[MultiSearchBody, Body()], service: Servic
 async def _answers(body: MultiSearchBody, service: IndexService) -> Response:
     answers, left = [], MAX_ANSWER
     for number, search in enumerate(body.queries):
+        if body.federation is not None:
+            search = search.model_copy(update={"k": body.federation.last})
         try:
             answer = await _search(search, search.index, service)
         except KlsaError as error:
@@ -163,7 +171,11 @@ async def _answers(body: MultiSearchBody, service: IndexService) -> Response:
         left -= len(answer.body) + 1
         if left < 0:
             raise too_large()
-    return Response(b'{"results":[' + b",".join(answers) + b"]}", media_type="application/json")
+    if body.federation is not None:
+        weights = [search.weight for search in body.queries]
+        found = merged([from_json(bytes(each)) for each in answers], weights, body.federation)
+        return Response(to_json(found), media_type=_JSON)
+    return Response(b'{"results":[' + b",".join(answers) + b"]}", media_type=_JSON)
 
 
 @router.get(

@@ -150,6 +150,42 @@ class MultiSearchAnswer(Answer):
     results: list[SearchAnswer]
 
 
+class HitOrigin(Answer):
+    """The search that a merged hit is from."""
+
+    index: str
+    query: int = Field(description="number of the search in `queries`, from 0")
+    rank: int = Field(description="its rank in that search")
+    weighted_score: float = Field(description="weight / rank, by which the hits are ordered")
+
+
+class FederatedHit(FoundAnswer):
+    """A hit of several searches; `rank` is that of the merged list."""
+
+    federation: HitOrigin
+
+
+class FederatedSearchInfo(SearchAnswer):
+    """What one of several searches found, without its hits, which are merged."""
+
+    hits: list[FoundAnswer] = Field(max_length=0)
+
+
+class FederatedAnswer(Answer):
+    """The merged hits of several searches."""
+
+    hits: list[FederatedHit]
+    limit: int
+    offset: int
+    total: int = Field(
+        description="sum of the totals of the searches; a document that several of them find "
+        "counts for each"
+    )
+    results: list[FederatedSearchInfo] = Field(
+        description="the answer to each search, in their order, without hits"
+    )
+
+
 def search_answer(
     results: SearchResults,
     index: Index,

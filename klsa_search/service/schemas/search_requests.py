@@ -43,6 +43,7 @@ DIMENSIONS: Final[Any] = Field(
 _WITHOUT_QUERY: Final = frozenset(("filter", "sort", "positive"))
 """Parameters that need no query."""
 _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
+_SIZES: Final = _PAGING | {"k"}
 
 
 class _SearchRequest(RequestModel):
@@ -206,6 +207,7 @@ _NOT_OPTIONS: Final = frozenset(
         "fields",
         "partial",
         "analytics",
+        "weight",
     )
 )
 
@@ -224,14 +226,80 @@ else:
     )
 
 
+if TYPE_CHECKING:
+
+    class MultiSearchQuery(SearchRequest):
+        """A search of several."""
+
+        weight: float
+else:
+    MultiSearchQuery = create_model(
+        "MultiSearchQuery",
+        __base__=SearchRequest,
+        __doc__="A search of several: the parameters of POST /search, and its weight.",
+        weight=(
+            float,
+            Field(
+                1.0,
+                ge=0.01,
+                le=100,
+                description="with `federation`: about how many hits of this search follow "
+                "for each hit of one with weight 1",
+            ),
+        ),
+    )
+
+
+class Federation(RequestModel):
+    """The page of merged hits."""
+
+    limit: int = Field(20, ge=1, le=MAX_HITS, description="number of hits")
+    offset: int = Field(0, ge=0, le=MAX_HITS, description="number of hits to skip")
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if self.last > MAX_HITS:
+            raise field_error(
+                "federation",
+                f"federation: hit {self.last:,} is beyond the last, {MAX_HITS:,}; "
+                "request an earlier one",
+            )
+        return self
+
+    @property
+    def last(self) -> int:
+        """Return the rank of the last hit."""
+        return self.offset + self.limit
+
+
 class MultiSearchBody(RequestModel):
     """The body of POST /multi-search."""
 
-    queries: list[SearchRequest] = Field(
+    queries: list[MultiSearchQuery] = Field(
         min_length=1,
         max_length=MAX_SEARCHES,
         description="searches, each with the parameters of POST /search",
     )
+    federation: Federation | None = Field(
+        None, description="merge the hits of all searches into one list"
+    )
+
+    @model_validator(mode="after")
+    def _paged_once(self) -> Self:
+        for number, query in enumerate(self.queries):
+            given = query.model_fields_set
+            if self.federation is None and "weight" in given:
+                name, said = "weight", "needs `federation`"
+            elif self.federation is not None and (paging := sorted(given & _SIZES)):
+                name, said = paging[0], "leave it out, and give `federation` limit and offset"
+            elif self.federation is not None and query.explain:
+                if self.federation.last <= MAX_EXPLAINED:
+                    continue
+                name, said = "explain", f"at most {MAX_EXPLAINED} hits can be explained"
+            else:
+                continue
+            raise field_error("queries", f"queries[{number}]: {name}: {said}")
+        return self
 
 
 class _ExplainRequest(RequestModel):
