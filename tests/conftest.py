@@ -54,7 +54,7 @@ LONG = (
     "docker/test_entrypoint.py",
     "estimators/test_guide.py",
     "estimators/test_scikit_learn.py",
-    "project/test_explaining_page.py",
+    "project/test_guide_examples.py",
     "project/test_guide_commands.py",
     "project/test_notebooks.py",
     "project/test_packaging.py",

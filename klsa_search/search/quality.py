@@ -165,7 +165,8 @@ def _fit(features: Values, labels: Values, weight: float) -> Values:
     """
     weights = _PRIOR.copy()
     for _ in range(_STEPS):
-        chances = 1 / (1 + np.exp(-features @ weights))
+        with np.errstate(over="ignore"):  # an infinite divisor is a chance of 0
+            chances = 1 / (1 + np.exp(-features @ weights))
         gradient = weight * features.T @ (labels - chances) - (weights - _PRIOR)
         spread = weight * features.T @ (features * (chances * (1 - chances))[:, None])
         step = np.linalg.solve(spread + np.eye(len(weights)), gradient)
