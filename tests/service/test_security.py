@@ -33,8 +33,11 @@ SYNC = "/indexes/first/sync"
 BODIES = [
     path
     for each in ENDPOINTS
-    if each.method == "POST" and (path := each.path.replace("{name}", "first")) != SYNC
+    if each.method == "POST"
+    and "body" in each.example
+    and (path := each.path.replace("{name}", "first")) != SYNC
 ]
+"""Paths of the endpoints that read JSON."""
 
 TRAVERSAL = [
     "..", ".", "../first", "../../etc/passwd", "/etc/passwd", "first/../second", "first/000001",
