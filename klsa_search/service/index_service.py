@@ -469,13 +469,13 @@ class Requires:
         if not self.scopes:
             return
         service = service_of(request)
-        service.require(*self.scopes)
         if service.access.filters is not None and not self.tenants:
             raise InsufficientScope(
                 "a tenant token cannot be used here; it can search, suggest, search facets, and "
                 "get, compare and explain documents; use an API key",
                 scope=self.scopes[0],
             )
+        service.require(*self.scopes)
 
 
 def requires(*scopes: Scope, tenants: bool = False) -> list[Any]:

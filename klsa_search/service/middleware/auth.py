@@ -98,23 +98,28 @@ class Access:
                     "write"
                 )
             raise InsufficientScope(
-                f"API key {self.key!r} lacks the scope `{scope}`; use a key with "
+                f"{self._holder} lacks the scope `{scope}`; use a key with "
                 f"it (klsa-keys add NAME --scope {scope})",
                 scope=scope,
             )
         if index is not None and not self.sees(index):
             raise InsufficientScope(
-                f"API key {self.key!r} is not valid for index {index!r}; use another key",
+                f"{self._holder} is not valid for index {index!r}; use another",
                 scope=scope,
                 field="index",
             )
+
+    @property
+    def _holder(self) -> str:
+        """What has the access, as messages name it; tenants do not learn the name of the key."""
+        return "the tenant token" if self.filters is not None else f"API key {self.key!r}"
 
     def require_all(self, scope: str) -> None:
         """Raise InsufficientScope unless the key allows it for every index: see `require`."""
         self.require(scope)
         if self.indexes is not None:
             raise InsufficientScope(
-                f"API key {self.key!r} is restricted to some indexes; use a key for all",
+                f"{self._holder} is restricted to some indexes; use a key for all",
                 scope=scope,
             )
 
