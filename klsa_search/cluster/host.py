@@ -25,7 +25,8 @@ from klsa_search.cluster.shard import Shard, Share, shard_postings
 from klsa_search.kernels.postings import Postings
 from klsa_search.search.engine.formulas import Query
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.state import LogTailer, PointInTime, State, open_state
+from klsa_search.search.log_tailer import LogTailer, PointInTime
+from klsa_search.search.state import State, open_state
 from klsa_search.storage.files import network_file_system
 from klsa_search.storage.log import LogPosition
 

@@ -35,9 +35,10 @@ from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.engine.seeds import MAX_SEEDS, KlsaParams
 from klsa_search.search.engine.workspace import MAX_TERMS, EngineQuery, IndexArrays, TopDocs
 from klsa_search.search.index import Index
+from klsa_search.search.pickling import reopen
 from klsa_search.search.searcher import Engines, Searcher
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.search.state import State, reopen
+from klsa_search.search.state import State
 from klsa_search.search.writing import WriteResult
 
 _F = np.float32

@@ -18,19 +18,13 @@ from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
 from klsa_search.search.applied_rules import rule_warnings
 from klsa_search.search.filters.masks import Given as Filter
+from klsa_search.search.log_tailer import LogTailer, PointInTime
+from klsa_search.search.pickling import reopen, reopen_snapshot
 from klsa_search.search.query.rules import Given as GivenRules
 from klsa_search.search.query.rules import checked_rules
 from klsa_search.search.restricted_state import RestrictedStates
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.search.state import (
-    GenerationInfo,
-    LogTailer,
-    PointInTime,
-    State,
-    open_state,
-    reopen,
-    reopen_snapshot,
-)
+from klsa_search.search.state import GenerationInfo, State, open_state
 from klsa_search.search.sync import (
     Comparison,
     SyncResult,

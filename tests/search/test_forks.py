@@ -15,7 +15,7 @@ from klsa_search import build
 from klsa_search.core import compiling, forks
 from klsa_search.core.compiling import compiled
 from klsa_search.errors import StoreError
-from klsa_search.search.state import LogTailer
+from klsa_search.search.log_tailer import LogTailer
 from tests.search.conftest import DOCUMENTS
 from tests.support.forked import another_thread, in_child
 from tests.support.waiting import PATIENCE

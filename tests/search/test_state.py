@@ -14,7 +14,7 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
 from klsa_search.search import writable_index
-from klsa_search.search.state import LogTailer
+from klsa_search.search.log_tailer import LogTailer
 from tests.search.conftest import DOCUMENTS
 from tests.search.test_closing import held
 from tests.support.waiting import PATIENCE
