@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from klsa_search.core.version import __version__
     from klsa_search.errors import KlsaError
     from klsa_search.indexing.build import build
+    from klsa_search.search.excerpts import Excerpt
     from klsa_search.search.explain.explanation import Explanation
     from klsa_search.search.facets import Facet
     from klsa_search.search.index import Index
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 else:
     _MODULES = {
         "Document": "klsa_search.collection.model",
+        "Excerpt": "klsa_search.search.excerpts",
         "Explanation": "klsa_search.search.explain.explanation",
         "Facet": "klsa_search.search.facets",
         "Field": "klsa_search.storage.columns.columns",
@@ -111,6 +113,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
     "Document",
+    "Excerpt",
     "Explanation",
     "Facet",
     "Field",

@@ -76,6 +76,7 @@ REQUESTS = {
         },
     },
     "GET /documents/{id}": {"parameters": {"id": "leak"}},
+    "GET /indexes/{name}/documents/{id}": {"parameters": {**LEAK, "span": "0-29"}},
     "GET /indexes": {},
     "GET /indexes/{name}": {"parameters": NAMES},
     "GET /indexes/{name}/documents/{id}/similar": {"parameters": {**LEAK, "k": 1}},

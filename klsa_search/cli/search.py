@@ -89,6 +89,8 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_sc
     "quality",
     "rules",
     "explain",
+    "group",
+    "max_tokens",
 }
 """Options that only `Index.search` has."""
 
@@ -177,6 +179,16 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_sc
 )
 @click.option(
     "--rules/--no-rules", default=None, help="Apply the rules of the index  [default: rules]"
+)
+@click.option(
+    "--group",
+    type=click.Choice(["document", "passage"]),
+    help="Show documents, or passages of long documents with their texts  [default: document]",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=1),
+    help="With --group passage, show the best passages that fit into this number of tokens",
 )
 @click.option("--explain", is_flag=True, default=None, help="Explain each score")
 @click.option("--explain-id", metavar="ID", help="Explain the score of this document, found or not")

@@ -97,6 +97,9 @@ def write_results(results: SearchResults) -> None:
         write_table(columns, rows)
         if results.good_match is False:
             echo("no good match")
+    if results.truncated:
+        echo("more passages match than fit; raise --max-tokens to see them")
+    if results.hits:
         for hit in results:
             if hit.explanation is not None:
                 echo()
@@ -115,12 +118,14 @@ def write_results_json(index: str, generation: str, results: SearchResults) -> N
 def as_dict(results: SearchResults) -> dict[str, Any]:
     """Return the results as a dictionary, without parts that were not requested."""
     found = asdict(results)
-    for hit in found["hits"]:
-        for name in ("explanation", "highlight", "quality"):
-            if hit[name] is None:
-                del hit[name]
     if not found["rules"]:
         del found["rules"]
+    found["hits"] = [
+        {name: value for name, value in hit.items() if value is not None} for hit in found["hits"]
+    ]
+    for name in ("tokens", "truncated"):
+        if found[name] is None:
+            del found[name]
     if found["quality"] is None:
         del found["quality"]
     else:
@@ -138,7 +143,16 @@ def _texts(hit: Hit) -> tuple[Cell, Cell]:
     If words of the query are in another searched field only, its passage is the snippet.
     """
     if hit.highlight is None:
-        return hit.title, hit.snippet
+        return hit.title + _place(hit), hit.snippet if hit.text is None else hit.text
     title, snippet, *others = hit.highlight.values()
     snippet = next((each for each in (snippet, *others) if each.marks), snippet)
-    return Marked(title.text, title.marks), Marked(snippet.text, snippet.marks)
+    return Marked(title.text + _place(hit), title.marks), Marked(snippet.text, snippet.marks)
+
+
+def _place(hit: Hit) -> str:
+    """Return heading, page and further passages of the best passage of a long document."""
+    page = None if hit.page is None else f"page {hit.page}"
+    more = None
+    if hit.more_passages:
+        more = f"{hit.more_passages} more passage{'s' if hit.more_passages > 1 else ''}"
+    return "".join(f" › {part}" for part in (hit.heading, page, more) if part)

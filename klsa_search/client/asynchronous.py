@@ -43,6 +43,7 @@ from klsa_search.client.calls import (
 )
 from klsa_search.collection.model import Document
 from klsa_search.core.keywords import IndexSettings
+from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.options import RankingOptions, SearchOptions
@@ -185,7 +186,7 @@ class AsyncRemoteIndex:
     async def search(
         self, query: str, k: int = 10, **options: Unpack[SearchOptions]
     ) -> SearchResults:
-        """Return the best documents: see `Index.search`; without `mask`."""
+        """Return the best documents: see `Index.search`; without `mask` and `count_tokens`."""
         return await self._client.send(search_call(self.name, query, k, options))
 
     async def explain(
@@ -233,6 +234,16 @@ class AsyncRemoteIndex:
     async def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
         """Return a document; DocumentNotFound."""
         return await self._client.send(self._calls.document(id))
+
+    async def excerpt(
+        self,
+        id: str,  # noqa: A002 - as in `Index`
+        *,
+        span: tuple[int, int] | None = None,
+        page: int | None = None,
+    ) -> Excerpt:
+        """Return a passage, or a part of a document: see `Index.excerpt`."""
+        return await self._client.send(self._calls.excerpt(id, span, page))
 
     async def event(
         self,

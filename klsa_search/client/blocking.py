@@ -41,6 +41,7 @@ from klsa_search.client.calls import (
 )
 from klsa_search.collection.model import Document
 from klsa_search.core.keywords import IndexSettings
+from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.options import RankingOptions, SearchOptions
@@ -214,7 +215,7 @@ class RemoteIndex:
         return self._client.send(self._calls.update_settings(settings))
 
     def search(self, query: str, k: int = 10, **options: Unpack[SearchOptions]) -> SearchResults:
-        """Return the best documents: see `Index.search`; without `mask`."""
+        """Return the best documents: see `Index.search`; without `mask` and `count_tokens`."""
         return self._client.send(search_call(self.name, query, k, options))
 
     def explain(
@@ -266,6 +267,16 @@ class RemoteIndex:
     def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
         """Return a document; DocumentNotFound."""
         return self._client.send(self._calls.document(id))
+
+    def excerpt(
+        self,
+        id: str,  # noqa: A002 - as in `Index`
+        *,
+        span: tuple[int, int] | None = None,
+        page: int | None = None,
+    ) -> Excerpt:
+        """Return a passage, or a part of a document: see `Index.excerpt`."""
+        return self._client.send(self._calls.excerpt(id, span, page))
 
     def event(
         self,

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from klsa_search import errors
 from klsa_search.collection.model import Document, Problems
+from klsa_search.collection.passages import page_of
 from klsa_search.errors import (
     CollectionError,
     KlsaError,
@@ -27,6 +28,7 @@ from klsa_search.errors import (
     ServiceFailed,
     SettingsError,
 )
+from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.results import Hit, SearchResults
@@ -288,7 +290,13 @@ def search_call(index: str, query: str, k: int, options: Mapping[str, Any]) -> C
 
 
 def search_body(index: str, query: str, k: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a search as JSON."""
+    """Return the parameters of a search as JSON; QueryError for those that are not JSON."""
+    for name in ("mask", "count_tokens"):
+        if options.get(name) is not None:
+            raise QueryError(
+                f"{name} cannot be sent to a service; leave it out, or search the index in Python",
+                field=name,
+            )
     given = {
         name: value
         if isinstance(value, str | Mapping) or not isinstance(value, Iterable)
@@ -324,6 +332,7 @@ _SUGGESTIONS: Final = TypeAdapter(tuple[Suggestion, ...])
 _INDEXES: Final = TypeAdapter(list[IndexInfo])
 _INDEX: Final = TypeAdapter(IndexInfo)
 _DOCUMENT: Final = TypeAdapter(Document)
+_EXCERPT: Final = TypeAdapter(Excerpt)
 _FACET: Final = TypeAdapter(Facet)
 _JOB: Final = TypeAdapter(Job)
 _JOBS: Final = TypeAdapter(list[Job])
@@ -440,6 +449,18 @@ def _written(answer: Any) -> WriteResult:
     )
 
 
+def _excerpt(answer: Any) -> Excerpt:
+    whole = {
+        "document_id": answer["id"],
+        "span": (0, len(answer["text"])),
+        "page": page_of(answer["text"], 0),
+        "heading": "",
+    }
+    if "span" in answer:
+        whole["page"] = None  # of a part, the service says it
+    return _EXCERPT.validate_python({**whole, **answer})
+
+
 def _facet(answer: Any) -> Facet:
     values = tuple((each["value"], each["count"]) for each in answer["values"])
     return _FACET.validate_python({**answer, "values": values})
@@ -516,6 +537,11 @@ class IndexCalls:
         """Return the call for a document."""
         path = f"/documents/{_part(id_)}"
         return Call("GET", path, _DOCUMENT.validate_python, query={"index": self.name})
+
+    def excerpt(self, id_: str, span: tuple[int, int] | None, page: int | None) -> Call[Excerpt]:
+        """Return the call for a passage, or a part of a document."""
+        query = {"index": self.name, "span": span and f"{span[0]}-{span[1]}", "page": page}
+        return Call("GET", f"/documents/{_part(id_)}", _excerpt, query=query)
 
     def suggest(self, typed: str, k: int) -> Call[tuple[Suggestion, ...]]:
         """Return the call for completions."""

@@ -30,6 +30,9 @@ HIT_BYTE: Final = 5e-6
 EVERYTHING: Final = 100.0
 """Scoring every document instead of candidates."""
 
+RANKINGS_WITH_PASSAGES: Final = 4
+"""Rankings of a search if documents are divided into passages: see `PassageSearcher.top`."""
+
 CHARACTERS_PER_WORD: Final = 6
 
 
@@ -39,6 +42,7 @@ class QueryCounts(NamedTuple):
     hit_bytes         of an average document of the index
     phrase_documents  that contain the rarest word of a phrase, in total over all phrases
     boosts            of rules for the query; with any, all matches are ranked
+    rankings          of documents and passages
     """
 
     words: float = 0
@@ -47,6 +51,7 @@ class QueryCounts(NamedTuple):
     hit_bytes: int = 0
     phrase_documents: int = 0
     boosts: int = 0
+    rankings: int = 1
 
 
 def estimated_cost(
@@ -65,6 +70,7 @@ def estimated_cost(
     """
     per_hit = HIT + HIT_BYTE * query.hit_bytes
     per_hit += HIGHLIGHT * highlight + QUALITY * quality + EXPLANATION * explain
-    of_query = WORD * query.words + OPERATOR * query.operators + MISSPELT * query.misspelt
+    of_query = OPERATOR * query.operators + MISSPELT * query.misspelt
     of_query += PHRASE_DOCUMENT * query.phrase_documents
-    return SEARCH + of_query + per_hit * hits + EVERYTHING * everything
+    ranking = SEARCH + WORD * query.words + EVERYTHING * everything
+    return query.rankings * ranking + of_query + per_hit * hits

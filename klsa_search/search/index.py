@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache
 from typing import Final, Unpack, get_args
 
 import numpy as np
@@ -17,8 +17,9 @@ from klsa_search.errors import QueryError
 from klsa_search.search.applied_rules import NO_RULES, apply_rules
 from klsa_search.search.budget import CANDIDATES, CountTokens, estimated_tokens, within_budget
 from klsa_search.search.collectors import collect
-from klsa_search.search.costs import QueryCounts
+from klsa_search.search.costs import RANKINGS_WITH_PASSAGES, QueryCounts
 from klsa_search.search.engine.mask import Mask
+from klsa_search.search.excerpts import Excerpt, excerpt_of
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.hits import explanations_of, fetch_hits, hits_of
@@ -269,7 +270,11 @@ class Index(WritableIndex):
             hits = as_passages(opened, hits, opened.passages)
         tokens = truncated = None
         if max_tokens is not None:
-            text_of = partial(_text_of, opened)
+
+            @cache  # documents are long, and passages of one are compared repeatedly
+            def text_of(id_: str) -> str:
+                return opened.documents.get(id_).text
+
             hits, tokens, truncated = within_budget(hits, k, max_tokens, count_tokens, text_of)
         return SearchResults(
             query=query,
@@ -317,6 +322,38 @@ class Index(WritableIndex):
         doc_ids = np.array([doc_id], np.int64)
         (explanation,) = explanations_of(state, parsed, chosen, used, doc_ids, [score])
         return explanation
+
+    def excerpt(
+        self,
+        id: str,  # noqa: A002 - the field's own name
+        *,
+        span: tuple[int, int] | None = None,
+        page: int | None = None,
+    ) -> Excerpt:
+        """Return a passage by its ID, or a part of a document, as citations name them.
+
+        id     of a document, or of a passage, such as `manual#0-1822`; a document with exactly this
+               ID wins
+        span   first character, and the one after the last; with the ID of a document
+        page   number of a page, from 1, if the text has page breaks; with the ID of a document
+        Without span and page, the ID of a document returns its whole text. DocumentNotFound, also
+        for the ID of a passage that the document no longer has; QueryError for a span or page
+        outside the text.
+
+        >>> index.excerpt("leak#19-28").text
+        'old hoses'
+        """
+        return excerpt_of(self._opened().documents, id, span, page)
+
+    @property
+    def passage_count(self) -> int | None:
+        """Return the number of passages; None if documents are not divided into passages.
+
+        >>> index.passage_count is None  # its documents are short
+        True
+        """
+        passages = self._opened().passages
+        return None if passages is None else passages.state.info.documents
 
     def hits(
         self,
@@ -376,8 +413,9 @@ class Index(WritableIndex):
     def is_quick(self, query: str, k: int = 10) -> bool:
         """Return whether a `search` with only these parameters takes at most 1 ms. Cost: 3 µs.
 
-        For event loops: true for few hits of plain, known words with few postings. It does not
-        consider slow disks, nor whether the engine is compiled.
+        For event loops: true for few hits of plain, known words with few postings, if documents are
+        not divided into passages. It does not consider slow disks, nor whether the engine is
+        compiled.
 
         >>> index.is_quick("leaking coolant"), index.is_quick("leaking -coolant")
         (True, False)
@@ -405,14 +443,17 @@ class Index(WritableIndex):
         operators, spelling  as of `search`
 
         >>> index.query_counts('"wet roads" tyres')
-        QueryCounts(words=3, operators=1, misspelt=0, hit_bytes=..., phrase_documents=3, boosts=0)
+        QueryCounts(words=3, operators=1, ..., phrase_documents=3, boosts=0, rankings=1)
         """
         state = self._opened()
         reading, _ = state.parameters.read({"operators": operators, "spelling": spelling})
         counts = state.query_parser.counts(query, reading)
         rules = state.rules.for_query(query) if state.rules else ()
         boosts = sum(len(rule.then.boost) for rule in rules)
-        return counts._replace(hit_bytes=state.documents.mean_size, boosts=boosts)
+        rankings = 1 if state.passages is None else RANKINGS_WITH_PASSAGES
+        return counts._replace(
+            hit_bytes=state.documents.mean_size, boosts=boosts, rankings=rankings
+        )
 
     def warm_up(self) -> None:
         """Compile what the first queries need: about 30 s, or 0.3 s from the cache."""
@@ -436,10 +477,6 @@ class Index(WritableIndex):
             f"mask is {fact}; give a bool array of length max_doc = {self.max_doc}",
             field="mask",
         )
-
-
-def _text_of(state: State, id_: str) -> str:
-    return state.documents.get(id_).text
 
 
 def _of_passages(state: State) -> tuple[str, ...]:

@@ -88,6 +88,10 @@ class PassageSearcher(Searcher):
             for query in queries
         ]
 
+    def is_quick(self, terms: Sequence[int]) -> bool:
+        """Return False: some four rankings are too many for an event loop."""
+        return False
+
     def best_passages(
         self, query: ParsedQuery, doc_ids: DocIds, parameters: SearchSettings
     ) -> tuple[DocIds, Scores, npt.NDArray[np.int64]]:

@@ -31,6 +31,7 @@ from klsa_search.service.routes import (
     anserini,
     documents,
     evaluation,
+    fetch,
     indexes,
     judgements,
     meilisearch,
@@ -61,6 +62,7 @@ ROUTERS: Final = (
     router,
     mining.router,
     suggest.router,
+    fetch.router,  # after other routes of documents, as IDs may contain slashes
     documents.router,
     sync.router,
     indexes.router,

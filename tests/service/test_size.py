@@ -102,6 +102,10 @@ QUESTIONS = {
         ("/documents/0?index=large", None),
         ("/documents/1?index=large", None),
     ],
+    ("GET", "/indexes/{name}/documents/{id:whole}"): [
+        ("/indexes/large/documents/0", None),
+        ("/indexes/large/documents/1", None),
+    ],
     ("GET", "/indexes/{name}/documents/{id:whole}/terms"): [
         (f"/indexes/{name}/documents/0/terms?k={MAX_STRONG}", None) for name in ("heavy", "wide")
     ],

@@ -27,8 +27,11 @@ from klsa_search.service.middleware.auth import Keys
 from tests.support.endpoints import ENDPOINTS
 
 INDEX = "first"
+LONG = "long"
+"""The same documents, three times as long and divided into passages."""
 FILTER = 'tenant = "visible"'
 LENGTH = 8
+REPEATED = 3
 VISIBLE_WORDS = [
     f"{a}{b}" for a in ("lamp", "torn", "grav", "pelt") for b in ("ing", "ed", "ox", "um")
 ]
@@ -64,10 +67,16 @@ def world(folder, hidden):
     home, file = folder / "home", folder / "keys.json"
     home.mkdir(parents=True)
     seen = documents(1, "seen", VISIBLE_WORDS, "visible", 110)
-    build(seen, name=INDEX, home=home, dimensions=8, expansion="sparse").close()
-    with open_index(home / INDEX) as index:
-        index.add(hidden)
-        index.set_synonyms({"torning": ["zqxmarker", "peltum"]})
+    for name, more in ((INDEX, {}), (LONG, {"passages": 10})):
+        times = REPEATED if name == LONG else 1
+        lengthened = ([{**each, "text": f"{each['text']} " * times} for each in part]
+                      for part in (seen, hidden))  # fmt: skip
+        first, later = lengthened
+        build(first, name=name, home=home, dimensions=8, expansion="sparse", **more).close()
+        with open_index(home / name) as index:
+            index.add(later)
+            index.set_synonyms({"torning": ["zqxmarker", "peltum"]})
+            assert (index.passage_count is not None) == (name == LONG)
     keys = {
         name: add_key(file, name, scopes.split())
         for name, scopes in {
@@ -81,7 +90,7 @@ def world(folder, hidden):
     client = TestClient(app, raise_server_exceptions=False)
     answer = client.post(
         "/tenant-tokens",
-        json={"filters": {INDEX: FILTER}},
+        json={"filters": {INDEX: FILTER, LONG: FILTER}},
         headers={"Authorization": f"Bearer {keys['all']}"},
     )
     assert answer.status_code == 201, answer.text
@@ -185,6 +194,8 @@ options = st.fixed_dictionaries(
         "match": st.sampled_from(["all", "most"]),
         "boosts": st.just("title^3"),
         "fields": st.just(["text", "metadata", "title"]),
+        "group": st.just("passage"),
+        "max_tokens": st.sampled_from([10, 1000]),
     },
 )
 
@@ -193,25 +204,42 @@ def explained(given):
     return {"explain": True} if given.get("k", 10) <= 100 else {}
 
 
-@given(query, options, id_, filter_, st.sampled_from(["latent", "document", "gvsm"]), st.booleans())
-def test_no_answer_depends_on_hidden_documents(worlds, q, chosen, an_id, a_filter, kernel, explain):
-    body = {"q": q, **chosen, **(explained(chosen) if explain else {})}
+@given(
+    query,
+    options,
+    st.tuples(id_, st.sampled_from(["", "#0-9"])).map("".join),
+    filter_,
+    st.sampled_from(["latent", "document", "gvsm"]),
+    st.booleans(),
+    st.sampled_from([INDEX, LONG]),
+)
+def test_no_answer_depends_on_hidden_documents(
+    worlds, q, chosen, an_id, a_filter, kernel, explain, index
+):
+    body = {"q": q, **chosen, **(explained(chosen) if explain else {}), "index": index}
     in_path = quote(an_id, safe="")
-    name = f"/indexes/{INDEX}"
+    name = f"/indexes/{index}"
     of_meilisearch = "/compat/meilisearch"
-    meilisearch = f"{of_meilisearch}/indexes/{INDEX}"
+    meilisearch = f"{of_meilisearch}/indexes/{index}"
     asked = {
         "POST /search": ("/search", body),
         "POST /indexes/{name}/search": (f"{name}/search", body),
-        "GET /search": (f"/search?{urlencode({'q': q, 'explain': 'true'})}", None),
-        "POST /multi-search": ("/multi-search", {"queries": [body, {"q": "lamping"}]}),
+        "GET /search": (
+            f"/search?{urlencode({'index': index, 'q': q, 'explain': 'true'})}",
+            None,
+        ),
+        "POST /multi-search": (
+            "/multi-search",
+            {"queries": [body, {"index": index, "q": "lamping"}]},
+        ),
         "POST /indexes/{name}/facet-search": (
             f"{name}/facet-search",
             {"field": "kind", "q": "", "query": q, "filter": a_filter, "k": 100},
         ),
         "GET /indexes/{name}/suggest": (f"{name}/suggest?{urlencode({'q': q})}", None),
-        "GET /suggest": (f"/suggest?{urlencode({'q': q[:4]})}", None),
-        "GET /documents/{id}": (f"/documents/{in_path}", None),
+        "GET /suggest": (f"/suggest?{urlencode({'index': index, 'q': q[:4]})}", None),
+        "GET /documents/{id}": (f"/documents/{in_path}?index={index}", None),
+        "GET /indexes/{name}/documents/{id}": (f"{name}/documents/{in_path}?span=0-9", None),
         "GET /indexes/{name}/explain/{id}": (
             f"{name}/explain/{in_path}?{urlencode({'q': q})}",
             None,
@@ -232,7 +260,7 @@ def test_no_answer_depends_on_hidden_documents(worlds, q, chosen, an_id, a_filte
         ),
         f"POST {of_meilisearch}/multi-search": (
             f"{of_meilisearch}/multi-search",
-            {"queries": [{"indexUid": INDEX, "q": q}, {"indexUid": INDEX, "facets": ["kind"]}]},
+            {"queries": [{"indexUid": index, **each} for each in ({"q": q}, {"facets": ["kind"]})]},
         ),
         f"POST {of_meilisearch}/indexes/{{uid}}/facet-search": (
             f"{meilisearch}/facet-search",
@@ -242,8 +270,8 @@ def test_no_answer_depends_on_hidden_documents(worlds, q, chosen, an_id, a_filte
             f"{meilisearch}/documents/{in_path}",
             None,
         ),
-        "GET /v1/{name}/search": (f"/v1/{INDEX}/search?{urlencode({'query': q})}", None),
-        "GET /v1/{name}/doc/{docid}": (f"/v1/{INDEX}/doc/{in_path}", None),
+        "GET /v1/{name}/search": (f"/v1/{index}/search?{urlencode({'query': q})}", None),
+        "GET /v1/{name}/doc/{docid}": (f"/v1/{index}/doc/{in_path}", None),
     }
     open_ = {"GET /", "GET /health", "GET /health/live", "GET /health/ready"}
     assert asked.keys() == {name for name, route in routes().items() if for_tenants(route)}
@@ -251,7 +279,9 @@ def test_no_answer_depends_on_hidden_documents(worlds, q, chosen, an_id, a_filte
         assert_same(worlds, route.split()[0], url, content)
     for route in open_:
         assert_same(worlds, *route.split())
-    total = json.loads(call(worlds[1], "POST", "/search", {"q": "", "filter": a_filter})[1])
+    total = json.loads(
+        call(worlds[1], "POST", "/search", {"index": index, "q": "", "filter": a_filter})[1]
+    )
     assert total.get("total", 0) <= 110
 
 

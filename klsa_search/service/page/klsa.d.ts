@@ -67,7 +67,10 @@ export class Index {
   setRules(rules: readonly Rule[], options?: RequestOptions): Promise<string[]>;
   putRule(rule: Rule, options?: RequestOptions): Promise<string[]>;
   deleteRule(id: string, options?: RequestOptions): Promise<void>;
-  document(id: string, options?: RequestOptions): Promise<StoredDocument>;
+  document(
+    id: string,
+    options?: { span?: [number, number]; page?: number } & RequestOptions,
+  ): Promise<StoredDocument>;
   add(
     documents: Iterable<NewDocument> | AsyncIterable<NewDocument>,
     options?: RequestOptions,
@@ -108,6 +111,8 @@ export interface SearchOptions {
   rules?: boolean;
   snippet_length?: number;
   quality?: boolean;
+  group?: "document" | "passage";
+  max_tokens?: number;
   explain?: boolean;
   partial?: boolean;
   dimensions?: number;
@@ -116,6 +121,7 @@ export interface SearchOptions {
   spelling?: "auto" | "suggest" | "off";
   synonyms?: boolean;
   match?: "any" | "most" | "all";
+  passage_weight?: number;
   ranker?: "klsa" | "bm25" | "rm3" | "rocchio" | "lsi" | "lsi-cosine";
   alpha?: number;
   hold_back?: number;
@@ -150,6 +156,10 @@ export interface SearchAnswer {
   facets?: Record<string, Facet>;
   quality?: number;
   good_match?: boolean;
+  /** Size of all texts, with `max_tokens`. */
+  tokens?: number;
+  /** Whether passages that were found did not fit, with `max_tokens`. */
+  truncated?: boolean;
   shards?: { total: number; ok: number; failed: number };
   /** IDs of the rules that applied, if any did. */
   rules?: string[];
@@ -192,6 +202,12 @@ export interface Hit {
   snippet?: string;
   text?: string;
   metadata?: Record<string, unknown>;
+  /** Place of the best passage, if documents are divided into passages; `span` in characters. */
+  document_id?: string;
+  span?: [number, number];
+  page?: number;
+  heading?: string;
+  more_passages?: number;
   quality?: number;
   explanation?: Record<string, unknown>;
   highlight?: Record<string, Highlight>;
@@ -252,6 +268,11 @@ export interface StoredDocument {
   title: string;
   text: string;
   metadata: Record<string, unknown>;
+  /** These are set for a passage, span or page. */
+  document_id?: string;
+  span?: [number, number];
+  page?: number;
+  heading?: string;
 }
 
 export interface WriteAnswer {
@@ -281,6 +302,8 @@ export interface IndexDetails extends IndexSummary {
   fingerprint: string | null;
   settings: Record<string, unknown> | null;
   counts: Record<string, unknown> | null;
+  /** Number of passages; null if documents are not divided into passages. */
+  passages: number | null;
   fields: Record<string, Record<string, unknown>> | null;
   bytes: number | null;
   spectra: Record<string, unknown> | null;

@@ -183,9 +183,12 @@ export class Index {
     await this.#client.request("DELETE", `${this.#path}/rules/${encodeURIComponent(id)}`, { signal });
   }
 
-  /** Return a document. @param {string} id */
-  document(id, { signal } = {}) {
-    const query = { index: this.name };
+  /** Return a document, a passage by its ID, or a part of a document.
+   * @param {string} id
+   * @param {{span?: [number, number], page?: number}} [options] characters, or a page from 1
+   */
+  document(id, { span, page, signal } = {}) {
+    const query = { index: this.name, span: span?.join("-"), page };
     return this.#client.request("GET", `/documents/${encodeURIComponent(id)}`, { query, signal });
   }
 

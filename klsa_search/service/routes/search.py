@@ -1,4 +1,4 @@
-"""Endpoints of search, explanations, documents, health and metrics.
+"""Endpoints of search, explanations, health and metrics.
 
 They are coroutines: calls of an index run in threads, and the other endpoints answer at once,
 however busy the threads are.
@@ -22,14 +22,12 @@ from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires, service_of
 from klsa_search.service.schemas.federation import merged
 from klsa_search.service.schemas.requests import (
-    DocumentRequest,
     documented_parameters,
     read_parameters,
 )
 from klsa_search.service.schemas.responses import (
     MAX_ANSWER,
     Alive,
-    DocumentAnswer,
     Health,
     IndexSummary,
     JobAnswer,
@@ -211,35 +209,6 @@ async def explain(
         compute,
         cost=lambda index: estimated_cost(index.query_counts(params.q), 1, explain=True),
     )
-
-
-@router.get(
-    "/documents/{id:whole}",
-    dependencies=requires("search", tenants=True),
-    summary="Get a document",
-    response_model=DocumentAnswer,
-    openapi_extra=documented_parameters(DocumentRequest),
-)
-async def document(
-    id: str,  # noqa: A002 - the name callers see
-    request: Request,
-    service: Service,
-) -> Response:
-    """Return a document. Percent-encode reserved characters of its ID (? # %) in the path."""
-    params = read_parameters(request, DocumentRequest)
-
-    def compute(index: Index) -> DocumentAnswer:
-        found = index.document(id)
-        return DocumentAnswer(
-            id=found.id,
-            index=index.name,
-            generation=index.generation,
-            title=found.title,
-            text=found.text,
-            metadata=dict(found.metadata),
-        )
-
-    return await service.read(params.index, compute)
 
 
 @router.get(

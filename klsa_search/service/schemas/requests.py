@@ -87,7 +87,29 @@ class RequestModel(BaseModel):
         return given
 
 
-class DocumentRequest(RequestModel):
+class ExcerptRequest(RequestModel):
+    """The parameters of GET /indexes/{name}/documents/{id}."""
+
+    span: str | None = Field(
+        None,
+        pattern=r"^\d{1,10}-\d{1,10}$",
+        description="first character, and the one after the last, as in 0-1822: return only this "
+        "part of the text",
+    )
+    page: int | None = Field(
+        None, ge=1, description="return only this page, from 1, of a document with pages"
+    )
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """Return the span as numbers."""
+        if self.span is None:
+            return None
+        begin, _, end = self.span.partition("-")
+        return int(begin), int(end)
+
+
+class DocumentRequest(ExcerptRequest):
     """The parameters of GET /documents/{id}."""
 
     index: IndexName | None = None

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from klsa_search.errors import QueryError
+from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.index import Index
 from klsa_search.service.catalog import Status
 from klsa_search.service.jobs import JobKind, JobState
@@ -33,14 +34,36 @@ def elapsed(begin: float) -> float:
 
 
 class DocumentAnswer(Answer):
-    """One document."""
+    """One document, or a part of it: the fields from `document_id` on are only those of a part."""
 
-    id: str
+    id: str = Field(description="ID of the document, or of the part, such as `manual#0-1822`")
     index: str
     generation: str
     title: str
     text: str
     metadata: dict[str, Any]
+    document_id: str | None = None
+    span: tuple[int, int] | None = Field(None, description="characters in the document")
+    page: int | None = Field(
+        None, description="page of the beginning, from 1, if the document has pages"
+    )
+    heading: str | None = Field(None, description="path of the headings at the beginning")
+
+    @classmethod
+    def of(cls, found: Excerpt, index: Index) -> DocumentAnswer:
+        """Return a document or a part of one; fields of parts are unset in a whole document."""
+        names = ["id", "title", "text"]
+        if found.is_part:
+            names += ["document_id", "span", "heading"]
+            if found.page is not None:
+                names.append("page")
+        given = {name: getattr(found, name) for name in names}
+        return cls(
+            index=index.name,
+            generation=index.generation,
+            metadata=dict(found.metadata),
+            **given,
+        )
 
 
 class WarningAnswer(Answer):
@@ -192,6 +215,9 @@ class IndexDetails(IndexSummary):
     fingerprint: str | None = Field(description="fingerprint of documents and settings")
     settings: dict[str, Any] | None
     counts: Counts | None
+    passages: int | None = Field(
+        description="number of passages; null if documents are not divided into passages"
+    )
     fields: dict[str, ColumnEntry] | None = Field(
         description="filterable metadata fields, for filters, sorting and facets, as built"
     )
@@ -214,6 +240,7 @@ class IndexDetails(IndexSummary):
             fingerprint=manifest.fingerprint if manifest else None,
             settings=index.settings.model_dump(mode="json") if index is not None else None,
             counts=manifest.counts if manifest else None,
+            passages=index.passage_count if index is not None else None,
             fields=_columns(status.index) if status.index is not None else None,
             bytes=manifest.bytes() if manifest else None,
             spectra=manifest.spectra if manifest else None,

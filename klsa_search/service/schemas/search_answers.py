@@ -21,6 +21,9 @@ from klsa_search.service.schemas.search_requests import SearchRequest
 _FIELDS: Final = ("title", "snippet", "metadata")
 """Fields of a hit by default, in the order they are written."""
 
+_PLACE: Final[tuple[str, ...]] = ("document_id", "span", "page", "heading", "more_passages")
+"""Fields of a hit by default if it has them, as in an index with passages."""
+
 _BATCH: Final = 10
 """Hits encoded in one call; the size of the answer is checked after each call."""
 
@@ -35,6 +38,19 @@ class FoundAnswer(Answer):
     snippet: str | None = None
     text: str | None = None
     metadata: dict[str, Any] | None = None
+    document_id: str | None = Field(
+        None, description="ID of its document, if documents are divided into passages"
+    )
+    span: tuple[int, int] | None = Field(
+        None, description="characters of the best passage, or of this one, in the document"
+    )
+    page: int | None = Field(
+        None, description="page of the passage, from 1, if the document has pages"
+    )
+    heading: str | None = Field(None, description="path of the headings of the passage")
+    more_passages: int | None = Field(
+        None, description="number of other passages of the document that match"
+    )
     explanation: Explanation | None = Field(
         None, description="explanation of the score, if requested"
     )
@@ -137,6 +153,10 @@ class SearchAnswer(Answer):
     good_match: bool | None = Field(
         None, description="whether any hit is a good match, if quality was requested"
     )
+    tokens: int | None = Field(None, description="size of all texts, with `max_tokens`")
+    truncated: bool | None = Field(
+        None, description="whether passages that were found did not fit, with `max_tokens`"
+    )
     shards: ShardsAnswer | None = Field(
         None, description="shards that answered, if a cluster searched"
     )
@@ -218,11 +238,17 @@ def search_answer(
         answer |= {"quality": results.quality, "good_match": results.good_match}
     if results.rules:
         answer["rules"] = results.rules
+    if results.tokens is not None:
+        answer |= {"tokens": results.tokens, "truncated": results.truncated}
     if tally.total:
         failed = len(tally.failed)
         answer["shards"] = {"total": tally.total, "ok": tally.total - failed, "failed": failed}
-    as_dict = _hit_writer(frozenset(_FIELDS if request.fields is None else request.fields), index)
-    size = _BATCH if request.fields is None else 1  # with `fields`, hits may have whole texts
+    fields = request.fields
+    if fields is None:
+        of_passage = ("text",) if request.group == "passage" else ()
+        fields = (*_FIELDS, *_PLACE, *of_passage)
+    as_dict = _hit_writer(frozenset(fields), index)
+    size = 1 if "text" in fields or request.fields else _BATCH  # hits may have whole texts
     head = to_json(answer, inf_nan_mode="null")
     left, hits = MAX_ANSWER - len(head), []
     for first in range(0, len(results), size):
@@ -259,16 +285,20 @@ def _facet(facet: Facet) -> dict[str, Any]:
 def _hit_writer(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, Any]]:
     """Return a function that returns the requested fields of a hit."""
     of_hit = ["rank", "id", "score", *(name for name in _FIELDS if name in fields)]
-    of_metadata = fields.difference((*_FIELDS, "text"))
+    of_place = [name for name in _PLACE if name in fields]
+    of_metadata = fields.difference((*_FIELDS, "text"))  # which may have names like `page`
 
     def chosen(hit: Hit) -> dict[str, Any]:
         answer = {name: getattr(hit, name) for name in of_hit}
         if "text" in fields:
-            answer["text"] = index.document(hit.id).text
+            answer["text"] = index.document(hit.id).text if hit.text is None else hit.text
+        for name in of_place:
+            if (value := getattr(hit, name)) is not None:
+                answer[name] = value
         if of_metadata and "metadata" not in fields:
-            answer["metadata"] = {
-                name: value for name, value in hit.metadata.items() if name in of_metadata
-            }
+            metadata = {name: value for name, value in hit.metadata.items() if name in of_metadata}
+            if metadata or not of_metadata.issubset(_PLACE):
+                answer["metadata"] = metadata
         for name in ("quality", "explanation", "highlight"):  # if requested
             if (value := getattr(hit, name)) is not None:
                 answer[name] = value

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 
 from klsa_search.core.config import LanguageSettings, SearchSettings, optional_fields
+from klsa_search.search.budget import CANDIDATES
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.filters.text import MAX_CHARACTERS
 from klsa_search.search.index import Index
-from klsa_search.search.options import PrefixName
+from klsa_search.search.options import GroupName, PrefixName
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.snippets import LENGTH
 from klsa_search.service.schemas.requests import (
@@ -30,6 +31,7 @@ MAX_SEARCHES = 100
 MAX_SNIPPET = 1_000  # characters
 MAX_EXPLAINED = 100  # hits; each takes some ms
 MAX_DIMENSIONS = 100_000
+MAX_TOKENS = 1_000_000
 
 FilterText = Annotated[str, Field(max_length=MAX_CHARACTERS), AfterValidator(encodable)]
 
@@ -85,8 +87,8 @@ class _SearchRequest(RequestModel):
     fields: Names | None = Field(
         None,
         description="fields of a hit besides rank, id and score: title, snippet, text, "
-        "metadata, or names of metadata fields; by default title, snippet and "
-        "metadata",
+        "metadata, document_id, span, page, heading, more_passages, or names of metadata fields; "
+        "by default all but text, and with group=passage all",
     )
     highlight: bool = Field(
         False,
@@ -107,6 +109,18 @@ class _SearchRequest(RequestModel):
     )
     explain: bool = Field(False, description="explain the score of each hit; at most 100 hits")
     rules: bool = Field(True, description="apply the rules of the index")
+    group: GroupName = Field(
+        "document",
+        description="passage: return passages of long documents, with their texts, instead of "
+        "documents; totals, facets and operators are then those of passages",
+    )
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_TOKENS,
+        description="with group=passage: return the best passages that fit into this number of "
+        "tokens (estimated as a quarter of the bytes), at most k, without repetitions",
+    )
     partial: bool = Field(
         False,
         description="with a cluster, answer even if some shards fail, from the others; "
@@ -179,7 +193,7 @@ class _SearchRequest(RequestModel):
         )
         return estimated_cost(
             counts,
-            self.first + self.count,
+            self.first + max(self.count, CANDIDATES if self.max_tokens else 0),
             highlight=self.highlight,
             quality=self.quality,
             explain=self.explain,
