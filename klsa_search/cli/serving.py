@@ -106,7 +106,7 @@ def serve_until_stopped(settings: ServiceSettings, reread: Callable[[], ServiceS
             address = _address(listener, "https" if tls else "http")
             _announce(
                 served,
-                settings.home,
+                settings,
                 address,
                 _writes(settings, listener, keys),
                 keys,
@@ -344,7 +344,13 @@ def _address(listener: socket.socket, scheme: str) -> str:
 
 
 def _announce(
-    names: Sequence[str], home: Path, address: str, writes: str, keys: Keys, *, writable: bool
+    names: Sequence[str],
+    settings: ServiceSettings,
+    address: str,
+    writes: str,
+    keys: Keys,
+    *,
+    writable: bool,
 ) -> None:
     """Print the address, an example request, and what is allowed with and without keys."""
     key = "-H 'Authorization: Bearer KEY' " if keys.needed else ""
@@ -355,10 +361,13 @@ def _announce(
         words = "give+up+on+a+coroutine+after+some+time" if shown == "python-docs" else "your+words"
         choice = f"&index={shown}" if len(names) > 1 else ""
         echo(f"Try: curl {key}'{address}/search?q={words}&k=4{choice}'")
+    elif settings.follow is not None:
+        echo(f"Indexes are copied from {settings.follow} when it has a backup")
     else:
-        echo(f"Build an index: klsa-index build SOURCE --name NAME --home {home}, or")
-        body = '{"name": "NAME"}'
-        echo(f"curl {key}-H 'Content-Type: application/json' {address}/indexes -d '{body}'")
+        echo(f"Build an index: klsa-index build SOURCE --name NAME --home {settings.home}")
+        if settings.writable is not False:
+            body = '{"name": "NAME"}'
+            echo(f"or: curl {key}-H 'Content-Type: application/json' {address}/indexes -d '{body}'")
     echo(f"Writes: {writes}")
     echo(f"Authentication: {_authentication(keys, writable=writable)}")
 

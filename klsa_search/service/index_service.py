@@ -99,8 +99,13 @@ class IndexService:
         return [each for each in statuses if each.name == also or self._access.sees(each.name)]
 
     def require(self, *scopes: Scope) -> None:
-        """Raise InsufficientScope unless the request has one of the scopes."""
+        """Raise InsufficientScope unless the request has one of the scopes.
+
+        WritingRefused if the service has no keys, or is read-only so that a key would not help.
+        """
         if self._access.scopes.isdisjoint(scopes):
+            if self._access.key is None and self._writes is None:
+                raise _read_only()
             self._access.require(scopes[0])
 
     async def exposition(self, accept: str) -> Response:
@@ -192,10 +197,7 @@ class IndexService:
     def writes(self) -> Writes:
         """The queue of writes; WritingRefused if the service is read-only, InsufficientScope."""
         if self._writes is None:
-            raise WritingRefused(
-                "the service is read-only; start klsa-serve without --read-only, or write on its "
-                "machine (klsa-index add, remove); if it follows another service, write to that"
-            )
+            raise _read_only()
         self._access.require("write")
         return self._writes
 
@@ -339,10 +341,7 @@ class IndexService:
     def _writable_jobs(self) -> Jobs:
         """Return the jobs; WritingRefused if the service is read-only."""
         if self.jobs is None or self._writes is None:
-            raise WritingRefused(
-                "the service is read-only; start klsa-serve without --read-only, or refit on its "
-                "machine (klsa-index refit); if it follows another service, refit there"
-            )
+            raise _read_only()
         return self.jobs
 
     def aliases(self) -> dict[str, str]:
@@ -422,6 +421,13 @@ def _restricted(index: Index, only: Given) -> Index:
             f"cannot apply the filter of the tenant token: {error.message}; create another token",
             scope="search",
         ) from None
+
+
+def _read_only() -> WritingRefused:
+    return WritingRefused(
+        "the service is read-only; start klsa-serve without --read-only, or change the index on "
+        "its machine (klsa-index add, remove, refit); if it follows another service, write to that"
+    )
 
 
 @contextmanager

@@ -38,6 +38,20 @@ def client(home, file):
         recorder.close()
 
 
+def test_a_read_only_service_does_not_ask_for_a_key_that_would_not_help(home, file):
+    with Catalog(home, interval=0) as catalog:
+        client = TestClient(create_app(catalog, keys=Keys(file, {"search"})))
+        for method, path in (
+            ("PUT", "/indexes/first/documents/lamp"),
+            ("PUT", "/aliases/other"),
+            ("POST", "/indexes/first/refit"),
+            ("GET", "/jobs"),
+        ):
+            message = failure_of(client.request(method, path, json=LAMP), 403)["message"]
+            assert "the service is read-only" in message
+            assert "klsa-keys" not in message
+
+
 def bearing(token):
     return {"Authorization": f"Bearer {token}"}
 
