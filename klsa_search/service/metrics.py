@@ -226,12 +226,14 @@ def _of_refits(jobs: Jobs, seen: set[str]) -> Metric:
 
 def _of_replication(replication: Replication) -> Iterator[Metric]:
     state = replication.state()
-    if state is None or state.number is None:
-        return
     if replication.work == "backup":
-        yield _gauge("klsa_backup_number", "Number of the last backup", state.number)
+        # Also before the first backup, or no alert would fire if there never is one.
+        number, time = (0, 0.0) if state is None else (state.number or 0, state.timestamp())
+        yield _gauge("klsa_backup_number", "Number of the last backup; 0 for none", number)
         timestamp = "klsa_backup_timestamp_seconds"
-        yield _gauge(timestamp, "Time of the content of the last backup", state.timestamp())
+        yield _gauge(timestamp, "Time of the content of the last backup; 0 for none", time)
+        return
+    if state is None or state.number is None:
         return
     yield _gauge("klsa_follower_number", "Number of the backup that is served", state.number)
     newest = state.newest or state.number
