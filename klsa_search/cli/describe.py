@@ -35,6 +35,7 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
         ("index", name),
         ("source", manifest.source),
         ("documents", f"{counts.documents:,}"),
+        *([("passages", f"{counts.passages:,}")] if counts.passages is not None else []),
         ("terms", f"{counts.terms:,}"),
         ("non-zeros", f"{counts.non_zeros:,}"),
         *_field_rows(manifest.fields, counts.documents),
@@ -84,11 +85,12 @@ def manifest_json(name: str, manifest: Manifest) -> dict[str, Any]:
 def writes_json(generation: Path) -> dict[str, Any]:
     """Return the writes since the build of a generation, with their bytes, for JSON."""
     from klsa_search.storage.log import WriteLog
-    from klsa_search.storage.names import LOG_FILES
+    from klsa_search.storage.names import LOG_FILES, PASSAGES
 
     batches = WriteLog(generation).batches()
     applied = [batch for batch in batches if batch.undone is None]
-    later_files = [file for file in generation.iterdir() if LOG_FILES.fullmatch(file.name)]
+    files = [*generation.iterdir(), *generation.glob(f"{PASSAGES}/*")]
+    later_files = [file for file in files if LOG_FILES.fullmatch(file.name)]
     return {
         "batches": len(applied),
         "undone": len(batches) - len(applied),

@@ -196,6 +196,12 @@ def build(
             "the differences",
             err=True,
         )
+    if cluster is not None and index.settings.passages == "auto":
+        echo(
+            "note: documents were kept whole: a build with --cluster does not divide them into "
+            "passages",
+            err=True,
+        )
     write_notes(collection)
     write_problems(problems)
 

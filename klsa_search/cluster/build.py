@@ -1,8 +1,8 @@
 """Build an index with many processes.
 
-The result is byte for byte the generation that `klsa_search.indexing.build` writes. Finished steps
-are in a work folder next to the generations, named by source and settings, until the commit; a
-build that was killed is resumed from it.
+The result is byte for byte the generation that `klsa_search.indexing.build` writes, but without
+passages: documents stay whole. Finished steps are in a work folder next to the generations, named
+by source and settings, until the commit; a build that was killed is resumed from it.
 
 Memory is estimated as in `indexing.sizes`: from the arrays that a step uses at the same time,
 including mapped files. Only `_BASE` and the sizes of Python objects are measured.
@@ -63,6 +63,16 @@ def require_sparse(documents: int, settings: Settings) -> None:
         )
 
 
+def refuse_passages(settings: Settings) -> None:
+    """Raise SettingsError if documents are to be divided, which only one machine does."""
+    if settings.passages not in ("auto", "off"):
+        raise SettingsError(
+            f"passages = {settings.passages!r}: a build with --cluster does not divide documents "
+            "into passages; build without --cluster, or with passages = 'off'",
+            field="passages",
+        )
+
+
 def worker_memory(shape: Shape, settings: Settings, shards: int) -> dict[str, int]:
     """Return the peak bytes of a worker in each phase; SettingsError if D is not sparse."""
     require_sparse(shape.documents, settings)
@@ -116,12 +126,13 @@ def build(
     shards   number of ranges of documents; more of them need less memory for each worker
     reading  arguments of `klsa_search.open_collection`
     memory   limit of one worker; by default three quarters of the memory of this machine
-    SettingsError for settings whose expansion is not sparse.
+    SettingsError for settings whose expansion is not sparse, and for a number of `passages`.
     """
     chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
     if shards < 1:
         raise SettingsError(f"shards = {shards} is less than 1", field="shards")
     require_sparse(0, chosen)
+    refuse_passages(chosen)
     opened = source if isinstance(source, SharedSource) else SharedSource(source, reading or {})
     path, budget = index_path(Path(home), name).absolute(), memory_budget(memory)
     with open_progress(progress) as report:

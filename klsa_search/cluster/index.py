@@ -35,6 +35,7 @@ from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.engine.seeds import MAX_SEEDS, KlsaParams
 from klsa_search.search.engine.workspace import MAX_TERMS, EngineQuery, IndexArrays, TopDocs
 from klsa_search.search.index import Index
+from klsa_search.search.passage_searcher import PassageSearcher
 from klsa_search.search.pickling import reopen
 from klsa_search.search.searcher import Engines, Searcher
 from klsa_search.search.snapshot import Snapshot
@@ -180,7 +181,8 @@ class ShardCluster(Protocol):
 class ShardedIndex(Index):
     """An `Index` whose searches by the default ranking and BM25 are executed by shards.
 
-    Results are the same; all other operations run in this process, on the same files.
+    Results are the same; all other operations, and the search of passages, run in this process, on
+    the same files.
     """
 
     def __init__(self, generation: Path, fleet: ShardCluster) -> None:
@@ -208,7 +210,10 @@ class ShardedIndex(Index):
             self._of_generation = facts.path, replicas
         built = snapshot.query_kernel.postings.parts[0].postings.size
         shards = RemoteShards(self._of_generation[1], built, facts.last)
-        ranking = Searcher(snapshot, facts.defaults, spread(snapshot, shards))
+        engines = spread(snapshot, shards)
+        if state.passages is None:
+            return replace(state, searcher=Searcher(snapshot, facts.defaults, engines))
+        ranking = PassageSearcher(snapshot, facts.defaults, state.passages, engines)
         return replace(state, searcher=ranking)
 
     def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:

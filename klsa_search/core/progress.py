@@ -45,6 +45,8 @@ NEIGHBOURS: Final = "neighbours"
 EXPANSION: Final = "expansion"
 FILES: Final = "files"
 
+_PASSAGES: Final = "passages"
+
 WRITES: Final = "writes"
 """Phase of a sync, after `DOCUMENTS`."""
 
@@ -55,6 +57,20 @@ _REDRAWN: Final = 0.2
 """Seconds between two updates of a bar in a notebook."""
 _WIDTH: Final = 100
 """Characters per line in a notebook."""
+
+
+def of_passages(report: Progress) -> Progress:
+    """Return a callback for the second pass of a build, over passages, which names its phases."""
+    return lambda phase, done, total: report(passage_phase(phase), done, total)
+
+
+def passage_phase(phase: str) -> str:
+    """Return the name of a phase in the pass over passages.
+
+    >>> passage_phase("documents"), passage_phase("counts")
+    ('passages', 'counts of passages')
+    """
+    return _PASSAGES if phase == DOCUMENTS else f"{phase} of {_PASSAGES}"
 
 
 @contextmanager

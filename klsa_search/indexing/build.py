@@ -20,7 +20,7 @@ from klsa_search.collection.opening import Reading, open_collection
 from klsa_search.core.array_types import Eigenvalues
 from klsa_search.core.config import PASSAGE_WORDS, Settings
 from klsa_search.core.keywords import IndexSettings
-from klsa_search.core.progress import FILES, Progress, open_progress
+from klsa_search.core.progress import FILES, Progress, of_passages, open_progress
 from klsa_search.indexing.checks import (
     address,
     memory_budget,
@@ -32,7 +32,7 @@ from klsa_search.indexing.checks import (
     refuse_to_drop_writes,
     refuse_to_shrink,
 )
-from klsa_search.indexing.passages import DividedDocuments, divides
+from klsa_search.indexing.passages import DividedDocuments, number_of_passages
 from klsa_search.indexing.reading import (
     StoredCollection,
     read,
@@ -40,7 +40,6 @@ from klsa_search.indexing.reading import (
     require_split,
     searched_before,
 )
-from klsa_search.indexing.sizes import layout
 from klsa_search.indexing.weighing import weigh
 from klsa_search.search.index import Index
 from klsa_search.storage.checksums import note_checked
@@ -174,8 +173,10 @@ def build_generation(
             refuse_to_shrink(path, documents, collection, replace=replace)
 
         built = _write(generation, collection, chosen, report, budget, check)
-        if divides(generation, built.settings):
-            _write_passages(generation, collection, built, started, report, budget)
+        number = number_of_passages(generation, built.settings)
+        if number is not None:
+            _write_passages(generation, collection, built, number, started, report, budget)
+            built = built._replace(counts={**built.counts, "passages": number})
         return built
 
     return write_generation(path, collection, write, report, replace=replace, replay=replay)
@@ -216,20 +217,21 @@ def _write_passages(
     generation: Path,
     collection: Collection,
     built: Built,
+    number: int,
     started: float,
     report: Progress,
     budget: int,
 ) -> None:
     """Write the index of the passages of a generation whose documents are written."""
     words = built.settings.passage_words or PASSAGE_WORDS
-    layout_ = layout(built.counts["documents"], built.settings)
-    chosen = built.settings.model_copy(update={"passages": "off", "expansion": layout_})
+    chosen = built.settings.model_copy(update={"passages": "off"})
     divided = DividedDocuments(generation, words)
     types = {name: column.type for name, column in built.fields.columns.items()}
-    passages = StoredCollection(_manifest(collection, built, started, {}), 0, divided.read, types)
+    manifest = _manifest(collection, built, started, {})
+    passages = StoredCollection(manifest, number, divided.read, types)
     folder = generation / PASSAGES
     folder.mkdir()
-    built = _write(folder, passages, chosen, report, budget)
+    built = _write(folder, passages, chosen, of_passages(report), budget)
     divided.write(folder)
     manifest = _manifest(passages, built, started, describe_files(folder))
     write_fresh(folder / MANIFEST, manifest.as_text())

@@ -25,15 +25,25 @@ ENOUGH: Final = 1.1
 """Passages for each document from which `passages = auto` divides documents."""
 
 
-def divides(generation: Path, settings: Settings) -> bool:
-    """Return whether the documents of a generation are to be divided. Cost: reading the texts."""
+def number_of_passages(generation: Path, settings: Settings) -> int | None:
+    """Return the number of passages of the documents of a generation, None if these stay whole.
+
+    Cost: reading and cutting the texts.
+    """
     words = settings.passage_words
-    if words is None or settings.passages != "auto":
-        return words is not None
+    if words is None:
+        return None
     with closing(DocumentReader(generation)) as documents:
         doc_ids = documents.live_doc_ids()
         passages = sum(len(cut(documents.text(doc_id), words)) for doc_id in doc_ids)
-    return passages >= ENOUGH * max(len(doc_ids), 1)
+    return passages if divides(settings, len(doc_ids), passages) else None
+
+
+def divides(settings: Settings, documents: int, passages: int) -> bool:
+    """Return whether documents that have so many passages are divided into them."""
+    if settings.passages != "auto":
+        return settings.passage_words is not None
+    return passages >= ENOUGH * max(documents, 1)
 
 
 class DividedDocuments:

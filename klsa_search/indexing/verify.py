@@ -17,46 +17,85 @@ import numpy.typing as npt
 from klsa_search.analysis.workers import NO_TERM, TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import all_texts
-from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
+from klsa_search.core.config import PASSAGE_WORDS
+from klsa_search.core.progress import DOCUMENTS, Progress, of_passages, open_progress
 from klsa_search.errors import IndexDamaged
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import Block
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.kernels.segments import Segment
-from klsa_search.search.index import Index
-from klsa_search.search.opening import open_index
-from klsa_search.search.snapshot import open_snapshot
+from klsa_search.search.log_tailer import LogTailer
+from klsa_search.search.passage_index import PassageIndex
+from klsa_search.search.state import State, open_state
 from klsa_search.storage.checksums import verify
+from klsa_search.storage.current import current_generation, step_for
 from klsa_search.storage.forward_index import encoded
 from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.names import MANIFEST
+from klsa_search.storage.passages import passages_of
 
 _BATCH: Final = 500
 
 
 def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) -> Manifest:
-    """Verify checksums as `verify` does, then compare all data of BM25 with the documents.
+    """Verify checksums as `verify` does, then compare data of BM25 and passages with the documents.
 
     Each live document is looked up by its ID and analysed again; its terms and its length are
-    compared, then the frequencies of all terms, and the postings. Raise IndexDamaged with the first
-    difference. Cost: the analysis on one processor, and about ten bytes of memory for each term of
-    a document.
+    compared, then the frequencies of all terms, and the postings. Passages are cut again, and
+    compared likewise. Raise IndexDamaged with the first difference. Cost: the analysis on one
+    processor, and about ten bytes of memory for each term of a document.
 
     >>> verify_deep("index/reports").counts.documents
     6
     """
     manifest = verify(Path(path))
-    with closing(open_index(path)) as index, open_progress(progress) as report:
-        _Comparison(index).run(report)
+    base = open_state(current_generation(Path(path)))
+    with closing(base), open_progress(progress) as report:
+        state = LogTailer(base).state(base)
+        _Comparison(state, base).run(report)
+        if state.passages is not None and base.passages is not None:
+            _compare_passages(state, state.passages)
+            _Comparison(state.passages.state, base.passages.state).run(of_passages(report))
     return manifest
 
 
-class _Comparison:
-    """Compares an open index with its documents."""
+def _compare_passages(state: State, passages: PassageIndex) -> None:
+    """Raise IndexDamaged unless the passages are those of the live documents."""
+    words = state.info.settings.passage_words or PASSAGE_WORDS
+    stored, count = passages.state.documents, 0
+    for doc_id in state.documents.live_doc_ids():
+        (document,) = state.documents.at([doc_id])
+        for passage in passages_of(document, words):
+            row = stored.find(passage.id)
+            if (
+                row is None
+                or passages.document_of[row] != doc_id
+                or not stored.equals(row, passage)
+            ):
+                raise _damaged(state, f"passage {passage.id!r} is not that of its document")
+            count += 1
+    if count != passages.state.info.documents:
+        raise _damaged(state, "it has passages of other documents")
 
-    def __init__(self, index: Index) -> None:
-        self._index, self._snapshot = index, index.arrays
+
+def _damaged(state: State, fact: str) -> IndexDamaged:
+    path = state.info.path
+    return IndexDamaged(
+        f"`{path}` does not match its documents ({fact}); {step_for(path / MANIFEST)}"
+    )
+
+
+class _Comparison:
+    """Compares a state of an index with its documents.
+
+    built  the state without later writes
+    """
+
+    def __init__(self, state: State, built: State) -> None:
+        self._state, self._snapshot, self._built = state, state.snapshot, built.snapshot
+        self._settings = state.info.settings
         self._forward = self._snapshot.forward
-        self._numbering = TermNumbering(index.analyzer)
+        self._numbering = TermNumbering(state.info.analyzer)
         self._numbers: list[int] = []  # term of each number of the numbering
         self._frequencies = np.zeros(len(self._snapshot.vocabulary), np.int64)
         self._tokens = 0
@@ -67,14 +106,13 @@ class _Comparison:
         for first in range(0, len(doc_ids), _BATCH):
             self._compare(doc_ids[first : first + _BATCH])
             report(DOCUMENTS, min(first + _BATCH, len(doc_ids)), len(doc_ids))
-        if len(doc_ids) != len(self._index):
+        if len(doc_ids) != self._state.info.documents:
             raise self._damaged(f"it has {len(doc_ids):,} documents, but reports another number")
         kernel = self._snapshot.query_kernel
         if not np.array_equal(kernel.frequencies, self._frequencies):
             raise self._damaged("the document frequency of a term does not match the documents")
-        built = open_snapshot(self._index.path, self._index.settings)
-        average = bm25.quantised_length(bm25.average_length(built.lengths))
-        for segment in built.query_kernel.postings.parts:
+        average = bm25.quantised_length(bm25.average_length(self._built.lengths))
+        for segment in self._built.query_kernel.postings.parts:
             self._compare_postings(segment, average)
         if self._snapshot.average_length is not None:  # writes may have changed it
             average = self._snapshot.average_length
@@ -85,8 +123,8 @@ class _Comparison:
                 self._compare_postings(segment, average)
 
     def _compare(self, doc_ids: npt.NDArray[np.int64]) -> None:
-        documents = self._index.documents(doc_ids.tolist())
-        by_id = self._index.doc_ids([document.id for document in documents])
+        documents = self._state.documents.at(doc_ids.tolist())
+        by_id = self._state.documents.doc_ids([document.id for document in documents])
         for document, doc_id, found in zip(documents, doc_ids.tolist(), by_id, strict=True):
             if doc_id != found:
                 raise self._damaged(f"its id {document.id!r} leads to another document")
@@ -95,7 +133,7 @@ class _Comparison:
         ends = np.cumsum(sizes)
         lengths = block.lengths.reshape(len(documents), -1)
         words = np.cumsum(lengths.sum(axis=1))
-        weights = self._index.settings.searched_fields.weights
+        weights = self._settings.searched_fields.weights
         before = 0
         for i, (document, doc_id) in enumerate(zip(documents, doc_ids.tolist(), strict=True)):
             first, after = self._forward.starts[doc_id : doc_id + 2]
@@ -114,7 +152,7 @@ class _Comparison:
             self._frequencies[np.unique(terms)] += 1
 
     def _analysed(self, documents: Sequence[Document]) -> Block:
-        fields = self._index.settings.searched_fields
+        fields = self._settings.searched_fields
         texts = self._numbering.numbered(all_texts(documents, fields))
         known = self._snapshot.vocabulary.numbers
         for term in texts.terms:
@@ -130,7 +168,7 @@ class _Comparison:
         )
 
     def _compare_postings(self, segment: Segment, average: float) -> None:
-        actual, settings = segment.postings, self._index.settings
+        actual, settings = segment.postings, self._settings
         doc_ids = np.arange(segment.first, segment.first + actual.size)
         counts = self._forward.counts(doc_ids)[:, segment.numbers()]
         counts.sort_indices()
@@ -144,8 +182,4 @@ class _Comparison:
                 )
 
     def _damaged(self, fact: str) -> IndexDamaged:
-        path = self._index.path
-        return IndexDamaged(
-            f"`{path}` does not match its documents ({fact}); repair it with "
-            f"`klsa-index repair {self._index.name} --home {path.parent.parent}`"
-        )
+        return _damaged(self._state, fact)

@@ -16,7 +16,7 @@ from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.passage_index import PassageIndex
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import RANKERS
-from klsa_search.search.searcher import Searcher, intersection
+from klsa_search.search.searcher import Engines, Searcher, intersection
 from klsa_search.search.snapshot import Snapshot
 
 _CANDIDATES: Final = 2
@@ -33,9 +33,13 @@ class PassageSearcher(Searcher):
     """
 
     def __init__(
-        self, snapshot: Snapshot, defaults: SearchSettings, passages: PassageIndex
+        self,
+        snapshot: Snapshot,
+        defaults: SearchSettings,
+        passages: PassageIndex,
+        engines: Engines | None = None,
     ) -> None:
-        super().__init__(snapshot, defaults)
+        super().__init__(snapshot, defaults, engines)
         self._passages = passages
 
     @property

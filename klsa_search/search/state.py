@@ -77,6 +77,12 @@ class State:
     suggester: Suggester
     rules: RuleSet
 
+    def close(self) -> None:
+        """Close the tables of IDs, of documents and passages; lookups raise StoreError then."""
+        self.documents.close()
+        if self.passages is not None:
+            self.passages.state.close()
+
 
 def open_state(generation: Path) -> State:
     """Open a generation as it was built. See `Index`."""

@@ -83,7 +83,7 @@ class WritableIndex:
             # No search has run here yet: compile in this process.
             state = self._wrap(tailer.state(base, wait=False, moment=moment))
         except BaseException:
-            base.documents.close()
+            base.close()
             raise
         self._current = _Current(state.info, state, tailer if moment is None else None)
 
@@ -199,7 +199,7 @@ class WritableIndex:
                 # Running calls keep the previous state, whose files close with the last of them.
                 self._swap(self._wrap(tailer.state(base)), tailer)
             except BaseException:
-                base.documents.close()
+                base.close()
                 raise
             return True
 
@@ -596,7 +596,7 @@ class WritableIndex:
             self._current = _Current(self._info, None, None)
         if state is not None and self._owns:
             self._restricted_states.clear()
-            state.documents.close()
+            state.close()
 
     def __enter__(self) -> Self:
         """Return the index, to close it at the end of a block."""

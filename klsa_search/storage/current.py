@@ -19,7 +19,15 @@ from pathlib import Path
 from klsa_search.errors import IndexDamaged, IndexNotFound
 from klsa_search.storage.aliases import alias_at
 from klsa_search.storage.files import is_exhausted, read_regular, sync, write_fresh
-from klsa_search.storage.names import CURRENT, DELETED, GENERATION, MANIFEST, MARKER, NEW_CURRENT
+from klsa_search.storage.names import (
+    CURRENT,
+    DELETED,
+    GENERATION,
+    MANIFEST,
+    MARKER,
+    NEW_CURRENT,
+    PASSAGES,
+)
 
 _MAX_BYTES = 65_536  # a valid file has some hundred
 _KEPT = re.compile(r"kept ([0-9]{6}) sha256 ([0-9a-f]{64})\n")
@@ -108,7 +116,8 @@ def last_resort(path: Path) -> str:
 
 def step_for(file: Path) -> str:
     """Return the next step for a damaged file of a generation. See `repair_step`."""
-    return repair_step(file.parent.parent)
+    generation = file.parent.parent if file.parent.name == PASSAGES else file.parent
+    return repair_step(generation.parent)
 
 
 def _missing(path: Path) -> str:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from klsa_search.core.config import FieldType, Settings, with_current_names
 from klsa_search.errors import FormatUnsupported, IndexDamaged, SettingsError, StoreError
-from klsa_search.storage.current import read_current, repair_step
+from klsa_search.storage.current import read_current, step_for
 from klsa_search.storage.files import is_exhausted, read_regular
 from klsa_search.storage.names import MANIFEST, PASSAGES
 
@@ -47,13 +47,17 @@ class FileEntry(Frozen):
 
 
 class Counts(Frozen):
-    """Sizes of the indexed collection."""
+    """Sizes of the indexed collection.
+
+    passages  of its documents; None if these are not divided, and only written otherwise
+    """
 
     documents: int
     terms: int
     tokens: int
     non_zeros: int
     skipped: int
+    passages: int | None = None
 
 
 class SpectrumEntry(Frozen):
@@ -140,7 +144,10 @@ class Manifest(Frozen):
 
     def as_text(self) -> str:
         """Return the content of the file."""
-        return self.model_dump_json(indent=1, exclude=None if self.reading else {"reading"}) + "\n"
+        absent: dict[str, Any] = {} if self.reading else {"reading": True}
+        if self.counts.passages is None:
+            absent["counts"] = {"passages"}
+        return self.model_dump_json(indent=1, exclude=absent) + "\n"
 
     @property
     def has_passages(self) -> bool:
@@ -178,10 +185,10 @@ def read_manifest(generation: Path, *, legacy: bool = False) -> Manifest:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         if is_exhausted(error):
             raise
-        raise IndexDamaged(f"cannot read `{path}` ({error}); {_step(generation)}") from error
+        raise IndexDamaged(f"cannot read `{path}` ({error}); {step_for(path)}") from error
     known = _known_sum(generation)
     if known and known != hashlib.sha256(content).hexdigest():
-        raise IndexDamaged(f"`{path}` has changed since it was built; {_step(generation)}")
+        raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")
     if version != FORMAT_VERSION and not (legacy and version in LEGACY_VERSIONS):
         step = "rebuild it with `klsa-index build`"
         if isinstance(version, int) and version > FORMAT_VERSION:
@@ -200,12 +207,8 @@ def read_manifest(generation: Path, *, legacy: bool = False) -> Manifest:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise IndexDamaged(
-            f"`{path}` is damaged: {where}: {first['msg']}; {_step(generation)}"
+            f"`{path}` is damaged: {where}: {first['msg']}; {step_for(path)}"
         ) from error
-
-
-def _step(generation: Path) -> str:
-    return repair_step(generation.parent)
 
 
 def files_of(path: Path) -> Collection[str] | None:

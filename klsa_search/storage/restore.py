@@ -178,6 +178,7 @@ def _install(repository: Repository, copy: IndexCopy, path: Path) -> None:
         # Those that change come first: they may be gone before a long transfer ends.
         for name, file in (*copy.log.items(), *copy.generation.items()):
             if name != MANIFEST:
+                (fresh / name).parent.mkdir(exist_ok=True)
                 repository.fetch(file, fresh / name)
         with TemporaryDirectory(prefix="klsa-restore-") as folder:
             repository.fetch(copy.generation[MANIFEST], Path(folder, MANIFEST))

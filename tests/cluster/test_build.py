@@ -211,6 +211,8 @@ def test_what_only_one_machine_can_make_is_refused(tmp_path, file):
         built(tmp_path, file, "none", shards=0)
     with pytest.raises(SettingsError, match="about 160 documents need"):
         built(tmp_path, file, "large", memory=2**18)
+    with pytest.raises(SettingsError, match="passages = '300': a build with --cluster"):
+        built(tmp_path, file, "passages", passages=300)
     with pytest.raises(CollectionError, match="cannot be read by other processes"):
         built(tmp_path, [{"id": "a", "text": "b"}], "list")
 

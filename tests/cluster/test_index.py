@@ -66,6 +66,17 @@ def test_it_answers_as_the_index_does(home):
         ]
 
 
+def test_passages_count_as_on_one_machine(tmp_path):
+    build(documents(100), name="notes", home=tmp_path, passages=10).close()
+    index = open_index(tmp_path / "notes")
+    with ShardedIndex(index.path, Fleet(3)) as spread:
+        assert index.search(queries()[0])[0].span
+        assert_alike(index, spread)
+        for query in queries():
+            for options in ({"passage_weight": 0}, {"group": "passage"}):
+                assert spread.search(query, **options) == index.search(query, **options)
+
+
 @pytest.mark.parametrize("count", [0, 1, 70])
 def test_there_may_be_fewer_documents_than_shards(tmp_path, count):
     build(documents(count), name="notes", home=tmp_path).close()

@@ -1,0 +1,129 @@
+"""Passages are built, described, backed up, verified and repaired with their documents."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.core.progress import PHASES, passage_phase
+from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.indexing import verify_deep
+from klsa_search.indexing.rewrite import repair
+from klsa_search.search.passage_index import PassageWrites
+from klsa_search.search.passage_searcher import PassageSearcher
+from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import follow
+from tests.support.worlds import random_documents
+
+
+def documents(count, seed=3, first=0):
+    texts = random_documents(count, 60, seed=seed)
+    return [
+        {
+            "id": f"d{first + n}",
+            "title": f"Part {n}",
+            "text": f"{text}. {text[::-1]}. " * (1 + n % 3),
+        }
+        for n, text in enumerate(texts)
+    ]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    home = tmp_path_factory.mktemp("passages")
+    build(documents(20), name="long", home=home, passages=20, dimensions=5).close()
+    return home / "long"
+
+
+@pytest.fixture
+def path(built, tmp_path):
+    return shutil.copytree(built, tmp_path / "home" / "long")
+
+
+def answers(path):
+    with closing(open_index(path)) as index:
+        query = " ".join(documents(1)[0]["text"].split()[:4])
+        return [index.search(query, k=50, group=group).hits for group in ("document", "passage")]
+
+
+def written(path):
+    with closing(open_index(path)) as index:
+        index.add(documents(150, seed=4, first=100))
+        index.delete(["d1", "d3"])
+    return path
+
+
+def test_passages_are_counted_and_their_phases_named(tmp_path):
+    phases = {}
+
+    def report(phase, done, total):
+        phases[phase] = done, total
+
+    options = {"home": tmp_path, "progress": report}
+    with closing(build(documents(9), name="a", passages=20, **options)) as index:
+        counted = index.manifest.counts.passages
+        assert counted == len(index._opened().passages.document_of) > 9
+    assert phases["passages"] == (counted, counted)
+    first = [phase for phase in PHASES if phase in phases]
+    second = [passage_phase(phase) for phase in first[:-1]]
+    assert list(phases) == [*first[:-1], *second, first[-1]]
+    with closing(build(documents(9), name="b", passages="off", **options)) as index:
+        assert "passages" not in read_manifest(index.path).counts.model_fields_set
+
+
+def test_passages_are_restored_and_followed(path, tmp_path):
+    repository = Repository(str(tmp_path / "backups"))
+    for change in (lambda: path, lambda: written(path)):
+        change()
+        repository.back_up(path.parent)
+        follow(repository, tmp_path / "follower")
+        assert answers(tmp_path / "follower" / "long") == answers(path)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "lengths.npy", "documents.db", None])
+def test_damaged_passages_are_named_and_built_again(path, name, built):
+    folder = path / "000001" / "passages"
+    if name is None:
+        shutil.rmtree(folder)
+    else:
+        content = bytearray((folder / name).read_bytes())
+        content[-2] ^= 1
+        (folder / name).write_bytes(content)
+    with pytest.raises(IndexDamaged, match=f"passages/{name or ''}.*repair long --home"):
+        open_index(path)
+    with closing(repair(path).index) as index:
+        assert index.manifest.files.keys() == read_manifest(built / "000001").files.keys()
+    assert answers(path) == answers(built)
+
+
+def test_passages_are_compared_with_their_documents(path, monkeypatch):
+    verify_deep(written(path))
+    of = PassageWrites.of
+    monkeypatch.setattr(PassageWrites, "of", lambda self, write: of(self, write)[:-1])
+    with pytest.raises(IndexDamaged, match="is not that of its document"):
+        verify_deep(path)
+
+
+def test_passages_close_with_their_index(path):
+    index = open_index(path)
+    passages = index._opened().passages.state.documents
+    index.close()
+    with pytest.raises(StoreError, match="closed"):
+        passages.find("d0")
+
+
+def test_the_layout_of_passages_is_chosen_for_their_number(tmp_path, monkeypatch):
+    monkeypatch.setattr("klsa_search.indexing.sizes.WHOLE", 4 * 20**2)
+    with closing(
+        build(documents(20), name="paper", home=tmp_path, preset="paper", passages=20)
+    ) as index:
+        files = index.manifest.files
+        assert "expansion.npy" in files
+        assert "passages/expansion.npy" not in files
+        assert isinstance(index._opened().searcher, PassageSearcher)
+        assert index.search(documents(1)[0]["text"], group="passage").hits
+        assert index.search(documents(1)[0]["text"])[0].id == "d0"
