@@ -22,6 +22,9 @@ from klsa_search.search.snapshot import Snapshot
 _CANDIDATES: Final = 2
 """Documents and passages that are ranked first, for each document requested."""
 
+_PASSAGES: Final = 4
+"""Passages that are ranked at a time, for each document whose best one is wanted."""
+
 
 class PassageSearcher(Searcher):
     """Ranks documents by s(d) + w max s(p), over the passages p of d; thread-safe.
@@ -147,13 +150,12 @@ class PassageSearcher(Searcher):
             )
             doc_ids = np.concatenate((own.doc_ids, rest.doc_ids))
             scores = np.concatenate((own.scores, rest.scores))
-            missing = np.setdiff1d(doc_ids, documents)
-            if len(missing):
-                mask_ = self._passages.mask_of(missing)
-                others = self._top_passages(of_passages, mask_.size, parameters, mask_)
-                more, _, more_scores = self._passages.best(others.doc_ids, others.scores)
-                documents = np.concatenate((documents, more))
-                best = np.concatenate((best, more_scores))
+            unknown = ~np.isin(doc_ids, documents)
+            known = scores + weight * _looked_up(doc_ids, documents, best, 0)
+            if len(known) > k:  # others cannot be among the k best
+                unknown &= scores + weight * _last(passages, size) >= np.partition(known, -k)[-k]
+            more, more_best = self._best_scores(of_passages, doc_ids[unknown], parameters)
+            documents, best = np.concatenate((documents, more)), np.concatenate((best, more_best))
             scores = scores + weight * _looked_up(doc_ids, documents, best, 0)
             order = np.lexsort((doc_ids, -scores))[:k]
             if len(own.doc_ids) < size or (
@@ -162,6 +164,26 @@ class PassageSearcher(Searcher):
             ):
                 return TopDocs(doc_ids[order], scores[order], own.total)
             size *= 2
+
+    def _best_scores(
+        self, query: ParsedQuery, doc_ids: DocIds, parameters: SearchSettings
+    ) -> tuple[DocIds, Scores]:
+        """Return those of the documents that have a matching passage, and the scores of the best.
+
+        Few passages are ranked at a time, because a document may have thousands.
+        """
+        documents, best = [doc_ids[:0]], [np.zeros(0, np.float32)]
+        while len(doc_ids):
+            mask = self._passages.mask_of(doc_ids)
+            size = min(_PASSAGES * len(doc_ids), mask.size)
+            top = self._top_passages(query, size, parameters, mask)
+            found, _, scores = self._passages.best(top.doc_ids, top.scores)
+            documents.append(found)
+            best.append(scores)
+            if size == mask.size or len(top.doc_ids) < size:
+                break
+            doc_ids = np.setdiff1d(doc_ids, found)
+        return np.concatenate(documents), np.concatenate(best)
 
     def _top_passages(
         self, query: ParsedQuery, k: int, parameters: SearchSettings, mask: Mask | None
