@@ -15,6 +15,9 @@
     python -m studies.effectiveness search-box      [--json FILE] [TASK...]
     python -m studies.effectiveness operators       [--json FILE] [TASK...]
     python -m studies.effectiveness difficulty      [--json FILE] [TASK...]
+    python -m studies.effectiveness passages        [--json FILE] [TASK...]
+    python -m studies.effectiveness needles         [--json FILE]
+    python -m studies.effectiveness evidence        [--json FILE] [TASK...]
 
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The
 collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the seven of `kinds` that
@@ -37,12 +40,15 @@ from typing import Any
 from studies.effectiveness import (
     ablation,
     difficulty,
+    evidence,
     exact_matches,
     feedback,
     folded_in,
     kinds,
     leave_one_out,
+    needles,
     operators,
+    passages,
     quality,
     search_box,
     searched_fields,
@@ -69,6 +75,9 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "search-box": search_box.report,
     "operators": operators.report,
     "difficulty": difficulty.report,
+    "passages": passages.report,
+    "needles": needles.report,
+    "evidence": evidence.report,
 }
 
 _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
@@ -80,6 +89,8 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "operators": operators.report,
     "searched-fields": searched_fields.report,
     "difficulty": difficulty.report,
+    "passages": passages.report,
+    "evidence": evidence.report,
 }
 
 

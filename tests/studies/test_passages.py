@@ -1,0 +1,97 @@
+"""The studies of passages, on a small world."""
+
+import json
+
+import numpy as np
+import pytest
+
+from klsa_search.collection import Document
+from klsa_search.storage.passages import PassageId
+from studies.effectiveness import evidence, needles, passages
+from studies.effectiveness.measuring import Bench
+from tests.studies.conftest import toy_task
+
+
+def test_gains_are_those_of_the_weights(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(passages, "task_of", lambda name, _: toy_task(name, corpus=name))
+    monkeypatch.setattr(passages, "SIZES", (300,))
+    monkeypatch.setattr(passages, "WEIGHTS", (0.5,))
+    found = passages.report(Bench(tmp_path), tmp_path, ["one", "other"])
+    means = found["one"]["300"]["klsa"]
+    assert found["one"]["300"]["passages"] == 1  # so each is the whole document
+    assert means["0.5"]["map"] == pytest.approx(means["0"]["map"], abs=0.05)
+    assert set(found["chosen"]) == {"one", "other", "none"}
+    json.dumps(found)
+    assert "| none |" in capsys.readouterr().out
+
+
+def test_articles_contain_their_paragraphs():
+    paragraphs = [
+        Document(id="1", title="Oil", text="First."),
+        Document(id="2", title="Gas", text="Other."),
+        Document(id="3", title="Oil", text="Second."),
+    ]
+    made, spans = passages.articles(paragraphs)
+    texts = {each.id: each.text for each in made}
+    assert texts == {"Oil": "First.\n\nSecond.", "Gas": "Other."}
+    for each in paragraphs:
+        article, begin, end = spans[each.id]
+        assert texts[article][begin:end] == each.text
+
+
+def test_needles_are_in_their_documents_and_nowhere_else(monkeypatch):
+    monkeypatch.setattr(needles, "PAGES", (1, 2))
+    monkeypatch.setattr(needles, "WORDS_OF_PAGE", 30)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    names = [f"{one}{other}{one}lo" for one in letters[:10] for other in letters[10:20]]
+    stories = [
+        f"Pumps of {names[n]} leak. They need {names[(n * 7 + 3) % 100]} today. " + "More oil. " * 9
+        for n in range(100)
+    ]
+    documents, made = needles.haystack(stories, 10)
+    assert len(made) == 10
+    texts = {each.id: each.text for each in documents}
+    for needle in made:
+        assert texts[needle.document][needle.begin :].startswith(needle.sentence)
+        assert sum(needle.sentence in text for text in texts.values()) == 1
+
+
+def test_chunks_contain_all_words_once():
+    text = " ".join(f"w{n}" for n in range(650))
+    chunks = evidence.fixed_chunks(Document(id="d", title="T", text=text))
+    assert [len(each.text.split()) for each in chunks] == [300, 300, 50]
+    assert "".join(each.text for each in chunks) == text
+    for each in chunks:
+        _, begin, end = PassageId.of(each.id)
+        assert text[begin:end] == each.text
+
+
+def test_recall_by_hand():
+    question = evidence.Question("q", [[PassageId("d", 0, 10), PassageId("e", 5, 9)],
+                                       [PassageId("d", 90, 100)]])  # fmt: skip
+    assert evidence.recall(question, [PassageId("d", 0, 4)]) == 0
+    assert evidence.recall(question, [PassageId("d", 0, 3), PassageId("d", 3, 5)]) == 0.5
+    assert evidence.recall(question, [PassageId("e", 0, 7), PassageId("d", 50, 200)]) == 1
+
+
+def test_answers_are_in_the_reference():
+    source = evidence.SOURCES["python-reference"](None)
+    texts = {each.id: each.text for each in source.documents}
+    assert len(source.questions) > 40
+    for question in source.questions:
+        for document_id, begin, end in question.answers[0]:
+            assert end - begin < 200
+            assert texts[document_id][begin:end].strip()
+
+
+def test_evidence_within_a_budget(tmp_path, monkeypatch):
+    documents = [
+        Document(id=f"d{n}", title=f"Part {n}", text=f"{word} leaks. " * 3 + "Oil. " * 20)
+        for n, word in enumerate(("pump", "valve", "seal", "hose"))
+    ]
+    questions = [evidence.Question("valve", [evidence.spans_of("valve leaks.", documents)])]
+    source = evidence.Source(documents, questions)
+    monkeypatch.setattr(evidence, "SOURCES", {"toy": lambda _: source})
+    found = evidence.report(Bench(tmp_path), tmp_path)["toy"]
+    assert set(found) == {f"{t}, {r}" for t in ("chunks", "passages") for r in ("bm25", "klsa")}
+    assert all(np.mean(recalls) == 1 for recalls in found.values())
