@@ -436,7 +436,7 @@ class SearchSettings(SettingsGroup):
     )
 
     passage_weight: float = Field(
-        0.5,
+        1.0,
         ge=0,
         le=100,
         description="add the score of the best passage of a document to its own, times this; 0 "

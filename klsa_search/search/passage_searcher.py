@@ -31,8 +31,8 @@ class PassageSearcher(Searcher):
 
     Only documents with a score of their own match, so a passage changes their order, not their
     number. Both scores are sums over the words of the query, of the same magnitude; measured on
-    collections with long texts, that is as good as scores divided by the best of each
-    (`docs/explanations/effectiveness.md`).
+    collections with long texts, that is as good as scores divided by the best of each, and w = 1 is
+    best (`docs/explanations/effectiveness.md`).
     """
 
     def __init__(

@@ -35,7 +35,7 @@ COLLECTIONS: Final = (
 )
 SIZES: Final = (200, 300, 400)
 WEIGHTS: Final = (0.25, 0.35, 0.5, 0.7, 1.0)
-DEFAULT: Final = (300, 0.5)
+DEFAULT: Final = (300, 1.0)
 """Words of a passage, and weight, whose gains are printed for each measure."""
 
 QUERIES: Final = 300

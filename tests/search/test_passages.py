@@ -64,7 +64,7 @@ def index(built, tmp_path):
         yield opened
 
 
-def expected(index, query, ranker, weight=0.5):
+def expected(index, query, ranker, weight=1.0):
     """s(d) + w max s(p), from all scores of both indexes."""
     own = index.scores(query, ranker=ranker, passage_weight=0, **PLAIN)
     passages = index.search(query, k=10_000, group="passage", ranker=ranker, **PLAIN)
