@@ -34,8 +34,7 @@ from pydantic import TypeAdapter, ValidationError
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog
-from klsa_search.storage.files import read_regular, write_fresh
-from klsa_search.storage.names import NEW
+from klsa_search.storage.files import read_regular, replace_file
 
 Setting = bool | int | float | str | list[str] | dict[str, str | float]
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -178,10 +177,7 @@ class JobLedger:
             with self._change_lock, self._file_lock(".jobs.lock", _LOCK_TIMEOUT):
                 history = self.read()
                 yield history
-                fresh = self._path.with_name(f"{self._path.name}.{NEW}")
-                fresh.unlink(missing_ok=True)  # left by a process that died
-                write_fresh(fresh, _HISTORY.dump_json(history).decode())
-                os.replace(fresh, self._path)
+                replace_file(self._path, _HISTORY.dump_json(history).decode())
         except OSError as error:  # Timeout is one
             raise StoreError(
                 f"cannot record jobs ({error}); free disk space, and make `{self._home}` writable"

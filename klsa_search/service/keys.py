@@ -8,11 +8,9 @@ of a key are its ID, and reveal nothing of the rest.
 from __future__ import annotations
 
 import hmac
-import os
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +20,7 @@ from filelock import FileLock
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from klsa_search.errors import SettingsError
-from klsa_search.storage.files import read_regular, sync, write_fresh
+from klsa_search.storage.files import read_regular, replace_file
 
 Scope = Literal["search", "write", "metrics"]
 
@@ -157,9 +155,4 @@ def _change(path: Path, change: Callable[[list[Key]], list[Key]]) -> None:
         except FileNotFoundError:
             keys = []
         text = _File(keys=change(keys)).model_dump_json(indent=1) + "\n"
-        fresh = path.with_name(f"{path.name}.klsa-new")
-        with suppress(FileNotFoundError):
-            fresh.unlink()  # of a process that died
-        write_fresh(fresh, text, mode=0o600)
-        os.replace(fresh, path)
-        sync(path.parent)
+        replace_file(path, text, mode=0o600)

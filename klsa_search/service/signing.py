@@ -7,10 +7,8 @@ makes a new secret.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -19,7 +17,7 @@ import jwt
 from filelock import FileLock
 
 from klsa_search.errors import InvalidApiKey
-from klsa_search.storage.files import read_regular, sync, writable, write_fresh
+from klsa_search.storage.files import read_regular, replace_file, writable
 
 Use = Literal["session", "tenant"]
 """What a token is for; a token for one use is invalid for the other."""
@@ -84,10 +82,5 @@ class Signer:
             if (existing := self._read()) is not None:
                 return existing
             secret = secrets.token_hex(32)
-            fresh = self._path.with_name(f"{FILE}.klsa-new")
-            with suppress(FileNotFoundError):
-                fresh.unlink()  # of a process that died
-            write_fresh(fresh, secret + "\n", mode=0o600)
-            os.replace(fresh, self._path)
-            sync(self._path.parent)
+            replace_file(self._path, secret + "\n", mode=0o600)
             return secret

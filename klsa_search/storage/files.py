@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import StoreError
+from klsa_search.storage.names import NEW
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
 
@@ -135,6 +136,18 @@ def write_fresh(path: Path, text: str, mode: int = 0o666) -> None:
         with suppress(OSError):
             path.unlink()
         raise
+
+
+def replace_file(path: Path, text: str, mode: int = 0o666) -> None:
+    """Replace a file atomically and durably: readers see the old or the new content.
+
+    The caller has the lock of its writers.
+    """
+    fresh = path.with_name(f".{path.name.removeprefix('.')}.{NEW}")
+    fresh.unlink(missing_ok=True)  # left by a process that died
+    write_fresh(fresh, text, mode)
+    fresh.replace(path)
+    sync(path.parent)
 
 
 def read_regular(path: Path, limit: int = 2**26) -> bytes:

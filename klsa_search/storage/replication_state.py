@@ -10,8 +10,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from klsa_search.errors import StoreError
-from klsa_search.storage.files import read_regular, write_fresh
-from klsa_search.storage.names import NEW
+from klsa_search.storage.files import read_regular, replace_file
 
 BACKUP_STATE: Final = ".backup.json"
 """File of an index directory with the state of its last backup."""
@@ -65,7 +64,4 @@ def read_state(file: Path) -> ReplicationState | None:
 
 def write_state(file: Path, state: ReplicationState) -> None:
     """Replace the state in a file. The caller has the lock of the directory."""
-    fresh = file.with_name(f"{file.name}.{NEW}")
-    fresh.unlink(missing_ok=True)  # left by a process that died
-    write_fresh(fresh, _STATE.dump_json(state).decode())
-    fresh.replace(file)
+    replace_file(file, _STATE.dump_json(state).decode())

@@ -86,6 +86,6 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied", str(tmp_path / FILE))
 
-    monkeypatch.setattr("klsa_search.service.signing.write_fresh", refuse)
+    monkeypatch.setattr("klsa_search.service.signing.replace_file", refuse)
     with pytest.raises(StoreError, match="cannot use"):
         Signer(tmp_path).sign("tenant", CLAIMS, later(hours=1))
