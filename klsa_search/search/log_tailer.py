@@ -30,9 +30,13 @@ class PointInTime(NamedTuple):
 
 
 class LogTailer:
-    """Applies the log of writes of a generation, synonyms and rules; for one thread at a time."""
+    """Applies the log of writes of a generation, synonyms and rules; for one thread at a time.
+
+    saves  whether this process writes, so that it stores what it folds: see `save`
+    """
 
     def __init__(self, built: State) -> None:
+        self.saves = False
         self._built = built
         self.log = WriteLog(built.info.path)
         self._delta: _Delta | None = None
@@ -91,7 +95,7 @@ class LogTailer:
             delta = _Delta(self._built)
             self._applied = LogPosition()
         for write in self.log.rows(self._applied.seq, last):
-            delta.add(write)
+            delta.add(write, save=self.saves)
         state = delta.state(last)
         self._delta, self._applied = delta, last
         return state
@@ -122,16 +126,21 @@ class _Delta:
             words = built.info.settings.passage_words or PASSAGE_WORDS
             self._of_passages = PassageWrites(built.passages, built.documents, words)
 
-    def add(self, write: Write) -> None:
-        """Add the next write. Batches end where stored segments do."""
+    def add(self, write: Write, *, save: bool) -> None:
+        """Add the next write. Batches end where stored segments do.
+
+        save  store full batches: one write of long documents may have any number of passages
+        """
         self._batch.append(write)
         self._puts += write.document is not None
         if self._puts == self._size or (self._size is None and len(self._batch) == _BATCH):
             self._delta.apply(self._batch)
+            if save:
+                self._delta.kept.save()
             self._begin_batch()
         if self._passages is not None:
             for each in self._of_passages.of(write):
-                self._passages.add(each)
+                self._passages.add(each, save=save)
 
     def state(self, last: LogPosition) -> State:
         """Return the state after all writes, of which this is the last."""

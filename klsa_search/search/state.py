@@ -32,7 +32,7 @@ from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.generations import check_sizes
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, read_manifest
-from klsa_search.storage.names import PASSAGES
+from klsa_search.storage.names import PASSAGES, index_of
 from klsa_search.storage.passages import PASSAGE_DOCUMENTS
 
 
@@ -138,7 +138,7 @@ def state_of(
         if passages is None
         else PassageSearcher(snapshot, info.defaults, passages),
         query_parser=query_parser,
-        parameters=Parameters(info.path.parent.name, info.defaults, info.reading, snapshot),
+        parameters=Parameters(index_of(info.path).name, info.defaults, info.reading, snapshot),
         documents=documents,
         snippets=StoredSnippets(documents, snapshot.forward, analyzer, vocabulary),
         passages=passages,

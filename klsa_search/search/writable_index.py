@@ -382,6 +382,8 @@ class WritableIndex:
                 for text in all_texts(puts, self.settings.searched_fields):
                     self.analyzer.terms(text)
             existing = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
+            if self._current.tailer is not None:
+                self._current.tailer.saves = True
             with LogWriter(state.info.path) as writer:
                 last = writer.append(puts, deletes)
         try:

@@ -26,7 +26,7 @@ from klsa_search.storage.names import (
     MANIFEST,
     MARKER,
     NEW_CURRENT,
-    PASSAGES,
+    index_of,
 )
 
 _MAX_BYTES = 65_536  # a valid file has some hundred
@@ -116,8 +116,7 @@ def last_resort(path: Path) -> str:
 
 def step_for(file: Path) -> str:
     """Return the next step for a damaged file of a generation. See `repair_step`."""
-    generation = file.parent.parent if file.parent.name == PASSAGES else file.parent
-    return repair_step(generation.parent)
+    return repair_step(index_of(file.parent))
 
 
 def _missing(path: Path) -> str:

@@ -62,6 +62,11 @@ INDEX_FILES = (CURRENT, MARKER, *SHARED_FILES)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+def index_of(generation: Path) -> Path:
+    """Return the folder of the index of a generation, or of its passages."""
+    return (generation.parent if generation.name == PASSAGES else generation).parent
+
+
 def index_path(home: Path, name: str) -> Path:
     """Return the folder of an index; SettingsError for a name that is not a plain file name."""
     if not NAME.fullmatch(name):

@@ -9,7 +9,8 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.core.progress import PHASES, passage_phase
-from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.delta.folding import DeltaBuilder
+from klsa_search.errors import IndexDamaged, QueryError, StoreError
 from klsa_search.indexing import verify_deep
 from klsa_search.indexing.rewrite import repair
 from klsa_search.search.passage_index import PassageWrites
@@ -127,3 +128,24 @@ def test_the_layout_of_passages_is_chosen_for_their_number(tmp_path, monkeypatch
         assert isinstance(index._opened().searcher, PassageSearcher)
         assert index.search(documents(1)[0]["text"], group="passage").hits
         assert index.search(documents(1)[0]["text"])[0].id == "d0"
+
+
+def test_a_write_of_any_number_of_passages_is_folded_once(path, monkeypatch):
+    monkeypatch.setattr("klsa_search.delta.segment_cache.LARGEST", 16)
+    monkeypatch.setattr("klsa_search.delta.segment_cache._MIN_DOCUMENTS", 4)
+    monkeypatch.setattr("klsa_search.search.log_tailer._BATCH", 8)
+    with closing(open_index(path)) as index:
+        index.add(documents(30, seed=4, first=100))
+        query = documents(1)[0]["text"]
+        expected = index.search(query, group="passage").hits
+    monkeypatch.setattr(DeltaBuilder, "fold", None)
+    with closing(open_index(path)) as index:
+        assert index.search(query, group="passage").hits == expected
+
+
+def test_refusals_name_the_index(path):
+    with closing(open_index(path)) as index:
+        index.delete(["d0"])
+        for group in ("document", "passage"):
+            with pytest.raises(QueryError, match="index `long`"):
+                index.search("part", group=group, dimensions=3)
