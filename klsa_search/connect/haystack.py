@@ -18,6 +18,8 @@ from klsa_search.search.filters.conditions import And, Condition, Filter, Not, O
 from klsa_search.search.filters.masks import mask_of
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
+from klsa_search.search.passage_hits import place_of
+from klsa_search.search.results import Hit
 from klsa_search.storage.columns.columns import Field, Fields
 from klsa_search.storage.columns.values import COERCIONS, TypeMismatch
 from klsa_search.storage.directories import is_index
@@ -266,6 +268,8 @@ class KlsaRetriever:
     top_k       maximum number of documents
     filters     filters of Haystack; those passed to `run` replace them
     parameters  parameters of `Index.rank`, such as `{"ranker": "bm25"}`
+    max_tokens  return passages, as many of the best as fit into this number of tokens, instead of
+                documents; their meta has `document_id`, `span`, `page` and `heading`
     """
 
     def __init__(
@@ -274,11 +278,13 @@ class KlsaRetriever:
         top_k: int = 10,
         filters: dict[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
     ) -> None:
         self.document_store = document_store
         self.top_k = top_k
         self.filters = filters
         self.parameters = dict(parameters or {})
+        self.max_tokens = max_tokens
 
     def to_dict(self) -> dict[str, Any]:
         """Return the arguments, for pipelines in YAML."""
@@ -288,6 +294,7 @@ class KlsaRetriever:
             top_k=self.top_k,
             filters=self.filters,
             parameters=self.parameters,
+            max_tokens=self.max_tokens,
         )
         return arguments
 
@@ -302,7 +309,11 @@ class KlsaRetriever:
 
     @component.output_types(documents=list[Document])
     def run(
-        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+        self,
+        query: str,
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        max_tokens: int | None = None,
     ) -> dict[str, list[Document]]:
         """Return the best documents. FilterError; QueryError for invalid parameters."""
         index = self.document_store.index()
@@ -310,6 +321,12 @@ class KlsaRetriever:
             return {"documents": []}
         mask = passing(index, self.filters if filters is None else filters)
         k = self.top_k if top_k is None else top_k
+        max_tokens = self.max_tokens if max_tokens is None else max_tokens
+        if max_tokens is not None:
+            hits = index.search(
+                query, k, mask=mask, group="passage", max_tokens=max_tokens, **self.parameters
+            )
+            return {"documents": list(map(_passage, hits))}
         doc_ids, scores = index.rank(query, k, mask=mask, **self.parameters)
         documents = index.documents(doc_ids.tolist())
         return {
@@ -343,6 +360,12 @@ def _stored_document(document: Document) -> StoredDocument:
     plain = {name: value for name, value in meta.items() if name not in _RESERVED}
     metadata = {**plain, _REST: rest} if rest else plain
     return StoredDocument(id=id_, title=title, text=content or "", metadata=metadata)
+
+
+def _passage(hit: Hit) -> Document:
+    stored = StoredDocument(id=hit.id, title=hit.title, text=hit.text or "", metadata=hit.metadata)
+    document = _haystack_document(stored)
+    return replace(document, meta={**document.meta, **place_of(hit)}, score=hit.score)
 
 
 def _haystack_document(document: StoredDocument) -> Document:

@@ -7,6 +7,8 @@ from typing import Any
 
 from klsa_search.core.extras import require
 from klsa_search.search.index import Index
+from klsa_search.search.passage_hits import place_of
+from klsa_search.search.results import Hit
 
 try:
     from langchain_core.callbacks import (
@@ -28,10 +30,12 @@ class KlsaRetriever(BaseRetriever):
     index       open `Index`; each call sees its current state
     k           maximum number of documents; `invoke(query, k=3)` overrides it
     filter      condition on the metadata, as text or JSON; `invoke(query, filter=...)` overrides it
+    max_tokens  return passages, as many of the best as fit into this number of tokens, instead of
+                documents; `invoke(query, max_tokens=2000)` overrides it
     parameters  other parameters of `Index.search`, such as `{"ranker": "bm25"}`
 
-    Documents have `title` and `score` in their metadata. `ainvoke` runs in a thread. QueryError for
-    invalid parameters.
+    Documents have `title` and `score` in their metadata; passages also `document_id`, `span`,
+    `page` and `heading`. `ainvoke` runs in a thread. QueryError for invalid parameters.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -39,6 +43,7 @@ class KlsaRetriever(BaseRetriever):
     index: Index
     k: int = 10
     filter: str | Mapping[str, Any] | None = None
+    max_tokens: int | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
 
     def _get_relevant_documents(
@@ -48,23 +53,17 @@ class KlsaRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: str | Mapping[str, Any] | None = None,  # noqa: A002 - the name in `Index.search`
+        max_tokens: int | None = None,
     ) -> list[Document]:
         snapshot = self.index.snapshot()
+        max_tokens = self.max_tokens if max_tokens is None else max_tokens
+        options: dict[str, Any] = {"filter": self.filter if filter is None else filter}
+        if max_tokens is not None:
+            options |= {"group": "passage", "max_tokens": max_tokens}
         hits = snapshot.search(
-            query,
-            self.k if k is None else k,
-            filter=self.filter if filter is None else filter,
-            **self.parameters,
+            query, self.k if k is None else k, **{**self.parameters, **options}
         ).hits
-        texts = snapshot.documents(snapshot.doc_ids(hit.id for hit in hits))
-        return [
-            Document(
-                id=hit.id,
-                page_content=document.text,
-                metadata={**hit.metadata, "title": hit.title, "score": hit.score},
-            )
-            for hit, document in zip(hits, texts, strict=True)
-        ]
+        return [_document(hit, snapshot) for hit in hits]
 
     async def _aget_relevant_documents(
         self,
@@ -73,9 +72,22 @@ class KlsaRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: str | Mapping[str, Any] | None = None,  # noqa: A002 - the name in `Index.search`
+        max_tokens: int | None = None,
     ) -> list[Document]:
         given = {"run_manager": run_manager.get_sync(), "k": k, "filter": filter}
+        given["max_tokens"] = max_tokens
         found: list[Document] = await run_in_executor(
             None, self._get_relevant_documents, query, **given
         )
         return found
+
+
+def _document(hit: Hit, index: Index) -> Document:
+    """Return a hit with its text: of the passage, or of the document."""
+    metadata = {**hit.metadata, "title": hit.title, "score": hit.score}
+    if hit.text is None:
+        text = index.document(hit.id).text
+    else:
+        text = hit.text
+        metadata |= place_of(hit)
+    return Document(id=hit.id, page_content=text, metadata=metadata)

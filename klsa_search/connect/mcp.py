@@ -1,6 +1,7 @@
 """Indexes as tools of an assistant, over the Model Context Protocol (`klsa-search[mcp]`).
 
-`search` and `fetch` follow the convention for deep research: each returns one text, in JSON.
+`search` and `fetch` follow the convention for deep research: each returns one text, in JSON. The
+same call returns the same bytes until an index changes.
 """
 
 from __future__ import annotations
@@ -20,8 +21,13 @@ from klsa_search import mining
 from klsa_search.core.extras import require
 from klsa_search.core.version import __version__
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
+from klsa_search.search.budget import beginning
+from klsa_search.search.excerpts import span_of
 from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index
+from klsa_search.search.options import whole_number
+from klsa_search.search.passage_hits import place_of
+from klsa_search.search.results import SearchResults
 from klsa_search.storage.names import index_path
 
 try:
@@ -78,28 +84,66 @@ class _Tools:
         k: int = 10,
         index: str | None = None,
         filter: str | None = None,  # noqa: A002 - the name in the whole API
+        max_tokens: int = 2000,
     ) -> Mapping[str, Any]:
-        """Search documents by the words of a query and by related words.
+        """Search passages of documents by the words of a query and by related words.
 
-        Returns the best documents first, each with its id (for fetch and explain), title, url and a
-        passage. `index` selects an index if there are several. `filter` is a condition on metadata,
-        such as: year >= 2020 AND kind != draft
+        Returns the best passages that fit into max_tokens, best first. Cite a passage by its id;
+        fetch takes the id too. `document_id` is that of the whole document, `span` the characters
+        of the passage in it. `index` selects an index if there are several. `filter` is a condition
+        on metadata, such as: year >= 2020 AND kind != draft. `quality` is from 0 to 1; `note` says
+        if nothing was found, if nothing fits, or if no passage is a good match.
         """
-        searched = self._index(index)
-        hits = searched.search(query, k, filter=filter).hits
+        searched = self._index(index).snapshot()
+        found = searched.search(
+            query, k, filter=filter, group="passage", max_tokens=max_tokens, quality=True
+        )
+        results = []
+        for hit in found:
+            document_id = hit.document_id or ""
+            id_ = document_id if searched.passage_count is None else hit.id
+            header = _header(searched.name, id_, hit.title or document_id, hit.metadata)
+            place = place_of(hit) | {"document_id": f"{searched.name}/{document_id}"}
+            results.append(header | place | {"text": hit.text})
+        note = _note(found, max_tokens)
         return {
-            "results": [
-                _header(searched.name, hit.id, hit.title, hit.metadata) | {"text": hit.snippet}
-                for hit in hits
-            ]
+            "results": results,
+            "tokens": found.tokens,
+            "truncated": found.truncated,
+            "quality": found.quality,
+            **({"note": note} if note else {}),
         }
 
-    def fetch(self, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name in the convention
-        """Return one complete document, by the id that search returned."""
+    def fetch(
+        self,
+        id: str,  # noqa: A002 - the name in the convention
+        span: str | None = None,
+        page: int | None = None,
+        max_tokens: int = 8000,
+    ) -> Mapping[str, Any]:
+        """Return a passage or document by its id, or a page or span (as 0-1822) of a document.
+
+        A text longer than max_tokens is cut; fetch the document with `next_span` to read on.
+        """
         index, id_ = self._split(id)
-        document = index.document(id_)
-        header = _header(index.name, id_, document.title, document.metadata)
-        return header | {"text": document.text, "metadata": document.metadata}
+        index = index.snapshot()
+        found = index.excerpt(id_, span=None if span is None else span_of(span), page=page)
+        begin, end = found.span
+        text = beginning(found.text, whole_number("max_tokens", max_tokens))
+        if len(text) < end - begin:
+            found = index.excerpt(found.document_id, span=(begin, begin + len(text)))
+        header = _header(index.name, found.id, found.title or found.document_id, found.metadata)
+        answer = header | {"text": found.text, "metadata": found.metadata}
+        if found.is_part:
+            answer |= {
+                "document_id": f"{index.name}/{found.document_id}",
+                "page": found.page,
+                "span": found.span,
+                "heading": found.heading,
+            }
+        if found.span[1] < end:
+            answer |= {"truncated": True, "next_span": f"{found.span[1]}-{end}"}
+        return answer
 
     def explain(self, query: str, id: str) -> Mapping[str, Any]:  # noqa: A002 - likewise
         """Explain the score of a document for a query, as a sum of parts.
@@ -108,7 +152,7 @@ class _Tools:
         similarity in meaning; expansion: similar documents that contain the query words.
         """
         index, id_ = self._split(id)
-        return asdict(index.explain(query, id_))
+        return asdict(index.explain(query, index.excerpt(id_).document_id))
 
     def related(self, term: str, k: int = 10, index: str | None = None) -> Mapping[str, Any]:
         """Return words that are related to a word in these documents, or nearly synonymous."""
@@ -147,6 +191,20 @@ def _header(name: str, id_: str, title: str, metadata: Mapping[str, Any]) -> dic
     if not isinstance(url, str) or not url.strip():
         url = f"klsa://{quote(full_id)}"
     return {"id": full_id, "title": title or id_, "url": url}
+
+
+def _note(found: SearchResults, max_tokens: int) -> str:
+    """Return what an assistant should know of the results, "" if they are complete and good."""
+    if not found.hits and found.truncated:
+        return f"nothing fits: no passage is within max_tokens = {max_tokens}; raise it"
+    if not found.hits:
+        return "nothing found; try other words"
+    notes = []
+    if found.good_match is False:
+        notes.append("no good match: the passages may not answer the question")
+    if found.truncated:
+        notes.append("more passages match than fit; raise max_tokens, or ask more precisely")
+    return "; ".join(notes)
 
 
 def _as_text(tool: Callable[..., Mapping[str, Any]]) -> Callable[..., str]:

@@ -47,6 +47,22 @@ def estimated_tokens(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
+def beginning(text: str, max_tokens: int) -> str:
+    """Return the beginning of a text within an estimated number of tokens, to the end of a word.
+
+    >>> from klsa_search.search.budget import beginning
+    >>> beginning("Check the coolant hose.", 5)
+    'Check the coolant'
+    """
+    if estimated_tokens(text) <= max_tokens:
+        return text
+    start = text.encode()[: 4 * max_tokens].decode(errors="ignore")
+    if not text[len(start)].isspace():
+        last = max(start.rfind(" "), start.rfind("\n"))
+        start = start[:last] if last > 0 else start
+    return start
+
+
 def within_budget(
     hits: Sequence[Hit],
     k: int,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from klsa_search.collection.passages import heading_of, page_of
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.passages import PassageId
+
+_NUMBER: Final = re.compile(r"[0-9]{1,10}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +98,21 @@ def excerpt_of(
         page=page_of(text, begin),
         heading=heading_of(text, begin),
     )
+
+
+def span_of(text: str) -> tuple[int, int]:
+    """Return a span written as BEGIN-END; QueryError.
+
+    >>> from klsa_search.search.excerpts import span_of
+    >>> span_of("0-1822")
+    (0, 1822)
+    """
+    begin, _, end = text.partition("-")
+    if not (_NUMBER.fullmatch(begin) and _NUMBER.fullmatch(end)):
+        raise QueryError(
+            f"span = {text!r} is not of the form BEGIN-END, as in 0-1822", field="span"
+        )
+    return int(begin), int(end)
 
 
 def _of_passage(documents: DocumentReader, id_: str) -> tuple[str, tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +73,16 @@ def as_passages(
         hit_ = _located(replace(hit, title=title), document_id, passages, row, text)
         located.append(replace(hit_, text=passages.state.documents.text(row)))
     return tuple(located)
+
+
+def place_of(hit: Hit) -> dict[str, Any]:
+    """Return document, span, page and heading of a hit with `group="passage"`, as JSON has them."""
+    return {
+        "document_id": hit.document_id,
+        "span": list(hit.span or ()),
+        "page": hit.page,
+        "heading": hit.heading or "",
+    }
 
 
 def _located(hit: Hit, document_id: str, passages: PassageIndex, row: int, text: str) -> Hit:

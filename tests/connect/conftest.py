@@ -38,6 +38,17 @@ REPORTS = [
     },
 ]
 
+MANUAL = {
+    "id": "manual",
+    "title": "Manual",
+    "text": "\f".join(
+        f"# Chapter {n}\n\n" + f"The part {n} of the machine is inspected every year. " * 12
+        + "The narwhal valve opens at four bars." * (n == 2)
+        for n in range(4)
+    ),
+}  # fmt: skip
+"""A document of four pages, divided into passages of 60 words."""
+
 
 @pytest.fixture
 def home(tmp_path):

@@ -15,6 +15,8 @@ from haystack.testing.document_store import DocumentStoreBaseTests
 
 from klsa_search.connect.haystack import KlsaDocumentStore, KlsaRetriever
 
+from .conftest import MANUAL
+
 DOCUMENTS = [
     Document(id="heat", content="An engine that overheats has lost coolant.", meta={"year": 2021}),
     Document(id="tyre", content="Bald tyres slip on wet roads.", meta={"year": 2018}),
@@ -140,3 +142,20 @@ def test_a_pipeline_is_written_down_and_read_again(document_store):
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=ours)
     given = {"retriever": {"query": "coolant"}}
     assert again.run(given) == pipeline.run(given)
+
+
+def test_passages_within_a_number_of_tokens(tmp_path):
+    store = KlsaDocumentStore(str(tmp_path / "manual"), settings={"passages": 60})
+    meta = {"title": "Manual", "kind": "book"}
+    store.write_documents([Document(id="manual", content=MANUAL["text"], meta=meta)])
+    retriever = KlsaRetriever(store, max_tokens=300, filters=FILTER_OF_MANUAL)
+    first = retriever.run("narwhal valve")["documents"][0]
+    begin, end = first.meta["span"]
+    assert (first.id, first.content) == (f"manual#{begin}-{end}", MANUAL["text"][begin:end])
+    assert first.meta == meta | {
+        "document_id": "manual", "span": [begin, end], "page": 3, "heading": "Chapter 2"
+    }  # fmt: skip
+    assert KlsaRetriever.from_dict(retriever.to_dict()).max_tokens == 300
+
+
+FILTER_OF_MANUAL = {"field": "meta.kind", "operator": "==", "value": "book"}

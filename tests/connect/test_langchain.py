@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+import klsa_search as klsa
 from klsa_search.errors import QueryError
 
 pytest.importorskip(
@@ -14,6 +15,8 @@ pytest.importorskip("langchain_tests", reason="needs langchain-tests: make test-
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 from klsa_search.connect.langchain import KlsaRetriever
+
+from .conftest import MANUAL
 
 
 @pytest.mark.asyncio
@@ -70,3 +73,18 @@ def test_what_is_written_is_found(index):
     retriever = KlsaRetriever(index=index)
     index.add([{"id": "horn", "text": "A horn that will not sound."}])
     assert [each.id for each in retriever.invoke("horn")][:1] == ["horn"]
+
+
+def test_passages_within_a_number_of_tokens(tmp_path):
+    index = klsa.build([MANUAL], name="manual", home=tmp_path, passages=60)
+    retriever = KlsaRetriever(index=index, max_tokens=300)
+    (first, *_) = found = retriever.invoke("narwhal valve")
+    begin, end = first.metadata["span"]
+    assert (first.id, first.page_content) == (f"manual#{begin}-{end}", MANUAL["text"][begin:end])
+    assert first.metadata | {"score": 0} == {
+        "title": "Manual", "score": 0, "document_id": "manual", "span": [begin, end], "page": 3,
+        "heading": "Chapter 2",
+    }  # fmt: skip
+    assert asyncio.run(retriever.ainvoke("narwhal valve")) == found
+    assert asyncio.run(retriever.ainvoke("narwhal valve", max_tokens=3)) == []
+    index.close()

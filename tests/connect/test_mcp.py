@@ -15,6 +15,8 @@ from klsa_search.errors import IndexNotFound
 from klsa_search.mining import related
 from tests.support.waiting import PATIENCE, wait_until
 
+from .conftest import MANUAL, REPORTS
+
 pytest.importorskip("mcp_types", reason="needs version 2 of mcp: pip install 'klsa-search[mcp]'")
 
 import anyio
@@ -50,11 +52,15 @@ def asked(where, tool, **given):
 def test_search_and_fetch_keep_the_convention_of_deep_research(home):
     served = server(home)
     found = asked(served, "search", query="coolant stains")
-    assert set(found) == {"results"}
+    assert set(found) == {"results", "tokens", "truncated", "quality"}
     assert found["results"][0] == {
         "id": "reports/leak",
         "title": "leak",  # it has none of its own
         "url": "klsa://reports/leak",
+        "document_id": "reports/leak",
+        "page": None,
+        "span": [0, 61],
+        "heading": "",
         "text": "Coolant leaks from old hoses; look for stains below the pump.",
     }
     assert all(each["url"] for each in found["results"])
@@ -71,7 +77,59 @@ def test_search_takes_a_number_and_a_filter(home):
     served = server(home)
     found = asked(served, "search", query="coolant", k=1, filter="year < 2020")
     assert [each["id"] for each in found["results"]] == ["reports/pump"]
-    assert asked(served, "search", query="submarines") == {"results": []}
+    none = asked(served, "search", query="submarines")
+    assert (none["results"], none["note"]) == ([], "nothing found; try other words")
+
+
+@pytest.fixture
+def manual(tmp_path):
+    klsa.build([MANUAL, *REPORTS], name="manual", home=tmp_path, passages=60).close()
+    return server(tmp_path)
+
+
+def test_search_returns_passages_that_can_be_cited_and_fetched(manual):
+    found = asked(manual, "search", query="narwhal valve", k=1)
+    (hit,) = found["results"]
+    assert (hit["document_id"], hit["page"], hit["heading"]) == ("manual/manual", 3, "Chapter 2")
+    assert hit["text"] == MANUAL["text"][slice(*hit["span"])]
+    assert hit["id"] == "manual/manual#{}-{}".format(*hit["span"])
+    fetched = asked(manual, "fetch", id=hit["id"])
+    assert {name: fetched[name] for name in hit} == hit
+    assert (
+        asked(manual, "fetch", id=hit["document_id"], page=3)["text"]
+        == (MANUAL["text"].split("\f")[2])
+    )
+    span = "{}-{}".format(*hit["span"])
+    assert asked(manual, "fetch", id=hit["document_id"], span=span) == fetched
+    of_passage = asked(manual, "explain", query="narwhal", id=hit["id"])
+    assert of_passage == asked(manual, "explain", query="narwhal", id=hit["document_id"])
+    assert called(manual, "search", query="narwhal valve", k=1) == (
+        called(manual, "search", query="narwhal valve", k=1)
+    )
+
+
+def test_search_keeps_to_its_budget_and_says_so(manual):
+    small = asked(manual, "search", query="machine", max_tokens=3)
+    assert (small["results"], small["tokens"], small["truncated"]) == ([], 0, True)
+    assert "nothing fits" in small["note"]
+    some = asked(manual, "search", query="machine valve", max_tokens=200)
+    assert 0 < some["tokens"] <= 200
+    assert some["truncated"]
+    assert "raise max_tokens" in some["note"]
+    poor = asked(manual, "search", query="valve of the admiralty submarines in peace")
+    assert poor["quality"] < 0.5
+    assert "no good match" in poor["note"]
+
+
+def test_a_long_document_is_fetched_in_parts(manual):
+    text, span, parts = "", None, 0
+    while span != "end":
+        part = asked(manual, "fetch", id="manual/manual", span=span, max_tokens=100)
+        assert len(part["text"]) <= 400
+        assert part["id"].startswith("manual/manual#")
+        text, span, parts = text + part["text"], part.get("next_span", "end"), parts + 1
+    assert text == MANUAL["text"]
+    assert parts > 3
 
 
 def test_explain_and_related_say_what_the_index_says(home, index):
@@ -90,7 +148,11 @@ def test_explain_and_related_say_what_the_index_says(home, index):
         ("search", {"query": "x", "index": "no"}, "no"),
         ("fetch", {"id": "leak"}, "INDEX/ID"),
         ("fetch", {"id": "reports/no"}, "no document 'no'"),
-        ("related", {"term": "submarine"}, "no document holds it"),
+        ("fetch", {"id": "reports/leak#0-999"}, "no such span"),
+        ("fetch", {"id": "reports/leak", "span": "x"}, "BEGIN-END"),
+        ("fetch", {"id": "reports/leak", "page": 1}, "has no pages"),
+        ("fetch", {"id": "reports/leak", "max_tokens": 0}, "max_tokens"),
+        ("related", {"term": "submarine"}, "no document contains it"),
     ],
 )
 def test_what_is_refused_is_told_to_the_assistant(home, tool, given, said):
@@ -104,7 +166,7 @@ def test_several_indexes_are_told_apart(home):
     both, one = server(home), server(home, "roads")
     refused, text = called(both, "search", query="roads")
     assert refused
-    assert "name one of reports, roads" in text
+    assert "choose one of reports, roads" in text
     found = asked(both, "search", query="roads", index="roads")["results"]
     assert [each["id"] for each in found] == ["roads/a/b"]
     assert asked(both, "fetch", id="roads/a/b")["text"] == "wet roads"

@@ -24,6 +24,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from klsa_search.search.excerpts import span_of
 from klsa_search.search.options import MAX_NAMES
 
 # With these limits no request of an index like Reuters-21578 takes more than about a second. The
@@ -90,9 +91,8 @@ class RequestModel(BaseModel):
 class ExcerptRequest(RequestModel):
     """The parameters of GET /indexes/{name}/documents/{id}."""
 
-    span: str | None = Field(
+    span: Text | None = Field(
         None,
-        pattern=r"^\d{1,10}-\d{1,10}$",
         description="first character, and the one after the last, as in 0-1822: return only this "
         "part of the text",
     )
@@ -102,11 +102,8 @@ class ExcerptRequest(RequestModel):
 
     @property
     def range(self) -> tuple[int, int] | None:
-        """Return the span as numbers."""
-        if self.span is None:
-            return None
-        begin, _, end = self.span.partition("-")
-        return int(begin), int(end)
+        """Return the span as numbers; QueryError."""
+        return None if self.span is None else span_of(self.span)
 
 
 class DocumentRequest(ExcerptRequest):
