@@ -30,6 +30,13 @@ function facts(metadata) {
   }).slice(0, 4);
 }
 
+/** Where the passage of the snippet is in a long document, and how many more match; null if short. */
+function placeOf({ heading, page, more_passages: more }) {
+  const parts = [heading, page ? `page ${count(page)}` : null,
+    more ? `${count(more)} more passage${more > 1 ? "s" : ""}` : null].filter(Boolean);
+  return parts.length ? el("p.place", parts.join(" › ")) : null;
+}
+
 /** Whether no word of the query stands in a hit: in its title, and in the passage with most. */
 function holdsNothing(hit) {
   return !Object.values(hit.highlight ?? {}).some(({ marks }) => marks.length);
@@ -67,6 +74,7 @@ export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, 
   }, "Why this?", el("span.unseen", ` ${named}`));
   const node = el("li.hit", { data: { id: hit.id }, "aria-labelledby": id },
     el("h2", { id }, link(hit.id, title?.marks.length ? marked(title.text, title.marks) : heading)),
+    placeOf(hit),
     el("p.snippet", passageOf(hit.highlight, hit.snippet)),
     through,
     el("div.below",
