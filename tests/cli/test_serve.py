@@ -306,7 +306,7 @@ def test_small_answers_are_sent_at_once():
 def test_an_index_is_created_over_http(tmp_path):
     with serving(tmp_path / "none") as (server, address):
         server.stdout.readline()
-        assert "no index" in server.stdout.readline()
+        assert "klsa-index build" in server.stdout.readline()
         command = server.stdout.readline()
         body = re.search(r"-d '(.+)'", command)[1].encode()
         assert f" {address}/indexes " in command
