@@ -1,11 +1,10 @@
-"""What passages cost: build, memory, size of the index and time of a query, against an index
-without them.
+"""What passages cost in build time, memory, size of the index and time of a search.
 
     python -m benchmarks.passages NAME ... [--data FOLDER] [--json FILE]
 
 NAME is a collection with queries. Each index is built and searched in a process of its own. A
 search returns ten hits with snippets; the median processor time of 100 queries, best of
-three rounds.
+three rounds. The other index has whole documents only.
 """
 
 from __future__ import annotations
