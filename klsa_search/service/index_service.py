@@ -261,26 +261,24 @@ class IndexService:
 
         return await self.writes.run(work)
 
-    def analytics_of(self, name: str, scope: Scope) -> tuple[Recorder, str]:
-        """Return the recorder, and the name of the index of a name or alias.
+    @property
+    def analytics(self) -> Recorder:
+        """The recorder of analytics; AnalyticsOff."""
+        if self.recorder is None:
+            raise AnalyticsOff("analytics are off; start klsa-serve with --analytics")
+        return self.recorder
 
-        AnalyticsOff, IndexNotFound, InsufficientScope.
+    async def read_analytics(self, name: str, compute: Callable[[Recorder, str], T]) -> T:
+        """Return what `compute` returns for the recorder and the name of an index, or alias.
+
+        It runs in the threads for expensive requests. AnalyticsOff, IndexNotFound,
+        InsufficientScope, StoreError.
         """
-        target = self._allowed(scope, name) or name
-        with self.catalog.use_if_current(target) as index:
+        target = self._allowed("write", name) or name
+        with self.catalog.use_if_current(target) as opened:
             self._state["index"] = target
-            if self.recorder is None:
-                raise AnalyticsOff("analytics are off; start klsa-serve with --analytics")
-            return self.recorder, target if index is None else index.name
-
-    async def read_analytics(
-        self, name: str, compute: Callable[[Recorder, str], T], *, scope: Scope = "write"
-    ) -> T:
-        """Return what `compute` returns for the recorder and the name of an index.
-
-        It runs in the threads for expensive requests. See `analytics_of`; StoreError.
-        """
-        recorder, index = self.analytics_of(name, scope)
+            index = target if opened is None else opened.name
+        recorder = self.analytics
         return await self._heavy.run(lambda: compute(recorder, index))
 
     async def refit(self, name: str, settings: Mapping[str, Setting]) -> Job:
@@ -477,8 +475,8 @@ class Requires:
         service = service_of(request)
         if service.access.filters is not None and not self.tenants:
             raise InsufficientScope(
-                "a tenant token cannot be used here; it can search, suggest, search facets, and "
-                "get, compare and explain documents; use an API key",
+                "a tenant token cannot be used here; it can search, suggest, search facets, "
+                "get, compare and explain documents, and send events; use an API key",
                 scope=self.scopes[0],
             )
         service.require(*self.scopes)

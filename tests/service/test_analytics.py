@@ -142,6 +142,57 @@ def test_only_keys_that_may_write_to_the_index_read_queries(catalog_of, home, re
     assert status(other, "POST", EVENTS, json=event) == 403
 
 
+def test_tenants_record_clicks_on_documents_that_they_see(catalog_of, home, recorder):
+    keys = home / "keys.json"
+    reader = add_key(keys, "reader", ("search",))
+    writer = add_key(keys, "writer", ("search", "write"))
+    app = create_app(
+        catalog_of(home), writes=Writes(), recorder=recorder, keys=Keys(keys, ("search",))
+    )
+    client = TestClient(app, raise_server_exceptions=False)
+
+    def token_of(key):
+        body = {"filters": {"first": "year > 1940"}, "expires_in": 3600}
+        answer = client.post("/tenant-tokens", json=body, headers={"X-API-Key": key})
+        return {"X-API-Key": answer.json()["token"]}
+
+    tenant = token_of(reader)
+    everything = client.post("/search", json={"q": "wing heat", "index": "first"},
+                             headers={"X-API-Key": reader}).json()["hits"]  # fmt: skip
+    found = client.post("/search", json={"q": "wing heat", "index": "first"}, headers=tenant).json()
+    (hidden, *_) = {hit["id"] for hit in everything} - {hit["id"] for hit in found["hits"]}
+
+    def click_on(id_):
+        event = {"type": "click", "search_id": found["search_id"], "id": id_, "position": 1}
+        return client.post(EVENTS, json=event, headers=tenant)
+
+    seen = found["hits"][0]["id"]
+    assert click_on(seen).status_code == 202
+    for id_ in (hidden, "no document"):
+        assert failure_of(click_on(id_), 404)["code"] == "document_not_found"
+    for path in (URL, f"{URL}.csv", f"{URL}/synonyms"):
+        for headers in (tenant, token_of(writer)):
+            assert failure_of(client.get(path, headers=headers), 403)
+    recorder.flush()
+    clicked = client.get(URL, headers={"X-API-Key": writer}).json()["documents"]
+    assert [each["id"] for each in clicked] == [seen]
+
+
+def test_which_routes_record(client, recorder):
+    search(client, "wing")
+    queries = [{"q": "heat", "index": "first"}, {"q": "flow", "index": "first"}]
+    client.post("/multi-search", json={"queries": queries})
+    compatible = "/compat/meilisearch/indexes/first/search"
+    assert client.post(compatible, json={"q": "w"}).status_code == 200  # while the user types
+    assert client.post(compatible, json={"q": "wall"}).status_code == 200
+    client.get("/v1/first/search?query=evaluated")
+    client.get("/suggest?q=suggested&index=first")
+    recorder.flush()
+    recorder._store.settle(datetime.now(UTC).timestamp() + 60)
+    found = {row["query"] for row in client.get(URL).json()["queries"]}
+    assert found == {"wing", "heat", "flow", "wall"}
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 
 from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
+from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.app import ROUTERS, create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
@@ -128,7 +129,8 @@ def world(folder, hidden):
         }.items()
     }
     catalog = Catalog(home, interval=0)
-    app = create_app(catalog, writes=Writes(), keys=Keys(file, ()))
+    recorder = Recorder(home, days=90, min_searches=1)
+    app = create_app(catalog, writes=Writes(), keys=Keys(file, ()), recorder=recorder)
     client = TestClient(app, raise_server_exceptions=False)
     answer = client.post(
         "/tenant-tokens",
@@ -320,6 +322,10 @@ def test_no_answer_depends_on_hidden_documents(
         f"GET {of_meilisearch}/indexes/{{uid}}/documents/{{id}}": (
             f"{meilisearch}/documents/{in_path}",
             None,
+        ),
+        "POST /indexes/{name}/events": (
+            f"{name}/events",
+            {"type": "click", "search_id": "0" * 16, "id": an_id, "position": 1},
         ),
         "GET /v1/{name}/search": (f"/v1/{index}/search?{urlencode({'query': q})}", None),
         "GET /v1/{name}/doc/{docid}": (f"/v1/{index}/doc/{in_path}", None),

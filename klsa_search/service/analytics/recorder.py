@@ -7,12 +7,13 @@ searches and events are lost, and counted. A process that dies loses its queue: 
 from __future__ import annotations
 
 import logging
+import random
 import re
-import secrets
 import threading
 import time
 from collections import deque
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -43,7 +44,12 @@ _log = logging.getLogger(__name__)
 
 def normalised(query: str) -> str:
     """Return a query as it is counted: compatible characters, case folded, single blanks."""
-    text = normalize("NFKC", _CONTROL.sub(" ", query[: 2 * MAX_QUERY])).casefold()
+    return _normalised(query[: 2 * MAX_QUERY])
+
+
+@lru_cache(4096)
+def _normalised(query: str) -> str:
+    text = normalize("NFKC", _CONTROL.sub(" ", query)).casefold()
     return " ".join(text.split())[:MAX_QUERY].rstrip()
 
 
@@ -92,20 +98,23 @@ class Recorder:
         """Record a search; return its ID, or None for a blank query or if it is lost.
 
         typing  whether it is a search while the user types
-        Cost: some 3 µs.
+        Cost: some 2 µs, and 3 µs more for a new query.
         """
-        if not query or query.isspace():
+        text = normalised(query)
+        if not text:
             return None
         if len(self._searches) >= MAX_QUEUE:
             self.lost += 1
             return None
-        id_ = (time.time_ns() // 1_000_000) << ID_BITS | secrets.randbits(ID_BITS)
+        # Not a secret: every key that may search may send events. `secrets` costs a system call.
+        chance = random.getrandbits(ID_BITS)
+        id_ = (time.time_ns() // 1_000_000) << ID_BITS | chance
         read = results.interpretation
         self._searches.append(
             SearchRow(
                 id_,
                 index,
-                query,
+                text,
                 results.total,
                 results.good_match,
                 bool(read.corrections) and not read.corrections.keys() <= set(read.unknown),
@@ -145,9 +154,7 @@ class Recorder:
                 ]
                 events = [self._events.popleft() for _ in range(min(_BATCH, len(self._events)))]
                 try:
-                    self._store.add(
-                        [row._replace(query=normalised(row.query)) for row in searches], events
-                    )
+                    self._store.add(searches, events)
                 except BaseException:
                     self._searches.extendleft(reversed(searches))
                     self._events.extendleft(reversed(events))

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -90,17 +91,9 @@ select * from documents union all select * from recent_documents;
 """
 
 
-def _values(count: int) -> str:
-    """Return the SQL of the values of a JSON list."""
-    return ", ".join(f"json_extract(value, '$[{place}]')" for place in range(count))
+_ROWS: Final = 100
+"""Rows of a statement: more of them parse no faster, and each statement takes the GIL again."""
 
-
-_ADD_SEARCHES: Final = f"""
-insert or ignore into searches select {_values(9)} from json_each(?)
-"""  # noqa: S608
-_ADD_EVENTS: Final = f"""
-insert or ignore into events select {_values(5)} from json_each(?)
-"""  # noqa: S608
 _SUMS: Final = (
     "searches",
     "no_results",
@@ -196,9 +189,8 @@ class Store:
                     f"`{self.path}` has its maximum size of {MAX_BYTES:,} bytes; it shrinks when "
                     "the day ends"
                 )
-            # One statement each, as every step of a statement takes the GIL again.
-            database.execute(_ADD_SEARCHES, (json.dumps(searches),))
-            database.execute(_ADD_EVENTS, (json.dumps(events),))
+            _insert(database, "searches", searches)
+            _insert(database, "events", events)
 
     def settle(self, now: float) -> bool:
         """Decide which searches while typing count.
@@ -253,10 +245,12 @@ class Store:
                         "(select value from json_each(?))",
                         (json.dumps(sorted(indexes)),),
                     )
-            values = {"least": least, "today": today.isoformat()}
-            database.execute(_ROLL_UP_DOCUMENTS, values)
-            database.execute(_ROLL_UP, values)
             end = _span(datetime.combine(today, datetime.min.time(), UTC).timestamp())
+            (first,) = database.execute("select min(id) from searches").fetchone()
+            if first is not None and first < end:  # else all of today would be read for nothing
+                values = {"least": least, "today": today.isoformat()}
+                database.execute(_ROLL_UP_DOCUMENTS, values)
+                database.execute(_ROLL_UP, values)
             database.execute("delete from events where search < ?", (end,))
             database.execute("delete from searches where id < ?", (end,))
         self._erase()
@@ -311,6 +305,19 @@ class Store:
                 raise
             self._database = database
         return self._database
+
+
+def _insert(
+    database: sqlite3.Connection, table: str, rows: Sequence[SearchRow] | Sequence[EventRow]
+) -> None:
+    """Insert rows, except those that are there already."""
+    for first in range(0, len(rows), _ROWS):
+        some = rows[first : first + _ROWS]
+        marks = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+        database.execute(
+            f"insert or ignore into {table} values {marks}",  # noqa: S608
+            tuple(chain.from_iterable(some)),
+        )
 
 
 def _is_replaced(rows: Sequence[tuple[str, str, int, str]], at: int) -> bool:

@@ -219,24 +219,32 @@ class ProposalsAnswer(Answer):
 
 @router.post(
     "/indexes/{name}/events",
-    dependencies=requires("search"),
+    dependencies=requires("search", tenants=True),
     summary="Record a click or a conversion",
     status_code=202,
+    response_model=EventAccepted,
 )
-async def record_event(
-    name: str, body: Annotated[EventBody, Body()], service: Service
-) -> EventAccepted:
+async def record_event(name: str, body: Annotated[EventBody, Body()], service: Service) -> Response:
     """Record that a visitor used a hit; AnalyticsOff unless the service records analytics.
 
     It is stored within seconds and counted if the search is known: until an hour after the end of
-    its day (UTC). The same event of a search counts once.
+    its day (UTC). The same event of a search counts once. DocumentNotFound, also for a document
+    that a tenant token hides.
     """
-    recorder, index = service.analytics_of(name, "search")
-    search = int(body.search_id, 16)
-    recorder.add(EventRow(search, index, body.type, body.id, body.position))
-    if body.previous is not None and body.previous != body.search_id:
-        recorder.add(EventRow(int(body.previous, 16), index, "later", body.id, None))
-    return EventAccepted(accepted=True)
+
+    def compute(index: Index) -> EventAccepted:
+        recorder = service.analytics
+        index.doc_ids([body.id])
+        recorder.add(
+            EventRow(int(body.search_id, 16), index.name, body.type, body.id, body.position)
+        )
+        if body.previous is not None and body.previous != body.search_id:
+            recorder.add(EventRow(int(body.previous, 16), index.name, "later", body.id, None))
+        return EventAccepted(accepted=True)
+
+    answer = await service.read(name, compute)
+    answer.status_code = 202
+    return answer
 
 
 @router.get(
