@@ -1,17 +1,20 @@
-"""Proposals of synonyms for words of queries that no document contains, each with its evidence.
+"""Proposals of synonyms for words of queries that no or few documents contain, with evidence.
 
-Documents that were clicked after such a query are the strongest evidence: their strongest terms,
-if several clicks agree. Then terms at one or two edits, and terms related to the other words of the
-queries in the latent space. A person decides: proposals are never applied.
+Documents that were clicked after such a query are the strongest evidence: terms that are strong in
+several of them, or that are in the title of one that was clicked repeatedly. Then terms at one or
+two edits, and terms related to the other words of the queries in the latent space. Rare words get
+proposals too if the clicked documents do not contain them. A person decides: proposals are never
+applied.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from klsa_search.analysis.languages import stop_list
 from klsa_search.errors import DocumentNotFound, QueryError, TermNotFound
 from klsa_search.mining.related_terms import related, strongest_terms
 from klsa_search.search.index import Index
@@ -25,7 +28,10 @@ _STRONG: Final = 15
 """Terms of a clicked document."""
 
 _MIN_CLICKS: Final = 2
-"""Clicks on documents with a term from which it is proposed."""
+"""Clicked documents with a term for a proposal, or else clicks on one with it in its title."""
+
+_RARE: Final = 3
+"""Documents with a word up to which other words are proposed for it, by clicks only."""
 
 _OF_EACH: Final = 3
 """Proposals of a word by one kind of evidence."""
@@ -52,6 +58,7 @@ class Candidate:
     clicks      clicks on documents that contain it, for `clicks`
     of          clicks on all documents that were looked at
     similarity  of related terms: see `RelatedTerm`
+    documents   IDs of up to three clicked documents that contain it, most clicked first
     """
 
     synonym: str
@@ -59,99 +66,122 @@ class Candidate:
     clicks: int | None = None
     of: int | None = None
     similarity: float | None = None
+    documents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A word that no document contains, with candidates for synonyms, best evidence first.
+    """A word that no or few documents contain, with candidates for synonyms, best evidence first.
 
-    searches  searches with the word
-    queries   the most frequent queries with it
+    searches   searches with the word
+    documents  number of documents that contain it
+    queries    the most frequent queries with it
     """
 
     word: str
     searches: int
+    documents: int
     queries: tuple[str, ...]
     candidates: tuple[Candidate, ...]
 
 
 def propose_synonyms(index: Index, queries: Sequence[FailedQuery], k: int = 10) -> list[Proposal]:
-    """Return proposals for the k unknown words that were searched most often.
+    """Return proposals for the k words that were searched most often, of those without matches.
 
-    Words with synonyms already are left out. Cost: O(V · m) for each word, for V terms and m
-    dimensions, and the reading of up to 20 documents.
+    Left out are stop words, words with synonyms already, and rare words without candidates. Cost:
+    O(V · m) for each word, for V terms and m dimensions, and the reading of up to 20 documents.
     """
     index = index.snapshot()
-    numbers = index.arrays.vocabulary.numbers
-    frequencies = index.arrays.query_kernel.frequencies
+    ignored = stop_list(index.settings.language)  # in small collections some are in no document
     found: defaultdict[str, list[tuple[FailedQuery, list[str]]]] = defaultdict(list)
     for query in queries:
-        words = {word: term for term, word in index.analyzer.written(query.text) if term}
-        unknown = [
-            word
-            for word, term in words.items()
-            if term not in numbers or not frequencies[numbers[term]]
-        ]
-        known = [word for word in words if word not in unknown]
-        for word in unknown:
-            if word not in index.synonyms:
-                found[word].append((query, known))
-    counts = Counter(
-        {word: sum(each.searches for each, _ in asked) for word, asked in found.items()}
-    )
-    most = sorted(counts, key=lambda word: (-counts[word], word))[:k]
-    return [
-        Proposal(
-            word=word,
-            searches=counts[word],
-            queries=tuple(each.text for each, _ in found[word][:_QUERIES]),
-            candidates=_candidates(index, word, found[word]),
-        )
-        for word in most
-    ]
+        counts = {
+            word: _frequency(index, term)
+            for term, word in index.analyzer.written(query.text)
+            if term and word.lower() not in ignored
+        }
+        known = [word for word, count in counts.items() if count]
+        for word, count in counts.items():
+            # Only clicks can show that a word with matches needs a synonym.
+            if count <= (_RARE if query.clicks else 0) and word not in index.synonyms:
+                found[word].append((query, [each for each in known if each != word]))
+    searches = {word: sum(each.searches for each, _ in asked) for word, asked in found.items()}
+    proposals: list[Proposal] = []
+    for word in sorted(searches, key=lambda word: (-searches[word], word)):
+        if len(proposals) == k:
+            break
+        documents = _frequency(index, next(term for term, _ in index.analyzer.written(word)))
+        candidates = _candidates(index, word, found[word], rare=documents > 0)
+        if candidates or not documents:
+            queries_ = tuple(each.text for each, _ in found[word][:_QUERIES])
+            proposals.append(Proposal(word, searches[word], documents, queries_, candidates))
+    return proposals
+
+
+def _frequency(index: Index, term: str) -> int:
+    """Return the number of documents that contain a term."""
+    number = index.arrays.vocabulary.numbers.get(term)
+    return 0 if number is None else int(index.arrays.query_kernel.frequencies[number])
 
 
 def _candidates(
-    index: Index, word: str, asked: Sequence[tuple[FailedQuery, list[str]]]
+    index: Index, word: str, asked: Sequence[tuple[FailedQuery, list[str]]], *, rare: bool
 ) -> tuple[Candidate, ...]:
     context = list(dict.fromkeys(one for _, known in asked for one in known))
-    taken = {*index.analyzer.terms(" ".join(context))}
-    candidates = [
-        *_by_clicks(index, asked, taken),
-        *_by_spelling(index, word),
-        *_by_context(index, context),
-    ]
+    taken = {*index.analyzer.terms(" ".join([word, *context]))}
+    candidates = _by_clicks(index, word, asked, taken)
+    if not rare:
+        candidates += [*_by_spelling(index, word), *_by_context(index, context)]
     best = {each.synonym: each for each in reversed(candidates)}  # the first of each stays
     return tuple(each for each in candidates if best[each.synonym] is each)
 
 
+@dataclass(slots=True)
+class _Support:
+    """Clicked documents that contain a term, and how often they were clicked."""
+
+    word: str
+    ids: list[str] = field(default_factory=list)
+    clicks: int = 0
+    weight: float = 0.0
+    titled: int = 0
+
+
 def _by_clicks(
-    index: Index, asked: Sequence[tuple[FailedQuery, list[str]]], taken: set[str]
+    index: Index, word: str, asked: Sequence[tuple[FailedQuery, list[str]]], taken: set[str]
 ) -> list[Candidate]:
-    """Return the strongest terms of clicked documents, by clicks times weight."""
+    """Return strong terms of clicked documents without the word, by documents and weight."""
     clicks: Counter[str] = Counter()
     for query, _ in asked:
         clicks.update(query.clicks)
-    weights: defaultdict[str, float] = defaultdict(float)
-    counts: Counter[str] = Counter()
-    words: dict[str, str] = {}
+    own = set(index.analyzer.terms(word))
+    support: dict[str, _Support] = {}
     total = 0
     for id_, count in clicks.most_common(_CLICKED):
         try:
+            document = index.document(id_)
             strong = strongest_terms(index, id_, _STRONG)
         except DocumentNotFound:
             continue  # deleted since
+        title = set(index.analyzer.terms(document.title))
+        if own & {*title, *index.analyzer.terms(document.text)}:
+            continue  # found by the word itself
         total += count
         for each in strong:
-            if each.term not in taken:
-                weights[each.term] += each.weight * count
-                counts[each.term] += count
-                words.setdefault(each.term, each.word.lower())
-    agreed = [term for term in weights if counts[term] >= _MIN_CLICKS]
-    agreed.sort(key=lambda term: (-weights[term], term))
+            if each.term in taken:
+                continue
+            known = support.setdefault(each.term, _Support(each.word.lower()))
+            known.ids.append(id_)
+            known.clicks += count
+            known.weight += each.weight * count
+            known.titled += count * (each.term in title)
+    agreed = [(term, each) for term, each in support.items() if len(each.ids) >= _MIN_CLICKS]
+    if not agreed:  # the strong terms of a single document agree in nothing
+        agreed = [(term, each) for term, each in support.items() if each.titled >= _MIN_CLICKS]
+    agreed.sort(key=lambda pair: (-len(pair[1].ids), -pair[1].weight, pair[0]))
     return [
-        Candidate(words[term], "clicks", clicks=counts[term], of=total)
-        for term in agreed[:_OF_EACH]
+        Candidate(each.word, "clicks", clicks=each.clicks, of=total, documents=tuple(each.ids[:3]))
+        for _, each in agreed[:_OF_EACH]
     ]
 
 

@@ -9,6 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import StoreError
+from klsa_search.mining.synonym_proposals import FailedQuery, propose_synonyms
+from klsa_search.search.opening import open_index
 from klsa_search.service.analytics import recorder as recording
 from klsa_search.service.analytics import store as storing
 from klsa_search.service.analytics.recorder import Recorder, normalised
@@ -529,7 +531,9 @@ def test_synonyms_are_proposed_with_their_evidence(catalog_of, tmp_path):
         "clicks": 2,
         "of": 2,
         "similarity": None,
+        "documents": ["0", "1"],
     }
+    assert [each["synonym"] for each in laptop["candidates"] if each["clicks"]] == ["notebook"]
     assert pritner["word"] == "pritner"
     assert [(each["synonym"], each["evidence"]) for each in pritner["candidates"]] == [
         ("printer", "spelling")
@@ -540,3 +544,20 @@ def test_synonyms_are_proposed_with_their_evidence(catalog_of, tmp_path):
     words = [each["word"] for each in client.get(f"{URL}/synonyms").json()["proposals"]]
     assert words == ["pritner"]
     recorder.close()
+
+
+def test_clicks_on_one_document_propose_only_words_of_its_title(tmp_path):
+    build_tiny(tmp_path, "first", HELP)
+    with open_index(tmp_path / "first") as index:
+        clicked = [FailedQuery("laptop", 3, {"2": 3})]
+        (once,) = propose_synonyms(index, [FailedQuery("laptop", 3, {"2": 1})])
+        (proposal,) = propose_synonyms(index, clicked)
+        assert once.candidates == ()
+        assert {each.synonym for each in proposal.candidates} == {"notebook", "screen"}
+        index.add([{"id": "6", "title": "Old laptop", "text": "A laptop is a notebook."}])
+        (rare,) = propose_synonyms(index, [FailedQuery("laptop", 4, {"0": 1, "1": 2, "6": 1})])
+        assert rare.documents == 1
+        assert [(each.synonym, each.clicks, each.of) for each in rare.candidates] == [
+            ("notebook", 3, 3)
+        ]
+        assert propose_synonyms(index, [FailedQuery("laptop", 4, {"6": 4})]) == []

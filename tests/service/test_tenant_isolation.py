@@ -167,7 +167,9 @@ def call(world, method, url, body=None):
     )
     assert answer.status_code < 500, answer.text
     return answer.status_code, re.sub(
-        r'"(time_ms|processingTimeMs|uptime\w*)":[\d.e-]+', r'"\1":0', answer.text
+        r'"(time_ms|processingTimeMs|uptime\w*|search_id)":("\w+"|[\d.e-]+)',
+        r'"\1":0',
+        answer.text,
     )
 
 

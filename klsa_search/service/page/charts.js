@@ -40,6 +40,14 @@ export function bars(values) {
   });
 }
 
+/** Columns from the bottom, each a share of the height, across the whole width. */
+export function columns(values) {
+  const step = SIDE / values.length;
+  return values.map(({ share, said }, at) => svg("rect.column", {
+    x: at * step + step * 0.12, width: step * 0.76, y: height(share), height: SIDE * share,
+  }, svg("title", said)));
+}
+
 /** A mean and its interval on a scale from 0 to `most`, for a cell of a table. */
 export function whisker({ mean, interval, most }) {
   const place = (value) => (SIDE * Math.min(Math.max(value, 0), most)) / most;

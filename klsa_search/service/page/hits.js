@@ -73,7 +73,7 @@ export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, 
     on: { click: () => toggle(hit, button, panel) },
   }, "Why this?", el("span.unseen", ` ${named}`));
   const node = el("li.hit", { data: { id: hit.id }, "aria-labelledby": id },
-    el("h2", { id }, link(hit.id, title?.marks.length ? marked(title.text, title.marks) : heading)),
+    el("h2", { id }, link(hit.id, title?.marks.length ? marked(title.text, title.marks) : heading, { hit })),
     placeOf(hit),
     el("p.snippet", passageOf(hit.highlight, hit.snippet)),
     through,

@@ -18,6 +18,7 @@ const VIEWS = {
   search: { label: "Search", box: true, load: () => import("./views/search.js") },
   map: { label: "Map", box: true, tool: true, load: () => import("./views/map.js") },
   judge: { label: "Judge", box: true, tool: true, writes: true, load: () => import("./views/judge.js") },
+  analytics: { label: "Analytics", writes: true, tool: true, load: () => import("./views/analytics.js") },
   admin: { label: "Admin", writes: true, load: () => import("./views/admin.js") },
   document: { load: () => import("./views/document.js") },
 };

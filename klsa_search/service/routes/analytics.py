@@ -192,13 +192,17 @@ class CandidateAnswer(Answer):
     clicks: int | None = Field(description="clicks on documents that contain it")
     of: int | None = Field(description="clicks on all documents that were read")
     similarity: float | None = Field(description="similarity of a related term, from 0 to 1")
+    documents: list[str] = Field(
+        description="IDs of up to three clicked documents that contain it, most clicked first"
+    )
 
 
 class ProposalAnswer(Answer):
-    """A word that no document contains."""
+    """A word that no or few documents contain."""
 
     word: str
     searches: int
+    documents: int = Field(description="number of documents that contain the word")
     queries: list[str] = Field(description="most frequent queries with the word")
     candidates: list[CandidateAnswer] = Field(description="best evidence first")
 
@@ -298,7 +302,7 @@ async def analytics_csv(name: str, request: Request, service: Service) -> Respon
     openapi_extra=documented_parameters(ProposalsRequest),
 )
 async def synonym_proposals(name: str, request: Request, service: Service) -> ProposalsAnswer:
-    """Propose synonyms for searched words that no document contains, with the evidence.
+    """Propose synonyms for searched words that no or few documents contain, with the evidence.
 
     Accept one with PUT /indexes/{name}/synonyms.
     """

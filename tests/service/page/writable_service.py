@@ -22,7 +22,7 @@ SIZES = {"wide": {"viewport": {"width": 1280, "height": 900}},
 
 
 @contextmanager
-def writable(home, keys=None):
+def writable(home, keys=None, recorder=None):
     """Serve a home, and give the address; `keys` is a file of keys."""
     command = command_of(MODULE, "--home", str(home))
     light, heavy, writes = Admission(waiting=1000), Admission(), Writes()
@@ -38,6 +38,7 @@ def writable(home, keys=None):
             writes=writes,
             jobs=refits,
             keys=Keys(keys, set()) if keys else None,
+            recorder=recorder,
         )
         server = make_server(app)
         served = Served(server, light, heavy, listener)

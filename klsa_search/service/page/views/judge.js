@@ -2,6 +2,7 @@
 
 import { ask, Latest, segment, STALE } from "../api.js";
 import { alertOf, el, fill, many, marked } from "../dom.js";
+import { download } from "../download.js";
 import { evaluation } from "../evaluation.js";
 import { forget, gradesOf, judgeButtons, judgedQueries } from "../judging.js";
 import { isLocked, locked } from "../locked.js";
@@ -125,8 +126,8 @@ async function drawList() {
   }
   fill(list, title,
     el("ul.queries", queries.map((each) => row(each, state, index))),
-    el("p.exports", "Export ", download(index, "qrels", "judgements (TREC qrels)"), " and ",
-      download(index, "tsv", "queries (TSV)")),
+    el("p.exports", "Export ", exported(index, "qrels", "judgements (TREC qrels)"), " and ",
+      exported(index, "tsv", "queries (TSV)")),
     spaced.length ? el("p.hint", `${many(spaced.length, "judgement")} left out: qrels cannot hold `
       + "IDs with white space.") : null);
 }
@@ -151,19 +152,6 @@ function row({ q, grades, deleted }, state, index) {
       on: { click: drop } }, "Delete"));
 }
 
-/** A link that fetches a file with the key, as a plain one could not. */
-function download(index, kind, words) {
-  const name = `${index}.${kind}`;
-  const href = `indexes/${segment(index)}/judgements.${kind}`;
-  const fetched = async (event) => {
-    event.preventDefault();
-    try {
-      const address = URL.createObjectURL(new Blob([await ask(href, { as: "text" })]));
-      el("a", { href: address, download: name }).click();
-      setTimeout(() => URL.revokeObjectURL(address), 1000);
-    } catch (failure) {
-      failed(failure);
-    }
-  };
-  return el("a", { href, download: name, on: { click: fetched } }, words);
+function exported(index, kind, words) {
+  return download(`indexes/${segment(index)}/judgements.${kind}`, `${index}.${kind}`, words, failed);
 }

@@ -10,6 +10,7 @@ import { rankingPanel } from "../ranking.js";
 import { bar, holdsNone, throughLine, whyPanel, wordsIn } from "../why.js";
 
 const REST = 300; // ms without a change after which explanations are asked for
+const REPLACED = 60_000; // ms in which a search replaces one without a click
 const SLOW = 300; // ms after which what is shown is marked as old
 const EXAMPLES = ["s", "t", "m", "a", "c", "r", "p", "h"]; // beginnings of titles to offer
 
@@ -27,6 +28,7 @@ let followRanking = null;
 let stopComparing = null;
 let explained = null; // explanations of the hits shown, by id, with their words
 let timer = null;
+let recorded = null; // the latest search that analytics recorded: {id, q, at, previous, used}
 
 /** Draw the frame of the view, then its answer. */
 export async function show(root, given) {
@@ -121,9 +123,30 @@ function askedBoth(signal) {
   }, signal)));
 }
 
-/** A link to a document, as an element. */
-function link(id, content, { class: name = null, label = null } = {}) {
+/** Note a search that analytics recorded; one that led to nothing was replaced by the next. */
+function note({ search_id: id }) {
+  if (!id) return;
+  const q = context.state.get("q").trim();
+  const isReplaced = recorded && !recorded.used && recorded.q !== q && Date.now() - recorded.at < REPLACED;
+  recorded = { id, q, at: Date.now(), previous: isReplaced ? recorded.id : undefined, used: false };
+}
+
+/** Record that a hit was opened, if its search was recorded. */
+function click(hit) {
+  if (recorded?.q !== context.state.get("q").trim()) return;
+  recorded.used = true;
+  const { id: search_id, previous } = recorded;
+  post("events", { type: "click", search_id, id: hit.id, position: hit.rank, previous })
+    .catch(() => null); // nothing that the visitor could do
+}
+
+/** A link to a document, as an element; of a hit, its clicks are recorded. */
+function link(id, content, { class: name = null, label = null, hit = null } = {}) {
   const anchor = context.state.anchor({ view: "document", id });
+  if (hit) {
+    const follow = anchor.on.click;
+    anchor.on.click = (event) => (click(hit), follow(event));
+  }
   return el("a", { ...anchor, class: name, "aria-label": label }, content);
 }
 
@@ -163,7 +186,7 @@ function showHits(answer, changed) {
 /** Search once more for analytics, as a search without hits is not looked at more closely. */
 function recordNothing() {
   explaining.run((signal) => post("search", { ...searchOf(context.state, details.fields ?? {}), k: 1 },
-    signal)).catch(() => null);
+    signal)).then((answer) => answer !== STALE && note(answer)).catch(() => null);
 }
 
 function pageLink(to, text, { label, current }) {
@@ -222,6 +245,7 @@ async function explainedHits(search, offset) {
     return null; // hits are shown without it; `toggle` reports the failure
   }
   if (detailed === STALE) return null;
+  note(detailed);
   for (const hit of detailed.hits.filter((each) => each.explanation)) {
     const seeds = hit.explanation.expansion?.seeds ?? [];
     const write = wordsIn(context.state.get("q"), hit.title, hit.snippet,
