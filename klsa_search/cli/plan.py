@@ -140,6 +140,7 @@ def _write(found: Plan, worker: Mapping[str, int]) -> None:
                 if found.sampled
                 else f"{shape.documents:,}",
             ),
+            *([("passages", f"about {found.passages.documents:,}")] if found.passages else []),
             ("terms", f"{about}{shape.terms:,}"),
             ("non-zeros", f"{about}{shape.non_zeros:,}"),
             ("pairs", f"{about}{shape.pair_non_zeros:,}"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from klsa_search.collection.model import Collection, ConfiguredCollection, LocatedCollection
 from klsa_search.core.config import Settings
@@ -23,6 +23,7 @@ from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import committed_generations
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import FieldsEntry, Manifest, read_manifest
+from klsa_search.storage.names import PASSAGES
 
 SHARE: Final = 0.75
 """Share of the memory of the machine, or of its control group, that a build uses by default."""
@@ -84,6 +85,8 @@ def refuse_overlap(path: Path, collection: Collection) -> None:
         )
 
 
+Kind = Literal["documents", "passages"]
+
 Needed = Callable[[Shape], Mapping[str, int]]
 """Returns the memory of each phase in bytes for a shape."""
 
@@ -97,8 +100,12 @@ def refuse_large_source(
     Small sources are not read, nor are those without files, which may be readable only once.
     """
     if Extent(collection).bytes * _MEMORY_RATIO > budget:
-        shape = survey(collection, settings, most=_SAMPLE).shape
+        sample = survey(collection, settings, most=_SAMPLE)
+        shape = sample.shape
         _refuse(shape, (needed or _needed(settings, budget))(shape), budget, "about ")
+        if sample.passages is not None and needed is None:
+            shape = sample.passages.shape
+            _refuse(shape, _needed(settings, budget)(shape), budget, "about ", "passages")
 
 
 def refuse_beyond_budget(
@@ -106,20 +113,24 @@ def refuse_beyond_budget(
 ) -> None:
     """Raise SettingsError if the counted collection does not fit into the budget."""
     shape = read_shape(counts, fields, generation)
-    _refuse(shape, _needed(settings, budget)(shape), budget, "")
+    kind: Kind = "passages" if generation.name == PASSAGES else "documents"
+    _refuse(shape, _needed(settings, budget)(shape), budget, "", kind)
 
 
 def _needed(settings: Settings, budget: int) -> Needed:
     return partial(memory_needed, settings=settings, memory=budget, processes=processors())
 
 
-def _refuse(shape: Shape, needed: Mapping[str, int], budget: int, about: str) -> None:
+def _refuse(
+    shape: Shape, needed: Mapping[str, int], budget: int, about: str, kind: Kind = "documents"
+) -> None:
     phase, peak = max(needed.items(), key=lambda item: item[1])
     if peak > budget:
         raise SettingsError(
             f"memory = {_shown(budget)} is not enough: {about}{shape.documents:,} "
-            f"documents need {_shown(peak)}, most of it for the {phase}; allow "
-            "more, or build from fewer documents",
+            f"{kind} need {_shown(peak)}, most of it for the {phase}; allow "
+            + ("more, or " if kind == "documents" else "more, set passages = 'off', or ")
+            + "build from fewer documents",
             field="memory",
         )
 

@@ -97,6 +97,8 @@ class Plan:
     memory     peak memory of each phase in bytes, of all processes together
     disk       bytes of the index, by kind
     unread     files of the source folder that are not read
+    passages   shape of the passages, which have phases, memory and disk of their own; None if
+               documents are not divided
     """
 
     source: str
@@ -108,6 +110,7 @@ class Plan:
     memory: Mapping[str, int]
     disk: Mapping[str, int]
     unread: Unread = field(default_factory=Unread)
+    passages: Shape | None = None
 
     @property
     def seconds(self) -> float:
@@ -183,20 +186,10 @@ def plan(
     budget = memory_budget(memory)
     if not isinstance(source, Collection):
         source = open_collection(source, **reading)
-    processes = processors()
     sample = survey(source, chosen, most=_SAMPLE)
-    disk = disk_needed(sample.shape, chosen)
-    return Plan(
-        source=source.name,
-        sampled=sample.sampled.documents,
-        shape=sample.shape,
-        processes=processes,
-        budget=budget,
-        phases=_costs(sample, chosen, sum(disk.values()), processes),
-        memory=memory_needed(sample.shape, chosen, memory=budget, processes=processes),
-        disk=disk,
-        unread=source.unread if isinstance(source, OpenedCollection) else Unread(),
-    )
+    found = _planned(source.name, sample, chosen, budget)
+    unread = source.unread if isinstance(source, OpenedCollection) else Unread()
+    return replace(found, sampled=sample.sampled.documents, unread=unread)
 
 
 def plan_of_size(
@@ -230,19 +223,42 @@ def plan_of_size(
     ]
     reading, settings = split_options(options)
     chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
-    budget, processes = memory_budget(memory), processors()
     sample = survey(open_collection(few, **reading), chosen, most=_SAMPLE)
-    sample = replace(sample, shape=shape_of_size(documents, words))
-    disk = disk_needed(sample.shape, chosen)
+    passages = sample.passages
+    if passages is not None:
+        each = passages.sampled.documents / number
+        shape = shape_of_size(round(documents * each), max(1, round(words / each)))
+        passages = replace(passages, shape=shape)
+    sample = replace(sample, shape=shape_of_size(documents, words), passages=passages)
+    source = f"{documents:,} documents of {words:,} words"
+    return _planned(source, sample, chosen, memory_budget(memory))
+
+
+def _planned(source: str, sample: Survey, settings: Settings, budget: int) -> Plan:
+    """Return the plan of a survey."""
+    processes, passages = processors(), sample.passages
+    disk = disk_needed(sample.shape, settings)
+    memory = memory_needed(sample.shape, settings, memory=budget, processes=processes)
+    if passages is not None:
+        disk["passages"] = sum(disk_needed(passages.shape, settings).values())
+        needed = memory_needed(passages.shape, settings, memory=budget, processes=processes)
+        memory |= {progress.passage_phase(phase): size for phase, size in needed.items()}
+    phases = list(_costs(sample, settings, sum(disk.values()), processes))
+    if passages is not None:  # before the files, which are hashed once
+        phases[-1:-1] = [
+            replace(cost, phase=progress.passage_phase(cost.phase))
+            for cost in _costs(passages, settings, 0, processes)[:-1]
+        ]
     return Plan(
-        source=f"{documents:,} documents of {words:,} words",
+        source=source,
         sampled=0,
         shape=sample.shape,
         processes=processes,
         budget=budget,
-        phases=_costs(sample, chosen, sum(disk.values()), processes),
-        memory=memory_needed(sample.shape, chosen, memory=budget, processes=processes),
+        phases=tuple(phases),
+        memory=memory,
         disk=disk,
+        passages=None if passages is None else passages.shape,
     )
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from klsa_search.collection.model import Collection, Document
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import DOCUMENTS
+from klsa_search.indexing.passages import divides
 from klsa_search.indexing.reading import Extent, read, stored_bytes
 from klsa_search.indexing.sizes import Shape, extrapolate, shape_of_first
 from klsa_search.kernels.counts import CountsBuilder, TermCounts
 from klsa_search.storage.columns.builder import columns_bytes
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
 from klsa_search.storage.manifest import FieldsEntry
+from klsa_search.storage.passages import passages_of
 
 _CHARACTERS = 2**25
 
@@ -32,6 +34,7 @@ class Survey:
     reading_seconds   time to read them from the source, in one process
     storing_seconds   time to analyse, store and fingerprint them
     counting_seconds  time to count them
+    passages          of these documents; None if they are not divided
     """
 
     counts: TermCounts
@@ -40,6 +43,7 @@ class Survey:
     reading_seconds: float
     storing_seconds: float
     counting_seconds: float
+    passages: Survey | None = None
 
 
 def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
@@ -55,6 +59,23 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
     documents = _first(rest, most)
     reading_seconds = time.perf_counter() - started
     total = _number_of(collection, documents, rest)
+    found = _surveyed(documents, total, reading_seconds, settings)
+    words = settings.passage_words
+    if words is None or not documents:
+        return found
+    started = time.perf_counter()
+    passages = [passage for document in documents for passage in passages_of(document, words)]
+    cutting_seconds = time.perf_counter() - started
+    if not divides(settings, len(documents), len(passages)):
+        return found
+    total = round(total * len(passages) / len(documents))
+    return replace(found, passages=_surveyed(passages, total, cutting_seconds, settings))
+
+
+def _surveyed(
+    documents: list[Document], total: int, reading_seconds: float, settings: Settings
+) -> Survey:
+    """Analyse and count documents, and estimate the shape of a number of them."""
     ends: dict[str, float] = {}
 
     def note(phase: str, _done: int, _all: int | None) -> None:

@@ -8,10 +8,12 @@ from contextlib import closing
 import pytest
 
 from klsa_search import build, open_index
+from klsa_search.collection import open_collection
 from klsa_search.core.progress import PHASES, passage_phase
 from klsa_search.delta.folding import DeltaBuilder
-from klsa_search.errors import IndexDamaged, QueryError, StoreError
-from klsa_search.indexing import verify_deep
+from klsa_search.errors import IndexDamaged, QueryError, SettingsError, StoreError
+from klsa_search.indexing import plan, verify_deep
+from klsa_search.indexing.plan import plan_of_size
 from klsa_search.indexing.rewrite import repair
 from klsa_search.search.passage_index import PassageWrites
 from klsa_search.search.passage_searcher import PassageSearcher
@@ -149,3 +151,31 @@ def test_refusals_name_the_index(path):
         for group in ("document", "passage"):
             with pytest.raises(QueryError, match="index `long`"):
                 index.search("part", group=group, dimensions=3)
+
+
+def test_a_plan_has_the_passages_of_the_build(built):
+    manifest = read_manifest(built / "000001")
+    settings = {"dimensions": 5, "passages": 20}
+    found = plan(open_collection(documents(20)), **settings)
+    assert found.passages.documents == manifest.counts.passages
+    assert found.disk["passages"] > 0
+    phases = {cost.phase for cost in found.phases}
+    assert {"passages", "counts of passages"} <= phases & found.memory.keys()
+    short = plan(open_collection(documents(20)), passages="off")
+    assert (short.passages, "passages" in short.disk) == (None, False)
+
+
+def test_a_plan_of_a_size_has_passages_of_long_documents():
+    found = plan_of_size(20_000, 3_000)
+    assert 150_000 < found.passages.documents < 250_000
+    assert found.peak_memory == max(found.memory.values())
+    assert plan_of_size(20_000, 100).passages is None
+
+
+def test_too_many_passages_are_refused_as_such(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "klsa_search.indexing.checks.memory_needed",
+        lambda shape, **_: {"counts": 2**40 if shape.documents > 20 else 1},
+    )
+    with pytest.raises(SettingsError, match=r"passages need .* set passages = 'off'"):
+        build(documents(20), name="many", home=tmp_path, passages=20)
