@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 from klsa_search.errors import QueryError
-from klsa_search.service.routes import aliases, anserini, evaluation, indexes, judgements
+from klsa_search.service.routes import aliases, anserini, evaluation, fetch, indexes, judgements
 from klsa_search.service.routes.mining import router as mining
 from klsa_search.service.routes.search import router
 from klsa_search.service.routes.suggest import router as suggesting
@@ -154,7 +154,7 @@ def heavy_home(tmp_path_factory):
 @pytest.mark.long
 def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_home):
     client = client_of(heavy_home)
-    routers = (router, mining, suggesting, evaluation.router, anserini.router)
+    routers = (router, fetch.router, mining, suggesting, evaluation.router, anserini.router)
     routes = {
         (method, route.path)
         for each in routers
