@@ -15,7 +15,7 @@ from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.explain.explainer import Explainer
 from klsa_search.search.explain.explanation import Explanation, PassagePart, RuleEffect
 from klsa_search.search.options import QueryPlan
-from klsa_search.search.passage_hits import with_best_passages
+from klsa_search.search.passage_hits import best_passages_of, with_places
 from klsa_search.search.passage_searcher import PassageSearcher
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.results import Hit, highlighted
@@ -29,8 +29,14 @@ def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, 
     check_deadline()
     terms = state.query_parser.known_terms(plan.parsed)
     weights = _weights(state, terms) if plan.highlight else None
-    hits = hits_of(state, top.doc_ids, top.scores, terms, weights, plan.offset, plan.snippet_length)
-    hits = with_best_passages(state, plan, hits, top.doc_ids, terms, weights)
+    length = plan.snippet_length
+    if isinstance(state.searcher, PassageSearcher):
+        best_passages = best_passages_of(state, state.searcher, plan, top.doc_ids, terms, weights)
+        snippets = best_passages.snippets
+        hits = _hits_with(state, top.doc_ids, top.scores, snippets, plan.offset)
+        hits = with_places(state, best_passages, hits, top.doc_ids)
+    else:
+        hits = hits_of(state, top.doc_ids, top.scores, terms, weights, plan.offset, length)
     best = None
     if plan.highlight:
         hits = tuple(_add_highlights(state, plan, hit, terms, weights) for hit in hits)
@@ -160,8 +166,15 @@ def hits_of(
     length: int = LENGTH,
 ) -> tuple[Hit, ...]:
     """Return hits of ranked documents, in order. See `Index.hits`."""
+    snippets = state.snippets.of(doc_ids, terms, weights=weights, length=length)
+    return _hits_with(state, doc_ids, scores, snippets, offset)
+
+
+def _hits_with(
+    state: State, doc_ids: DocIds, scores: Scores, snippets: Sequence[str], offset: int
+) -> tuple[Hit, ...]:
+    """Return hits of ranked documents with these snippets, in order."""
     records = state.documents.records(doc_ids.tolist())
-    passages = state.snippets.of(doc_ids, terms, weights=weights, length=length)
     numbers = [name for name, field in state.fields.items() if field.type == "number"]
     return tuple(
         Hit(
@@ -169,11 +182,11 @@ def hits_of(
             id=record.id,
             score=score,
             title=record.title,
-            snippet=passage,
+            snippet=snippet_,
             metadata=_parse_numbers(record.metadata, numbers),
         )
-        for rank, (record, passage, score) in enumerate(
-            zip(records, passages, scores.tolist(), strict=True), start=offset + 1
+        for rank, (record, snippet_, score) in enumerate(
+            zip(records, snippets, scores.tolist(), strict=True), start=offset + 1
         )
     )
 

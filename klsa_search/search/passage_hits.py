@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,35 +18,57 @@ from klsa_search.search.state import State
 from klsa_search.storage.passages import PassageId
 
 
-def with_best_passages(
+class BestPassages(NamedTuple):
+    """The best passages of documents, in their order.
+
+    passages  in which the rows are
+    rows      -1 for a document without a matching passage, as when only a filter matches
+    counts    how many passages of each document match
+    snippets  from the best passages, otherwise from the whole text
+    """
+
+    passages: PassageIndex
+    rows: DocIds
+    counts: DocIds
+    snippets: list[str]
+
+
+def best_passages_of(
     state: State,
+    searcher: PassageSearcher,
     plan: QueryPlan,
-    hits: Sequence[Hit],
     doc_ids: DocIds,
     terms: Collection[str],
     weights: Mapping[str, float] | None,
-) -> tuple[Hit, ...]:
-    """Return hits of documents with their best passages, and snippets from these.
+) -> BestPassages:
+    """Return the best passages of documents that a search found."""
+    rows, _, counts = searcher.best_passages(plan.parsed, doc_ids, plan.parameters)
+    snippets = [""] * len(doc_ids)
+    for source, which, ids in (
+        (searcher.passages.state, rows >= 0, rows),
+        (state, rows < 0, doc_ids),
+    ):
+        found = source.snippets.of(ids[which], terms, weights=weights, length=plan.snippet_length)
+        for place, snippet in zip(np.flatnonzero(which).tolist(), found, strict=True):
+            snippets[place] = snippet
+    return BestPassages(searcher.passages, rows, counts, snippets)
 
-    A document without a matching passage, as when only a filter matches, keeps its snippet.
-    """
-    if not isinstance(state.searcher, PassageSearcher):
-        return tuple(hits)
-    passages = state.searcher.passages
-    rows, _, counts = state.searcher.best_passages(plan.parsed, doc_ids, plan.parameters)
-    found = np.flatnonzero(rows >= 0)
-    snippets = passages.state.snippets.of(
-        rows[found], terms, weights=weights, length=plan.snippet_length
-    )
-    located = list(hits)
-    for place, snippet in zip(found.tolist(), snippets, strict=True):
-        hit, text = hits[place], state.documents.text(int(doc_ids[place]))
-        located[place] = replace(
-            _located(hit, hit.id, passages, int(rows[place]), text),
-            snippet=snippet,
-            more_passages=int(counts[place]) - 1,
+
+def with_places(
+    state: State, best: BestPassages, hits: Sequence[Hit], doc_ids: DocIds
+) -> tuple[Hit, ...]:
+    """Return hits of documents with the places of their best passages."""
+    return tuple(
+        replace(
+            _located(hit, hit.id, best.passages, row, state.documents.text(doc_id)),
+            more_passages=count - 1,
         )
-    return tuple(located)
+        if row >= 0
+        else hit
+        for hit, doc_id, row, count in zip(
+            hits, doc_ids.tolist(), best.rows.tolist(), best.counts.tolist(), strict=True
+        )
+    )
 
 
 def as_passages(
