@@ -27,6 +27,8 @@ RANKERS: Final[tuple[Literal["klsa", "bm25"], ...]] = ("klsa", "bm25")
 SETTINGS: Final = ("off", "300")
 _QUERIES: Final = 100
 _ROUNDS: Final = 3
+_LIMIT: Final = 3_600
+"""Seconds of one collection."""
 
 
 def measure(name: str, data: Path, passages: str, home: Path) -> dict[str, Any]:
@@ -76,7 +78,9 @@ def main() -> None:
         for passages in SETTINGS:
             command = [sys.executable, "-m", "benchmarks.passages", name]
             command += ["--data", str(options.data), "--only", passages]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            done = subprocess.run(
+                command, check=True, capture_output=True, text=True, timeout=_LIMIT
+            )
             of_index = found.setdefault(name, {})[passages] = json.loads(done.stdout)
             cells = (
                 f"{of_index['seconds']:.1f}",

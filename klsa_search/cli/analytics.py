@@ -52,7 +52,8 @@ def analytics(
     current_generation(path)
     found = reports.report(home, path.name, days=days, k=limit, least=min_searches)
     if as_csv:
-        click.echo(reports.as_csv(found, cast("ListName", list_ or "queries")), nl=False)
+        for line in reports.as_csv(found, cast("ListName", list_ or "queries")).splitlines():
+            echo(line)
         return
     totals = found.totals
     if list_ is None:

@@ -51,7 +51,7 @@ def hostile(tmp_path):
     [
         pytest.param("klsa_search.cli.compile_child", [], marks=pytest.mark.long),
         pytest.param("klsa_search.cli.refit_child", ["--help"], marks=pytest.mark.long),
-        ("klsa_search.cli.worker", ["0", "0", "."]),
+        ("klsa_search.cli.worker", ["0", "0", "0", "."]),
     ],
 )
 def test_a_command_imports_nothing_from_the_current_folder(hostile, module, arguments):

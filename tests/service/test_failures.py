@@ -76,7 +76,8 @@ def test_home_without_an_index(client_of, tmp_path):
     for path in ("/search?q=wing", "/documents/1"):
         error = failure_of(client.get(path), 503)
         assert "klsa-index build" in error["message"]
-    assert client.get("/indexes").json() == {"indexes": [], "writable": False}
+    listed = client.get("/indexes").json()
+    assert listed == {"indexes": [], "writable": False, "follow": None}
     health = client.get("/health")
     assert (health.status_code, health.json()["ok"]) == (503, False)
 

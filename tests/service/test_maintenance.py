@@ -167,7 +167,7 @@ def test_who_may_not_write_is_told_nothing(service, client_of, home, tmp_path):
     assert client.get("/indexes/tiny/spectrum").status_code == 401
     assert not refits.run_due()
     error = failure_of(client_of(home).get("/jobs"), 403)  # it takes no writes
-    assert "klsa-index refit" in error["message"]
+    assert "read-only" in error["message"]
 
 
 def test_a_key_of_one_index_sees_and_cancels_only_its_jobs(service, home, tmp_path):

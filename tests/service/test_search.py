@@ -170,6 +170,7 @@ def test_indexes_and_their_details(client_of, home):
     first, second = client.get("/indexes").json()["indexes"]
     assert first == {
         "name": "first",
+        "title": "",
         "ok": True,
         "error": None,
         "generation": "000001",

@@ -28,6 +28,7 @@ from klsa_search.storage.recovery import (
     recovered_current,
     repair_current,
 )
+from klsa_search.storage.rules import Rule, write_rules
 from klsa_search.storage.synonyms import write_synonyms
 
 from .worlds import manifest_of
@@ -54,6 +55,7 @@ def made(tmp_path_factory):
     with LogWriter(current_generation(path)) as writer:
         writer.append([Document(id="new", text="later")], ["d3"])
     write_synonyms(path, {"tv": ("television",)})
+    write_rules(path, [Rule(id="first", then={"hide": ["d1"]})])
     Judgements(path).put("brakes", "d1", 1)
     return path
 
