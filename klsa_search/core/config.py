@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
@@ -299,9 +300,17 @@ class FieldSettings(SettingsGroup):
         return {name: separator for name, _, separator in (e.partition("=") for e in self.split)}
 
 
+_PASSAGES = "auto|off|[1-9][0-9]{1,4}"
+"""Pattern of the setting `passages`."""
+
+
 def _passages(given: object) -> object:
-    """Return a number of words as the text of the setting."""
-    return str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+    """Return the text of the setting, which may be given as a number of words."""
+    text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+    if isinstance(text, str) and not re.fullmatch(_PASSAGES, text):
+        reason = "use auto, off, or the words of a passage, from 10 to 99999"
+        raise _conflict("passages", reason, given)
+    return text
 
 
 class PassageSettings(SettingsGroup):
@@ -309,7 +318,7 @@ class PassageSettings(SettingsGroup):
 
     passages: Annotated[str, BeforeValidator(_passages)] = Field(
         "auto",
-        pattern=r"^(auto|off|[1-9][0-9]{1,4})$",
+        pattern=f"^({_PASSAGES})$",
         description="divide long documents into passages of about this many words, which are "
         "found and ranked as well: 10 to 99,999; auto, 300 if documents are long enough for a "
         "tenth more passages than documents; or off",

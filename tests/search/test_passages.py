@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import Document, build, open_index
-from klsa_search.errors import IndexDamaged, QueryError
+from klsa_search.errors import IndexDamaged, QueryError, SettingsError
 from klsa_search.indexing import refit
 from klsa_search.search.budget import estimated_tokens
 from klsa_search.storage.backup import copy_index
@@ -292,3 +292,9 @@ def test_a_restricted_index_has_no_passages_of_other_documents(index):
         assert {hit.metadata["year"] for hit in found} == {2001}
     assert contents(visible) == passages_of_all(visible)
     assert_ranks_by_documents_and_passages(visible)
+
+
+@pytest.mark.parametrize("words", [5, "9", "100000", "on", True])
+def test_an_invalid_number_of_words_is_refused(words, tmp_path):
+    with pytest.raises(SettingsError, match="passages"):
+        build(DOCUMENTS, name="wrong", home=tmp_path, passages=words)

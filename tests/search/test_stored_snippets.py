@@ -144,7 +144,7 @@ def test_other_languages(tmp_path, language):
 
 @pytest.mark.parametrize("length", [30, 240])
 def test_every_script(tmp_path, length):
-    """Each word asked for alone, with others beside it, and weighed."""
+    """Search for each word alone, with other words, and with weights."""
     texts = [f"{text} {' '.join(ORDINARY)} {text}" for text in ORDINARY]
     kept = Kept(tmp_path, texts, stop_words="none")
     for text in ORDINARY:
