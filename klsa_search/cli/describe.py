@@ -188,13 +188,17 @@ def unread_text(unread: Unread) -> str:
     first = ", ".join(unread.first[kind] for kind in kinds[:_KINDS])
     files = "1 file" if unread.count == 1 else f"{unread.count:,} files"
     links = "; --follow-links reads linked files" if "linked" in unread.kinds else ""
-    from klsa_search.collection.files.formats import EXTRA, format_of
+    from klsa_search.collection.files.formats import missing_extra
 
-    lacking = [
-        kind for kind in kinds if (found := format_of(Path(f"_{kind}"))) and found.is_unavailable
-    ]
-    extra = f"; pip install 'klsa-search[{EXTRA}]' reads {', '.join(lacking)}" if lacking else ""
-    return f"{files}: {', '.join(counted)} (first: {first}){links}{extra}"
+    lacking: dict[str, list[str]] = {}
+    for kind in kinds:
+        if extra := missing_extra(Path(f"_{kind}")):
+            lacking.setdefault(extra, []).append(kind)
+    extras = "".join(
+        f"; pip install 'klsa-search[{extra}]' reads {', '.join(suffixes)}"
+        for extra, suffixes in lacking.items()
+    )
+    return f"{files}: {', '.join(counted)} (first: {first}){links}{extras}"
 
 
 def numbered_text(files: list[str]) -> str:

@@ -26,7 +26,7 @@ from klsa_search.collection.intake import duplicate_id
 from klsa_search.collection.irds import PREFIX
 from klsa_search.collection.lines import LineRange, is_compressed
 from klsa_search.collection.mappings import PLAIN, Columns
-from klsa_search.collection.model import Document, Problems
+from klsa_search.collection.model import Document, Problems, Unread
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.opening import open_collection, open_line_range
 from klsa_search.collection.public_collections import COLLECTIONS, PYTHON_DOCS
@@ -214,7 +214,10 @@ def read_records(work: Work, source: SharedSource, identity: str, settings: Sett
         )
         facts = read_facts(read)
         problems = Problems(**facts["problems"])
-        source.collection.adopt(problems, facts["numbered"], facts["noted"], facts["options"])
+        unread = Unread(facts["unread"]["kinds"], facts["unread"]["first"])
+        source.collection.adopt(
+            problems, facts["numbered"], facts["noted"], unread, facts["options"]
+        )
         return Records(facts["documents"], read, {"parts": [read], "repeated": None})
     on_error = source.reading.get("on_error", "stop")
     parts = work.make(
@@ -257,6 +260,7 @@ def read_whole(
         problems=kept,
         numbered=collection.numbered,
         noted=collection.noted,
+        unread=collection.unread.as_json(),
         options=collection.options,
     )
 
@@ -331,7 +335,7 @@ def _report_refused(
     CollectionError for the first one if reading stops there.
     """
     problems = Problems()
-    collection.adopt(problems, [], collection.noted, collection.options)
+    collection.adopt(problems, [], collection.noted, collection.unread, collection.options)
     for number, part in enumerate(parts):
         facts, lines = read_facts(part), map_array(part, "lines")
         again = left_out(repeated, number)

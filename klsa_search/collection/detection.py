@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from klsa_search.collection import json_files
 from klsa_search.collection.csv_files import KNOWN_NAMES
-from klsa_search.collection.files.formats import format_of, is_code
+from klsa_search.collection.files.formats import format_of, is_archive, is_code, table_of
+from klsa_search.collection.files.rows import READERS
 from klsa_search.collection.folder import list_files, uncompressed_name, walk
 from klsa_search.collection.lines import head, head_bytes, utf16_of
 from klsa_search.collection.model import Unread
@@ -20,7 +22,6 @@ SAMPLE = 50  # files of a folder that are inspected
 MAX_SAMPLE = 5_000  # limit if none of them is recognised
 SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
 TREC_START = re.compile(r"^[ \t]*<DOC>", re.IGNORECASE | re.MULTILINE)
-ARRAY_START = re.compile(r"\[\s*(?:\{|\]\s*\Z)")
 JSON_SUFFIXES = (".jsonl", ".ndjson")
 TABLES = (("csv", ","), ("tsv", "\t"), ("csv", ";"), ("csv", "|"))
 # Files that describe a collection and are not part of it.
@@ -36,7 +37,7 @@ def detect_format(path: Path, links: bool = False) -> str:
             return found
         kind = format_of(path)
         # A single plain text file is hardly meant to be the whole collection.
-        if kind and kind.name not in ("code", "text"):
+        if is_archive(path) or (kind and kind.name not in ("code", "text")):
             return "text"
         raise CollectionError(
             f"{path}: unknown format, {_description(path)}; name its format: {', '.join(FORMATS)}"
@@ -51,19 +52,21 @@ def detect_format(path: Path, links: bool = False) -> str:
     for number, file in enumerate(walk(path, links, unread)):
         if number >= (SAMPLE if formats or texts else MAX_SAMPLE):
             break
-        found = sniff(file) or ("text" if format_of(file) else None)
-        is_description = is_code(file) or uncompressed_name(file).startswith(DESCRIPTIONS)
+        found = sniff(file)
+        is_attached = is_code(file) or is_archive(file) or bool(table_format(file))
+        is_description = is_attached or uncompressed_name(file).startswith(DESCRIPTIONS)
         is_auxiliary = is_sidecar(path, file) or is_description
-        if found == "text":
-            texts.setdefault(is_auxiliary, file)
-        elif found and not is_auxiliary:
+        if found and not is_auxiliary:
             formats.setdefault(found, file)
-    # A README or a script next to a table describes it; a folder of only those is text.
-    text = texts.get(False) or (None if formats else texts.get(True))
-    if text:
-        formats["text"] = text
+        elif not found and (format_of(file) or table_of(file) or is_archive(file)):
+            texts.setdefault(is_auxiliary, file)
+    # A README or a script next to tables describes them; a folder of only those is text.
+    if False in texts or (texts and not formats):
+        formats["text"] = texts.get(False) or texts[True]
     if len(formats) == 1:
         return next(iter(formats))
+    if formats and formats.keys() <= {"text", *READERS}:
+        return "text"  # which reads the rows of tables, too
     seen = " and ".join(f"{name} ({file.name})" for name, file in sorted(formats.items()))
     links_too = (
         " (symbolic links are only followed with --follow-links, in Python follow_links=True)"
@@ -90,7 +93,7 @@ def sniff(path: Path) -> str | None:
         return "trec"
     if start.startswith("{") or (name.endswith(JSON_SUFFIXES) and not start.startswith("[")):
         return "jsonl"
-    if ARRAY_START.match(start) or name.endswith(".json"):
+    if json_files.ARRAY_START.match(start) or name.endswith(".json"):
         return "json"
     header = start.partition("\n")[0].rstrip("\r")
     for table, separator in TABLES:

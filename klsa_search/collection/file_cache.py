@@ -43,8 +43,8 @@ class FileCache:
     def documents(self, path: Path, read: Callable[[], Iterator[Document]]) -> Iterator[Document]:
         """Yield the documents of a file: stored ones if it has not changed, else as `read` does."""
         state = _FileState.of(path)  # before it is read, so that a later change is noticed
-        documents = self._unchanged(path, state)
-        for document in read() if documents is None else documents:
+        ids = self._unchanged(path, state)
+        for document in read() if ids is None else map(self._stored, ids):
             state.ids.append(document.id)
             yield document
         self._read[path] = state
@@ -57,11 +57,14 @@ class FileCache:
         """Forget the last pass, whose documents were not stored."""
         self._read = {}
 
-    def _unchanged(self, path: Path, state: _FileState) -> list[Document] | None:
+    def _unchanged(self, path: Path, state: _FileState) -> list[str] | None:
+        """Return the documents of a file that has not changed, if all are stored; else None."""
         known = self._synced.get(path)
         if known is None or known.stamp != state.stamp:
             return None
         try:
-            return [self._stored(id_) for id_ in known.ids]
+            for id_ in known.ids:  # one in memory at a time: a table may have many
+                self._stored(id_)
         except DocumentNotFound:  # another process has deleted it
             return None
+        return known.ids

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 from klsa_search.collection.intake import TruncatedFile
 from klsa_search.collection.model import Unread
@@ -60,9 +60,14 @@ def record_unread(path: Path, root: Path, unread: Unread | None, kind: str | Non
     """Add a file that is not read to `unread`; its kind is its suffix by default."""
     if unread is not None:
         place = display_path(path, root)
-        name = PurePosixPath(place.lower())
-        suffix = "".join(name.suffixes[-2:]) if name.suffix in COMPRESSED else name.suffix
-        unread.add(kind or suffix or "without suffix", place)
+        unread.add(kind or suffix_of(place), place)
+
+
+def suffix_of(path: str) -> str:
+    """Return the suffix of a file, with that of compression; "without suffix" if it has none."""
+    name = PurePosixPath(path.lower())
+    suffix = "".join(name.suffixes[-2:]) if name.suffix in COMPRESSED else name.suffix
+    return suffix or "without suffix"
 
 
 def display_path(path: Path, root: Path) -> str:
@@ -79,7 +84,7 @@ def list_files(path: Path, links: bool = False) -> list[Path]:
     ]
 
 
-def uncompressed_name(path: Path) -> str:
+def uncompressed_name(path: PurePath) -> str:
     """Return the name of a file in lower case, without a suffix of compression."""
     name = path.name.lower()
     return next((name.removesuffix(suffix) for suffix in COMPRESSED if name.endswith(suffix)), name)

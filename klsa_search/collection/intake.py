@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.mappings import PLAIN, TEXT_NAMES, Columns, as_document
-from klsa_search.collection.model import Document, Problems
+from klsa_search.collection.model import Document, Problems, Unread
 from klsa_search.errors import CollectionError
 
 ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='skip')"
@@ -33,6 +33,7 @@ class TruncatedFile(CollectionError):
 class Intake:
     """Validates records; stops at the first invalid one, or counts them in `problems`.
 
+    unread     files of a folder whose content has shown that they are no documents
     numbered   files without ids, whose documents are numbered
     notes      what was recognised, each with the files that it holds for
     completed  columns recognised by their common names, one set for each file without others
@@ -52,6 +53,7 @@ class Intake:
         self.columns = columns
         self.cache = cache
         self.problems = Problems()
+        self.unread = Unread()
         self.numbered: list[str] = []
         self.notes: dict[str, list[str]] = {}
         self.completed: set[Columns] = set()

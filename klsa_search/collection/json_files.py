@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from io import TextIOWrapper
 from pathlib import Path
@@ -82,6 +83,8 @@ def _record(line: str, origin: str) -> dict[str, Any]:
     return record
 
 
+ARRAY_START: Final = re.compile(r"\[\s*(?:\{|\]\s*\Z)")
+"""Matches the beginning of an array of objects, or an empty one."""
 _CHUNK: Final = 2**16
 _LONGEST: Final = 2**26  # characters of one element; an invalid one is not read to its end
 _BLANKS: Final = " \t\r\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -128,12 +129,13 @@ class OpenedCollection:
         problems: Problems,
         numbered: list[str],
         noted: dict[str, list[str]],
+        unread: Unread,
         options: Mapping[str, Any],
     ) -> None:
-        """Adopt the problems, numbered files, notes and options that other processes found."""
+        """Adopt what other processes found in a pass."""
         self._intake = Intake(self._on_error, self._intake.columns)
         self._intake.problems, self._intake.numbered = problems, numbered
-        self._intake.notes = noted
+        self._intake.notes, self._unread = noted, unread
         self._options = options
 
     def files(self) -> Iterator[Path]:
@@ -144,15 +146,16 @@ class OpenedCollection:
 
     @property
     def unread(self) -> Unread:
-        """Return the files of the folder that are not read, as of the last listing.
+        """Return the files of the folder that are not read, as of the last listing and pass.
 
         Cost: listing the files once, or reading the beginning of each if its content decides.
         """
         if self._unread is None:
-            self._unread = Unread()
             for _ in self.files():
                 pass
-        return self._unread
+        listed, read = self._unread or Unread(), self._intake.unread
+        kinds = Counter(listed.kinds) + Counter(read.kinds)
+        return Unread(dict(kinds), {**read.first, **listed.first})
 
 
 _log = logging.getLogger(__name__)

@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final, ParamSpec, TypedDict, cast
 
 from klsa_search.collection import (
-    csv_files,
     folder,
     irds,
     json_files,
@@ -35,8 +34,10 @@ from klsa_search.collection.detection import (
     sniff,
     table_format,
 )
-from klsa_search.collection.files.formats import EXTRA, format_of
+from klsa_search.collection.files.formats import is_archive, missing_extra
 from klsa_search.collection.files.reading import folder_documents, paths
+from klsa_search.collection.files.rows import READERS as TABLE_READERS
+from klsa_search.collection.files.rows import Reader
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import LineRange
 from klsa_search.collection.mappings import PLAIN, Columns
@@ -52,20 +53,9 @@ from klsa_search.collection.public_collections import (
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 
-COLUMNED = ("csv", "json", "jsonl", "parquet", "tsv", "xlsx")
-"""Formats with columns."""
 PathLike = str | os.PathLike[str]
 Folders = PathLike | Iterable[PathLike]
-Reader = Callable[[Path, Intake], Iterator[Document]]
-READERS: dict[str, Reader] = {
-    "csv": partial(csv_files.documents, kind="csv"),
-    "json": json_files.array_documents,
-    "jsonl": json_files.documents,
-    "parquet": tables.parquet_documents,
-    "trec": trec.documents,
-    "tsv": partial(csv_files.documents, kind="tsv"),
-    "xlsx": tables.sheet_documents,
-}
+READERS: dict[str, Reader] = {**TABLE_READERS, "trec": trec.documents}
 
 
 class Reading(TypedDict, total=False):
@@ -191,10 +181,11 @@ def open_collection(
             field="source",
         )
     kind = format or detect_format(path, follow_links)
-    if named != PLAIN and kind not in COLUMNED:
+    is_folder = path.is_dir() or (kind == "text" and is_archive(path))
+    if named != PLAIN and kind not in TABLE_READERS and not (kind == "text" and is_folder):
         raise CollectionError(
             f"{path}: the format {kind} has no columns; formats with columns are: "
-            f"{', '.join(COLUMNED)}",
+            f"{', '.join(TABLE_READERS)}, and text if it is a folder with such files",
             field="columns",
         )
     if sections and kind != "text":
@@ -304,8 +295,10 @@ def _stream(
 
 def _refuse_unreadable(path: Path, links: bool) -> None:
     """Raise MissingExtra if all files of a folder need packages that are not installed."""
-    if any(kind and kind.is_unavailable for kind in map(format_of, folder.walk(path, links))):
-        require(EXTRA)
+    for file in folder.walk(path, links):
+        extra = missing_extra(file)
+        if extra:
+            require(extra)
 
 
 def _python_docs(on_error: str) -> OpenedCollection:

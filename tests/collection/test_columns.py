@@ -80,9 +80,9 @@ def test_columns_that_make_no_sense_are_refused(columns):
 
 
 def test_a_format_without_columns_says_so(tmp_path):
-    written(tmp_path, "a.txt", "text")
+    path = written(tmp_path, "a.txt", "text")
     with pytest.raises(CollectionError, match="format text has no columns"):
-        open_collection(tmp_path, columns=NAMED)
+        open_collection(path, format="text", columns=NAMED)
 
 
 @pytest.mark.parametrize(

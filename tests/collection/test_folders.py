@@ -211,14 +211,14 @@ def test_unrecognised_files_say_what_was_seen(tmp_path, content, reason):
         open_collection(tmp_path / "x")
 
 
-def test_folders_that_are_empty_or_hold_two_things(tmp_path):
+def test_folders_without_documents_or_with_two_formats(tmp_path):
     with pytest.raises(CollectionError, match="no file of a known format"):
         open_collection(tmp_path)
     (tmp_path / "a.txt").write_text("prose")
-    (tmp_path / "b.csv").write_text("id,text\n1,x\n")
-    with pytest.raises(CollectionError, match=r"csv \(b.csv\) and text \(a.txt\)"):
+    (tmp_path / "b").write_text("<DOC>\n<DOCNO>1</DOCNO>\n</DOC>\n")
+    with pytest.raises(CollectionError, match=r"text \(a.txt\) and trec \(b\)"):
         open_collection(tmp_path)
-    assert ids(tmp_path, format="csv") == ["1"]
+    assert ids(tmp_path, format="trec") == ["1"]
     assert ids(tmp_path, format="text") == ["a.txt"]
 
 

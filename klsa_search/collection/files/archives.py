@@ -78,9 +78,15 @@ class Archive:
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
     """Open an archive; Unreadable if it is damaged or encrypted."""
+    with archive_faults(), ZipFile(path) as packed:
+        yield Archive(packed)
+
+
+@contextmanager
+def archive_faults() -> Iterator[None]:
+    """Raise Unreadable for errors of reading an archive."""
     try:
-        with ZipFile(path) as packed:
-            yield Archive(packed)
+        yield
     except FAULTS as error:
         raise Unreadable("is damaged", error) from None
     except RuntimeError as error:  # of zipfile for an encrypted part

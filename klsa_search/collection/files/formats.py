@@ -1,18 +1,29 @@
-"""File formats by suffix, and the modules that read them."""
+"""File formats by suffix: documents, tables and archives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final, NamedTuple, cast
 
 from klsa_search.collection.files.content import Content
 from klsa_search.collection.folder import uncompressed_name
-from klsa_search.core.extras import is_installed
+from klsa_search.core.extras import ExtraName, is_installed
 
 EXTRA: Final = "files"
 """The extra that some formats need."""
+TABLES: Final = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".tsv": "tsv",
+    ".xlsx": "xlsx",
+}
+"""Formats of tables by suffix, of which each row is a document."""
+_BINARY_TABLES: Final = ("parquet", "xlsx")
 
 
 class FileFormat(NamedTuple):
@@ -31,11 +42,6 @@ class FileFormat(NamedTuple):
     def is_sandboxed(self) -> bool:
         """Return whether files are parsed in a child process with limits; not if only decoded."""
         return self not in (_PROSE, _CODE)
-
-    @property
-    def is_unavailable(self) -> bool:
-        """Return whether packages that the format needs are not installed."""
-        return self.extra and not is_installed(EXTRA)
 
     def read(self, path: Path) -> Iterator[Content]:
         """Yield the content of a file; Unreadable, TruncatedFile."""
@@ -63,9 +69,31 @@ _KINDS: Final = {
 }
 
 
-def format_of(path: Path) -> FileFormat | None:
+def format_of(path: PurePath) -> FileFormat | None:
     """Return the format of a file by its suffix, compressed or not; None if it is unknown."""
-    return _KINDS.get(Path(uncompressed_name(path)).suffix)
+    return _KINDS.get(PurePath(uncompressed_name(path)).suffix)
+
+
+def table_of(path: PurePath) -> str | None:
+    """Return the format of a table by its suffix, compressed or not; None if it is no table."""
+    return TABLES.get(PurePath(uncompressed_name(path)).suffix)
+
+
+def is_archive(path: PurePath) -> bool:
+    """Return whether a file is an archive of files, rather than one compressed file."""
+    is_compressed = format_of(path) is not None or table_of(path) is not None
+    return path.suffix.lower() == ".zip" and not is_compressed
+
+
+def missing_extra(path: PurePath) -> ExtraName | None:
+    """Return the extra whose packages a file needs and that is not installed; None if none is."""
+    kind = format_of(path)
+    needed: ExtraName | None = None
+    if kind is not None and kind.extra:
+        needed = EXTRA
+    elif table_of(path) in _BINARY_TABLES:
+        needed = "tables"
+    return needed if needed and not is_installed(needed) else None
 
 
 def is_code(path: Path) -> bool:

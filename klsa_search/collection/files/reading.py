@@ -1,15 +1,32 @@
-"""Folders of document files: one document per file, or per section."""
+"""Folders and archives of files: one document per file, section or row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
+from klsa_search.collection.detection import is_sidecar
 from klsa_search.collection.files.content import Content, Unreadable, check_storable
-from klsa_search.collection.files.formats import EXTRA, format_of, format_of_suffix
+from klsa_search.collection.files.file_intake import FileIntake
+from klsa_search.collection.files.formats import (
+    format_of,
+    format_of_suffix,
+    is_archive,
+    missing_extra,
+    table_of,
+)
+from klsa_search.collection.files.rows import row_documents
 from klsa_search.collection.files.sandbox import Sandbox
-from klsa_search.collection.folder import display_path, record_unread, uncompressed_name, walk
+from klsa_search.collection.files.zip_files import ZippedFile, open_zip
+from klsa_search.collection.folder import (
+    display_path,
+    record_unread,
+    suffix_of,
+    uncompressed_name,
+    walk,
+)
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Unread
 from klsa_search.core.extras import require
@@ -18,42 +35,95 @@ from klsa_search.core.extras import require
 def folder_documents(
     root: Path, intake: Intake, links: bool = False, sections: bool = False
 ) -> Iterator[Document]:
-    """Stream the documents of a folder or a file; a file with an unknown suffix is text.
+    """Stream the documents of a folder, archive or file; a file with an unknown suffix is text.
 
     The id is the path below the folder, with slashes, followed by #1, #2 if a file has several
-    documents (mails or sections). The title is that in the file, else the file name. Metadata has
-    `kind` and `path`, and if known `author`, `date` and `language`. Files that cannot be read, or
-    exceed the limits of `sandbox`, are refused. Memory: one file.
+    documents (mails or sections); `row_documents` describes rows of tables. The path of a file in
+    an archive begins with that of the archive, unless that is the source itself. The title is that
+    in the file, else the file name. Metadata has `kind` and `path`, and if known `author`, `date`
+    and `language`. Files that cannot be read, or exceed the limits of `sandbox`, are refused.
+    Memory: one file.
     """
     with Sandbox() as sandbox:
         for path in paths(root, links):
             name = display_path(path, root) if path != root else path.name
-            read = partial(_documents, path, name, sections, intake, sandbox)
-            documents = intake.cache.documents(path, read) if intake.cache else read()
-            yield from intake.read_file(documents)
+            of_file = FileIntake(intake, path, str(path))
+            if path == root and is_archive(path):
+                documents = _zipped_documents(path, "", sections, of_file, sandbox)
+            elif path == root:
+                documents = _file_documents(path, name, sections, of_file, sandbox)
+            else:
+                read = partial(_documents, path, name, sections, of_file, sandbox)
+                documents = intake.cache.documents(path, read) if intake.cache else read()
+            yield from of_file.read_file(documents)
 
 
 def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
     """Yield the files that `folder_documents` reads, in its order.
 
-    Others, including those whose packages are missing, are added to `unread`; MissingExtra if
-    `root` is such a file.
+    Others, including those whose packages are missing, are added to `unread`, but not tables of
+    queries and judgements. MissingExtra if `root` is a file that needs packages.
     """
     for path in walk(root, links, unread):
         if path == root:
-            if format_of_suffix(path).extra:
-                require(EXTRA)
+            extra = missing_extra(path)
+            if extra and format_of(path):
+                require(extra)
             yield path
-            continue
-        kind = format_of(path)
-        if kind is None or kind.is_unavailable:
+        elif missing_extra(path) or not (format_of(path) or table_of(path) or is_archive(path)):
             record_unread(path, root, unread)
-        else:
+        elif not (table_of(path) and is_sidecar(root, path)):
             yield path
 
 
 def _documents(
-    path: Path, name: str, sections: bool, intake: Intake, sandbox: Sandbox
+    path: Path, name: str, sections: bool, intake: FileIntake, sandbox: Sandbox
+) -> Iterator[Document]:
+    table = table_of(path)
+    if table:
+        return row_documents(path, name, table, intake)
+    if is_archive(path):
+        return _zipped_documents(path, f"{name}/", sections, intake, sandbox)
+    return _file_documents(path, name, sections, intake, sandbox)
+
+
+def _zipped_documents(
+    path: Path, prefix: str, sections: bool, intake: FileIntake, sandbox: Sandbox
+) -> Iterator[Document]:
+    """Yield the documents of the files of an archive, whose names get a prefix."""
+    try:
+        with open_zip(path) as files, TemporaryDirectory(prefix="klsa-zip-") as folder:
+            for file in files:
+                name = f"{prefix}{file.name}"
+                kind = _unread_kind(file)
+                if kind:
+                    intake.unread.add(kind, name)
+                    continue
+                try:
+                    with file.unpacked(Path(folder)) as copy:
+                        of_file = FileIntake(intake, copy, f"{path}/{file.name}")
+                        documents = _documents(copy, name, sections, of_file, sandbox)
+                        yield from of_file.read_file(documents)
+                except Unreadable as fault:
+                    _refuse(intake, f"{path}/{file.name}", fault)
+    except Unreadable as fault:
+        _refuse(intake, str(path), fault)
+
+
+def _unread_kind(file: ZippedFile) -> str | None:
+    """Return the kind of a file of an archive that is not read; None if it is read."""
+    path = PurePosixPath(file.name)
+    if file.is_link:
+        return "linked"
+    if is_archive(path):
+        return f"{suffix_of(file.name)} in an archive"
+    if missing_extra(path) or not (format_of(path) or table_of(path)):
+        return suffix_of(file.name)
+    return None
+
+
+def _file_documents(
+    path: Path, name: str, sections: bool, intake: FileIntake, sandbox: Sandbox
 ) -> Iterator[Document]:
     kind = format_of_suffix(path)
     number = 0
@@ -73,13 +143,18 @@ def _documents(
                     title=heading,
                     text=text,
                     metadata=metadata,
-                    origin=f"{path}:1",
+                    origin=intake.shown(f"{path}:1"),
                 )
     except Unreadable as fault:
-        suffix = PurePosixPath(uncompressed_name(path)).suffix or "without suffix"
-        detail = f" ({fault.detail})" if fault.detail else ""
-        message = f"{path}:{fault.line}: {fault.kind}{detail}"
-        intake.refuse(message, kind=f"{suffix}: {fault.kind}")
+        _refuse(intake, str(path), fault)
+
+
+def _refuse(intake: FileIntake, path: str, fault: Unreadable) -> None:
+    pure = PurePosixPath(path)
+    name = pure.name.lower() if is_archive(pure) else uncompressed_name(pure)
+    suffix = PurePosixPath(name).suffix or "without suffix"
+    detail = f" ({fault.detail})" if fault.detail else ""
+    intake.refuse(f"{path}:{fault.line}: {fault.kind}{detail}", kind=f"{suffix}: {fault.kind}")
 
 
 def _sections(content: Content, title: str) -> list[tuple[str, str]]:

@@ -1,0 +1,85 @@
+"""Tables in a folder of files: one document per row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+from zipfile import ZipFile
+
+from klsa_search.collection import csv_files, json_files, tables
+from klsa_search.collection.files.content import LARGEST, Unreadable
+from klsa_search.collection.files.file_intake import FileIntake
+from klsa_search.collection.folder import suffix_of
+from klsa_search.collection.intake import Intake, TruncatedFile
+from klsa_search.collection.lines import head, lines, translate_read_errors
+from klsa_search.collection.model import Document
+from klsa_search.errors import CollectionError
+
+Reader = Callable[[Path, Intake], Iterator[Document]]
+READERS: Final[dict[str, Reader]] = {
+    "csv": partial(csv_files.documents, kind="csv"),
+    "json": json_files.array_documents,
+    "jsonl": json_files.documents,
+    "parquet": tables.parquet_documents,
+    "tsv": partial(csv_files.documents, kind="tsv"),
+    "xlsx": tables.sheet_documents,
+}
+"""Readers of tables by format."""
+
+
+def row_documents(path: Path, name: str, table: str, intake: FileIntake) -> Iterator[Document]:
+    """Yield the documents of the rows of a table.
+
+    name   path below the folder
+    table  format, one of `READERS`
+    The ID is the path, # and the ID of the row, or its number in the file if no column has IDs: so
+    it does not depend on other files, and with a column of IDs not on other rows either. Metadata
+    has `kind` and `path`, unless columns have these names. A file whose beginning shows that its
+    rows are no documents is counted in `unread`.
+    """
+    try:
+        if table in ("json", "jsonl"):
+            table = _json_format(path)
+        elif table == "xlsx":
+            _check_size(path)
+        for row in READERS[table](path, intake):
+            origin = intake.shown(row.origin)
+            if not row.id.strip():
+                intake.refuse(f"{origin}: the id is blank")
+                continue
+            metadata = {"kind": table, "path": name, **row.metadata}
+            yield replace(row, id=f"{name}#{row.id}", metadata=metadata, origin=origin)
+    except Unreadable as fault:
+        intake.unread.add(f"{suffix_of(name)}: {fault.kind}", name)
+    except TruncatedFile:
+        raise
+    except CollectionError:
+        if intake.begun:
+            raise
+        intake.unread.add(f"{suffix_of(name)}: no valid header", name)
+
+
+def _json_format(path: Path) -> str:
+    """Return json for an array of objects, jsonl for lines of objects; Unreadable for others."""
+    if json_files.ARRAY_START.match(head(path).lstrip()):
+        return "json"
+    first = next((line for _, line in lines(path) if not line.isspace()), "{}")
+    try:
+        is_object = isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    if not is_object:
+        raise Unreadable("no array or lines of objects")
+    return "jsonl"
+
+
+def _check_size(path: Path) -> None:
+    """Raise TruncatedFile for a workbook that is unpacked to more than `LARGEST` bytes."""
+    with translate_read_errors(path), ZipFile(path) as packed:
+        size = sum(part.file_size for part in packed.infolist())
+    if size > LARGEST:
+        raise TruncatedFile(f"{path}: is too large (more than {LARGEST >> 20} MiB unpacked)")
