@@ -281,8 +281,9 @@ def test_jobs_are_waited_for(jobs, patient_service):
         shop = client.index("shop")
         done = client.wait(shop.refit())
         assert (done.state, done.has_ended, done.error) == ("done", True, None)
-        failed = client.wait(shop.update_settings(alpha=0.5), timeout=300)
-        assert (failed.state, failed.settings) == ("failed", {"alpha": 0.5})
+        assert shop.update_settings(alpha=0.5) is None
+        failed = client.wait(shop.update_settings(k1=0.5), timeout=300)
+        assert (failed.state, failed.settings) == ("failed", {"k1": 0.5})
         assert client.jobs("shop") == client.jobs() == [failed, done]
         assert client.job(done.id) == client.cancel_job(done.id) == done
         assert shop.info().job is None
@@ -308,7 +309,7 @@ def test_coroutines_wait_for_jobs(jobs):
         async with AsyncClient("http://there", transport=transport) as client:
             shop = client.index("shop")
             done = await client.wait(await shop.refit())
-            failed = await client.wait(await shop.update_settings(alpha=0.5))
+            failed = await client.wait(await shop.update_settings(k1=0.5))
             assert await client.jobs("shop") == [failed, done]
             assert await client.job(done.id) == await client.cancel_job(done.id) == done
             return done.state, failed.state

@@ -29,7 +29,7 @@ COMMANDS = {
     "klsa-mcp": klsa_mcp,
 }
 TASKS = {
-    "Build": "build sync add remove refit rollback export synonyms rules plan warm",
+    "Build": "build sync add remove refit rollback export settings synonyms rules plan warm",
     "Inspect": "info list analyze verify judgements analytics",
     "Explore": "related duplicates cluster plot",
     "Maintain": "backup restore repair upgrade delete alias tune",
@@ -190,7 +190,9 @@ def settings_page():
         "Pass settings as options of `klsa-index build`, in a TOML file (`--config`), or as "
         "arguments of `klsa_search.build`. *Query* settings can also be passed with every search: "
         "as options of `klsa-search`, HTTP parameters, and arguments of `Index.search`. "
-        "`klsa-index refit NAME --alpha 0.5` changes the defaults of an existing index."
+        "`klsa-index settings NAME --alpha 0.5` changes the defaults of an existing index, and "
+        "`page_title`, at once; all others, and `spectral`, `gamma`, `head`, a change to or from a "
+        "ranker of LSI, and a `coverage` or `latent` that was 0, need `klsa-index refit`."
     )
     yield (
         "Below, K is the document kernel, D the expansion matrix, z the number of seed documents "

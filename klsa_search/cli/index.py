@@ -35,7 +35,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import echo, printable, write_facts, write_json
 from klsa_search.cli.plan import plan
-from klsa_search.cli.queries import analyze, judgements, rules, synonyms
+from klsa_search.cli.queries import analyze, judgements, rules, settings, synonyms
 from klsa_search.cli.sync import sync
 from klsa_search.cli.tune import tune
 from klsa_search.cli.warm import warm
@@ -73,6 +73,7 @@ for command in (
     repair,
     restore,
     rollback,
+    settings,
     sync,
     synonyms,
     rules,

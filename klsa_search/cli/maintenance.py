@@ -116,6 +116,7 @@ def info(name: str, home: Path, as_json: bool) -> None:
     from klsa_search.storage.generations import committed_generations
     from klsa_search.storage.manifest import read_manifest
     from klsa_search.storage.names import index_path
+    from klsa_search.storage.query_settings import current_settings
 
     path = index_path(home, name)
     generation = current_generation(path)
@@ -127,6 +128,7 @@ def info(name: str, home: Path, as_json: bool) -> None:
     }
     if as_json:
         facts = manifest_json(name, manifest) | {"generation": generation.name}
+        facts["settings"] = current_settings(generation, manifest).model_dump(mode="json")
         facts["writes"] = writes_json(generation)
         facts["drift"] = drift_json(generation)
         write_json(facts | {"kept": [_kept_json(*each) for each in kept.items()]})
@@ -138,7 +140,7 @@ def info(name: str, home: Path, as_json: bool) -> None:
                 *drift_rows(generation),
                 ("generation", generation.name),
                 *((f"kept {name}", _kept_text(each)) for name, each in kept.items()),
-                *settings_rows(manifest.checked_settings()),
+                *settings_rows(current_settings(generation, manifest)),
             ]
         )
 

@@ -1,4 +1,4 @@
-"""klsa-index analyze, synonyms, rules, judgements."""
+"""klsa-index analyze, settings, synonyms, rules, judgements."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from typing import Any
 
 import click
 
+from klsa_search.cli.describe import settings_rows
 from klsa_search.cli.main import debug_option
-from klsa_search.cli.options import chosen_settings, home_option, json_option, settings_options
-from klsa_search.cli.output import Column, echo, make_folders, write_json, write_table
-from klsa_search.core.config import AnalysisSettings
+from klsa_search.cli.options import (
+    chosen_settings,
+    given,
+    home_option,
+    json_option,
+    settings_options,
+)
+from klsa_search.cli.output import Column, echo, make_folders, write_facts, write_json, write_table
+from klsa_search.core.config import QUERY_SETTINGS, AnalysisSettings, Settings
 
 
 @click.command()
@@ -22,8 +29,8 @@ from klsa_search.core.config import AnalysisSettings
 @debug_option
 def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: Any) -> None:
     """Show the terms of TEXT, as it is indexed, and their positions."""
-    settings = chosen_settings(None, options)
-    if name is not None and settings:
+    chosen = chosen_settings(None, options)
+    if name is not None and chosen:
         raise click.UsageError(
             "--name and setting options exclude each other: give one or the other"
         )
@@ -33,7 +40,7 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
     from klsa_search.storage.manifest import read_manifest
     from klsa_search.storage.names import index_path
 
-    analysis: AnalysisSettings = AnalysisSettings.checked(with_trusted_tokenizer(settings))
+    analysis: AnalysisSettings = AnalysisSettings.checked(with_trusted_tokenizer(chosen))
     if name is not None:
         manifest = read_manifest(current_generation(index_path(home, name)))
         analysis = manifest.checked_settings()
@@ -47,6 +54,44 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
         columns = [Column("position", right=True), Column("term"), Column("text")]
         rows = [(str(t.position), t.term, text[t.start : t.end]) for t in tokens]
         write_table(columns, rows)
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@settings_options(*(n for n in Settings.model_fields if n in QUERY_SETTINGS), default="as it is")
+@click.option("--reset", is_flag=True, help="Return to the settings of the build")
+@json_option
+@debug_option
+def settings(name: str, home: Path, reset: bool, as_json: bool, **options: Any) -> None:
+    """Change settings that only queries use, or show all settings.
+
+    Changes take effect at once and survive rebuilds. klsa-index refit changes other settings.
+    """
+    from klsa_search.search.query_settings import change_settings
+    from klsa_search.storage.aliases import followed
+    from klsa_search.storage.current import current_generation
+    from klsa_search.storage.manifest import read_manifest
+    from klsa_search.storage.names import index_path
+    from klsa_search.storage.query_settings import current_settings
+
+    changes = given(options)
+    if reset and changes:
+        raise click.UsageError("--reset and settings exclude each other: give one of them")
+    path = followed(index_path(home, name))
+    if reset or changes:
+        found = change_settings(path, None if reset else changes)
+    else:
+        generation = current_generation(path)
+        found = current_settings(generation, read_manifest(generation))
+    if as_json:
+        write_json(found.model_dump(mode="json"))
+    elif reset:
+        echo(f"{name}: settings of the build")
+    elif changes:
+        echo(f"{name}: changed {', '.join(changes)}")
+    else:
+        write_facts(settings_rows(found))
 
 
 @click.command()
@@ -124,12 +169,12 @@ def rules(name: str, file: Path | None, clear: bool, home: Path, as_json: bool) 
         write_rules(path, ())
     elif file is not None:
         try:
-            given = json.loads(file.read_text(encoding="utf-8-sig"))
+            listed = json.loads(file.read_text(encoding="utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise SettingsError(
                 f"{file} is not JSON in UTF-8 ({error}); correct it", field="rules"
             ) from None
-        write_rules(path, checked_rules(given))
+        write_rules(path, checked_rules(listed))
     with open_index(path) as index:
         found, warnings = index.rules, index.rule_warnings()
     if as_json:

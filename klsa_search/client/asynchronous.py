@@ -179,8 +179,8 @@ class AsyncRemoteIndex:
         """Rebuild the index from its documents in the background: see `RemoteIndex.refit`."""
         return await self._client.send(self._calls.refit())
 
-    async def update_settings(self, **settings: Unpack[IndexSettings]) -> Job:
-        """Change settings by a refit: see `RemoteIndex.update_settings`."""
+    async def update_settings(self, **settings: Unpack[IndexSettings]) -> Job | None:
+        """Change settings, at once or by a refit: see `RemoteIndex.update_settings`."""
         return await self._client.send(self._calls.update_settings(settings))
 
     async def search(

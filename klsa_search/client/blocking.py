@@ -210,8 +210,12 @@ class RemoteIndex:
         """
         return self._client.send(self._calls.refit())
 
-    def update_settings(self, **settings: Unpack[IndexSettings]) -> Job:
-        """Change settings by a refit; QueryError for an invalid one, IndexBusy during another."""
+    def update_settings(self, **settings: Unpack[IndexSettings]) -> Job | None:
+        """Change settings; return the job of the refit if one of them needs it: see `wait`.
+
+        Those that only queries use are in effect on return. QueryError for an invalid setting;
+        IndexBusy if a refit with other settings waits or runs.
+        """
         return self._client.send(self._calls.update_settings(settings))
 
     def search(self, query: str, k: int = 10, **options: Unpack[SearchOptions]) -> SearchResults:

@@ -129,7 +129,7 @@ class Job:
     error        why it failed
 
     >>> with Client(url) as client:
-    ...     job: Job = client.index("reports").update_settings(alpha=0.5)
+    ...     job: Job = client.index("reports").refit()
     ...     job = client.cancel_job(job.id)  # or client.wait(job)
     >>> job.kind, job.state
     ('refit', 'cancelled')
@@ -510,9 +510,13 @@ class IndexCalls:
         """Return the call that starts a refit."""
         return Call("POST", f"{self._path}/refit", _JOB.validate_python, {})
 
-    def update_settings(self, settings: Mapping[str, Any]) -> Call[Job]:
+    def update_settings(self, settings: Mapping[str, Any]) -> Call[Job | None]:
         """Return the call that changes settings."""
-        return Call("PATCH", self._path, _JOB.validate_python, {"settings": dict(settings)})
+
+        def job(answer: Any) -> Job | None:
+            return None if answer["job"] is None else _JOB.validate_python(answer["job"])
+
+        return Call("PATCH", self._path, job, {"settings": dict(settings)})
 
     def rules(self) -> Call[list[dict[str, Any]]]:
         """Return the call for its rules."""

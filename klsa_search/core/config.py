@@ -490,6 +490,15 @@ def _not_in_every_query(operators: bool | None) -> bool | None:
     return operators
 
 
+_OF_EXPANSION: Final = ("spectral", "gamma", "head")
+"""Settings of `SearchSettings` on which the files of an index depend."""
+
+QUERY_SETTINGS: Final = frozenset(
+    {*PageSettings.model_fields, *LanguageSettings.model_fields, *SearchSettings.model_fields}
+    - {*_OF_EXPANSION}
+)
+"""Settings that only queries use, so that they can change without a refit."""
+
 _LATER = ("split", "match", "page_title", "passages", "passage_weight")
 """Settings that were added without another format: see `Settings.stored`."""
 

@@ -24,6 +24,7 @@ from klsa_search.kernels.segments import aligned
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
+from klsa_search.search.query_settings import refuse_refit
 from klsa_search.storage.arrays import has_array
 from klsa_search.storage.backup import live_documents
 from klsa_search.storage.checksums import verify_shared
@@ -35,18 +36,23 @@ from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.manifest import FORMAT_VERSION, Manifest, read_manifest, settings_as_built
 from klsa_search.storage.names import MANIFEST
+from klsa_search.storage.query_settings import current_settings, replace_settings
 from klsa_search.storage.recovery import RecoveredRecords, repair_current, repair_manifest
 
 _BATCH = 1_000
 
 
 @contextmanager
-def replayed_log(index: Index, generation: Path) -> Iterator[None]:
-    """Replay writes to an index since it was opened in the log of a new generation.
+def replayed_log(index: Index, settings: Settings, generation: Path) -> Iterator[None]:
+    """Replay writes to an index since it was opened, and changes of query settings, in a new
+    generation.
+
+    settings  of the new generation
 
     Writers are locked out until the context is left. Raise StoreError, with nothing changed, if
     replay is impossible: the index was rebuilt, documents of the new generation were undone, its D
-    is not sparse, or there are more documents than can be numbered.
+    is not sparse, or there are more documents than can be numbered; SettingsError if settings
+    changed meanwhile do not go with its own.
     """
     path, log, last = index.path.parent, WriteLog(index.path), index.last_write
     with writing(path):
@@ -55,6 +61,7 @@ def replayed_log(index: Index, generation: Path) -> Iterator[None]:
                 f"`{path}` was rebuilt after generation {index.generation} was "
                 "opened; open it again and start over"
             )
+        _replay_settings(index, settings, generation)
         now = log.last()
         if log.valid_until(last) < last.seq:
             raise StoreError(f"writes to `{path}` were undone during the rebuild; start over")
@@ -87,6 +94,15 @@ def replayed_log(index: Index, generation: Path) -> Iterator[None]:
         yield
 
 
+def _replay_settings(index: Index, settings: Settings, generation: Path) -> None:
+    """Apply changes of query settings since an index was opened to a new generation."""
+    now = current_settings(index.path, index.manifest)
+    later = {name: value for name, value in now if value != getattr(index.settings, name)}
+    chosen = Settings.checked({**settings.model_dump(), **later})
+    refuse_refit(settings, chosen)
+    replace_settings(generation, settings, chosen)
+
+
 def rebuild(
     index: Index,
     *,
@@ -113,15 +129,18 @@ def rebuild(
             "opened; open it again and start over"
         )
     snapshot = index.snapshot()  # without concurrent writes
+    settings = Settings.checked(
+        {**snapshot.settings.model_dump(), **with_trusted_tokenizer(changes)}
+    )
     with open_progress(progress) as report:
         return build_generation(
             folder,
             _stored(snapshot),
-            Settings.checked({**index.settings.model_dump(), **with_trusted_tokenizer(changes)}),
+            settings,
             report,
             memory_budget(memory),
             replace=True,
-            replay=partial(replayed_log, snapshot),
+            replay=partial(replayed_log, snapshot, settings),
         )
 
 
@@ -263,11 +282,12 @@ def repair(
                 f"{changed}, so a document may be altered, and nothing was built; "
                 f"{last_resort(path)}"
             )
+    settings = current_settings(generation, manifest)
     with open_progress(progress) as report:
         index = build_generation(
             path,
             StoredCollection(manifest, records.size, partial(_read, generation, records)),
-            manifest.checked_settings(),
+            settings,
             report,
             memory_budget(memory),
             replace=True,

@@ -1,4 +1,4 @@
-"""Follow the log of writes of a generation, its synonyms and its rules."""
+"""Follow the log of writes of a generation, its query settings, synonyms and rules."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from klsa_search.core.config import PASSAGE_WORDS
+from klsa_search.core.config import PASSAGE_WORDS, Settings
 from klsa_search.search.passage_index import PassageIndex, PassageWrites
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
-from klsa_search.search.state import State, state_of, with_synonyms
+from klsa_search.search.state import State, state_of, with_settings, with_synonyms
 from klsa_search.storage.checked_file import Stamp, stamp_of
 from klsa_search.storage.log import LogPosition, Write, WriteLog
-from klsa_search.storage.names import RULES, SYNONYMS
+from klsa_search.storage.names import RULES, SETTINGS, SYNONYMS
+from klsa_search.storage.query_settings import current_settings
 from klsa_search.storage.rules import Rule, read_rules
 from klsa_search.storage.synonyms import read_synonyms
 
@@ -27,10 +28,11 @@ class PointInTime(NamedTuple):
     last: LogPosition
     synonyms: Mapping[str, Sequence[str]]
     rules: Sequence[Rule] = ()
+    settings: Settings | None = None
 
 
 class LogTailer:
-    """Applies the log of writes of a generation, synonyms and rules; for one thread at a time.
+    """Applies log of writes, query settings, synonyms and rules; for one thread at a time.
 
     saves  whether this process writes, so that it stores what it folds: see `save`
     """
@@ -43,7 +45,8 @@ class LogTailer:
         self._applied = LogPosition()
         self._synonyms = Synonyms({}, built.info.analyzer)
         self._rules = RuleSet((), built.info.analyzer)
-        self._stamps: tuple[Stamp | None, Stamp | None] = (None, None)
+        self._settings = built.info.settings
+        self._stamps: tuple[Stamp | None, ...] = (None, None, None)
 
     def state(
         self, current: State, *, wait: bool = True, moment: PointInTime | None = None
@@ -51,26 +54,30 @@ class LogTailer:
         """Return the state after all writes, or `current` if nothing changed.
 
         moment  apply only what was written until then
-        Cost: see `_written`; checking synonyms and rules takes 4 µs, new ones their analysis.
+        Cost: see `_written`; checking the other files takes 6 µs, new ones their analysis.
         """
         analyzer = self._built.info.analyzer
         if moment is not None:
             state = self._written(current, moment.last, wait=wait)
             synonyms = Synonyms(moment.synonyms, analyzer)
-            return _with(state, synonyms, RuleSet(moment.rules, analyzer))
+            rules = RuleSet(moment.rules, analyzer)
+            return _with(state, synonyms, rules, moment.settings or self._settings)
         state = self._written(current, self.log.last(), wait=wait)
-        path = self._built.info.path.parent
-        stamps = stamp_of(path / SYNONYMS), stamp_of(path / RULES)
+        generation, path = self._built.info.path, self._built.info.path.parent
+        files = path / SYNONYMS, path / RULES, generation / SETTINGS
+        stamps = tuple(map(stamp_of, files))
         if stamps != self._stamps:
             self._synonyms = Synonyms(read_synonyms(path), analyzer)
             self._rules = RuleSet(read_rules(path), analyzer)
+            self._settings = current_settings(generation, self._built.info.manifest)
             self._stamps = stamps
         if (
             state.query_parser.synonyms is self._synonyms.given
             and state.rules.rules is self._rules.rules
+            and state.info.settings == self._settings
         ):
             return state
-        return _with(state, self._synonyms, self._rules)
+        return _with(state, self._synonyms, self._rules, self._settings)
 
     def _written(self, current: State, last: LogPosition, *, wait: bool) -> State:
         """Return the state after the writes up to `last`.
@@ -106,9 +113,9 @@ class LogTailer:
             self._delta.save()
 
 
-def _with(state: State, synonyms: Synonyms, rules: RuleSet) -> State:
-    """Return a state with other synonyms and rules."""
-    return replace(with_synonyms(state, synonyms), rules=rules)
+def _with(state: State, synonyms: Synonyms, rules: RuleSet, settings: Settings) -> State:
+    """Return a state with other synonyms, rules and query settings."""
+    return replace(with_settings(with_synonyms(state, synonyms), settings), rules=rules)
 
 
 class _Delta:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.config import (
+    QUERY_SETTINGS,
     LanguageSettings,
     SearchSettings,
     Settings,
@@ -41,6 +42,7 @@ class GenerationInfo:
     """Facts about an open index that do not need its files.
 
     path       of the generation
+    settings   those of the build, with later changes of query settings
     documents  number of live documents
     last       last write of the log that was applied
     drift      from the build
@@ -134,11 +136,9 @@ def state_of(
     return State(
         info=info,
         snapshot=snapshot,
-        searcher=Searcher(snapshot, info.defaults)
-        if passages is None
-        else PassageSearcher(snapshot, info.defaults, passages),
+        searcher=_searcher(info, snapshot, passages),
         query_parser=query_parser,
-        parameters=Parameters(index_of(info.path).name, info.defaults, info.reading, snapshot),
+        parameters=_parameters(info, snapshot),
         documents=documents,
         snippets=StoredSnippets(documents, snapshot.forward, analyzer, vocabulary),
         passages=passages,
@@ -148,6 +148,16 @@ def state_of(
         suggester=Suggester(snapshot, analyzer, query_parser, documents, titles),
         rules=RuleSet((), analyzer),
     )
+
+
+def _searcher(info: GenerationInfo, snapshot: Snapshot, passages: PassageIndex | None) -> Searcher:
+    if passages is None:
+        return Searcher(snapshot, info.defaults)
+    return PassageSearcher(snapshot, info.defaults, passages)
+
+
+def _parameters(info: GenerationInfo, snapshot: Snapshot) -> Parameters:
+    return Parameters(index_of(info.path).name, info.defaults, info.reading, snapshot)
 
 
 def _language(
@@ -162,6 +172,30 @@ def _language(
     columns = {name: fields[name] for name in declared if name in fields}
     keywords = {name: column for name, column in columns.items() if column.type == "keyword"}
     return QueryParser(snapshot, analyzer, keywords, documents.at)
+
+
+def with_settings(state: State, settings: Settings) -> State:
+    """Return a state whose queries, also those to passages, use other query settings."""
+    changes = {name: getattr(settings, name) for name in QUERY_SETTINGS}
+    chosen = state.info.settings.model_copy(update=changes)
+    if chosen == state.info.settings:
+        return state
+    passages = state.passages
+    if passages is not None:
+        passages = replace(passages, state=with_settings(passages.state, settings))
+    info = replace(
+        state.info,
+        settings=chosen,
+        defaults=SearchSettings.of(chosen),
+        reading=LanguageSettings.of(chosen),
+    )
+    return replace(
+        state,
+        info=info,
+        searcher=_searcher(info, state.snapshot, passages),
+        parameters=_parameters(info, state.snapshot),
+        passages=passages,
+    )
 
 
 def with_synonyms(state: State, synonyms: Synonyms) -> State:

@@ -14,6 +14,7 @@ from klsa_search.collection.opening import Reading, open_collection
 from klsa_search.collection.searched_text import all_texts
 from klsa_search.core.config import Settings
 from klsa_search.core.forks import lock_free_in_children
+from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
 from klsa_search.search.applied_rules import rule_warnings
@@ -22,6 +23,7 @@ from klsa_search.search.log_tailer import LogTailer, PointInTime
 from klsa_search.search.pickling import reopen, reopen_snapshot
 from klsa_search.search.query.rules import Given as GivenRules
 from klsa_search.search.query.rules import checked_rules
+from klsa_search.search.query_settings import change_settings
 from klsa_search.search.restricted_state import RestrictedStates
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import GenerationInfo, State, open_state
@@ -167,7 +169,12 @@ class WritableIndex:
             raise StoreError("a restricted index cannot be pickled; pickle the index itself")
         if self._current.tailer is not None:
             return reopen, (type(self), generation.parent, trusted)
-        moment = PointInTime(state.info.last, dict(state.query_parser.synonyms), state.rules.rules)
+        moment = PointInTime(
+            state.info.last,
+            dict(state.query_parser.synonyms),
+            state.rules.rules,
+            state.info.settings,
+        )
         return reopen_snapshot, (type(self), generation, moment, trusted)
 
     def refresh(self) -> bool:
@@ -399,6 +406,22 @@ class WritableIndex:
                 tailer.save()
         warnings = tuple(field_warnings(puts, self.fields, declared.types))
         return WriteResult(state.info.path.name, last.seq, len(puts), len(existing), warnings)
+
+    def update_settings(self, **changes: Unpack[IndexSettings]) -> None:
+        """Change settings that only queries use: the defaults of searches, and `page_title`.
+
+        They take effect on return, without a rebuild, and survive later ones. SettingsError for an
+        invalid setting, and for one that needs `refit`: another form of the expansion matrix D
+        (`spectral`, `gamma`, `head`, a ranker of LSI), or `coverage` or `latent` that were 0 at the
+        build. IndexBusy, StoreError.
+
+        >>> index.update_settings(alpha=0.5, page_title="Reports")
+        >>> index.settings.alpha, index.search("coolant").parameters["alpha"]
+        (0.5, 0.5)
+        """
+        self._check_writable()
+        change_settings(self.path.parent, changes)
+        self.refresh()
 
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:

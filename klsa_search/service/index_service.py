@@ -25,6 +25,7 @@ from klsa_search.indexing.build import build
 from klsa_search.search.filters.conditions import And
 from klsa_search.search.filters.masks import Given, filter_of
 from klsa_search.search.index import Index
+from klsa_search.search.query_settings import change_settings, needing_refit
 from klsa_search.service.admission import Admission
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
@@ -281,12 +282,10 @@ class IndexService:
         recorder = self.analytics
         return await self._heavy.run(lambda: compute(recorder, index))
 
-    async def refit(self, name: str, settings: Mapping[str, Setting]) -> Job:
+    async def refit(self, name: str) -> Job:
         """Request a refit of an index, and return its job.
 
-        settings  settings to change
-        WritingRefused if the service is read-only, InsufficientScope; QueryError for invalid
-        settings, IndexBusy if a refit with other settings is waiting or running.
+        WritingRefused if the service is read-only, InsufficientScope.
         """
         jobs = self._writable_jobs()
         target = self._allowed("write", name) or name
@@ -294,11 +293,31 @@ class IndexService:
         def work() -> Job:
             with self.catalog.use(target) as index:
                 self._state["index"] = index.name
-                with _settings_from_client():
-                    Settings.checked({**index.settings.model_dump(), **_without_code(settings)})
-                return jobs.request(index.name, index.generation, settings)
+                return jobs.request(index.name, index.generation, {})
 
         return await self._admission.run(work)
+
+    async def update_settings(self, name: str, settings: Mapping[str, Setting]) -> Job | None:
+        """Change settings of an index at once, or by a refit if one needs it; return its job.
+
+        WritingRefused if the service is read-only, InsufficientScope; QueryError for invalid
+        settings; IndexBusy if a refit with other settings is waiting or running.
+        """
+        jobs = self._writable_jobs()
+
+        def change(index: Index) -> Job | None:
+            with _settings_from_client():
+                chosen = Settings.checked(
+                    {**index.settings.model_dump(), **_without_code(settings)}
+                )
+                if needing_refit(index.manifest.checked_settings(), chosen):
+                    return jobs.request(index.name, index.generation, settings)
+                jobs.refuse_conflict(index.name, settings)
+                change_settings(index.path.parent, settings)
+            index.refresh()
+            return None
+
+        return await self.write(name, change)
 
     async def all_jobs(self, index: str | None) -> list[Job]:
         """Return the jobs that the request may see, newest first, of all indexes or of one."""

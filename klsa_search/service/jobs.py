@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -78,6 +78,13 @@ class Job:
 def job_not_found(id_: int) -> JobNotFound:
     """Return the error for an unknown job."""
     return JobNotFound(f"no job {id_}; list jobs with GET /jobs", field="id")
+
+
+def _busy(job: Job) -> IndexBusy:
+    return IndexBusy(
+        f"index `{job.index}` is being refitted already (job {job.id}); wait for it to finish, or "
+        "cancel it, then try again"
+    )
 
 
 MAX_JOBS: Final = 100
@@ -306,11 +313,14 @@ class Jobs:
             if job is None:
                 return history.add(name, generation, settings, "waiting")
             if settings and job.settings != settings:
-                raise IndexBusy(
-                    f"index `{name}` is being refitted already (job {job.id}); wait for it to "
-                    "finish, or cancel it, then try again"
-                )
+                raise _busy(job)
             return job
+
+    def refuse_conflict(self, name: str, settings: Iterable[str]) -> None:
+        """Raise IndexBusy if a waiting or running refit changes one of these settings."""
+        job = self.open_job(name)
+        if job is not None and not job.settings.keys().isdisjoint(settings):
+            raise _busy(job)
 
     def cancel(self, id_: int) -> Job:
         """Cancel a job and return it; JobNotFound. An ended job stays as it is.

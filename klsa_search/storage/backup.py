@@ -20,13 +20,14 @@ from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import CURRENT, JUDGEMENT_FILES, NEW
+from klsa_search.storage.query_settings import copy_settings
 from klsa_search.storage.recovery import RecoveredRecords
 from klsa_search.storage.rules import read_rules, replace_rules
 from klsa_search.storage.synonyms import read_synonyms, replace_synonyms
 
 
 def copy_index(source: Path, target: Path) -> Manifest:
-    """Copy the generation in use, its log, the synonyms, rules and judgements to a new folder.
+    """Copy the generation in use with its log, synonyms, rules and so on to a new folder.
 
     The target becomes an index when the copy is complete; it replaces what an interrupted copy or
     build left there. The index may be searched and written meanwhile: the copy has all writes
@@ -58,6 +59,7 @@ def copy_index(source: Path, target: Path) -> Manifest:
                     f"{step_for(generation / name)}"
                 )
         WriteLog(generation).copy_to(fresh)
+        copy_settings(generation, manifest, fresh)
         copy_shared_files(source, target)
         sync_files(fresh)
         commit(fresh, manifest)

@@ -41,6 +41,7 @@ from klsa_search.storage.names import (
     RULES,
     SYNONYMS,
 )
+from klsa_search.storage.query_settings import current_settings
 from klsa_search.storage.recovery import check_current
 from klsa_search.storage.rules import read_rules
 from klsa_search.storage.synonyms import read_synonyms
@@ -266,6 +267,7 @@ def verify(path: Path) -> Manifest:
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     check_again(generation, manifest)
+    current_settings(generation, manifest)
     WriteLog(generation).check()
     return manifest
 

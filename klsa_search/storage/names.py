@@ -39,15 +39,19 @@ PASSAGES = "passages"
 BUILT_FILES = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
 """Files of a generation other than manifest and marker, in all formats so far."""
 
+SETTINGS = "SETTINGS"
+"""Query settings changed since the build of a generation: see `storage.query_settings`."""
+
 WRITES = "WRITES"
 LOG_ID = f"{WRITES}-begun"
 NEW_WRITES = f".{WRITES}.{NEW}"
 LOG_FILES = re.compile(
     rf"{WRITES}(-begun|-wal|-shm|-journal)?|{re.escape(NEW_WRITES)}(-journal)?"
     rf"|delta-[a-z0-9-]+\.npz|\.delta-[a-z0-9-]+\.{NEW}"
+    rf"|{SETTINGS}|\.{SETTINGS}\.{NEW}"
     rf"|saturated\.lock|saturated-[a-z0-9-]+\.bin|\.saturated-[a-z0-9-]+\.{NEW}"
 )
-"""Files added to a generation after its commit: the log, and files derived from it."""
+"""Files added to a generation after its commit: the log, files derived from it, settings."""
 
 JUDGEMENTS = "JUDGEMENTS"
 JUDGEMENT_FILES = (JUDGEMENTS, f"{JUDGEMENTS}-journal")

@@ -39,6 +39,7 @@ from klsa_search.storage.maintenance import indexes_in
 from klsa_search.storage.manifest import FileName, Frozen, Manifest, read_manifest
 from klsa_search.storage.names import MANIFEST, NAME
 from klsa_search.storage.objects import open_store
+from klsa_search.storage.query_settings import copy_settings
 from klsa_search.storage.replication_state import BACKUP_STATE, ReplicationState, write_state
 
 _BACKUPS: Final = "backups"
@@ -80,7 +81,7 @@ class IndexCopy(Frozen):
     log_state   state of the log of writes: see `WriteLog.state_id`
     generation  files of the generation, with its manifest
     log         files of its log; none if nothing was written
-    shared      files that belong to no generation: synonyms, judgements
+    shared      other files that change: synonyms, rules, judgements, query settings
     """
 
     build: Sha256
@@ -377,6 +378,7 @@ class _Writer:
             staged_log.mkdir()
             shared.mkdir()
             copy_shared_files(path, shared)
+            copy_settings(generation, manifest, shared)
             state = log.state_id()
             if before and (before.build, before.log_state) == (build, state):
                 logs = before.log

@@ -35,6 +35,7 @@ from klsa_search.storage.names import (
     LOG_ID,
     MANIFEST,
     NEW,
+    SETTINGS,
     SHARED_FILES,
     WRITES,
     index_path,
@@ -138,7 +139,7 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
         path = index_path(home, name)
         try:
             if _is_same_build(path, copy) and _replace_log(repository, copy, path):
-                _replace_shared(repository, copy, path)
+                _replace_shared(repository, copy, current_generation(path))
             else:
                 _install(repository, copy, path)
         except StoreError as fault:  # the others can still follow
@@ -185,7 +186,7 @@ def _install(repository: Repository, copy: IndexCopy, path: Path) -> None:
             manifest = read_manifest(Path(folder))
         if build_id(manifest) != copy.build:
             raise StoreError(f"the backup of `{path.name}` is inconsistent; use another backup")
-        _replace_shared(repository, copy, path)
+        _replace_shared(repository, copy, fresh)
         sync_files(fresh)
         commit(fresh, manifest)
     note_checked(fresh, manifest)
@@ -226,24 +227,26 @@ def _replace_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
     return True
 
 
-def _replace_shared(repository: Repository, copy: IndexCopy, path: Path) -> None:
-    """Replace the files of an index that belong to no generation, each in one step."""
-    if unknown := sorted(copy.shared.keys() - set(SHARED_FILES)):
+def _replace_shared(repository: Repository, copy: IndexCopy, generation: Path) -> None:
+    """Replace the changing files of an index besides the log, each in one step."""
+    path = generation.parent
+    if unknown := sorted(copy.shared.keys() - {*SHARED_FILES, SETTINGS}):
         raise StoreError(
             f"the backup of `{path.name}` has a file `{unknown[0]}` that this version does not "
             "know; install the version of klsa-search that wrote it"
         )
-    for name in SHARED_FILES:
-        target = path / name
+    for target in (*(path / name for name in SHARED_FILES), generation / SETTINGS):
+        name = target.name
         file = copy.shared.get(name)
         if file is None:
             target.unlink(missing_ok=True)
         elif not target.exists() or sha256_of(target) != file.sha256:
-            fresh = path / f".{name}.{NEW}"
+            fresh = target.with_name(f".{name}.{NEW}")
             fresh.unlink(missing_ok=True)
             repository.fetch(file, fresh)
             sync(fresh)
             fresh.replace(target)
+    sync(generation)
     sync(path)
 
 

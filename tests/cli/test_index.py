@@ -386,3 +386,19 @@ def test_what_is_no_column_is_told(shell, tmp_path):
     out = shell("klsa-index", "build", source, "--name", "cars").out
     told = r"^not filterable +none \(no value\); of \(nested values\)$"
     assert re.search(told, out, flags=re.MULTILINE)
+
+
+def test_query_settings_are_changed_listed_and_reset(shell, cars):
+    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+    changed = shell("klsa-index", "settings", "cars", "--alpha", "0.5", "--page-title", "Cars")
+    assert changed.out == "cars: changed alpha, page_title\n"
+    for command in ("settings", "info"):
+        told = shell("klsa-index", command, "cars", "--json").json
+        told = told if command == "settings" else told["settings"]
+        assert (told["alpha"], told["page_title"], told["k1"]) == (0.5, "Cars", 1.2)
+        assert "0.5" in shell("klsa-index", command, "cars").out
+    refused = shell("klsa-index", "settings", "cars", "--ranker", "lsi")
+    assert (refused.code, "klsa-index refit" in refused.err) == (2, True)
+    assert shell("klsa-index", "settings", "cars", "--alpha", "1", "--reset").code == 2
+    assert shell("klsa-index", "settings", "cars", "--reset").out == "cars: settings of the build\n"
+    assert shell("klsa-index", "settings", "cars", "--json").json["alpha"] == 0.7

@@ -53,11 +53,40 @@ def test_settings_are_changed_by_a_refit(service):
     client.post("/indexes/shop/documents", json=BIKES)
     queued = client.patch("/indexes/shop", json={"settings": {"k1": 1.5, "own_stop_words": ["a"]}})
     assert queued.status_code == 202
-    assert queued.json()["state"] == "waiting"
+    job = queued.json()["job"]
+    assert job["state"] == "waiting"
     assert refits.run_due()
-    assert client.get(f"/jobs/{queued.json()['id']}").json()["state"] == "done"
+    assert client.get(f"/jobs/{job['id']}").json()["state"] == "done"
     settings = client.get("/indexes/shop").json()["settings"]
     assert (settings["k1"], settings["own_stop_words"], settings["b"]) == (1.5, ["a"], 0.75)
+
+
+def test_query_settings_change_at_once_and_survive_a_refit(service):
+    client, refits = service
+    client.post("/indexes", json={"name": "shop"})
+    client.post("/indexes/shop/documents", json=BIKES)
+    changes = {"ranker": "bm25", "page_title": "Bikes"}
+    done = client.patch("/indexes/shop", json={"settings": changes})
+    assert (done.status_code, done.json()) == (200, {"index": "shop", "job": None})
+    assert refits.all() == []
+    for _ in range(2):
+        (listed,) = client.get("/indexes").json()["indexes"]
+        details = client.get("/indexes/shop").json()
+        assert (listed["title"], details["settings"]["ranker"]) == ("Bikes", "bm25")
+        assert client.get("/search", params={"q": "red"}).json()["ranker"] == "bm25"
+        client.post("/indexes/shop/refit", json={})
+        assert refits.run_due()
+    assert details["generation"] == "000002"
+
+
+def test_a_refit_and_a_change_of_the_same_setting_exclude_each_other(service):
+    client, _ = service
+    client.post("/indexes", json={"name": "shop"})
+    both = client.patch("/indexes/shop", json={"settings": {"k1": 1.5, "alpha": 0.5}})
+    assert (both.status_code, both.json()["job"]["settings"]) == (202, {"k1": 1.5, "alpha": 0.5})
+    busy = client.patch("/indexes/shop", json={"settings": {"alpha": 0.6}})
+    assert (busy.status_code, busy.json()["error"]["code"]) == (503, "index_busy")
+    assert client.patch("/indexes/shop", json={"settings": {"z": 3}}).status_code == 200
 
 
 @pytest.mark.parametrize(

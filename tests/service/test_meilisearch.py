@@ -173,6 +173,9 @@ def test_settings_are_changed_or_refused(client):
     assert "1" in ids(search(client, q="bike"))
     job = client.put(f"{path}/searchable-attributes", json=["title", "brand"]).json()
     assert (job["taskUid"], job["status"]) == (1, "enqueued")
+    off = {"typoTolerance": {"enabled": False}}
+    assert client.patch(path, json=off).json()["taskUid"] == 0
+    assert client.get(path).json()["typoTolerance"] == {"enabled": False}
     assert client.get("/tasks/1").json()["type"] == "settingsUpdate"
     assert client.get(f"{path}/synonyms").json() == {"bike": ["bicycle"]}
     error = failure(client.patch(path, json={"embedders": {"a": {}}}), 400)

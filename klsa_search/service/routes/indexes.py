@@ -54,6 +54,15 @@ class SettingsBody(RequestModel):
     )
 
 
+class SettingsAnswer(Answer):
+    """Result of changing settings."""
+
+    index: str
+    job: JobAnswer | None = Field(
+        description="refit that applies them; null if they are in effect already"
+    )
+
+
 class RefitBody(RequestModel):
     """The body of POST /indexes/{name}/refit: an empty object. Settings: PATCH /indexes/{name}."""
 
@@ -122,15 +131,30 @@ async def index_details(name: str, service: Service) -> IndexDetails:
     "/indexes/{name}",
     dependencies=requires("write"),
     summary="Change settings of an index",
-    status_code=202,
-    responses=documented(415),
+    responses={
+        **documented(415),
+        202: {"model": SettingsAnswer, "description": "A refit will apply them"},
+    },
 )
-async def change_settings(
-    name: str, request: Request, body: Annotated[SettingsBody, Body()], service: Service
-) -> JobAnswer:
-    """Change settings by a refit in the background: see POST /indexes/{name}/refit."""
+async def update_settings(
+    name: str,
+    request: Request,
+    response: Response,
+    body: Annotated[SettingsBody, Body()],
+    service: Service,
+) -> SettingsAnswer:
+    """Change settings. Those that only queries use take effect on return and survive rebuilds.
+
+    If one of the settings needs a rebuild, a refit in the background applies them all together: see
+    POST /indexes/{name}/refit. docs/reference/index-settings.md says which do.
+    """
     refuse_other_types(request, "application/json")
-    return JobAnswer.model_validate(await service.refit(name, body.settings))
+    with service.writes.slot():
+        job = await service.update_settings(name, body.settings)
+    if job is None:
+        return SettingsAnswer(index=name, job=None)
+    response.status_code = 202
+    return SettingsAnswer(index=job.index, job=JobAnswer.model_validate(job))
 
 
 @router.delete(
@@ -278,4 +302,4 @@ async def begin_refit(
     returned, and no other is started.
     """
     refuse_other_types(request, "application/json")
-    return JobAnswer.model_validate(await service.refit(name, {}))
+    return JobAnswer.model_validate(await service.refit(name))

@@ -1,7 +1,7 @@
 """The part of the API of Meilisearch that its JavaScript packages use, below /compat/meilisearch.
 
 Searches run as those of the native API. Writes are finished when they are answered: their task is
-0. A change of settings is a job, whose ID is the number of its task.
+0. A change of settings that needs a refit is a job, whose ID is the number of its task.
 """
 
 from __future__ import annotations
@@ -227,11 +227,14 @@ async def get_settings(uid: str, service: Service) -> Response:
 async def change_settings(
     uid: str, request: Request, body: Annotated[dict[str, Any], Body()], service: Service
 ) -> dict[str, Any]:
-    """Change settings: synonyms at once, the others by a job."""
+    """Change settings: synonyms and typo tolerance at once, the others by a job."""
     refuse_other_types(request, _JSON)
     current = await service.write(uid, settings_of)
     changes = changed_settings(body, current)
-    job = await service.refit(uid, changes) if changes else None
+    job = None
+    if changes:
+        with service.writes.slot():
+            job = await service.update_settings(uid, changes)
     if "synonyms" in body:
 
         def change(index: Index) -> None:

@@ -1,0 +1,58 @@
+"""Settings that only queries use, changed since the build, in the file SETTINGS of a generation.
+
+    sha256 5a0c...
+    {"alpha": 0.5, "page_title": "Manuals"}
+
+The first line is the checksum of the rest. Like the log of writes, they belong to a generation: a
+refit builds the next one with them, and a rollback returns to those of the earlier one.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from klsa_search.core.config import QUERY_SETTINGS, Settings
+from klsa_search.errors import IndexDamaged, SettingsError
+from klsa_search.storage.checked_file import read_checked, replace_checked
+from klsa_search.storage.files import is_exhausted, sync
+from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.names import SETTINGS
+
+
+def current_settings(generation: Path, manifest: Manifest) -> Settings:
+    """Return the settings of a generation: of its build, with later changes; IndexDamaged."""
+    built = manifest.checked_settings()
+    try:
+        changes = json.loads(read_checked(generation / SETTINGS))
+        if not isinstance(changes, dict) or not changes.keys() <= QUERY_SETTINGS:
+            raise ValueError("it has other settings than those of queries")
+        return Settings.checked({**built.model_dump(), **changes})
+    except FileNotFoundError:
+        return built
+    except (OSError, ValueError, RecursionError, SettingsError) as error:
+        if is_exhausted(error):
+            raise
+        raise IndexDamaged(
+            f"cannot read `{generation / SETTINGS}` ({error}); return to the settings of the "
+            f"build with `klsa-index settings {generation.parent.name} --reset`, then set them "
+            "again"
+        ) from error
+
+
+def replace_settings(generation: Path, built: Settings, settings: Settings) -> None:
+    """Replace the changed settings of a generation atomically and durably.
+
+    built  settings of its build; if none differs, the file is removed
+    The caller has the lock of the log. StoreError if something else is in the place of the file.
+    """
+    old, new = built.model_dump(mode="json"), settings.model_dump(mode="json")
+    changes = {name: new[name] for name in sorted(QUERY_SETTINGS) if new[name] != old[name]}
+    content = json.dumps(changes, ensure_ascii=False, indent=1) + "\n" if changes else None
+    replace_checked(generation / SETTINGS, content)
+    sync(generation)
+
+
+def copy_settings(generation: Path, manifest: Manifest, target: Path) -> None:
+    """Copy the changed settings of a generation to a folder; IndexDamaged."""
+    replace_settings(target, manifest.checked_settings(), current_settings(generation, manifest))
