@@ -25,7 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, update_wrapper
 from importlib import metadata
@@ -149,14 +149,15 @@ class Compiled:
                 return
             dispatcher, types = self.dispatcher, self._types(arguments)
             is_cached = self.is_cached()
-            if not is_cached:
-                is_stored = bool(self.name) and is_writable(code_folder())
-                for callback in _callbacks:
-                    callback(str(code_folder()) if is_stored else None)
-            # numba leaves reference cycles to the frames of the caller, with all their arrays; a
-            # thread has no caller.
-            with self._locked(), ThreadPoolExecutor(1) as thread:
-                thread.submit(dispatcher.compile, types).result()
+            with nullcontext() if is_cached else _noted(self):
+                if not is_cached:
+                    is_stored = bool(self.name) and is_writable(code_folder())
+                    for callback in _callbacks:
+                        callback(str(code_folder()) if is_stored else None)
+                # numba leaves reference cycles to the frames of the caller, with all their arrays;
+                # a thread has no caller.
+                with self._locked(), ThreadPoolExecutor(1) as thread:
+                    thread.submit(dispatcher.compile, types).result()
             if not is_cached and self.name:
                 all_versions = f"{self.name.rpartition('-')[0]}-*"
                 for folder in code_folder().glob(all_versions):
@@ -392,6 +393,24 @@ def wait_until_compiled(function: Any) -> None:
     """
     while not_compiled(function) and _compiler[0].failure is None:
         time.sleep(_POLL_INTERVAL)
+
+
+@contextmanager
+def _noted(function: Compiled) -> Iterator[None]:
+    """Note that a function is being compiled in this process, for `is_compiling`."""
+    _in_progress.append(function)
+    try:
+        yield
+    finally:
+        _in_progress.remove(function)
+
+
+_in_progress: Final[list[Compiled]] = []
+
+
+def is_compiling() -> bool:
+    """Return whether a requested function is being compiled, in this process or its child."""
+    return bool(_in_progress or missing_functions()[0])
 
 
 def missing_functions() -> tuple[list[str], str | None]:

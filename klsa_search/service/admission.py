@@ -19,7 +19,7 @@ from resource import getrusage, struct_rusage
 from time import perf_counter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from klsa_search.core.compiling import missing_functions
+from klsa_search.core.compiling import is_compiling
 from klsa_search.core.deadlines import deadline_check
 from klsa_search.core.parallel import processors
 from klsa_search.errors import RequestTimedOut, ServiceBusy
@@ -122,6 +122,13 @@ QUEUE_TIMEOUT = 10.0
 
 REQUEST_TIMEOUT = 15.0
 """Seconds after which a running request is answered without its result."""
+
+
+COMPILING = (
+    "a part of the engine is being compiled, once on this machine; try again in two minutes, and "
+    "run `klsa-index warm` before the next start on a new machine"
+)
+"""Cause and next step of what takes long meanwhile."""
 
 
 def threads() -> int:
@@ -359,8 +366,8 @@ class Admission:
 
     def _timed_out(self, seconds: float) -> RequestTimedOut:
         step = "ask for fewer results, or for less to be computed for them"
-        if missing_functions()[0]:
-            step = "a part of the engine is being compiled, once on this machine: ask again later"
+        if is_compiling():
+            return RequestTimedOut(f"request timed out after {seconds:g} s: {COMPILING}")
         return RequestTimedOut(f"request timed out after {seconds:g} s; {step}")
 
     def _refusal(self, reason: Reason, detail: str) -> ServiceBusy:
@@ -369,4 +376,5 @@ class Admission:
         return self._busy(detail)
 
     def _busy(self, detail: str) -> ServiceBusy:
-        return ServiceBusy(f"the service is busy: {detail}; try again in a moment")
+        step = COMPILING if is_compiling() else "try again in a moment"
+        return ServiceBusy(f"the service is busy: {detail}; {step}")

@@ -86,8 +86,10 @@ def printed(script, **environment):
 def compilations(function, *arguments):
     """What a function gives, and whether it was compiled."""
     seen = []
-    with compiling.on_compile(seen.append):
+    with compiling.on_compile(lambda _folder: seen.append(compiling.is_compiling())):
         answer = function(*arguments)
+    assert all(seen)
+    assert not compiling.is_compiling()
     return answer, len(seen)
 
 
