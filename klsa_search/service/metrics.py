@@ -7,6 +7,7 @@ Cost: about 4 µs of processor time for each search, 12 ms for each exposition.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +20,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import Scope
 
 from klsa_search.core.compiling import missing_functions
+from klsa_search.errors import StoreError
 from klsa_search.service.admission import Admission
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import PeriodicTask
@@ -141,7 +143,8 @@ def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
     """Yield the gauges of indexes, refits and this process."""
     yield from _of_indexes(statuses)
     if sources.jobs is not None:
-        yield _of_refits(sources.jobs, {status.name for status in statuses})
+        with suppress(StoreError):  # which /health reports
+            yield _of_refits(sources.jobs, {status.name for status in statuses})
     for replication in sources.replications:
         yield from _of_replication(replication)
     own = _of_process(sources)
@@ -225,7 +228,9 @@ def _of_refits(jobs: Jobs, seen: set[str]) -> Metric:
 
 
 def _of_replication(replication: Replication) -> Iterator[Metric]:
-    state = replication.state()
+    state = None
+    with suppress(StoreError):  # which /health reports
+        state = replication.state()
     if replication.work == "backup":
         # Also before the first backup, or no alert would fire if there never is one.
         number, time = (0, 0.0) if state is None else (state.number or 0, state.timestamp())

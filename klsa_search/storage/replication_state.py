@@ -50,16 +50,18 @@ _STATE: Final = TypeAdapter(ReplicationState)
 
 
 def read_state(file: Path) -> ReplicationState | None:
-    """Return the state in a file; None if there is none, StoreError if it cannot be read."""
+    """Return the state in a file; None if there is none, StoreError if it cannot be read.
+
+    A damaged file has the state before the first backup: the next one replaces it.
+    """
     try:
         return _STATE.validate_json(read_regular(file))
     except FileNotFoundError:
         return None
-    except (OSError, ValidationError) as error:
-        reason = "it is damaged" if isinstance(error, ValidationError) else error
-        raise StoreError(
-            f"cannot read `{file}`: {reason}; correct its permissions, or remove it"
-        ) from error
+    except ValidationError:
+        return ReplicationState("")
+    except OSError as error:
+        raise StoreError(f"cannot read `{file}`: {error}; correct its permissions") from error
 
 
 def write_state(file: Path, state: ReplicationState) -> None:

@@ -11,9 +11,12 @@ from klsa_search.cli.replication_child import MODULE
 from klsa_search.core.child_processes import command_of
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.service.app import create_app
+from klsa_search.service.jobs import Jobs
 from klsa_search.service.replication import Replication
 from klsa_search.service.settings import read_settings
+from klsa_search.storage.replication_state import BACKUP_STATE, FOLLOWER_STATE
 from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import follow
 from tests.support.waiting import wait_until
 
 SAYS = "import sys; print(sys.argv[1], flush=True); sys.stdin.read()"
@@ -114,6 +117,43 @@ def test_metrics_say_that_there_is_no_backup_yet(tiny_home, tmp_path, catalog_of
     backups = Replication("backup", tmp_path, [])
     with TestClient(create_app(catalog_of(tiny_home), replications=[backups])) as client:
         assert "klsa_backup_timestamp_seconds 0.0" in client.get("/metrics").text
+
+
+@pytest.mark.parametrize("work", ["backup", "follow"])
+def test_a_damaged_state_is_as_before_the_first_attempt(work, tiny_home, tmp_path, catalog_of):
+    home = shutil.copytree(tiny_home, tmp_path / "home")
+    repository = Repository(str(tmp_path / "kept"))
+    repository.back_up(home)
+    if work == "follow":
+        home = tmp_path / "follower"
+        follow(repository, home)
+    replication = Replication(work, home, [])
+    state, name = replication.state(), {"backup": BACKUP_STATE, "follow": FOLLOWER_STATE}[work]
+    (home / name).write_text('{"repository": ')
+    with TestClient(create_app(catalog_of(home), replications=[replication])) as client:
+        health = client.get("/health")
+        assert (health.status_code, health.json()[work]["number"]) == (200, None)
+        for path in ("/indexes", "/metrics"):
+            assert client.get(path).status_code == 200
+        follow(repository, home) if work == "follow" else repository.back_up(home)
+        assert client.get("/health").json()[work]["number"] >= state.number
+    assert replication.state().repository == state.repository
+
+
+def test_state_files_that_cannot_be_read_are_named(tiny_home, tmp_path, catalog_of):
+    home = shutil.copytree(tiny_home, tmp_path / "home")
+    (home / BACKUP_STATE).mkdir()
+    (home / ".jobs.json").write_text("[")
+    catalog = catalog_of(home)
+    jobs = Jobs(catalog, [], share=None)
+    app = create_app(catalog, jobs=jobs, replications=[Replication("backup", home, [])])
+    with TestClient(app) as client:
+        health = client.get("/health")
+        assert (health.status_code, health.json()["refits"]) == (200, {})
+        first, second = health.json()["faults"]
+        assert (BACKUP_STATE in first, ".jobs.json" in second) == (True, True)
+        assert "klsa_backup_number 0.0" in client.get("/metrics").text
+        assert client.get("/indexes").status_code == 200
 
 
 def test_a_follower_is_read_only():

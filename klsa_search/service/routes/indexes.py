@@ -105,7 +105,7 @@ async def create_index(
 async def indexes(service: Service) -> IndexList:
     """List all indexes by name, including those that cannot be opened."""
     summaries = [IndexSummary.of(status) for status in service.statuses()]
-    replications = await asyncio.to_thread(replication_answers, service.replications)
+    replications, _ = await asyncio.to_thread(replication_answers, service.replications)
     follow = replications.get("follow")
     return IndexList(indexes=summaries, writable=service.may_write, follow=follow)
 

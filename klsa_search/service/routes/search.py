@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
@@ -16,10 +17,11 @@ from pydantic_core import from_json, to_json
 
 from klsa_search.cluster.calls import count_shards
 from klsa_search.core.compiling import missing_functions
-from klsa_search.errors import KlsaError, QueryError
+from klsa_search.errors import KlsaError, QueryError, StoreError
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires, service_of
+from klsa_search.service.jobs import Job
 from klsa_search.service.schemas.federation import merged
 from klsa_search.service.schemas.requests import (
     documented_parameters,
@@ -225,8 +227,13 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     response.status_code = 200 if ok else 503
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
     compiling, not_compiling = await asyncio.to_thread(missing_functions)
-    refits = await asyncio.to_thread(service.jobs.last) if service.jobs else {}
-    replications = await asyncio.to_thread(replication_answers, service.replications)
+    replications, faults = await asyncio.to_thread(replication_answers, service.replications)
+    refits: Mapping[str, Job] = {}
+    if service.jobs is not None:
+        try:
+            refits = await asyncio.to_thread(service.jobs.last)
+        except StoreError as fault:
+            faults.append(fault.message)
     return Health(
         ok=ok,
         version=request.app.version,
@@ -238,6 +245,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
             if any(status.name == name for status in statuses)
         },
         **replications,
+        faults=faults,
         compiling=compiling,
         not_compiling=not_compiling,
     )

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from klsa_search.errors import QueryError
+from klsa_search.errors import QueryError, StoreError
 from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.index import Index
 from klsa_search.service.catalog import Status
 from klsa_search.service.jobs import JobKind, JobState
 from klsa_search.service.replication import Replication
 from klsa_search.storage.manifest import ColumnEntry, Counts, SpectrumEntry
+from klsa_search.storage.replication_state import ReplicationState
 
 
 class Answer(BaseModel):
@@ -287,9 +288,8 @@ class ReplicationAnswer(Answer):
     newest: int | None = Field(description="number of the newest backup that was seen")
 
     @classmethod
-    def of(cls, replication: Replication) -> ReplicationAnswer:
-        """Return the state of a replication."""
-        state = replication.state()
+    def of(cls, state: ReplicationState | None) -> ReplicationAnswer:
+        """Return the state of a replication; None before its first attempt."""
         if state is None:
             return cls(number=None, created=None, seconds=None, newest=None)
         return cls(
@@ -297,9 +297,22 @@ class ReplicationAnswer(Answer):
         )
 
 
-def replication_answers(replications: Sequence[Replication]) -> dict[str, ReplicationAnswer]:
-    """Return the states of replications by work. Cost: reading a small file for each."""
-    return {each.work: ReplicationAnswer.of(each) for each in replications}
+def replication_answers(
+    replications: Sequence[Replication],
+) -> tuple[dict[str, ReplicationAnswer], list[str]]:
+    """Return the states of replications by work, and why some cannot be read.
+
+    Cost: reading a small file for each.
+    """
+    states: dict[str, ReplicationState | None] = {}
+    faults = []
+    for each in replications:
+        states[each.work] = None
+        try:
+            states[each.work] = each.state()
+        except StoreError as fault:
+            faults.append(fault.message)
+    return {work: ReplicationAnswer.of(state) for work, state in states.items()}, faults
 
 
 class IndexList(Answer):
@@ -331,6 +344,11 @@ class Health(Answer):
     )
     follow: ReplicationAnswer | None = Field(
         None, description="what a service with `klsa-serve --follow` serves; else null"
+    )
+    faults: list[str] = Field(
+        [],
+        description="why files with the state of jobs, backups or following cannot be read; "
+        "searches do not need them",
     )
     compiling: list[str] = Field(
         description="parts of the query engine that are being compiled in the background; "
