@@ -33,6 +33,7 @@ from klsa_search.service.admission import (
     REQUEST_TIMEOUT,
     WAITING,
 )
+from klsa_search.storage.objects import refuse_password
 
 PREFIX: Final = "KLSA_"
 """Prefix of the environment variables, which are the names of the settings in upper case."""
@@ -277,6 +278,9 @@ def read_settings(given: Mapping[str, Any], config: Path | None = None) -> Servi
             value = _BRIEF.repr(fault["input"])
             sentence = f"{_source(name, given, config)} = {value}: {fault['msg']}"
         raise SettingsError(sentence, field=name) from None
+    for location in (settings.backup, settings.follow):
+        if location is not None:
+            refuse_password(location)
     if settings.follow is None:
         return settings
     if settings.writable:

@@ -13,15 +13,18 @@ StoreError, also for an object that does not exist. Safe to share between thread
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from klsa_search.core.extras import require
-from klsa_search.errors import StoreError
+from klsa_search.errors import SettingsError, StoreError
 from klsa_search.storage.files import explain, read_regular, sync
 from klsa_search.storage.names import NEW
+
+_PASSWORD: Final = re.compile(r"://[^/]*:[^/]*@")
 
 _LARGEST = 2**40
 """More bytes than any object has."""
@@ -44,10 +47,25 @@ class ObjectStore(Protocol):
 
 
 def open_store(target: str) -> ObjectStore:
-    """Return the store of a directory or a URL; MissingExtra, StoreError for an unusable URL."""
+    """Return the store of a directory or a URL.
+
+    MissingExtra; SettingsError for a URL with a password, StoreError for an unusable one.
+    """
     if "://" in target:
+        refuse_password(target)
         return _RemoteStore(target)
     return _DirectoryStore(Path(target))
+
+
+def refuse_password(url: str) -> None:
+    """Raise SettingsError if a URL has a password: command lines, logs and answers show URLs."""
+    scheme, found, _ = url.partition("://")
+    if found and _PASSWORD.search(url):
+        raise SettingsError(
+            f"the URL `{scheme}://...` has a password, which command lines and logs would show; "
+            "leave it out, and set it in a variable of the environment, such as "
+            "AWS_SECRET_ACCESS_KEY or FSSPEC_SFTP_PASSWORD (docs/guides/backup-and-upgrades.md)"
+        )
 
 
 class _DirectoryStore:

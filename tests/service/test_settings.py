@@ -81,3 +81,14 @@ def test_every_setting_is_described():
 def test_the_page_has_the_table_of_what_is_declared():
     """Where this fails, `python -m tools.settings_page` writes it anew."""
     assert parts()[1] == table()
+
+
+@pytest.mark.parametrize("name", ["backup", "follow"])
+def test_a_password_in_a_url_is_refused_and_not_shown(name, monkeypatch):
+    url = "sftp://me:s3cret@host/backups"
+    with pytest.raises(SettingsError, match="has a password") as refused:
+        read_settings({name: url})
+    assert "s3cret" not in str(refused.value)
+    monkeypatch.setenv(f"KLSA_{name.upper()}", url)
+    with pytest.raises(SettingsError, match="has a password"):
+        read_settings({})

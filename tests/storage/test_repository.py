@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from klsa_search.collection import Document
-from klsa_search.errors import IndexDamaged, IndexExists, IndexNotFound, StoreError
+from klsa_search.errors import IndexDamaged, IndexExists, IndexNotFound, SettingsError, StoreError
 from klsa_search.storage.aliases import aliases_in, set_alias
 from klsa_search.storage.backup import readable_documents
 from klsa_search.storage.checksums import verify
@@ -18,6 +18,7 @@ from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes
 from klsa_search.storage.names import SHARED_FILES
+from klsa_search.storage.objects import refuse_password
 from klsa_search.storage.replication_state import FOLLOWER_STATE, read_state
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import follow, restore_all, restore_index
@@ -67,6 +68,20 @@ def home(tmp_path):
 @pytest.fixture
 def repository():
     return Repository(f"memory://{uuid.uuid4().hex}/backups")
+
+
+@pytest.mark.parametrize("url", ["sftp://me:s3cret@host/x", "dir::sftp://:s3cret@host/x"])
+def test_a_url_with_a_password_is_refused_and_not_shown(url):
+    with pytest.raises(SettingsError, match="has a password") as refused:
+        Repository(url)
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["sftp://me@host:22/x", "s3://bucket/a:b@c", "/a:b@c", "memory://x"]
+)
+def test_other_urls_have_no_password(url):
+    refuse_password(url)
 
 
 CARS = {"b": "two", "c": "three"}
