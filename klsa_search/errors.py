@@ -29,6 +29,7 @@ KlsaError
 ├── AnalyticsOff          analytics of a service that records none
 ├── ServiceFailed         a service that did not answer, or refused
 ├── ReplayFailed          a run that cannot be replayed, or differs from its record
+├── EmbedderFailed        an embedder or reranker that fails, or whose answer is wrong
 ├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
 └── MissingExtra          a feature whose optional packages are not installed
 """
@@ -238,6 +239,12 @@ class ReplayFailed(KlsaError):
     """A run that cannot be recorded or replayed, or differs; the message says where."""
 
     code = "replay_failed"
+
+
+class EmbedderFailed(KlsaError):
+    """An embedder or reranker that fails, takes too long, or returns a wrong answer."""
+
+    code = "embedder_failed"
 
 
 class ArgumentError(KlsaError, ValueError):

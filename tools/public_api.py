@@ -17,6 +17,7 @@ PACKAGES = {
     "klsa_search.analysis": ("Analyzer", "Token", "languages", "stemmers"),
     "klsa_search.client": None,
     "klsa_search.collection": None,
+    "klsa_search.embedding": None,
     "klsa_search.errors": None,
     "klsa_search.estimators": None,
     "klsa_search.indexing": None,

@@ -19,8 +19,10 @@ ExtraName = Literal[
     "irds",
     "langchain",
     "mcp",
+    "onnx",
     "pyterrier",
     "remote",
+    "sentence-transformers",
     "tables",
     "watch",
 ]
@@ -56,8 +58,12 @@ _EXTRAS: Final[Mapping[ExtraName, _Extra]] = {
     "langchain": _Extra("retrievers of LangChain", {"langchain_core": "langchain-core"}),
     # mcp_types exists since version 2; version 1 lacks the API used here.
     "mcp": _Extra("assistants over MCP", {"mcp": "mcp", "mcp_types": "version 2 of mcp"}),
+    "onnx": _Extra("ONNX models", {"onnxruntime": "onnxruntime", "tokenizers": "tokenizers"}),
     "pyterrier": _Extra("pipelines of PyTerrier", {"pyterrier": "pyterrier"}),
     "remote": _Extra("backups at a URL", {"fsspec": "fsspec"}),
+    "sentence-transformers": _Extra(
+        "embedders of sentence-transformers", {"sentence_transformers": "sentence-transformers"}
+    ),
     "tables": _Extra(
         "Parquet files and spreadsheets",
         {"pyarrow": "pyarrow", "python_calamine": "python-calamine"},

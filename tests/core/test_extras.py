@@ -16,7 +16,9 @@ EXTRAS = {
     "irds": {"ir_datasets": "ir-datasets"},
     "langchain": {"langchain_core": "langchain-core"},
     "mcp": {"mcp": "mcp", "mcp_types": "version 2 of mcp"},
+    "onnx": {"onnxruntime": "onnxruntime", "tokenizers": "tokenizers"},
     "pyterrier": {"pyterrier": "pyterrier"},
+    "sentence-transformers": {"sentence_transformers": "sentence-transformers"},
     "tables": {"pyarrow": "pyarrow", "python_calamine": "python-calamine"},
     "watch": {"watchfiles": "watchfiles"},
 }

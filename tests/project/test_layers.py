@@ -17,6 +17,7 @@ LAYERS = {
     "core": 1,
     "collection": 2,
     "analysis": 3,
+    "embedding": 3,
     "kernels": 4,
     "lowrank": 5,
     "estimators": 6,
@@ -38,9 +39,11 @@ READING_ENVIRONMENT = {
     "cluster/ray.py",
     "collection/public_collections.py",
     "core/compiling.py",
+    "embedding/openai.py",
 }
 """Ray takes some settings from the environment only; KLSA_COLLECTIONS applies to Python as well,
-and so do the variables of numba, which must be known before it is imported."""
+and so do the variables of numba, which must be known before it is imported, and the API key of an
+embedder, which no argument or setting has."""
 
 
 def imports(folder: str):

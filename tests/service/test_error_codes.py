@@ -10,8 +10,11 @@ from klsa_search.errors import KlsaError
 from klsa_search.service.schemas.errors import ERROR_CODES, error_response
 from tools.error_codes_page import parts, table
 
-NOT_OVER_HTTP = {"error", "bad_argument", "fetch_failed", "replay_failed", "service_failed"}
-"""Codes of commands, estimators and clients."""
+NOT_OVER_HTTP = {"error", "bad_argument", "embedder_failed", "fetch_failed"} | {
+    "replay_failed",
+    "service_failed",
+}
+"""Codes of commands, estimators, clients, and of embedders, without which a search goes on."""
 
 
 def kinds(kind=KlsaError):

@@ -23,7 +23,7 @@ ALLOWED = {
     "compiler": r"needs a C compiler",
     "strace": r"needs strace|strace may not trace",
     "ray": r"(?i)ray is not installed|kubernetes-validate is not installed",
-    "connect": r"needs (pandas|polars|pyarrow|python_calamine|watchfiles|Haystack"
+    "connect": r"needs (onnxruntime|pandas|polars|pyarrow|python_calamine|watchfiles|Haystack"
     r"|LangChain|langchain-tests"
     r"|version 2 of mcp|PyTerrier|the extra irds)|is not installed: make test-connect",
     "array-api": r"SCIPY_ARRAY_API is not set",  # scikit-learn checks it for other array libraries

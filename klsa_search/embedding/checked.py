@@ -1,0 +1,152 @@
+"""Embedders and rerankers whose every answer is checked, within time limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from klsa_search.embedding.limits import PAUSE, LimitedCalls
+from klsa_search.embedding.model import Embedder, Embeddings, EmbedKind, Reranker, in_batches
+
+QUERY_SECONDS: Final = 2.0
+"""Time limit of the embedding of a query."""
+
+BATCH_SECONDS: Final = 120.0
+"""Time limit of the embedding of a batch of documents."""
+
+RERANK_SECONDS: Final = 5.0
+"""Time limit of the scores of a reranker."""
+
+BATCH: Final = 64
+"""Texts that an embedder gets at once."""
+
+_CACHED_QUERIES: Final = 1024
+
+
+class CheckedEmbedder:
+    """An embedder with time limits, checked answers and a cache of queries.
+
+    A vector has the declared dimension, finite components, and is not zero. After three failures in
+    a row the embedder is not called for 30 s. EmbedderFailed names the fault.
+
+    query_seconds  time limit of a query
+    batch_seconds  time limit of a batch of 64 documents
+    pause          seconds without calls after failures
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        query_seconds: float = QUERY_SECONDS,
+        batch_seconds: float = BATCH_SECONDS,
+        pause: float = PAUSE,
+    ) -> None:
+        self._embedder = embedder
+        self._query_seconds, self._batch_seconds = query_seconds, batch_seconds
+        self._calls = LimitedCalls(f"embedder `{embedder.name}`", pause=pause)
+        self._query = lru_cache(_CACHED_QUERIES)(self._embedded_query)
+
+    def __repr__(self) -> str:
+        """Return name and fingerprint."""
+        return f"<Embedder {self.name}: {self.fingerprint}>"
+
+    @property
+    def name(self) -> str:
+        """Return the name of the embedder."""
+        return self._embedder.name
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the fingerprint of the embedder."""
+        return self._embedder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        """Return the dimension of the embedder; EmbedderFailed if it is unknown yet."""
+        return self._calls.call(lambda: self._embedder.dimension, self._batch_seconds)
+
+    def embed(self, texts: Sequence[str], kind: EmbedKind) -> Embeddings:
+        """Return the vectors of texts, (n, dimension); EmbedderFailed.
+
+        Vectors of queries are cached, and read-only.
+        """
+        if not texts:
+            return np.zeros((0, self.dimension), np.float32)
+        if kind == "query":
+            rows = [self._query(text) for text in texts]
+        else:
+            rows = in_batches(self._embedded_batch, texts, BATCH)
+        return np.stack(rows)
+
+    def _embedded_query(self, text: str) -> Embeddings:
+        row: Embeddings = self._called([text], "query", self._query_seconds)[0]
+        row.setflags(write=False)
+        return row
+
+    def _embedded_batch(self, texts: Sequence[str]) -> Embeddings:
+        return self._called(texts, "document", self._batch_seconds)
+
+    def _called(self, texts: Sequence[str], kind: EmbedKind, seconds: float) -> Embeddings:
+        def work() -> Embeddings:
+            return self._checked(self._embedder.embed(texts, kind), len(texts))
+
+        return self._calls.call(work, seconds)
+
+    def _checked(self, answer: Any, number: int) -> Embeddings:
+        """Return an answer as float32; EmbedderFailed if it is not one vector for each text."""
+        failed = self._calls.failed
+        found = np.asarray(answer)
+        if found.dtype.kind != "f":
+            raise failed(
+                f"returned an array of type {found.dtype}", "return floating-point numbers"
+            )
+        expected = (number, self._embedder.dimension)
+        if found.shape != expected:
+            raise failed(f"returned an array of shape {found.shape} instead of {expected}")
+        with np.errstate(over="ignore"):
+            vectors = np.array(found, np.float32)
+        if not np.isfinite(vectors).all():
+            raise failed("returned NaN or an infinite number")
+        if not vectors.any(1).all():
+            raise failed("returned a vector of zeros")
+        return vectors
+
+
+class CheckedReranker:
+    """A reranker with a time limit and checked scores, as `CheckedEmbedder`."""
+
+    def __init__(
+        self,
+        reranker: Reranker,
+        name: str,
+        *,
+        seconds: float = RERANK_SECONDS,
+        pause: float = PAUSE,
+    ) -> None:
+        self.name = name
+        self._reranker, self._seconds = reranker, seconds
+        self._calls = LimitedCalls(f"reranker `{name}`", pause=pause)
+
+    def __repr__(self) -> str:
+        """Return the name."""
+        return f"<Reranker {self.name}>"
+
+    def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return one finite score for each text; EmbedderFailed."""
+        return self._calls.call(lambda: self._scores(query, texts), self._seconds)
+
+    def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        failed = self._calls.failed
+        scores = np.asarray(self._reranker(query, texts))
+        if scores.dtype.kind not in "fiu" or scores.shape != (len(texts),):
+            raise failed(
+                f"returned an array of shape {scores.shape} and type {scores.dtype}",
+                f"return {len(texts)} numbers, one for each text",
+            )
+        if not np.isfinite(scores).all():
+            raise failed("returned NaN or an infinite number")
+        return [float(score) for score in scores]

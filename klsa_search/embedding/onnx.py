@@ -1,0 +1,223 @@
+"""Embedders and rerankers that are ONNX models in a local folder.
+
+    model.onnx or onnx/model.onnx      the graph, with model.onnx_data if its weights are apart
+    tokenizer.json                     the tokenizer
+    modules.json, 1_Pooling/config.json, sentence_bert_config.json,
+    config_sentence_transformers.json  pooling, normalisation, maximum length and prompts, if given
+
+This is the layout of models for sentence-transformers. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.extras import require
+from klsa_search.embedding.model import Embeddings, EmbedKind, in_batches
+from klsa_search.errors import SettingsError
+
+_MAX_LENGTH: Final = 512
+"""Tokens of a text, if the folder does not say."""
+
+_BATCH: Final = 16
+"""Texts that a model gets at once: 64 long texts would need a gigabyte for attention."""
+
+_POOLED: Final = "sentence_embedding"
+"""Output of graphs that contain the pooling."""
+
+
+class OnnxModel:
+    """A tokenizer and a graph.
+
+    folder   of the model
+    threads  of one call; with one, the calling thread computes, and no other one spins
+    MissingExtra; SettingsError if a file is missing or invalid.
+    """
+
+    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+        require("onnx")
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        self.folder = folder
+        graphs = [folder / name for name in ("model.onnx", "onnx/model.onnx")]
+        graph = next(filter(Path.is_file, graphs), None)
+        tokenizer = folder / "tokenizer.json"
+        if graph is None or not tokenizer.is_file():
+            missing = "tokenizer.json" if graph else "model.onnx or onnx/model.onnx"
+            raise SettingsError(
+                f"`{folder}` has no {missing}; name the folder of an ONNX model, as "
+                "sentence-transformers exports it",
+                field="embedder",
+            )
+        self.files = (*sorted(graph.parent.glob("model.onnx*")), tokenizer)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.log_severity_level = 3  # errors, which are raised too
+        try:
+            self._tokenizer = Tokenizer.from_file(str(tokenizer))
+            self._session = onnxruntime.InferenceSession(
+                str(graph), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # both raise their own types, which have no common base
+            raise SettingsError(
+                f"cannot load the model in `{folder}` ({error}); copy it again, or choose another",
+                field="embedder",
+            ) from error
+        self.max_length = self._max_length()
+        padding = self._tokenizer.padding or {}
+        self._pad = int(padding.get("pad_id", 0))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(self.max_length)
+        self._inputs = {each.name for each in self._session.get_inputs()}
+        self._outputs = [each.name for each in self._session.get_outputs()]
+
+    def file(self, name: str) -> Any:
+        """Return the content of a JSON file of the folder; None if it is missing."""
+        path = self.folder / name
+        if not path.is_file():
+            return None
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise SettingsError(
+                f"`{path}` is not valid JSON ({error}); copy the model again", field="embedder"
+            ) from error
+
+    def run(
+        self, texts: Sequence[str], pairs: Sequence[str] | None = None
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], bool]:
+        """Return the output of the graph, the attention mask, and whether the output is pooled.
+
+        pairs  second text of each, for a cross-encoder
+        """
+        encode = self._tokenizer.encode  # a batch would start threads
+        if pairs is None:
+            encodings = [encode(text) for text in texts]
+        else:
+            encodings = [encode(text, pair) for text, pair in zip(texts, pairs, strict=True)]
+        shape = (len(texts), max(len(each.ids) for each in encodings))
+        feed = {
+            "input_ids": np.full(shape, self._pad, np.int64),
+            "attention_mask": np.zeros(shape, np.int64),
+            "token_type_ids": np.zeros(shape, np.int64),
+        }
+        for row, each in enumerate(encodings):
+            length = len(each.ids)
+            feed["input_ids"][row, :length] = each.ids
+            feed["attention_mask"][row, :length] = 1
+            feed["token_type_ids"][row, :length] = each.type_ids
+        pooled = _POOLED in self._outputs
+        (output,) = self._session.run(
+            [_POOLED if pooled else self._outputs[0]],
+            {name: array for name, array in feed.items() if name in self._inputs},
+        )
+        return output, feed["attention_mask"], pooled or output.ndim == 2
+
+    def fingerprint(self, facts: Mapping[str, object]) -> str:
+        """Return the SHA-256 of model, tokenizer and preprocessing. Cost: reading the files."""
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+        for path in self.files:
+            with path.open("rb") as content:
+                digest.update(hashlib.file_digest(content, "sha256").digest())
+        return f"onnx:{digest.hexdigest()}"
+
+    def _max_length(self) -> int:
+        limits = self.file("sentence_bert_config.json") or {}
+        truncation = self._tokenizer.truncation or {}
+        return int(limits.get("max_seq_length") or truncation.get("max_length") or _MAX_LENGTH)
+
+
+class OnnxEmbedder:
+    """An embedder in a local folder: see the module and `OnnxModel`."""
+
+    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+        self._model = OnnxModel(folder, threads=threads)
+        self.name = folder.resolve().name
+        kinds = [str(each.get("type", "")) for each in self._model.file("modules.json") or []]
+        names = [kind.rpartition(".")[2] for kind in kinds]
+        unknown = sorted(set(names) - {"Transformer", "Pooling", "Normalize"})
+        if unknown:
+            raise SettingsError(
+                f"the model in `{folder}` has a module {unknown[0]}, which is not supported; "
+                "export it to ONNX with its pooling, or use sentence-transformers",
+                field="embedder",
+            )
+        self._normalise = not names or "Normalize" in names
+        self._pooling = self._pooling_of(folder)
+        settings = self._model.file("config_sentence_transformers.json") or {}
+        self._prompts: dict[str, str] = settings.get("prompts") or {}
+        self.fingerprint = self._model.fingerprint(
+            {
+                "pooling": self._pooling,
+                "normalise": self._normalise,
+                "max_length": self._model.max_length,
+                "prompts": self._prompts,
+            }
+        )
+        self.dimension = self.embed(["dimension"], "document").shape[1]
+
+    def embed(self, texts: Sequence[str], kind: EmbedKind) -> Embeddings:
+        """Return the vectors of texts."""
+        prompt = self._prompts.get(kind, "")
+        return np.stack(in_batches(self._vectors, [prompt + text for text in texts], _BATCH))
+
+    def _vectors(self, texts: Sequence[str]) -> Embeddings:
+        output, mask, pooled = self._model.run(texts)
+        if pooled:
+            vectors = output
+        elif self._pooling == "cls":
+            vectors = output[:, 0]
+        else:
+            weights = mask[:, :, None].astype(np.float32)
+            vectors = (output * weights).sum(1) / weights.sum(1)
+        if self._normalise:
+            vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
+        return np.asarray(vectors, np.float32)
+
+    def _pooling_of(self, folder: Path) -> str:
+        """Return "mean" or "cls"; SettingsError for another pooling."""
+        config = self._model.file("1_Pooling/config.json")
+        if config is None:
+            return "mean"
+        modes = [
+            name for name, on in config.items() if name.startswith("pooling_mode_") and on is True
+        ]
+        known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+        names = (
+            [config["pooling_mode"]]
+            if "pooling_mode" in config
+            else [known.get(m, m) for m in modes]
+        )
+        if names not in (["mean"], ["cls"]):
+            raise SettingsError(
+                f"the model in `{folder}` has the pooling {' and '.join(names)}, which is not "
+                "supported; choose a model with mean or cls pooling",
+                field="embedder",
+            )
+        return str(names[0])
+
+
+class OnnxReranker:
+    """A cross-encoder in a local folder: the graph scores pairs of query and text."""
+
+    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+        self._model = OnnxModel(folder, threads=threads)
+
+    def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return the score of each text; of several classes, that of the last one."""
+
+        def scores(batch: Sequence[str]) -> list[float]:
+            output, _, _ = self._model.run([query] * len(batch), batch)
+            return [float(score) for score in output.reshape(len(batch), -1)[:, -1]]
+
+        return in_batches(scores, texts, _BATCH)

@@ -1,0 +1,129 @@
+"""Open an embedder or a reranker by its specification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Final
+
+from klsa_search.embedding.checked import CheckedEmbedder, CheckedReranker
+from klsa_search.embedding.functions import EmbeddingFunction, FunctionEmbedder
+from klsa_search.embedding.model import Embedder, Reranker
+from klsa_search.errors import SettingsError
+
+_FORMS: Final = (
+    "onnx:FOLDER, sentence-transformers:FOLDER, openai:URL#MODEL or python:module:function"
+)
+
+
+def open_embedder(
+    embedder: Embedder | EmbeddingFunction | str, *, threads: int = 1
+) -> CheckedEmbedder:
+    """Open an embedder, with time limits and checked answers.
+
+    embedder  `onnx:FOLDER`, `sentence-transformers:FOLDER`, `openai:URL#MODEL`,
+              `python:module:function`, a function, or an object of the protocol. The code it names
+              is run: take specifications from the user, never from an index or a request
+    threads   of an ONNX model, for each call
+    A function gets the texts and their kind, "query" or "document", and returns an array
+    (n, dimension). Models are read from local folders, and nothing is downloaded. SettingsError;
+    MissingExtra. Cost: loading the model.
+
+    >>> def counts(texts, kind):
+    ...     return np.array([[1.0, len(text)] for text in texts])
+    >>> embedder = open_embedder(counts)
+    >>> embedder.dimension, embedder.embed(["wet roads"], "query").tolist()
+    (2, [[1.0, 9.0]])
+    """
+    if isinstance(embedder, CheckedEmbedder):
+        return embedder
+    if isinstance(embedder, str):
+        return CheckedEmbedder(_embedder_of(embedder, threads))
+    return CheckedEmbedder(_as_embedder(embedder, _name_of(embedder)))
+
+
+def open_reranker(reranker: Reranker | str, *, threads: int = 1) -> CheckedReranker:
+    """Open a reranker, with a time limit and checked scores.
+
+    reranker  `onnx:FOLDER` of a cross-encoder, `python:module:function`, or a function of a query
+              and texts that returns a score for each text. See `open_embedder`
+
+    >>> rerank = open_reranker(lambda query, texts: [text.count(query) for text in texts])
+    >>> rerank("wet", ["dry", "wet, wet roads"])
+    [0.0, 2.0]
+    """
+    if isinstance(reranker, CheckedReranker):
+        return reranker
+    if not isinstance(reranker, str):
+        return CheckedReranker(reranker, _name_of(reranker))
+    kind, _, rest = reranker.partition(":")
+    function: Any
+    if kind == "onnx":
+        from klsa_search.embedding.onnx import OnnxReranker
+
+        function = OnnxReranker(Path(rest), threads=threads)
+        return CheckedReranker(function, Path(rest).resolve().name)
+    function = _code(reranker, "reranker")
+    if isinstance(function, type):
+        function = function()
+    return CheckedReranker(function, reranker)
+
+
+def _embedder_of(spec: str, threads: int) -> Embedder:
+    kind, _, rest = spec.partition(":")
+    if kind == "onnx":
+        from klsa_search.embedding.onnx import OnnxEmbedder
+
+        return OnnxEmbedder(Path(rest), threads=threads)
+    if kind == "sentence-transformers":
+        from klsa_search.embedding.sentence_transformers import SentenceTransformersEmbedder
+
+        return SentenceTransformersEmbedder(Path(rest))
+    if kind == "openai":
+        from klsa_search.embedding.openai import OpenAIEmbedder
+
+        url, _, model = rest.partition("#")
+        return OpenAIEmbedder(url, model)
+    return _as_embedder(_code(spec, "embedder"), spec)
+
+
+def _as_embedder(found: Any, name: str) -> Embedder:
+    """Return an embedder of an object, a class without arguments, or a function."""
+    if isinstance(found, type):
+        found = found()
+    if hasattr(found, "embed"):
+        return found  # type: ignore[no-any-return]  # its answers are checked at each call
+    if callable(found):
+        return FunctionEmbedder(found, name)
+    raise SettingsError(
+        f"embedder `{name}` is neither a function nor an object with embed(); name one",
+        field="embedder",
+    )
+
+
+def _code(spec: str, field: str) -> Any:
+    """Return the object of `python:module:function`; SettingsError."""
+    kind, _, name = spec.partition(":")
+    module, _, path = name.partition(":")
+    if kind != "python" or not module or not path:
+        raise SettingsError(
+            f"{field} = {spec!r} is unknown; give {_FORMS}",
+            field=field,
+        )
+    try:
+        found: Callable[..., Any] = attrgetter(path)(import_module(module))
+    except Exception as error:  # user code may raise anything
+        raise SettingsError(
+            f"{field} `{name}` cannot be imported ({type(error).__name__}: {error}); install its "
+            "module, or put its folder on PYTHONPATH",
+            field=field,
+        ) from error
+    return found
+
+
+def _name_of(given: object) -> str:
+    name = getattr(given, "name", None) or getattr(given, "__qualname__", type(given).__qualname__)
+    module = getattr(given, "__module__", "")
+    return str(name) if hasattr(given, "name") else f"python:{module}:{name}"
