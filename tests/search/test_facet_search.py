@@ -69,3 +69,21 @@ def test_an_unknown_field_is_named(index):
     with pytest.raises(QueryError, match="unknown field 'colour'") as refused:
         facet_search(index, "colour", "")
     assert refused.value.field == "field"
+
+
+def test_a_field_without_values_is_known_until_it_has_one(tmp_path):
+    rows = [{"id": n, "text": "A red lamp.", "note": ""} for n in "ab"]
+    with build(rows, name="blank", home=tmp_path) as blank:
+
+        def seen():
+            found = blank.search("lamp", sort=["note"], facets=["note"], distinct="note")
+            assert found.total == len(blank)
+            counted = facet_search(blank, "note", "").values
+            passing = [hit.id for hit in blank.search("lamp", filter="note > 3")]
+            return found.facets["note"].values, found.facets["note"].missing, counted, passing
+
+        assert seen() == ((), 2, (), [])
+        blank.add([{"id": "c", "text": "A red lamp.", "note": 5}])
+        assert seen() == (((5.0, 1),), 2, ((5.0, 1),), ["c"])
+        blank.delete(["c"])
+        assert seen() == ((), 2, (), [])

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from numbers import Integral, Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,14 @@ from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.config import FieldType
 from klsa_search.errors import QueryError
 from klsa_search.storage.arrays import open_array
-from klsa_search.storage.columns.builder import FILES, MISSING, STARTS, TEXT_STARTS, TEXTS
+from klsa_search.storage.columns.builder import (
+    FILES,
+    MISSING,
+    NO_VALUE,
+    STARTS,
+    TEXT_STARTS,
+    TEXTS,
+)
 from klsa_search.storage.columns.values import KeywordTexts, TypeMismatch, microseconds
 from klsa_search.storage.columns.values import date as date_of
 from klsa_search.storage.columns.values import keyword as keyword_of
@@ -345,15 +352,19 @@ def column_predicate(field: Field) -> ColumnPredicate:
     return field._predicate()
 
 
+_NO_TEXTS: Final = KeywordTexts(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+
+
 class Fields(Mapping[str, Field]):
     """The filterable metadata fields, by name; immutable.
 
     others  fields that are not filterable, and why
+    size    number of doc ids
     KeyError, with the reason, for a field that is not filterable.
     """
 
-    def __init__(self, columns: Mapping[str, Field], others: Mapping[str, str]) -> None:
-        self._columns = columns
+    def __init__(self, columns: Mapping[str, Field], others: Mapping[str, str], size: int) -> None:
+        self._columns, self._size = columns, size
         self.others: Mapping[str, str] = MappingProxyType(dict(others))
 
     def __getitem__(self, name: str) -> Field:
@@ -363,15 +374,25 @@ class Fields(Mapping[str, Field]):
         return self._columns[name]
 
     def filterable(self, name: str, parameter: str) -> Field:
-        """Return the column of a field; QueryError, naming the parameter, if there is none."""
+        """Return the column of a field; QueryError, naming the parameter, if there is none.
+
+        A field that is blank in all documents has no type yet, and a column without values.
+        """
         if name in self._columns:
             return self._columns[name]
+        if self.is_blank(name):
+            values = np.broadcast_to(np.int32(MISSING["keyword"]), self._size)
+            return Field(name, "keyword", self._size, values, None, _NO_TEXTS)
         if name in self.others:
             fact = f"field {name!r} is not filterable: {self.others[name]}"
         else:
             known = ", ".join(map(repr, self._columns)) or "none"
             fact = f"unknown field {name!r}; the filterable fields are: {known}"
         raise QueryError(f"{parameter}: {fact}", field=parameter)
+
+    def is_blank(self, name: str) -> bool:
+        """Return whether documents have a field, but none has a value in it."""
+        return self.others.get(name) == NO_VALUE
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names."""
@@ -388,8 +409,6 @@ def open_fields(generation: Path, fields: FieldsEntry, documents: int) -> Fields
     arrays = {kind: open_array(generation, FILES[kind]) for kind in sorted(kinds)}
     lists = any(entry.lists for entry in fields.columns.values())
     starts = open_array(generation, STARTS) if lists else None
-    content, text_starts = np.zeros(0, np.uint8), np.zeros(1, np.int64)
-    no_texts = KeywordTexts(content, text_starts)
     if "keyword" in kinds:
         content, text_starts = open_array(generation, TEXTS), open_array(generation, TEXT_STARTS)
     opened: dict[str, Field] = {}
@@ -401,7 +420,7 @@ def open_fields(generation: Path, fields: FieldsEntry, documents: int) -> Fields
         own = None
         if entry.lists and starts is not None:
             own, start = starts[start : start + documents + 1], start + documents + 1
-        texts = no_texts
+        texts = _NO_TEXTS
         if entry.type == "keyword":
             texts = KeywordTexts(content, text_starts[text : text + entry.texts + 1])
             text += entry.texts + 1
@@ -409,4 +428,4 @@ def open_fields(generation: Path, fields: FieldsEntry, documents: int) -> Fields
         opened[name] = Field(
             name, entry.type, entry.missing, values, own, texts, misfits=entry.misfits
         )
-    return Fields(opened, fields.others)
+    return Fields(opened, fields.others, documents)

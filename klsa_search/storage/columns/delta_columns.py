@@ -110,7 +110,7 @@ class DeltaColumns:
                 parts = partial(_parts, column.built, column.part(column.kind), self._first)
                 misfits = column.misfits(later)
                 columns[name] = CombinedField(name, column.kind, parts, live, misfits)
-        return Fields(columns, others)
+        return Fields(columns, others, len(live))
 
 
 def _parts(built: Field | None, later: Callable[[], Field], first: int) -> _Parts:

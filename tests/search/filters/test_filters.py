@@ -226,6 +226,18 @@ def test_depth_is_limited_and_never_recursion():
             FilterCache(FIELDS, SIZE).of(tree)
 
 
+@pytest.mark.parametrize(
+    "condition", ["= 1", "= red", "IN [1, red]", "> 2020", "1 TO 2", "CONTAINS x", "EXISTS"]
+)
+def test_a_field_that_is_blank_in_all_documents_matches_nothing(condition):
+    fields = written([{"year": 1, "note": ""}, {"note": None}, {"note": []}], {})[1]
+    assert fields.others == {"note": "no value"}
+    blank = mask_of(filter_of_text(f"note {condition}"), fields, 3)
+    assert not blank.allowed.any()
+    others = mask_of(filter_of_text(f"NOT note {condition} AND year = 1"), fields, 3)
+    assert others.allowed.tolist() == [True, False, False]
+
+
 def test_masks_are_forgotten_before_they_fill_the_memory(monkeypatch):
     monkeypatch.setattr("klsa_search.search.filters.masks._CACHE_SIZE", 3 * 2**11)
     masks = FilterCache(FIELDS, SIZE)
