@@ -126,7 +126,9 @@ def as_document(
     if id_name is None and number is None:
         wanted = f"no {columns.id!r}" if columns.id else "neither '_id' nor 'id'"
         names = ", ".join(repr(name) for name in list(record)[:5]) or "nothing"
-        raise CollectionError(f"{origin}: {wanted} is given, but {names}; add an ID")
+        raise CollectionError(
+            f"{origin}: {wanted} is given, but {names}; add an ID, or rename its field to `id`"
+        )
     title_name = columns.title or "title"
     text_names = columns.text
     if not text_names:
