@@ -25,7 +25,7 @@ def test_a_sync_killed_at_random(folder, survived):
 
 
 def test_a_leader_and_a_follower_killed_at_random(folder, survived):
-    survived(followers.run(folder, leaders=2, followers=2))
+    survived(followers.run(folder, leaders=1, followers=1))
 
 
 def test_readers_meanwhile(folder, survived):
