@@ -114,13 +114,12 @@ def info(name: str, home: Path, as_json: bool) -> None:
     """Show the contents, settings and build of an index."""
     from klsa_search.storage.current import current_generation
     from klsa_search.storage.generations import committed_generations
-    from klsa_search.storage.manifest import read_manifest
     from klsa_search.storage.names import index_path
-    from klsa_search.storage.query_settings import current_settings
+    from klsa_search.storage.query_settings import current_manifest
 
     path = index_path(home, name)
     generation = current_generation(path)
-    manifest = read_manifest(generation)
+    manifest = current_manifest(generation)
     kept = {
         other.name: _generation_or_reason(other)
         for other in committed_generations(path)
@@ -128,7 +127,6 @@ def info(name: str, home: Path, as_json: bool) -> None:
     }
     if as_json:
         facts = manifest_json(name, manifest) | {"generation": generation.name}
-        facts["settings"] = current_settings(generation, manifest).model_dump(mode="json")
         facts["writes"] = writes_json(generation)
         facts["drift"] = drift_json(generation)
         write_json(facts | {"kept": [_kept_json(*each) for each in kept.items()]})
@@ -140,7 +138,7 @@ def info(name: str, home: Path, as_json: bool) -> None:
                 *drift_rows(generation),
                 ("generation", generation.name),
                 *((f"kept {name}", _kept_text(each)) for name, each in kept.items()),
-                *settings_rows(current_settings(generation, manifest)),
+                *settings_rows(manifest.checked_settings()),
             ]
         )
 
@@ -278,14 +276,12 @@ def _manifest_or_reason(path: Path) -> Manifest | str:
 
 
 def _generation_or_reason(generation: Path) -> Manifest | str:
-    from klsa_search.storage.manifest import read_manifest
+    from klsa_search.storage.query_settings import current_manifest
 
     try:
-        manifest = read_manifest(generation)
-        manifest.checked_settings()
+        return current_manifest(generation)
     except (StoreError, OSError) as failure:
         return explain(failure)
-    return manifest
 
 
 def _kept_text(kept: Manifest | str) -> str:

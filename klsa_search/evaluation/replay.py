@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, cast
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Collection
+from klsa_search.core.config import QUERY_SETTINGS
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.progress import Progress
 from klsa_search.errors import ReplayFailed, SettingsError
@@ -129,9 +130,10 @@ def _refuse_differences(then: Conditions, now: Conditions) -> None:
         )
     for name, value in there.settings.items():
         if name not in here.settings or here.settings[name] != value:
+            change = f"change it with `klsa-index settings {here.name}`, or "
             raise ReplayFailed(
-                f"index `{here.name}` was built with {name} = "
-                f"{here.settings.get(name)!r}, and {value!r} was recorded; {step}"
+                f"index `{here.name}` has {name} = {here.settings.get(name)!r}, and {value!r} was "
+                f"recorded; {change if name in QUERY_SETTINGS else ''}{step}"
             )
     if any(here.files.get(name) != there.files.get(name) for name in _DOCUMENTS):
         raise ReplayFailed(

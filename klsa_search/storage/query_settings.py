@@ -16,7 +16,7 @@ from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.errors import IndexDamaged, SettingsError
 from klsa_search.storage.checked_file import read_checked, replace_checked
 from klsa_search.storage.files import is_exhausted, sync
-from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import SETTINGS
 
 
@@ -38,6 +38,13 @@ def current_settings(generation: Path, manifest: Manifest) -> Settings:
             f"build with `klsa-index settings {generation.parent.name} --reset`, then set them "
             "again"
         ) from error
+
+
+def current_manifest(generation: Path) -> Manifest:
+    """Return the manifest of a generation, with its current settings; errors: `read_manifest`."""
+    manifest = read_manifest(generation)
+    settings = current_settings(generation, manifest)
+    return manifest.model_copy(update={"settings": settings.stored()})
 
 
 def replace_settings(generation: Path, built: Settings, settings: Settings) -> None:

@@ -397,6 +397,8 @@ def test_query_settings_are_changed_listed_and_reset(shell, cars):
         told = told if command == "settings" else told["settings"]
         assert (told["alpha"], told["page_title"], told["k1"]) == (0.5, "Cars", 1.2)
         assert "0.5" in shell("klsa-index", command, "cars").out
+    (listed,) = shell("klsa-index", "list", "--json").json
+    assert listed["settings"] == told
     refused = shell("klsa-index", "settings", "cars", "--ranker", "lsi")
     assert (refused.code, "klsa-index refit" in refused.err) == (2, True)
     assert shell("klsa-index", "settings", "cars", "--alpha", "1", "--reset").code == 2

@@ -135,7 +135,7 @@ def test_what_is_not_as_recorded_is_named(cars, folder, tmp_path):
     assert "other.tsv` differs from the recorded" in refusal(record, other, index)
 
     softer = build(DOCUMENTS, name="softer", home=tmp_path, k1=1.0)
-    assert "with k1 = 1.0, and 1.2 was recorded" in refusal(record, queries, softer)
+    assert "has k1 = 1.0, and 1.2 was recorded; give" in refusal(record, queries, softer)
     softer.close()
 
     fewer = build(DOCUMENTS[:-1], name="fewer", home=tmp_path)
@@ -147,6 +147,10 @@ def test_what_is_not_as_recorded_is_named(cars, folder, tmp_path):
     fuller = build(retold, name="fuller", home=tmp_path)
     assert "has other documents (5)" in refusal(record, queries, fuller)
     fuller.close()
+
+    index.update_settings(alpha=0.5)
+    assert "change it with `klsa-index settings cars`" in refusal(record, queries, index)
+    index.update_settings(alpha=0.7)
 
     index.set_synonyms({})
     said = refusal(record, queries, index)

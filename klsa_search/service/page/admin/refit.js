@@ -24,8 +24,12 @@ export function refitting(index, done) {
   async function begin(settings) {
     try {
       const begun = Object.keys(settings).length
-        ? ask(place, { method: "PATCH", body: { settings } }) : ask(`${place}/refit`, { body: {} });
-      draw(await begun, true);
+        ? (await ask(place, { method: "PATCH", body: { settings } })).job
+        : await ask(`${place}/refit`, { body: {} });
+      if (begun === null) {
+        fill(status, el("p", "The settings are in effect."));
+        done();
+      } else draw(begun, true);
       node.scrollIntoView({ block: "nearest" });
     } catch (failure) {
       tell(failure);

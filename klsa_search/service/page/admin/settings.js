@@ -17,13 +17,13 @@ export function settingsPanel(index, present, save) {
   const queries = el("textarea", { id: "preview-queries", rows: "3",
     on: { input: () => later() } });
   const keep = el("button.primary", { type: "button", disabled: true,
-    on: { click: () => save(changes()) } }, "Rebuild with these settings");
+    on: { click: () => save(changes()) } }, "Save these settings");
   const back = el("button", { type: "button", disabled: true, on: { click: reset } }, "Reset");
   const sliders = SETTINGS.map((each) => slider(each, present, wanted, later));
   const node = el("section.sheet.settings", { "aria-labelledby": "settings-title" },
     el("h2", { id: "settings-title" }, "Settings"),
     el("p.quiet.small", "Move a slider to preview its effect on a few queries. Nothing changes " +
-      "for others until you rebuild the index."),
+      "for others until you save them."),
     el("div.knobs", sliders.map(({ node: each }) => each)),
     el("div.stack", el("label", { for: "preview-queries" }, "Queries to preview, one per line"), queries),
     shown, el("div.buttons", keep, back));
