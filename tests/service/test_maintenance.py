@@ -78,16 +78,17 @@ def test_settings_are_changed_by_a_refit(service, home):
     assert client.get("/jobs").json() == {"jobs": []}
     client.put("/indexes/tiny/documents/new", json={"text": "A zeppelin."})
     assert not refits.run_due()  # by itself it does nothing
-    wished = {"settings": {"alpha": 0.25, "z": 3, "exact": True, "ranker": "bm25"}}
+    wished = {"settings": {"alpha": 0.25, "z": 3, "exact": True, "ranker": "bm25", "k1": 1.0}}
     answer = client.patch("/indexes/tiny", json=wished)
     assert answer.status_code == 202
-    assert answer.json() == {
+    job = answer.json()["job"]
+    assert job == {
         "id": 1, "kind": "refit", "index": "tiny", "state": "waiting", "generation": "000001",
-        "settings": wished["settings"], "begun": answer.json()["begun"], "phase": None, "done": 0,
+        "settings": wished["settings"], "begun": job["begun"], "phase": None, "done": 0,
         "total": None, "seconds": None, "error": None,
     }  # fmt: skip
     assert client.get("/indexes/tiny").json()["job"] == 1
-    assert client.post(REFIT, json={}).json() == answer.json()  # it waits already
+    assert client.post(REFIT, json={}).json() == job  # it waits already
     assert refits.run_due()
     status = client.get("/jobs/1").json()
     assert (status["state"], status["error"], status["phase"]) == ("done", None, "files")
@@ -98,7 +99,7 @@ def test_settings_are_changed_by_a_refit(service, home):
     assert details["job"] is None
     assert details["drift"]["added"] == 0
     settings = details["settings"]
-    assert [settings[name] for name in wished["settings"]] == [0.25, 3, True, "bm25"]
+    assert [settings[name] for name in wished["settings"]] == [0.25, 3, True, "bm25", 1.0]
     assert not refits.run_due()
 
 
@@ -108,7 +109,7 @@ def test_it_says_how_far_it_is(service):
         client.post(REFIT, json={})
         status = settled(client, lambda status: status["phase"] is not None)
         assert (status["phase"], status["done"], status["total"]) == ("documents", 2, 5)
-        error = failure_of(client.patch("/indexes/tiny", json={"settings": {"z": 3}}), 503)
+        error = failure_of(client.patch("/indexes/tiny", json={"settings": {"k1": 1.0}}), 503)
         assert (error["code"], "already" in error["message"]) == ("index_busy", True)
         assert client.post(REFIT, json={}).status_code == 202
         assert client.get("/health").json()["refits"]["tiny"]["phase"] == "documents"

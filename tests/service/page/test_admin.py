@@ -7,7 +7,7 @@ import pytest
 from klsa_search import open_index
 from klsa_search.service.keys import add_key
 
-from .conftest import LONG, api, watched
+from .conftest import api, watched
 from .notes import HOSTILE
 from .writable_service import SIZES, give_key, serious, writable
 
