@@ -18,6 +18,7 @@ from klsa_search.storage.rules import Boost, Rule
 
 if TYPE_CHECKING:
     from klsa_search.search.collectors import Collector
+    from klsa_search.search.passage_index import PassageIndex
     from klsa_search.search.state import State
 
 _LIMIT: Final = 1e6
@@ -56,6 +57,15 @@ class AppliedRules:
         """Return a mask of `size` documents without those that are hidden."""
         return without(mask, sorted(self.hidden), size) if self.hidden else mask
 
+    def of_passages(self, passages: PassageIndex) -> AppliedRules:
+        """Return what rules for documents change in a search of their passages, without pins."""
+        rows = passages.rows_of(np.array(sorted(self.hidden), np.int64))
+        boosts = (
+            boost._replace(mask=Mask(boost.mask.allowed[passages.document_of]))
+            for boost in self.boosts
+        )
+        return AppliedRules(self.ids, hidden=frozenset(rows.tolist()), boosts=tuple(boosts))
+
     def factors(self, size: int) -> npt.NDArray[np.float64]:
         """Return the factor of the score of each document: (size,)."""
         factors = np.ones(size, np.float64)
@@ -86,19 +96,19 @@ NO_RULES: Final = AppliedRules()
 
 
 def apply_rules(
-    state: State, rules: Sequence[Rule], *, named: int | None, is_sorted: bool
+    state: State, rules: Sequence[Rule], *, named: int | None, may_pin: bool
 ) -> AppliedRules:
     """Return what rules change in a state of an index.
 
-    named      document whose ID is the query, which comes first in any case
-    is_sorted  the hits are sorted by fields, so none is pinned
+    named    document whose ID is the query, which comes first in any case
+    may_pin  the hits are documents and not sorted by fields, so that some can be pinned
     Unknown documents, and boosts of fields that the index does not have, change nothing: see
     `rule_warnings`.
     """
     find = state.documents.find
     hidden = {find(id_) for rule in rules for id_ in rule.then.hide}
     pins: dict[int, Pin] = {}
-    for rule in rules if not is_sorted else ():
+    for rule in rules if may_pin else ():
         for pin in sorted(rule.then.pin, key=lambda pin: pin.position):
             doc_id = find(pin.id)
             if doc_id is not None and doc_id != named and doc_id not in hidden:

@@ -234,10 +234,13 @@ class Index(WritableIndex):
         own, sort = checked_mask, names("sort", sort)
         allowed = intersection(own, parsed.mask)
         applied = NO_RULES
-        if rules and state.rules and (query.strip() or filter is not None or sort or positive):
+        if rules and opened.rules and (query.strip() or filter is not None or sort or positive):
             words = words_for_rules(query, interpretation)
-            matching = state.rules.matching(words, filter)
-            applied = apply_rules(state, matching, named=named, is_sorted=bool(sort))
+            matching = opened.rules.matching(words, filter)
+            may_pin = not sort and group == "document"
+            applied = apply_rules(opened, matching, named=named, may_pin=may_pin)
+            if state is not opened and opened.passages is not None:
+                applied = applied.of_passages(opened.passages)
         plan = QueryPlan(
             query=query,
             parsed=parsed._replace(mask=None),  # which is in `mask`

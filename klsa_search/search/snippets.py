@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from itertools import accumulate
-from typing import Any, Final
+from typing import Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,21 +15,25 @@ import numpy.typing as npt
 from klsa_search.analysis.analyzer import Analyzer, Token
 from klsa_search.analysis.characters import CHANGED, SPACE
 from klsa_search.analysis.offsets import Offsets, Points, class_of
-from klsa_search.core.compiling import compiled
+from klsa_search.core.compiling import Compiled, compiled
 from klsa_search.errors import QueryError
+from klsa_search.search.markup import without_markup
 
 FOREIGN: Final = -1
 """The text has a character beyond ASCII, but the classes given are those of ASCII."""
 
 _ASCII: Final = 128
 _BLANK: Final = np.uint32(32)
+_LINE_END: Final = np.uint32(10)
+_PARAGRAPH_END: Final = np.uint32(12)
+"""Folded blank space that contains one line end, and several or a form feed."""
 
 Bytes = npt.NDArray[np.uint8]
 
 
 @compiled
 def fold(content: Bytes, begin: int, end: int, classes: Bytes, line: Points) -> int:
-    """Write content[begin:end] like `" ".join(text.split())`; return its length, or FOREIGN.
+    """Write content[begin:end] as `folded`; return its length, or FOREIGN.
 
     line  as long as the content in bytes, plus one
     Never reads outside the range, even if the bytes are invalid. Cost: 1.5 ns a byte.
@@ -47,6 +53,9 @@ def fold(content: Bytes, begin: int, end: int, classes: Bytes, line: Points) -> 
         line[size] = _BLANK if space else point
         size += not (space & after_space)
         after_space = space
+        if ((point == _LINE_END) | (point == _PARAGRAPH_END)) & (size > 0):
+            is_first = (line[size - 1] == _BLANK) & (point == _LINE_END)
+            line[size - 1] = _LINE_END if is_first else _PARAGRAPH_END
     return size - (after_space & (size > 0))
 
 
@@ -126,44 +135,104 @@ def cut_out(line: Points, size: int, first: int, after: int, length: int, passag
 
     passage  two characters longer than the passage can be
     """
-    start, end = _widen_points(line, size, first, after, length)
+    start, end, is_cut_before, is_cut_after = passage_span(line, size, first, after, length)
     written = 0
-    if start > 0:
+    if is_cut_before:
         passage[written] = _ELLIPSIS_POINT
         written += 1
-    cut_end = end < size
-    while start < end and line[start] == _BLANK:
-        start += 1
-    while start < end and line[end - 1] == _BLANK:
-        end -= 1
     for i in range(start, end):
         passage[written] = line[i]
         written += 1
-    if cut_end:
+    if is_cut_after:
         passage[written] = _ELLIPSIS_POINT
         written += 1
     return written
 
 
 @compiled
-def _widen_points(line: Points, size: int, first: int, after: int, length: int) -> tuple[Any, Any]:
-    """Return the ends of a passage of `length` around a window, with most of the rest after it."""
+def passage_span(
+    line: Points, size: int, first: int, after: int, length: int
+) -> tuple[int, int, bool, bool]:
+    """Return the ends of a passage of `length` around a window, and whether each cuts a sentence.
+
+    It has whole sentences, list items and table rows: that of the window if it fits, then those
+    that begin at most a third of the rest before the window, and then those after it. If they
+    leave half of `length` or more, or do not fit, it is cut between words.
+    """
+    begin = max(0, after - length)
+    starts = np.empty(max(min(size - 1, first + length + 1) - begin + 1, 0), np.int32)
+    number = 0
+    for i in range(begin, begin + len(starts)):
+        if i == 0 or line[i - 1] == _PARAGRAPH_END:
+            begins = True
+        elif line[i - 1] != _BLANK and line[i - 1] != _LINE_END:
+            begins = line[i - 1] in _UNSPACED_ENDS and line[i] not in _CLOSING
+        elif line[i - 1] == _LINE_END and line[i] in _BLOCK_MARKS:
+            begins = True
+        else:
+            last = i - 2
+            while last > begin and line[last] in _CLOSING:
+                last -= 1
+            # "J. Smith" and "U.S. Navy" are no ends, nor is a stop before a small letter or digit.
+            is_initial = (
+                line[last] == _STOP
+                and last > 1
+                and (line[last - 2] in _BLANKS or line[last - 2] == _STOP)
+            )
+            is_continued = 97 <= line[i] <= 122 or 48 <= line[i] <= 57
+            begins = line[last] in _SENTENCE_ENDS and not is_initial and not is_continued
+        if begins:
+            starts[number] = i
+            number += 1
     spare = max(length - (after - first), 0)
-    start = max(0, min(first - spare // 3, size - length))
-    if start > 0 and line[start - 1] != _BLANK:
-        for i in range(start, min(start + WORD_END, first)):
-            if line[i] == _BLANK:
-                start = i + 1
-                break
+    earliest = max(0, min(first - spare // 3, size - length))
+    sentence, sentence_end = -1, size  # around the window
+    for i in range(number):
+        if starts[i] <= first:
+            sentence = int(starts[i])
+        elif starts[i] >= after:
+            sentence_end = int(starts[i]) - 1
+            break
+    is_whole = sentence >= 0 and sentence_end - sentence <= length
+    start = -1
+    for i in range(number):
+        if starts[i] > first:
+            break
+        if start < earliest or (is_whole and sentence_end - start > length):
+            start = int(starts[i])
+    is_cut_before = start < 0
+    if is_cut_before:
+        start = earliest
+        if start > 0 and line[start - 1] not in _BLANKS:
+            for i in range(start, min(start + WORD_END, first)):
+                if line[i] in _BLANKS:
+                    start = i + 1
+                    break
     end = min(size, start + length)
-    if end < size and line[end] != _BLANK:
+    is_cut_after = end < size
+    for i in range(number - 1, -1, -1):
+        if not is_cut_after or starts[i] <= max(after, start + length // 2):
+            break
+        if starts[i] <= start + length + (line[starts[i] - 1] in _BLANKS):
+            end, is_cut_after = int(starts[i]), False
+    if is_cut_after and line[end] not in _BLANKS:
         for i in range(end - 1, max(end - WORD_END, after, start + 1) - 1, -1):
-            if line[i] == _BLANK:
+            if line[i] in _BLANKS:
                 end = i
                 break
-    return start, end
+    while start < end and line[start] in _BLANKS:
+        start += 1
+    while start < end and line[end - 1] in _BLANKS:
+        end -= 1
+    return start, end, is_cut_before, is_cut_after
 
 
+_BLANKS: Final = (32, 10, 12)
+_STOP: Final = np.uint32(ord("."))
+_SENTENCE_ENDS: Final = tuple(map(ord, ".!?…؟۔。！？"))
+_UNSPACED_ENDS: Final = tuple(map(ord, "。！？｡"))
+_CLOSING: Final = tuple(map(ord, "\"'”’»)]*。！？｡」』）"))
+_BLOCK_MARKS: Final = tuple(map(ord, "-*+•|#`>"))
 LENGTH: Final = 240
 """Characters of a snippet by default."""
 
@@ -171,6 +240,7 @@ LONGEST: Final = 10_000
 """Characters of a snippet, at most."""
 
 _ELLIPSIS: Final = "…"
+_FOLDED: Final = re.compile(r"[ \n\f]")
 REPEATED: Final = 0.1
 """Factor of the weight of a term that is repeated in a passage."""
 
@@ -189,27 +259,47 @@ def snippet(
     weights: Mapping[str, float] | None = None,
     length: int = LENGTH,
 ) -> str:
-    """Return the passage of a text that contains most of the query, as one line.
+    """Return the passage of a text that contains most of the query, as one line without Markdown.
 
     terms    terms of the query, as `analyzer` returns them
     weights  of terms, such as idf; 1 by default
     length   characters of the passage, at most, without "…" at cut ends
 
     It has the largest sum of weights, in which repeated terms count a tenth; the first of equals.
-    It is cut between words if there are spaces. Without a term of the query it is the beginning of
-    the text. Cost: the analysis of its distinct words, about 0.15 µs a character
-    of a long text with spaces, 1 µs of any other.
+    It consists of whole sentences if they fit, and is otherwise cut between words. Without a term
+    of the query it is the beginning of the text. Cost: the analysis of its distinct words, about
+    0.15 µs a character of a long text with spaces, 1 µs of any other.
     """
-    line = " ".join(text.split())
+    line = folded(text)
     if len(line) <= length:
-        return line
+        return without_markup(line)
     terms_ = frozenset(terms)
     tokens = _matching_tokens(line, terms_, analyzer) if terms_ else []
     first, after = _best_window(tokens, weights or {}, length)
-    start, end = _widen(line, first, after, length)
-    before = _ELLIPSIS if start > 0 else ""
-    after_ = _ELLIPSIS if end < len(line) else ""
-    return f"{before}{line[start:end].strip()}{after_}"
+    points = array("I", line.encode("utf-32-le", "surrogatepass"))
+    start, end, is_cut_before, is_cut_after = cast(Compiled, passage_span).py_func(
+        points, len(line), first, after, length
+    )
+    before = _ELLIPSIS if is_cut_before else ""
+    return without_markup(f"{before}{line[start:end]}{_ELLIPSIS if is_cut_after else ''}")
+
+
+def folded(text: str) -> str:
+    """Return a text with each run of blank space as one character, without those at its ends.
+
+    It is a line feed if it contains one, a form feed if it contains several or a form feed, and
+    otherwise a blank.
+    """
+    parts: list[str] = []
+    separator = ""
+    for line in text.replace("\f", "\n\n").split("\n"):
+        words = " ".join(line.split())
+        if words:
+            parts += (separator, words)
+            separator = "\n"
+        elif separator:
+            separator = "\f"
+    return "".join(parts)
 
 
 def checked_length(length: object) -> int:
@@ -230,7 +320,7 @@ def _matching_tokens(line: str, terms_: Collection[str], analyzer: Analyzer) -> 
     """
     if analyzer.tokenizes:
         return [token for token in analyzer.tokens(line) if token.term in terms_]
-    words = line.split(" ")
+    words = _FOLDED.split(line)
     distinct = list(dict.fromkeys(words))
     starts = [0, *accumulate(len(word) + 1 for word in distinct)]
     of: dict[str, list[Token]] = {}
@@ -271,17 +361,3 @@ def _best_window(tokens: list[Token], weights: Mapping[str, float], length: int)
 def _token_weight(token: Token, weights: Mapping[str, float], *, repeated: bool) -> float:
     """Return the weight of a token; `repeated` if its term is in the window already."""
     return weights.get(token.term, 1.0) * (REPEATED if repeated else 1.0)
-
-
-def _widen(line: str, first: int, after: int, length: int) -> tuple[int, int]:
-    """Return the ends of a passage of `length` around a window, with most of the rest after it."""
-    spare = max(length - (after - first), 0)
-    start = max(0, min(first - spare // 3, len(line) - length))
-    if start > 0 and line[start - 1] != " ":
-        space = line.find(" ", start, min(start + WORD_END, first))
-        start = start if space < 0 else space + 1
-    end = min(len(line), start + length)
-    if end < len(line) and line[end] != " ":
-        space = line.rfind(" ", max(end - WORD_END, after, start + 1), end)
-        end = end if space < 0 else space
-    return start, end

@@ -133,6 +133,11 @@ def state_of(
     """Return the state of a snapshot."""
     analyzer, vocabulary = info.analyzer, snapshot.vocabulary
     query_parser = _language(snapshot, analyzer, fields, documents, info.settings)
+    find = documents.existing
+    if passages is not None:  # whose filters name documents
+        rows_of, state = passages.rows_of, passages.state
+        filters = FilterCache(state.fields, len(state.snapshot), lambda ids: rows_of(find(ids)))
+        passages = replace(passages, state=replace(state, filters=filters))
     return State(
         info=info,
         snapshot=snapshot,
@@ -143,7 +148,7 @@ def state_of(
         snippets=StoredSnippets(documents, snapshot.forward, analyzer, vocabulary),
         passages=passages,
         fields=fields,
-        filters=FilterCache(fields, len(snapshot)),
+        filters=FilterCache(fields, len(snapshot), find),
         quality=quality,
         suggester=Suggester(snapshot, analyzer, query_parser, documents, titles),
         rules=RuleSet((), analyzer),

@@ -18,6 +18,7 @@ from klsa_search.analysis.offsets import Offsets, locate_words
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.compiling import compiled, not_compiled
 from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.search.markup import without_markup
 from klsa_search.search.snippets import FOREIGN, LENGTH, best_window, cut_out, encode, fold, snippet
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.forward_index import GAPS, Forward, find_words, table_of
@@ -26,7 +27,8 @@ from klsa_search.storage.records import text_at
 _BATCH: Final = 100
 """Passages of one call of the compiled code, at most."""
 
-_LINE_END: Final = 10
+_PASSAGE_END: Final = 0
+"""No text contains it."""
 
 
 class StoredSnippets:
@@ -99,7 +101,7 @@ class StoredSnippets:
                 break
             self._characters = all_characters()
         try:
-            result = _lines(passages, end)
+            result = _shown(passages, end)
         except UnicodeDecodeError as error:
             raise self._documents.damaged(error) from error
         for place in skipped[:skipped_count].tolist():
@@ -120,9 +122,9 @@ class StoredSnippets:
         ]
 
 
-def _lines(content: npt.NDArray[np.uint8], end: int) -> list[str]:
-    """Return the lines of a text in UTF-8 that ends with a line end."""
-    return str(content[:end].data, "utf-8").split("\n")[:-1]
+def _shown(content: npt.NDArray[np.uint8], end: int) -> list[str]:
+    """Return the passages of a text in UTF-8, without Markdown."""
+    return list(map(without_markup, str(content[:end].data, "utf-8").split("\0")[:-1]))
 
 
 @compiled
@@ -140,10 +142,10 @@ def _find_passages(
     passages: npt.NDArray[np.uint8],
     skipped: Offsets,
 ) -> tuple[int, int]:
-    """Write a passage of each text as a line; FOREIGN if character classes are missing.
+    """Write a passage of each text; FOREIGN if character classes are missing.
 
     codes, weights  of the terms of the query
-    skipped         documents whose words cannot be located; their lines are empty
+    skipped         documents whose words cannot be located; their passages are empty
     Returns the end of the passages, and the number of skipped documents.
     """
     table, numbers = table_of(codes)
@@ -175,6 +177,6 @@ def _find_passages(
                 first, after = best_window(result, which, starts, ends, weights, counts, length)
                 cut = cut_out(line, size, first, after, length, passage)
                 written = encode(passage, cut, passages, written)
-        passages[written] = _LINE_END
+        passages[written] = _PASSAGE_END
         written += 1
     return written, skipped_count

@@ -346,6 +346,11 @@ class DocumentReader:
             return None
         return doc_id
 
+    def existing(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Return the doc ids of those IDs that exist: (n,) int64."""
+        found = (self.find(id_) for id_ in ids)
+        return np.array([doc_id for doc_id in found if doc_id is not None], np.int64)
+
     def is_record(self, doc_id: int, record: bytes) -> bool:
         """Return whether a document is stored as this record: see `records.record_of`."""
         return self._records.is_record(doc_id, record)

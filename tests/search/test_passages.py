@@ -184,6 +184,13 @@ def test_filters_facets_and_sorting_are_of_passages(index):
         assert hit.metadata["year"] == 2001
 
 
+def test_all_matching_passages_of_one_document(index):
+    hit = next(hit for hit in index.search("pumpa") if hit.more_passages)
+    found = index.search("pumpa", 100, group="passage", filter={"field": "id", "=": hit.id})
+    assert {each.document_id for each in found} == {hit.id}
+    assert found.total == len(found) == 1 + hit.more_passages
+
+
 def test_pages_of_passages_do_not_overlap(index):
     query, size = "pumpa leakb", 7
     pages = [index.search(query, k=size, offset=n, group="passage") for n in range(0, 40, size)]

@@ -90,6 +90,35 @@ def test_offsets_survive_characters_that_normalise_to_more():
     assert "the Flow" in passage(text, "flow", length=60)
 
 
+TEXT = (
+    "# Pumps\n\nThe pump of the **first** floor leaks. It was bought by J. Smith in 1990. "
+    "The hose is worn, as 3.5 bar is too much!\n\n- Noise at night\n- Heat\n\n"
+    "A wrapped sentence goes\nOn here. 漢字検索。全文検索。"
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "length", "found"),
+    [
+        ("floor", 50, "The pump of the first floor leaks."),
+        ("bought", 45, "It was bought by J. Smith in 1990."),
+        (
+            "bought",
+            90,
+            "It was bought by J. Smith in 1990. The hose is worn, as 3.5 bar is too much!",
+        ),
+        ("worn", 20, "The hose is worn, as…"),
+        ("bar", 20, "…3.5 bar is too much!"),
+        ("night", 20, "- Noise at night"),
+        ("wrapped", 36, "A wrapped sentence goes On here."),
+        ("字検", 6, "漢字検索。"),
+        ("全文", 6, "全文検索。"),
+    ],
+)
+def test_whole_sentences_are_shown_if_they_fit(query, length, found):
+    assert passage(TEXT, query, length=length) == found
+
+
 def test_cuts_fall_between_words():
     found = passage(FILLER * 3 + "wing " + FILLER * 3, "wing", length=80)
     assert set(found.strip("…").split()) <= set(FILLER.split()) | {"wing"}

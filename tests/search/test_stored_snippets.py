@@ -38,7 +38,21 @@ WORDS = [
     "น้ำ",
     "naïve",
 ]
-SPACES = [" ", "  ", "\n\n", "\t", "\u00a0", "\u3000", "\u2028", ". "]
+SPACES = [
+    " ",
+    "  ",
+    "\n\n",
+    "\n",
+    " \f",
+    "\t",
+    "\u00a0",
+    "\u3000",
+    "\u2028",
+    ". ",
+    "! A",
+    "。",
+    "\n- ",
+]
 QUERY = "wing flow 漢字 翼 fix น้ำ naïve 1 2 ll do a"
 
 words = st.lists(st.sampled_from([*WORDS, "z" * 30]), max_size=30)
@@ -102,7 +116,7 @@ def test_the_end_of_a_long_text_is_read(tmp_path_factory, end, space):
 
 @pytest.mark.parametrize("needle", ["needle", "Naïve ﬁx", "漢字"])
 def test_a_word_at_the_end_of_a_long_text_is_shown(tmp_path, needle):
-    text = f"{'The wing of a plane, and more of it. ' * 14_000}{needle}"
+    text = f"{'The wing of a plane, and more of it, ' * 14_000}{needle}"
     kept = Kept(tmp_path, [text])
     (passage,) = kept.passages.of(np.zeros(1, np.int64), set(kept.analyzer.terms(needle)))
     assert passage.startswith("…")

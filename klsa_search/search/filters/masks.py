@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.forks import lock_free_in_children
@@ -37,16 +38,23 @@ _OVERHEAD: Final = 2**11
 """Approximate bytes of a mask besides its bits: the filter and Python objects."""
 
 
-def mask_of(filter_: Filter, fields: Fields, size: int) -> Mask:
+ID: Final = "id"
+"""Field of the IDs of documents in a filter, unless a field of metadata has this name."""
+
+FindDocuments = Callable[[Sequence[str]], npt.NDArray[np.int64]]
+
+
+def mask_of(filter_: Filter, fields: Fields, size: int, find: FindDocuments | None = None) -> Mask:
     """Return which of `size` documents match a filter.
 
+    find  returns the doc ids of those IDs that exist, if the filter may name IDs
     A condition matches documents of which any value satisfies it. A document without a value
     matches no condition, but the negation of each; so no document matches conditions on a field
     that is blank in all of them. QueryError for a field that is not filterable, or a value of
     another type. Cost: 0.2 ms per million values for each condition.
     """
     steps = [
-        (_finder(fields, node), node) if isinstance(node, Condition) else (None, node)
+        (_finder(fields, node, find) if isinstance(node, Condition) else None, node)
         for node in in_postorder(filter_)
     ]
 
@@ -78,8 +86,8 @@ class FilterCache:
     Thread-safe: threads that compute a new mask at once get equal masks.
     """
 
-    def __init__(self, fields: Fields, size: int) -> None:
-        self._fields, self._size = fields, size
+    def __init__(self, fields: Fields, size: int, find: FindDocuments | None = None) -> None:
+        self._fields, self._size, self._find = fields, size, find
         self._capacity = max(1, _CACHE_SIZE // (size // 8 + _OVERHEAD))
         self._cache: OrderedDict[tuple[str, str], Mask] = OrderedDict()
         self._lock = lock_free_in_children()
@@ -91,7 +99,7 @@ class FilterCache:
             if key in self._cache:
                 self._cache.move_to_end(key)
                 return self._cache[key]
-        mask = mask_of(filter_of(given), self._fields, self._size)
+        mask = mask_of(filter_of(given), self._fields, self._size, self._find)
         with self._lock:
             self._cache[key] = mask
             while len(self._cache) > self._capacity:
@@ -125,9 +133,11 @@ def key_of(given: Given) -> tuple[str, str]:
     return "tree", repr(given)
 
 
-def _finder(fields: Fields, condition: Condition) -> RangeMask:
+def _finder(fields: Fields, condition: Condition, find: FindDocuments | None) -> RangeMask:
     if fields.is_blank(condition.field):  # it has no type that a condition could contradict
         return lambda first, after: np.zeros(after - first, np.bool_)
+    if condition.field == ID and ID not in fields and find is not None:
+        return _id_finder(condition, find)
     field = fields.filterable(condition.field, "filter")
     finder = column_predicate(field)
     values = [_typed(field, value) for value in condition.values]
@@ -151,6 +161,22 @@ def _finder(fields: Fields, condition: Condition) -> RangeMask:
                 return finder.between(values[0], None)
     except QueryError as error:
         raise QueryError(f"filter: {error.message}", field="filter") from None
+
+
+def _id_finder(condition: Condition, find: FindDocuments) -> RangeMask:
+    if condition.comparison not in ("=", "IN"):
+        raise QueryError(
+            f"filter: {ID!r} with {condition.comparison}: IDs are compared with = and IN only",
+            field="filter",
+        )
+    doc_ids = find([str(value) for value in condition.values])
+
+    def in_range(first: int, after: int) -> DocumentMask:
+        allowed = np.zeros(after - first, np.bool_)
+        allowed[doc_ids[(doc_ids >= first) & (doc_ids < after)] - first] = True
+        return allowed
+
+    return in_range
 
 
 def _typed(field: Field, value: Value) -> Value:

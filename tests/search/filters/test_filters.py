@@ -255,3 +255,36 @@ def test_what_is_told_of_a_long_name_is_short(comparison):
     with pytest.raises(QueryError) as refused:
         filter_of_mapping({"field": "x" * 20_000, comparison: {}})
     assert len(refused.value.message) < 500
+
+
+IDS = {"a": 0, "b b": 2, "7": 5}
+
+
+def doc_ids(ids):
+    return np.array([IDS[id_] for id_ in ids if id_ in IDS], np.int64)
+
+
+@pytest.mark.parametrize(
+    ("given", "documents"),
+    [
+        ("id = a", [0]),
+        ('id IN [a, "b b", unknown]', [0, 2]),
+        ("id = unknown", []),
+        ("id != a AND year EXISTS", [1, 2, 3]),
+        ({"field": "id", "=": 7}, [5]),
+        ({"field": "id", "in": ["a", "7"]}, [0, 5]),
+    ],
+)
+def test_ids_of_documents(given, documents):
+    mask = FilterCache(FIELDS, SIZE, doc_ids).of(given)
+    assert np.flatnonzero(mask.allowed).tolist() == documents
+
+
+def test_ids_are_only_compared_with_values():
+    with pytest.raises(QueryError, match="with = and IN only"):
+        FilterCache(FIELDS, SIZE, doc_ids).of("id CONTAINS a")
+
+
+def test_a_field_named_id_is_metadata():
+    fields = written([{"id": "x"}, {"id": "y"}], {"id": "keyword"})[1]
+    assert FilterCache(fields, 2, doc_ids).of("id = y").allowed.tolist() == [False, True]
