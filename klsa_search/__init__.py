@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from klsa_search.search.opening import list_indexes, open_index
     from klsa_search.search.options import SearchOptions
     from klsa_search.search.query.interpretation import QueryInterpretation
-    from klsa_search.search.results import Highlight, Hit, SearchResults
+    from klsa_search.search.results import Highlight, Hit, Reranked, SearchResults
     from klsa_search.storage.columns.columns import Field
 else:
     _MODULES = {
@@ -88,6 +88,7 @@ else:
         "IndexSettings": "klsa_search.core.keywords",
         "KlsaError": "klsa_search.errors",
         "QueryInterpretation": "klsa_search.search.query.interpretation",
+        "Reranked": "klsa_search.search.results",
         "SearchOptions": "klsa_search.search.options",
         "SearchParameters": "klsa_search.core.keywords",
         "SearchResults": "klsa_search.search.results",
@@ -123,6 +124,7 @@ __all__ = [
     "IndexSettings",
     "KlsaError",
     "QueryInterpretation",
+    "Reranked",
     "SearchOptions",
     "SearchParameters",
     "SearchResults",

@@ -33,11 +33,11 @@ _FEW: Final = 100
 class LocalIndex:
     """The index `name` of an index directory; batches run in `threads` threads."""
 
-    def __init__(self, home: Path, name: str, threads: int) -> None:
+    def __init__(self, home: Path, name: str, threads: int, reranker: str | None) -> None:
         from klsa_search.search.opening import open_index
         from klsa_search.storage.names import index_path
 
-        self._index = open_index(index_path(home, name))
+        self._index = open_index(index_path(home, name), reranker=reranker)
         self._threads = threads
 
     def search(
@@ -91,6 +91,7 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_sc
     "explain",
     "group",
     "max_tokens",
+    "rerank",
 }
 """Options that only `Index.search` has."""
 
@@ -190,6 +191,17 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_sc
     type=click.IntRange(min=1),
     help="With --group passage, show the best passages that fit into this number of tokens",
 )
+@click.option(
+    "--rerank",
+    type=click.IntRange(min=1),
+    help="Order this many of the first hits by the reranker",
+)
+@click.option(
+    "--reranker",
+    metavar="MODEL",
+    help="Use this reranker: onnx:FOLDER of a cross-encoder, or python:MODULE:FUNCTION, which is "
+    "imported. A service has its own",
+)
 @click.option("--explain", is_flag=True, default=None, help="Explain each score")
 @click.option("--explain-id", metavar="ID", help="Explain the score of this document, found or not")
 @settings_options(
@@ -213,6 +225,7 @@ def klsa_search(
     record_file: Path | None,
     threads: int,
     as_json: bool,
+    reranker: str | None,
     explain_id: str | None,
     **options: Any,
 ) -> None:
@@ -239,7 +252,7 @@ def klsa_search(
         )
     if record_file is not None:
         _check_record(record_file, batch, run_file, url)
-    index = _open(url, key, home, name, threads)
+    index = _open(url, key, home, name, threads, reranker)
     if batch is not None and run_file is not None:
         if record_file is not None and isinstance(index, LocalIndex):
             _record_batch(index, batch, run_file, record_file, k, given(options))
@@ -262,13 +275,13 @@ def klsa_search(
 
 
 def _open(
-    url: str | None, key: str | None, home: Path, name: str, threads: int
+    url: str | None, key: str | None, home: Path, name: str, threads: int, reranker: str | None
 ) -> LocalIndex | RemoteIndex:
     """Open a local index, or one of a service."""
     if url is None:
-        return LocalIndex(home, name, threads)
+        return LocalIndex(home, name, threads, reranker)
     source = click.get_current_context().get_parameter_source
-    for option in ("home", "threads"):
+    for option in ("home", "threads", "reranker"):
         if source(option) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{option} and --url exclude each other: give one of them")
     from klsa_search.cli.remote import RemoteIndex

@@ -10,14 +10,17 @@ from klsa_search.cli.output import Cell, Column, Marked, echo, write_json, write
 if TYPE_CHECKING:
     from klsa_search.search.explain.explanation import Explanation
     from klsa_search.search.query.interpretation import Relaxed
-    from klsa_search.search.results import Hit, SearchResults
+    from klsa_search.search.results import Hit, Reranked, SearchResults
 
 
 _COLUMNS = (Column("part"), Column("value", right=True), Column("of what", wraps=True))
 
 
-def write_explanation(found: Explanation) -> None:
-    """Write the parts of a score, which sum to it, each with its largest contributions."""
+def write_explanation(found: Explanation, rerank: Reranked | None = None) -> None:
+    """Write the parts of a score, which sum to it, each with its largest contributions.
+
+    rerank  what a reranker changed, which is no part of the score
+    """
     rows = [("score", _number(found.score), _facts(found))]
     if found.lexical is not None:
         terms = (f"{term.term} {_number(term.value)}" for term in found.lexical.terms)
@@ -41,6 +44,8 @@ def write_explanation(found: Explanation) -> None:
     for effect in found.rules:
         did = f"position {effect.position}" if effect.factor is None else f"times {effect.factor:g}"
         rows.append(("rule", _number(effect.value), f"{effect.rule}: {did}"))
+    if rerank is not None:
+        rows.append(("rerank", _number(rerank.score), f"rank {rerank.rank} before"))
     write_table(_COLUMNS, rows)
 
 
@@ -97,13 +102,15 @@ def write_results(results: SearchResults) -> None:
         write_table(columns, rows)
         if results.good_match is False:
             echo("no good match")
+    for warning in results.warnings:
+        echo(f"warning: {warning}", err=True)
     if results.truncated:
         echo("more passages match than fit; raise --max-tokens to see them")
     if results.hits:
         for hit in results:
             if hit.explanation is not None:
                 echo()
-                write_explanation(hit.explanation)
+                write_explanation(hit.explanation, hit.rerank)
     for name, facet in results.facets.items():
         echo()
         counts = [(str(value), str(count)) for value, count in facet.values]
@@ -118,8 +125,9 @@ def write_results_json(index: str, generation: str, results: SearchResults) -> N
 def as_dict(results: SearchResults) -> dict[str, Any]:
     """Return the results as a dictionary, without parts that were not requested."""
     found = asdict(results)
-    if not found["rules"]:
-        del found["rules"]
+    for name in ("rules", "warnings"):
+        if not found[name]:
+            del found[name]
     found["hits"] = [
         {name: value for name, value in hit.items() if value is not None} for hit in found["hits"]
     ]

@@ -26,6 +26,7 @@ from klsa_search.core.child_processes import command_of
 from klsa_search.core.compiling import compile_in_child, missing_functions
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.opening import open_index
 from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission
 from klsa_search.service.analytics.recorder import Recorder
@@ -55,14 +56,19 @@ second are the limit with Python's default of 5 ms, and 400 with this.
 
 
 def opener_of(
-    cluster: str | None, shards: int, replicas: int, workers: int, report: Report
+    cluster: str | None,
+    shards: int,
+    replicas: int,
+    workers: int,
+    report: Report,
+    models: Models = NO_MODELS,
 ) -> IndexOpener:
-    """Connect to the cluster, if any, and return a function that opens an index.
+    """Connect to the cluster, if any, and return a function that opens an index with the models.
 
     SettingsError, MissingExtra, ClusterFailed.
     """
     if cluster is None:
-        return open_index
+        return _opener_with(models)
     if workers > 1:
         raise SettingsError(
             f"workers = {workers}: with --cluster, one process searches the shards; use more "
@@ -78,7 +84,17 @@ def opener_of(
         "each shard"
     )
     fleet = RayShardCluster(cluster, shards, replicas)
-    return lambda path: ShardedIndex(current_generation(path), fleet)
+    return lambda path: ShardedIndex(current_generation(path), fleet, models=models)
+
+
+def _opener_with(models: Models) -> IndexOpener:
+    """Return a function that opens an index with models, which all indexes share."""
+    return partial(open_index, reranker=models.reranker)
+
+
+def _models(settings: ServiceSettings) -> Models:
+    """Open the models of the service; SettingsError, MissingExtra."""
+    return Models.opened({}, settings.reranker)
 
 
 def serve_until_stopped(settings: ServiceSettings, reread: Callable[[], ServiceSettings]) -> None:
@@ -95,7 +111,12 @@ def serve_until_stopped(settings: ServiceSettings, reread: Callable[[], ServiceS
     _report_opening(settings.home, report)
     compile_in_child(MODULE)
     opener = opener_of(
-        settings.cluster, settings.shards, settings.replicas, settings.workers, report
+        settings.cluster,
+        settings.shards,
+        settings.replicas,
+        settings.workers,
+        report,
+        _models(settings),
     )
     report_once = _once(report)
     report_compiling = partial(_report_compiling, report=report_once)
@@ -138,7 +159,7 @@ def serve_at(
     """
     log = _json_log(settings)
     compile_in_child(MODULE)
-    with Catalog(settings.home) as catalog:
+    with Catalog(settings.home, opener=_opener_with(_models(settings))) as catalog:
         _serve(settings, catalog, listener, log, on_ready, worker=worker)
 
 

@@ -35,6 +35,7 @@ from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.engine.seeds import MAX_SEEDS, KlsaParams
 from klsa_search.search.engine.workspace import MAX_TERMS, EngineQuery, IndexArrays, TopDocs
 from klsa_search.search.index import Index
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.passage_searcher import PassageSearcher
 from klsa_search.search.pickling import reopen
 from klsa_search.search.searcher import Engines, Searcher
@@ -185,10 +186,12 @@ class ShardedIndex(Index):
     the same files.
     """
 
-    def __init__(self, generation: Path, fleet: ShardCluster) -> None:
+    def __init__(
+        self, generation: Path, fleet: ShardCluster, *, models: Models = NO_MODELS
+    ) -> None:
         self._fleet = fleet
         self._of_generation: tuple[Path, Replicas] | None = None
-        super().__init__(generation)
+        super().__init__(generation, models=models)
 
     @property
     def replicas(self) -> Replicas:

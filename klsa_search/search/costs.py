@@ -30,6 +30,9 @@ HIT_BYTE: Final = 5e-6
 EVERYTHING: Final = 100.0
 """Scoring every document instead of candidates."""
 
+RERANKED: Final = 10.0
+"""A hit that a reranker scores, a model of some 20 million parameters."""
+
 RANKINGS_WITH_PASSAGES: Final = 4
 """Rankings of a search if documents are divided into passages: see `PassageSearcher.top`."""
 
@@ -62,15 +65,17 @@ def estimated_cost(
     quality: bool = False,
     explain: bool = False,
     everything: bool = False,
+    reranked: int = 0,
 ) -> float:
     """Return about how many milliseconds a search takes.
 
     hits        that are ranked, those before `offset` included; costs per hit apply to all of them
     everything  whether every document is scored
+    reranked    hits that a reranker scores
     """
     per_hit = HIT + HIT_BYTE * query.hit_bytes
     per_hit += HIGHLIGHT * highlight + QUALITY * quality + EXPLANATION * explain
     of_query = OPERATOR * query.operators + MISSPELT * query.misspelt
     of_query += PHRASE_DOCUMENT * query.phrase_documents
     ranking = SEARCH + WORD * query.words + EVERYTHING * everything
-    return query.rankings * ranking + of_query + per_hit * hits
+    return query.rankings * ranking + of_query + per_hit * hits + RERANKED * reranked

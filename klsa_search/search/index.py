@@ -37,6 +37,7 @@ from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.rules import words_for_rules
 from klsa_search.search.rankers import RANKERS
+from klsa_search.search.reranking import checked_rerank, rerank_hits
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel, intersection
 from klsa_search.search.snippets import LENGTH, checked_length
@@ -153,6 +154,7 @@ class Index(WritableIndex):
         group: GroupName = "document",
         max_tokens: int | None = None,
         count_tokens: CountTokens = estimated_tokens,
+        rerank: int | None = None,
         rules: bool = True,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
@@ -185,6 +187,8 @@ class Index(WritableIndex):
                   tokens, without repetitions, passages that follow each other as one
                   (`klsa_search.search.budget`)
         count_tokens  counts the tokens of a text; by default an estimate, a quarter of its bytes
+        rerank    let the reranker of the index order the first `rerank` hits; their scores stay. If
+                  it fails, `warnings` of the results say so
         rules     apply the rules of the index (`set_rules`), which are about documents: they do not
                   apply to passages
         positive, negative  ids of relevant and irrelevant documents (relevance feedback). Without a
@@ -198,7 +202,7 @@ class Index(WritableIndex):
         ['tyre', 'copy']
         """
         opened = state = self._opened()
-        k = whole_number("k", k)
+        k, first = whole_number("k", k), whole_number("offset", offset, 0)
         checked_mask = self._checked_mask(mask)
         if group not in get_args(GroupName):
             raise QueryError(
@@ -215,6 +219,10 @@ class Index(WritableIndex):
                     "group = 'passage' without offset",
                     field="max_tokens",
                 )
+        reranker = None
+        if rerank is not None:
+            whole_number("rerank", rerank)
+            reranker = checked_rerank(rerank, self._models.reranker, is_sorted=bool(sort))
         reading, chosen = state.parameters.read(parameters)
         if prefix not in (None, "last"):
             raise QueryError(f"prefix = {prefix!r} is unknown; use 'last' or None", field="prefix")
@@ -241,6 +249,7 @@ class Index(WritableIndex):
             applied = apply_rules(opened, matching, named=named, may_pin=may_pin)
             if state is not opened and opened.passages is not None:
                 applied = applied.of_passages(opened.passages)
+        wanted = k if max_tokens is None else max(k, CANDIDATES)
         plan = QueryPlan(
             query=query,
             parsed=parsed._replace(mask=None),  # which is in `mask`
@@ -251,8 +260,8 @@ class Index(WritableIndex):
             mask=allowed,
             pinnable=allowed if _has_operators(interpretation) else own,
             rules=applied,
-            k=k if max_tokens is None else max(k, CANDIDATES),
-            offset=whole_number("offset", offset, 0),
+            k=wanted if rerank is None else max(rerank, first + wanted),
+            offset=first if rerank is None else 0,
             filter=filter,
             sort=sort,
             facets=names("facets", facets),
@@ -271,6 +280,12 @@ class Index(WritableIndex):
         hits, best = fetch_hits(state, plan, top)
         if group == "passage":
             hits = as_passages(opened, hits, opened.passages)
+        warnings: tuple[str, ...] = ()
+        if rerank is not None and reranker is not None:
+            fixed = [*applied.pins, *([] if named is None else [named])]
+            hits, warnings = rerank_hits(opened, hits, query, rerank, reranker, fixed)
+            hits = hits[first : first + wanted]
+            best = max((hit.quality for hit in hits if hit.quality is not None), default=best)
         tokens = truncated = None
         if max_tokens is not None:
 
@@ -289,12 +304,13 @@ class Index(WritableIndex):
                 name: used if name == "dimensions" else getattr(chosen, name)
                 for name in (*RANKERS[chosen.ranker].parameters, *_of_passages(state))
             },
-            offset=plan.offset,
+            offset=first,
             facets=facets_,
             quality=best,
             tokens=tokens,
             truncated=truncated,
             rules=applied.ids,
+            warnings=warnings,
         )
 
     def explain(

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.keywords import Tokenizer
 from klsa_search.errors import SettingsError
 from klsa_search.search.index import Index
+from klsa_search.search.models import Models
 from klsa_search.storage.aliases import followed
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.maintenance import indexes_in
 
+if TYPE_CHECKING:
+    from klsa_search.embedding.model import Reranker
 
-def open_index(path: str | Path, *, tokenizer: Tokenizer | str | None = None) -> Index:
+
+def open_index(
+    path: str | Path,
+    *,
+    tokenizer: Tokenizer | str | None = None,
+    reranker: Reranker | str | None = None,
+) -> Index:
     """Open the current generation of the index at `<home>/<name>`, by its name or an alias.
 
     tokenizer  tokenizer that the index was built with, if any: the function, or `module:function`.
                It is code that runs in this process; passing it once trusts it until the process
                ends
+    reranker   of `search(..., rerank=N)`: a function, or what `klsa_search.embedding.open_reranker`
+               takes. It is not pickled with the index
 
     IndexNotFound, IndexDamaged or FormatUnsupported; SettingsError if the tokenizer of the index is
     not trusted, or another one is given. File sizes are checked each time; checksums the first
@@ -28,7 +40,8 @@ def open_index(path: str | Path, *, tokenizer: Tokenizer | str | None = None) ->
     <Index reports generation 000001: 6 documents>
     """
     name = None if tokenizer is None else trust(tokenizer)
-    index = Index(current_generation(followed(Path(path))))
+    models = Models.opened({}, reranker)
+    index = Index(current_generation(followed(Path(path))), models=models)
     built = index.settings.tokenizer
     if name not in (None, built):
         index.close()

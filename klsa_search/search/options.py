@@ -204,6 +204,7 @@ class SearchOptions(RankingOptions, total=False):
     group: GroupName
     max_tokens: int | None
     count_tokens: CountTokens
+    rerank: int | None
     rules: bool
 
 

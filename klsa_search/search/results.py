@@ -53,6 +53,22 @@ def highlighted(text: str, terms: Collection[str], analyzer: Analyzer) -> Highli
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reranked:
+    """The score of a hit by a reranker, by which the first hits are ordered, and its rank before.
+
+    >>> def longest(query, texts):
+    ...     return [len(text) for text in texts]
+    >>> index = klsa.open_index("index/reports", reranker=longest)
+    >>> hit = index.search("leaking coolant", rerank=10)[0]
+    >>> hit.rank, hit.id, hit.rerank
+    (1, 'heat', Reranked(score=78.0, rank=2))
+    """
+
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One ranked document; `rank` counts from 1.
 
@@ -63,6 +79,8 @@ class Hit:
     if the text has no page breaks) and `heading` are those of the best passage, from which the
     snippet is, and `more_passages` counts the others that match. With `group="passage"` a hit is a
     passage: `id` names document and span, `document_id` the document, and `text` is its text.
+
+    `rerank` is set if a reranker scored the hit; `score` is still that of the ranking.
 
     >>> index.search("roads", k=1)[0]
     Hit(rank=1, id='tyre', score=..., title='Tyres', snippet='Bald tyres slip on wet roads.', ...)
@@ -83,6 +101,7 @@ class Hit:
     heading: str | None = None
     text: str | None = None
     more_passages: int | None = None
+    rerank: Reranked | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +116,8 @@ class SearchResults:
 
     With `max_tokens`, `tokens` is the size of all texts, and `truncated` whether passages that were
     found did not fit; if nothing fits there are no hits, and `truncated` is true.
+
+    `warnings` name what failed and is missing, such as a reranker.
 
     >>> results: klsa.SearchResults = index.search("leaking coolant", k=2)
     >>> results.total, len(results), results.ranker
@@ -119,6 +140,7 @@ class SearchResults:
     tokens: int | None = None
     truncated: bool | None = None
     rules: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def good_match(self) -> bool | None:

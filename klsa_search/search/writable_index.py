@@ -20,6 +20,7 @@ from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreErr
 from klsa_search.search.applied_rules import rule_warnings
 from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.log_tailer import LogTailer, PointInTime
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pickling import reopen, reopen_snapshot
 from klsa_search.search.query.rules import Given as GivenRules
 from klsa_search.search.query.rules import checked_rules
@@ -74,8 +75,15 @@ class WritableIndex:
     The state is one immutable value, which `refresh` and `close` replace in one step.
     """
 
-    def __init__(self, generation: Path, moment: PointInTime | None = None) -> None:
+    def __init__(
+        self,
+        generation: Path,
+        moment: PointInTime | None = None,
+        *,
+        models: Models = NO_MODELS,
+    ) -> None:
         base = open_state(generation)
+        self._models = models
         tailer = LogTailer(base)
         self._owns = True  # the open documents; snapshots borrow them
         self._restricted_states = RestrictedStates()

@@ -137,6 +137,12 @@ class ServiceSettings(BaseSettings):
         "anyone who can reach this port can search",
     )
 
+    reranker: Annotated[str | None, Shown(metavar="MODEL")] = Field(
+        None,
+        description="Let searches with rerank=N order their first N hits by this reranker: "
+        "onnx:FOLDER of a cross-encoder, or python:MODULE:FUNCTION, which is imported",
+    )
+
     title: str = Field("klsa-search", description="Show this title on the search page")
     cors_origins: Annotated[tuple[Origin, ...], *_LIST, Shown("--cors-origin", "ORIGIN")] = Field(
         (),

@@ -8,6 +8,7 @@ of the build and the mean length, is equal. Every route of the application is ca
 import json
 import random
 import re
+from functools import partial
 from types import SimpleNamespace
 from urllib.parse import quote, urlencode
 
@@ -103,6 +104,10 @@ def documents(seed, prefix, words, tenant, count):
     return result
 
 
+def _lengths(query, texts):
+    return [len(text) for text in texts]
+
+
 def world(folder, hidden):
     """A service with the visible and these hidden documents, and tokens for it."""
     home, file = folder / "home", folder / "keys.json"
@@ -128,7 +133,7 @@ def world(folder, hidden):
             "all": "search write metrics",
         }.items()
     }
-    catalog = Catalog(home, interval=0)
+    catalog = Catalog(home, interval=0, opener=partial(open_index, reranker=_lengths))
     recorder = Recorder(home, days=90, min_searches=1)
     app = create_app(catalog, writes=Writes(), keys=Keys(file, ()), recorder=recorder)
     client = TestClient(app, raise_server_exceptions=False)
@@ -243,6 +248,7 @@ options = st.fixed_dictionaries(
         "fields": st.just(["text", "metadata", "title"]),
         "group": st.just("passage"),
         "max_tokens": st.sampled_from([10, 1000]),
+        "rerank": st.sampled_from([1, 5]),
     },
 )
 

@@ -113,6 +113,7 @@ export interface SearchOptions {
   quality?: boolean;
   group?: "document" | "passage";
   max_tokens?: number;
+  rerank?: number;
   explain?: boolean;
   partial?: boolean;
   dimensions?: number;
@@ -163,6 +164,8 @@ export interface SearchAnswer {
   shards?: { total: number; ok: number; failed: number };
   /** IDs of the rules that applied, if any did. */
   rules?: string[];
+  /** What failed and is missing, such as a reranker, if anything. */
+  warnings?: string[];
   hits: Hit[];
 }
 
@@ -211,6 +214,8 @@ export interface Hit {
   quality?: number;
   explanation?: Record<string, unknown>;
   highlight?: Record<string, Highlight>;
+  /** Score by the reranker, and rank before, if it scored the hit. */
+  rerank?: { score: number; rank: number };
 }
 
 export interface Highlight {

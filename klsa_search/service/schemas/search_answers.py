@@ -14,7 +14,7 @@ from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.index import Index
 from klsa_search.search.query.interpretation import Relaxed
-from klsa_search.search.results import Highlight, Hit, SearchResults
+from klsa_search.search.results import Highlight, Hit, Reranked, SearchResults
 from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
 from klsa_search.service.schemas.search_requests import SearchRequest
 
@@ -59,6 +59,9 @@ class FoundAnswer(Answer):
     )
     highlight: dict[str, Highlight] | None = Field(
         None, description="highlights of title, snippet and other searched fields, if requested"
+    )
+    rerank: Reranked | None = Field(
+        None, description="score by the reranker, and rank before, if it scored the hit"
     )
 
 
@@ -161,6 +164,9 @@ class SearchAnswer(Answer):
         None, description="shards that answered, if a cluster searched"
     )
     rules: list[str] | None = Field(None, description="IDs of the rules that applied, if any did")
+    warnings: list[str] | None = Field(
+        None, description="what failed and is missing, such as a reranker, if anything"
+    )
     hits: list[FoundAnswer]
 
 
@@ -238,6 +244,8 @@ def search_answer(
         answer |= {"quality": results.quality, "good_match": results.good_match}
     if results.rules:
         answer["rules"] = results.rules
+    if results.warnings:
+        answer["warnings"] = results.warnings
     if results.tokens is not None:
         answer |= {"tokens": results.tokens, "truncated": results.truncated}
     if tally.total:
@@ -299,7 +307,7 @@ def _hit_writer(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[st
             metadata = {name: value for name, value in hit.metadata.items() if name in of_metadata}
             if metadata or not of_metadata.issubset(_PLACE):
                 answer["metadata"] = metadata
-        for name in ("quality", "explanation", "highlight"):  # if requested
+        for name in ("quality", "explanation", "highlight", "rerank"):  # if requested
             if (value := getattr(hit, name)) is not None:
                 answer[name] = value
         return answer

@@ -32,6 +32,7 @@ MAX_SNIPPET = 1_000  # characters
 MAX_EXPLAINED = 100  # hits; each takes some ms
 MAX_DIMENSIONS = 100_000
 MAX_TOKENS = 1_000_000
+MAX_RERANKED = 100  # hits; each takes some 10 ms
 
 FilterText = Annotated[str, Field(max_length=MAX_CHARACTERS), AfterValidator(encodable)]
 
@@ -121,6 +122,12 @@ class _SearchRequest(RequestModel):
         description="with group=passage: return the best passages that fit into this number of "
         "tokens (estimated as a quarter of the bytes), at most k, without repetitions",
     )
+    rerank: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_RERANKED,
+        description="let the reranker of the service order this many of the first hits",
+    )
     partial: bool = Field(
         False,
         description="with a cluster, answer even if some shards fail, from the others; "
@@ -193,10 +200,14 @@ class _SearchRequest(RequestModel):
         )
         return estimated_cost(
             counts,
-            self.first + max(self.count, CANDIDATES if self.max_tokens else 0),
+            max(
+                self.first + max(self.count, CANDIDATES if self.max_tokens else 0),
+                self.rerank or 0,
+            ),
             highlight=self.highlight,
             quality=self.quality,
             explain=self.explain,
+            reranked=self.rerank or 0,
             everything=options.get("exact", False)
             or (self.rules and counts.boosts > 0)
             or not _SCORE_ALL.isdisjoint(options)
