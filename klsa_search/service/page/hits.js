@@ -1,6 +1,6 @@
 // One hit, as it is drawn.
 
-import { count, el, marked, pretty, svg, written } from "./dom.js";
+import { count, el, many, marked, pretty, svg, written } from "./dom.js";
 
 const FITS = [
   [0.7, "strong match", 4],
@@ -30,11 +30,28 @@ function facts(metadata) {
   }).slice(0, 4);
 }
 
-/** Where the passage of the snippet is in a long document, and how many more match; null if short. */
-function placeOf({ heading, page, more_passages: more }) {
-  const parts = [heading, page ? `page ${count(page)}` : null,
-    more ? `${count(more)} more passage${more > 1 ? "s" : ""}` : null].filter(Boolean);
-  return parts.length ? el("p.place", parts.join(" › ")) : null;
+/** Where a passage is in a long document; blank if it has no heading and page. */
+function placeOf({ heading, page }) {
+  return [heading, page ? `page ${count(page)}` : null].filter(Boolean).join(" › ");
+}
+
+/** The place of the passage of the snippet, and a button that lists the others; null if short. */
+function placeLine(hit, list) {
+  const { more_passages: more } = hit;
+  const place = placeOf(hit);
+  const others = el("ol.passages", { id: `passages-${hit.rank}`, hidden: true });
+  const button = more ? el("button.plain", {
+    type: "button", id: `more-${hit.id}`, "aria-expanded": "false", "aria-controls": others.id,
+    on: { click: () => list(hit, button, others) },
+  }, many(more, "more passage"), el("span.unseen", ` of ${hit.title || hit.id}`)) : null;
+  return place || more ? [el("p.place", place, place && more ? " › " : null, button), others] : [];
+}
+
+/** Another passage of a hit, in its list. */
+export function drawPassage(passage) {
+  const place = placeOf(passage);
+  return el("li", place ? el("p.place", place) : null,
+    el("p.snippet", passageOf(passage.highlight, passage.snippet)));
 }
 
 /** Whether no word of the query stands in a hit: in its title, and in the passage with most. */
@@ -53,11 +70,12 @@ function passageOf(highlight, text) {
 
 /** Draw a hit.
  *
- * {link, toggle, judge}: what leads to a document, what toggles the explanation, what judges;
+ * {link, list, toggle, judge}: what leads to a document, what lists its other passages, what
+ *   toggles the explanation, what judges;
  * tools   whether explanation and thumbs are shown
  * returns the node with the places in it that are kept free for what comes later.
  */
-export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, isAsked, tools }) {
+export function drawHit(hit, { link, list, toggle, judge, positive, negative, isOpen, isAsked, tools }) {
   const { title } = hit.highlight ?? {};
   const named = hit.title || hit.id;
   const id = `hit-${hit.rank}`;
@@ -72,10 +90,12 @@ export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, 
     type: "button", id: `explain-${hit.id}`, "aria-expanded": String(isOpen), "aria-controls": panel.id,
     on: { click: () => toggle(hit, button, panel) },
   }, "Why this?", el("span.unseen", ` ${named}`));
+  const [place, others] = placeLine(hit, list);
   const node = el("li.hit", { data: { id: hit.id }, "aria-labelledby": id },
     el("h2", { id }, link(hit.id, title?.marks.length ? marked(title.text, title.marks) : heading, { hit })),
-    placeOf(hit),
+    place,
     el("p.snippet", passageOf(hit.highlight, hit.snippet)),
+    others,
     through,
     el("div.below",
       tools ? [fit, bar] : null, el("span.facts-line", facts(hit.metadata ?? {})),

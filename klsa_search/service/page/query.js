@@ -72,6 +72,11 @@ export function filterOf(state, fields, but = null) {
   return conditions.length ? conditions.join(" AND ") : null;
 }
 
+/** The filter that only one document passes. */
+export function idFilter(id) {
+  return `id = ${quoted(id)}`;
+}
+
 function quoted(text) {
   return `"${text.replace(/[\\"]/g, "\\$&")}"`;
 }

@@ -372,3 +372,33 @@ def test_a_passage_of_another_searched_field_is_shown_if_words_are_only_there(br
             assert page.locator(".hit mark").all_inner_texts() == ["belt"]
             search(page, "hums")
             expect(page.locator(".hit .snippet")).to_have_text("It hums.")
+
+
+def test_a_click_lists_all_passages_of_a_document_that_match(browser, tmp_path):
+    filler = "Nothing of interest is said on this line of the manual. " * 4
+    text = "\n\n".join(
+        f"## Part {n}\n\nThe pump {word}. {filler}"
+        for n, word in enumerate(("leaks", "hums", "stops"), start=1)
+    )
+    other = {"id": "other", "title": "Other", "text": "The pump is elsewhere."}
+    build(
+        [{"id": 'm "1"', "title": "Manual", "text": text}, other],
+        name="a",
+        home=tmp_path,
+        passages=60,
+    ).close()
+    with Catalog(tmp_path) as catalog, serving(catalog) as served:
+        address = f"http://127.0.0.1:{served.address[1]}"
+        with watched(browser, address) as page:
+            page.goto(address)
+            search(page, "pump hums")
+            button = page.get_by_role("button", name="2 more passages of Manual")
+            passages = page.locator(".passages li")
+            expect(passages).to_have_count(0)
+            button.click()
+            expect(passages).to_have_count(2)
+            assert passages.locator(".place").all_inner_texts() == ["Part 1", "Part 3"]
+            assert passages.locator("mark").all_inner_texts() == ["pump", "pump"]
+            expect(button).to_have_attribute("aria-expanded", "true")
+            button.click()
+            expect(page.locator(".passages")).to_be_hidden()

@@ -4,14 +4,15 @@ import { ask, Latest, segment, STALE } from "../api.js";
 import { drawComparison, LOOKED_AT, tellReasons } from "../compare.js";
 import { add, el, fill, many, pretty } from "../dom.js";
 import { alternatives, counted, drawFacets, facetFields, without } from "../facets.js";
-import { drawHit, pager, quality } from "../hits.js";
-import { filtering, HITS, isAsked, pageOf, pagesOf, rankerOf, rankingOf, searchOf } from "../query.js";
+import { drawHit, drawPassage, pager, quality } from "../hits.js";
+import { filtering, HITS, idFilter, isAsked, pageOf, pagesOf, rankerOf, rankingOf, searchOf } from "../query.js";
 import { rankingPanel } from "../ranking.js";
 import { bar, holdsNone, throughLine, whyPanel, wordsIn } from "../why.js";
 
 const REST = 300; // ms without a change after which explanations are asked for
 const REPLACED = 60_000; // ms in which a search replaces one without a click
 const SLOW = 300; // ms after which what is shown is marked as old
+const PASSAGES = 100; // of one document that are listed, at most
 const EXAMPLES = ["s", "t", "m", "a", "c", "r", "p", "h"]; // beginnings of titles to offer
 
 const PLAIN = /^[\p{L}\p{M}'’,]+( [\p{L}\p{M}'’,]+){2,9}$/u; // a title that somebody would type
@@ -157,7 +158,7 @@ function showHits(answer, changed) {
   for (const hit of answer.hits) titles.set(hit.id, hit.title || hit.id);
   explained = new Map();
   const drawn = answer.hits.map((hit) => drawHit(hit, {
-    link, toggle, judge,
+    link, list, toggle, judge,
     positive: state.all("positive").includes(hit.id),
     negative: state.all("negative").includes(hit.id),
     isOpen: opened.has(hit.id),
@@ -262,6 +263,22 @@ async function lookAtBoth(place) {
   const found = [...explained].filter(([, { explanation }]) => holdsNone(explanation));
   tellReasons(place, new Map(found.map(([id, { explanation, write }]) =>
     [id, throughLine(explanation, write)])));
+}
+
+/** List the other passages of a hit that match, best first, or hide them. */
+async function list(hit, button, others) {
+  others.hidden = !others.hidden;
+  button.setAttribute("aria-expanded", String(!others.hidden));
+  if (others.hidden || others.hasChildNodes()) return;
+  const body = { ...searchOf(context.state, details.fields ?? {}), filter: idFilter(hit.id), sort: [],
+    group: "passage", k: Math.min(hit.more_passages + 1, PASSAGES), highlight: true,
+    fields: ["title", "snippet", "span", "page", "heading"], analytics: false };
+  try {
+    const { hits } = await post("search", body);
+    fill(others, hits.filter(({ span }) => String(span) !== String(hit.span)).map(drawPassage));
+  } catch (failure) {
+    fill(others, el("li", { role: "alert" }, failure.message));
+  }
 }
 
 /** Open or close the explanation of a hit. */
