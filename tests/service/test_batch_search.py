@@ -87,6 +87,22 @@ def test_merged_hits_are_ordered_by_weight_and_rank(client):
     assert [hit for page in paged for hit in page] == hits
 
 
+def test_merged_searches_keep_their_budgets(client):
+    queries = [
+        {"q": "leaks hose", "index": "one", "group": "passage", "max_tokens": 4},
+        {"q": "pump", "index": "two"},
+    ]
+    alone = client.post("/search", json=queries[0]).json()
+    answer = federated(client, queries)
+    first, second = answer["results"]
+    assert alone["truncated"]
+    assert (first["tokens"], first["truncated"]) == (alone["tokens"], alone["truncated"])
+    assert "tokens" not in second
+    places = {hit["federation"]["query"]: hit.get("span") for hit in answer["hits"]}
+    assert places[1] is None
+    assert (0 in places) == bool(alone["hits"])
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
