@@ -78,23 +78,39 @@ def as_passages(
 
     passages  whose IDs the hits have; None if the index has none: each document is one passage
     """
-    located = []
-    for hit in hits:
-        if passages is None:
-            (doc_id,) = state.documents.doc_ids([hit.id])
-            text = state.documents.text(doc_id)
-            place = PassageId(hit.id, 0, len(text))
-            hit_ = replace(hit, id=str(place), document_id=hit.id, span=(0, len(text)), text=text)
-            located.append(replace(hit_, page=page_of(text, 0)))
-            continue
-        document_id = PassageId.of(hit.id).document_id
-        (doc_id,) = state.documents.doc_ids([document_id])
-        (row,) = passages.state.documents.doc_ids([hit.id])
-        text = state.documents.text(doc_id)
-        (title,) = state.documents.titles([doc_id])
-        hit_ = _located(replace(hit, title=title), document_id, passages, row, text)
-        located.append(replace(hit_, text=passages.state.documents.text(row)))
+    if passages is None:
+        return tuple(_whole(state, hit) for hit in hits)
+    places = [PassageId.of(hit.id) for hit in hits]
+    documents = passages.state.documents
+    rows = documents.doc_ids([hit.id for hit in hits])
+    located = list(hits)
+    document_id: str | None = None
+    title = text = ""
+    # By document, because decoding a text of megabytes for each of its passages takes longer than
+    # the search, and all texts at once take too much memory.
+    for number in sorted(range(len(hits)), key=lambda number: places[number].document_id):
+        if places[number].document_id != document_id:
+            document_id = places[number].document_id
+            doc_ids = state.documents.doc_ids([document_id])
+            (title,), text = state.documents.titles(doc_ids), state.documents.text(doc_ids[0])
+        hit = replace(hits[number], title=title, text=documents.text(rows[number]))
+        located[number] = _located(hit, document_id, passages, rows[number], text)
     return tuple(located)
+
+
+def _whole(state: State, hit: Hit) -> Hit:
+    """Return the hit of a document as that of its only passage."""
+    (doc_id,) = state.documents.doc_ids([hit.id])
+    text = state.documents.text(doc_id)
+    span = (0, len(text))
+    return replace(
+        hit,
+        id=str(PassageId(hit.id, *span)),
+        document_id=hit.id,
+        span=span,
+        text=text,
+        page=page_of(text, 0),
+    )
 
 
 def place_of(hit: Hit) -> dict[str, Any]:
