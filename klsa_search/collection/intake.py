@@ -11,6 +11,7 @@ from typing import Any, Final
 from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.mappings import PLAIN, TEXT_NAMES, Columns, as_document
 from klsa_search.collection.model import Document, Problems, Unread
+from klsa_search.collection.vectors import with_vectors
 from klsa_search.errors import CollectionError
 
 ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='skip')"
@@ -188,6 +189,11 @@ class Intake:
         """
         seen: set[str] = set()
         for document in documents:
+            try:
+                document = with_vectors(document)
+            except ValueError as error:
+                self.refuse(f"{document.origin or 'document'}: {error}")
+                continue
             reason = document_fault(document)
             if not reason and document.id in seen:
                 reason = duplicate_id(document.id)

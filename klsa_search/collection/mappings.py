@@ -11,6 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from klsa_search.collection.model import Document
+from klsa_search.collection.vectors import without_vectors
 from klsa_search.errors import BadDocument, CollectionError
 
 ID_NAMES = ("_id", "id")
@@ -170,6 +171,7 @@ def merged(document: Document, changes: Mapping[str, Any]) -> Document:
 
     changes  named as in `as_document`, without an id or with that of the document; a mapping under
              `metadata` is flattened, and `metadata: None` removes all metadata
+    Vectors of the document are removed if title or text change, as they describe these.
     BadDocument if the id differs, or title or text is not text.
     """
     origin = f"document {document.id[:60]!r}"
@@ -186,6 +188,8 @@ def merged(document: Document, changes: Mapping[str, Any]) -> Document:
     parts = {"title": document.title, "text": document.text}
     parts |= {name: rest.pop(name) for name in parts if name in rest}
     metadata: Any = document.metadata
+    if parts != {"title": document.title, "text": document.text}:
+        metadata = without_vectors(metadata)  # which described the text before
     if "metadata" in rest and (rest["metadata"] is None or isinstance(rest["metadata"], Mapping)):
         inner = rest.pop("metadata")
         metadata, rest = ({}, rest) if inner is None else (metadata, {**inner, **rest})

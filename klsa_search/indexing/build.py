@@ -6,7 +6,7 @@ import hashlib
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -52,6 +52,7 @@ from klsa_search.storage.manifest import (
     FieldsEntry,
     FileEntry,
     Manifest,
+    SpaceEntry,
     SpectrumEntry,
 )
 from klsa_search.storage.names import MANIFEST, PASSAGES, index_path
@@ -146,6 +147,7 @@ class Built(NamedTuple):
     spectra: Mapping[str, SpectrumEntry]
     digest: str
     fields: FieldsEntry
+    vectors: Sequence[SpaceEntry] = ()
 
 
 def build_generation(
@@ -194,7 +196,9 @@ def _write(
 
     check  refuses what was read, before it is weighed
     """
-    counts, digest, fields, settings = read(collection, generation, chosen, report, memory=budget)
+    counts, digest, fields, vectors, settings = read(
+        collection, generation, chosen, report, memory=budget
+    )
     documents, terms = counts.matrix.shape
     sizes = {
         "documents": documents,
@@ -202,7 +206,7 @@ def _write(
         "tokens": counts.tokens,
         "non_zeros": counts.matrix.nnz,
     }
-    built = Built(settings, sizes, {}, digest, fields)
+    built = Built(settings, sizes, {}, digest, fields, vectors)
     check(built)
     refuse_beyond_budget(counts, fields, generation, settings, budget)
     spectra = weigh(counts, generation, settings, report)
@@ -258,6 +262,7 @@ def _manifest(
         source_path=address(collection),
         fields=built.fields,
         reading=reading_options(collection),
+        vectors=list(built.vectors),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +41,24 @@ from klsa_search.storage.columns.builder import FieldsWriter
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
 from klsa_search.storage.documents import DocumentWriter
 from klsa_search.storage.forward_index import write_forward
-from klsa_search.storage.manifest import FieldsEntry, Manifest
+from klsa_search.storage.manifest import FieldsEntry, Manifest, SpaceEntry
 from klsa_search.storage.names import SCRATCH
+from klsa_search.storage.vectors import VectorsWriter
+
+
+class ReadDocuments(NamedTuple):
+    """What a pass over a collection has found.
+
+    digest    SHA-256 of all content, in hexadecimal digits
+    settings  with the detected language
+    """
+
+    counts: TermCounts
+    digest: str
+    fields: FieldsEntry
+    vectors: Sequence[SpaceEntry]
+    settings: Settings
+
 
 _FIRST = 5_000  # documents before the first estimate
 
@@ -170,9 +187,8 @@ def read(
     *,
     memory: int,
     processes: int | None = None,
-) -> tuple[TermCounts, str, FieldsEntry, Settings]:
-    """Write documents, forward index and fields; return counts, a digest of all content, the
-    fields, and the settings with the detected language.
+) -> ReadDocuments:
+    """Write documents, their vectors, forward index and fields.
 
     memory     limit in bytes; larger intermediate data is spooled to the generation's folder and
                removed at the end
@@ -198,12 +214,13 @@ def read(
     digest = hashlib.sha256()
     extent = Extent(collection)
     done = 0
-    with DocumentWriter(generation) as writer:
+    with DocumentWriter(generation) as writer, VectorsWriter(generation) as vectors:
 
         def batches_of_texts() -> Iterator[list[str]]:
             for batch in build_batches(documents):
                 writer.extend(batch)
                 fields.extend(batch)
+                vectors.extend(batch)
                 digest.update(b"".join(map(content_of, batch)))
                 extent.add(batch)
                 yield all_texts(batch, searched)
@@ -226,7 +243,7 @@ def read(
     write_forward(generation, builder.blocks(), counts)
     builder.close()
     shutil.rmtree(scratch)
-    return counts, digest.hexdigest(), columns, settings
+    return ReadDocuments(counts, digest.hexdigest(), columns, vectors.entries(), settings)
 
 
 def searched_before(collection: Collection) -> Sequence[str]:

@@ -84,7 +84,9 @@ def _surveyed(
     with tempfile.TemporaryDirectory(prefix="klsa-survey-") as folder:
         started = time.perf_counter()
         sample = OpenedCollection("sample", "records", "stop", lambda _: iter(documents))
-        counts, _, fields, _ = read(sample, Path(folder), settings, note, memory=2**30, processes=1)
+        counts, _, fields, *_ = read(
+            sample, Path(folder), settings, note, memory=2**30, processes=1
+        )
         ended = time.perf_counter()
         sampled = read_shape(counts, fields, Path(folder))
     few = shape_of_first(counts, sampled.stored, -(-len(documents) // 4))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -17,8 +17,10 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.facets import Facet, facet_of, groups_of
 from klsa_search.search.options import QueryPlan
+from klsa_search.search.ranking import Rank, scores_of
 from klsa_search.search.searcher import intersection, top_docs
 from klsa_search.search.state import State
+from klsa_search.search.vector_ranking import VectorParts, vector_parts, with_vectors
 from klsa_search.storage.columns.columns import Field, Fields
 
 
@@ -72,10 +74,6 @@ def _values(
     places[~present] = 0
     values = field.values[places] if len(field.values) else np.zeros(len(doc_ids))
     return values, present
-
-
-Rank = Callable[[int, Mask | None], TopDocs]
-"""Returns the k best documents of a mask, and how many match."""
 
 
 class Collector(Protocol):
@@ -143,17 +141,6 @@ class DocIdCollector:
         return TopDocs(doc_ids, np.zeros(len(doc_ids), np.float32), len(self._doc_ids))
 
 
-def scores_of(rank: Rank, doc_ids: DocIds, size: int) -> Scores:
-    """Return the scores of documents: (n,) float32, 0 for those that do not match."""
-    scores = np.zeros(size, np.float32)
-    if len(doc_ids):
-        allowed = np.zeros(size, np.bool_)
-        allowed[doc_ids] = True
-        top = rank(len(doc_ids), Mask(allowed))
-        scores[top.doc_ids] = top.scores
-    return scores[doc_ids]
-
-
 def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]]:
     """Return the documents of a search in one state of an index, and its facets.
 
@@ -172,7 +159,10 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
     blank = not plan.query.strip() and (plan.filter is not None or bool(plan.sort))
     if plan.positive or plan.negative:
         rank, blank = partial(_rank_by, _feedback_scores(state, plan)), False
-    elif blank:
+    if plan.vector is not None:
+        parts = vector_parts(state.snapshot, plan.parsed, plan.vector, rank)
+        rank, blank = with_vectors(rank, parts), False
+    if blank:
         mask = intersection(mask, state.snapshot.live)
     if rules.boosts and not blank:
         rank = partial(_rank_by, boosted_scores(rank, rules.factors(size)))
@@ -256,6 +246,13 @@ def boosted_scores(rank: Rank, factors: npt.NDArray[np.float64]) -> Scores:
     return scores
 
 
+def vector_parts_of(state: State, plan: QueryPlan) -> VectorParts | None:
+    """Return what the vector of a search adds to scores; None without one."""
+    if plan.vector is None:
+        return None
+    return vector_parts(state.snapshot, plan.parsed, plan.vector, partial(_rank, state, plan))
+
+
 def _rank(state: State, plan: QueryPlan, k: int, mask: Mask | None) -> TopDocs:
     (top,) = state.searcher.top(
         [plan.parsed], k, plan.parameters, plan.dimensions, mask, totals=True
@@ -281,13 +278,18 @@ def _rank_named_first(rank: Rank, named: int, alone: Mask, k: int, mask: Mask | 
     return TopDocs(doc_ids[:k], scores[:k], total)
 
 
-def unboosted_scores(state: State, plan: QueryPlan, top: TopDocs) -> Scores:
+def unboosted_scores(
+    state: State, plan: QueryPlan, top: TopDocs, parts: VectorParts | None
+) -> Scores:
     """Return the scores of documents found, without the boosts of rules."""
     if not plan.rules.boosts or not plan.query.strip():
         return top.scores
+    rank: Rank = partial(_rank, state, plan)
+    if parts is not None:
+        rank = with_vectors(rank, parts)
 
     def deep(k: int, mask: Mask | None) -> TopDocs:
-        return _rank(state, plan, max(k, ALL_CANDIDATES), mask)
+        return rank(max(k, ALL_CANDIDATES), mask)
 
     return scores_of(deep, top.doc_ids, len(state.snapshot))
 

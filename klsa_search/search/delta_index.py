@@ -22,6 +22,7 @@ from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.segments import ALIGNED, Segment, Segments
 from klsa_search.search.appended_arrays import AppendedArrays
+from klsa_search.search.delta_vectors import DeltaVectors
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
@@ -143,6 +144,7 @@ class DeltaIndex:
         self._new_terms: list[str] = []  # terms of the delta
         self._doc_ids: dict[str, int | None] = {}
         self._reverse = ReverseNeighboursBuilder()
+        self._vectors = DeltaVectors(base.vectors)
         self._live = GrowableArray(np.bool_)
         self._live.extend(np.ones(len(base), np.bool_))
         self._lengths = int(base.lengths.sum(dtype=np.int64))  # of live documents
@@ -163,6 +165,7 @@ class DeltaIndex:
             self._arrays.append(segment, documents)
             self._delta_segments.append(segment)
             self._fields.extend(documents)
+            self._vectors.extend(documents, doc_id)
             self._new_terms += segment.new_terms
             self._reverse.append(len(self._arrays), segment.reverse, segment.reverse_values)
             unused = len(self._arrays) - len(self._live.rows) - len(documents)
@@ -248,6 +251,7 @@ class DeltaIndex:
             live=mask,
             reverse=self._reverse.build(n),
             average_length=self._length,
+            vectors=self._vectors.spaces(),
         )
         reader = self._documents.extended(
             self._arrays.view("documents"),

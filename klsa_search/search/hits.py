@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from klsa_search.collection.searched_text import field_text
+from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.search.collectors import unboosted_scores
+from klsa_search.search.collectors import unboosted_scores, vector_parts_of
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.explain.explainer import Explainer
-from klsa_search.search.explain.explanation import Explanation, PassagePart, RuleEffect
+from klsa_search.search.explain.explanation import Explanation, PassagePart, VectorPart
 from klsa_search.search.options import QueryPlan
 from klsa_search.search.passage_hits import best_passages_of, with_places
 from klsa_search.search.passage_searcher import PassageSearcher
@@ -21,6 +22,7 @@ from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.results import Hit, highlighted
 from klsa_search.search.snippets import LENGTH, snippet
 from klsa_search.search.state import State
+from klsa_search.search.vector_ranking import VectorParts
 from klsa_search.storage.columns.values import as_number
 
 
@@ -43,16 +45,32 @@ def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, 
     if plan.quality:
         hits, best = _add_quality(state, plan, hits, top)
     if plan.explain and hits:
-        bases = unboosted_scores(state, plan, top).tolist()
-        explanations = explanations_of(
-            state, plan.parsed, plan.parameters, plan.dimensions, top.doc_ids, bases
-        )
-        effects = map(plan.rules.effects, top.doc_ids.tolist(), bases)
-        hits = tuple(
-            replace(hit, explanation=_with_rules(explanation, hit.score, rules))
-            for hit, explanation, rules in zip(hits, explanations, effects, strict=True)
-        )
+        hits = tuple(_explained(state, plan, hits, top))
     return hits, best
+
+
+def _explained(state: State, plan: QueryPlan, hits: Sequence[Hit], top: TopDocs) -> Iterator[Hit]:
+    """Yield hits with explanations of their scores."""
+    parts = vector_parts_of(state, plan)
+    by_words = unboosted_scores(state, plan, top, parts)
+    if parts is not None:
+        by_words = by_words - parts.values[top.doc_ids]
+    explanations = explanations_of(
+        state, plan.parsed, plan.parameters, plan.dimensions, top.doc_ids, by_words.tolist()
+    )
+    for hit, doc_id, explanation in zip(hits, top.doc_ids.tolist(), explanations, strict=True):
+        if parts is not None:
+            explanation = with_vector_part(explanation, parts, doc_id)
+        if rules := plan.rules.effects(doc_id, explanation.score):
+            explanation = replace(explanation, score=hit.score, rules=rules)
+        yield replace(hit, explanation=explanation)
+
+
+def with_vector_part(explanation: Explanation, parts: VectorParts, doc_id: int) -> Explanation:
+    """Return the explanation of a score by words and vectors."""
+    value, cosine = float(parts.values[doc_id]), float(parts.cosines[doc_id])
+    part = VectorPart(value=value, space=parts.space, cosine=cosine, weight=parts.weight)
+    return replace(explanation, score=explanation.score + value, vector=part)
 
 
 def explanations_of(
@@ -124,13 +142,6 @@ def _add_highlights(
     return replace(hit, highlight=highlights)
 
 
-def _with_rules(
-    explanation: Explanation, score: float, rules: tuple[RuleEffect, ...]
-) -> Explanation:
-    """Return the explanation of a score after the effects of rules."""
-    return replace(explanation, score=score, rules=rules) if rules else explanation
-
-
 def _add_quality(
     state: State, plan: QueryPlan, hits: tuple[Hit, ...], top: TopDocs
 ) -> tuple[tuple[Hit, ...], float | None]:
@@ -183,7 +194,7 @@ def _hits_with(
             score=score,
             title=record.title,
             snippet=snippet_,
-            metadata=_parse_numbers(record.metadata, numbers),
+            metadata=_parse_numbers(without_vectors(record.metadata), numbers),
         )
         for rank, (record, snippet_, score) in enumerate(
             zip(records, snippets, scores.tolist(), strict=True), start=offset + 1

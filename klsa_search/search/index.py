@@ -19,10 +19,11 @@ from klsa_search.search.budget import CANDIDATES, CountTokens, estimated_tokens,
 from klsa_search.search.collectors import collect
 from klsa_search.search.costs import RANKINGS_WITH_PASSAGES, QueryCounts
 from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.excerpts import Excerpt, excerpt_of
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
-from klsa_search.search.hits import explanations_of, fetch_hits, hits_of
+from klsa_search.search.hits import explanations_of, fetch_hits, hits_of, with_vector_part
 from klsa_search.search.options import (
     GroupName,
     PrefixName,
@@ -37,12 +38,19 @@ from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.rules import words_for_rules
 from klsa_search.search.rankers import RANKERS
+from klsa_search.search.ranking import Rank
 from klsa_search.search.reranking import checked_rerank, rerank_hits
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel, intersection
 from klsa_search.search.snippets import LENGTH, checked_length
 from klsa_search.search.state import State
 from klsa_search.search.suggest.suggester import Suggestion
+from klsa_search.search.vector_ranking import (
+    GivenVector,
+    checked_vector,
+    vector_parts,
+    with_vectors,
+)
 from klsa_search.search.writable_index import WritableIndex
 
 _QUICK_HITS: Final = 20
@@ -88,18 +96,27 @@ class Index(WritableIndex):
         k: int = 10,
         *,
         mask: DocumentMask | None = None,
+        vector: GivenVector | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> tuple[DocIds, Scores]:
         """Return doc ids and scores of the k best documents, best first.
 
-        mask  documents to rank, (max_doc,) bool, by default all; it does not change scores
+        mask    documents to rank, (max_doc,) bool, by default all; it does not change scores
+        vector  of the query: see `search`
         Only documents with a score above 0 are returned; ties are ordered by doc id. See `scores`.
         """
         state = self._opened()
         k = whole_number("k", k)
         parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
-        (top,) = state.searcher.top([parsed], k, chosen, used, self._checked_mask(mask))
+        allowed = self._checked_mask(mask)
+        found = checked_vector(vector, state.snapshot.vectors)
+        if found is None:
+            (top,) = state.searcher.top([parsed], k, chosen, used, allowed)
+        else:
+            rank = _by_words(state, parsed._replace(mask=None), chosen, used)
+            parts = vector_parts(state.snapshot, parsed, found, rank)
+            top = with_vectors(rank, parts)(k, intersection(allowed, parsed.mask))
         return top.doc_ids, top.scores
 
     def rank_many(
@@ -156,6 +173,7 @@ class Index(WritableIndex):
         count_tokens: CountTokens = estimated_tokens,
         rerank: int | None = None,
         rules: bool = True,
+        vector: GivenVector | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> SearchResults:
@@ -191,6 +209,8 @@ class Index(WritableIndex):
                   it fails, `warnings` of the results say so
         rules     apply the rules of the index (`set_rules`), which are about documents: they do not
                   apply to passages
+        vector    vector of the query, as `{space: numbers}`: documents near to it score more, and
+                  match even without a word of the query (`klsa_search.search.vector_ranking`)
         positive, negative  ids of relevant and irrelevant documents (relevance feedback). Without a
                   query the ranking depends on them alone. All documents are scored
         QueryError for invalid parameters and unknown fields; DocumentNotFound.
@@ -275,6 +295,7 @@ class Index(WritableIndex):
             snippet_length=checked_length(snippet_length),
             quality=quality,
             group=group,
+            vector=checked_vector(vector, state.snapshot.vectors),
         )
         top, facets_ = collect(state, plan)
         hits, best = fetch_hits(state, plan, top)
@@ -318,6 +339,7 @@ class Index(WritableIndex):
         query: str,
         id: str,  # noqa: A002 - the field's own name
         *,
+        vector: GivenVector | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> Explanation:
@@ -340,7 +362,12 @@ class Index(WritableIndex):
         score = float(top.scores[0]) if len(top.scores) else None
         doc_ids = np.array([doc_id], np.int64)
         (explanation,) = explanations_of(state, parsed, chosen, used, doc_ids, [score])
-        return explanation
+        found = checked_vector(vector, state.snapshot.vectors)
+        if found is None:
+            return explanation
+        rank = _by_words(state, parsed, chosen, used)
+        parts = vector_parts(state.snapshot, parsed, found, rank)
+        return with_vector_part(explanation, parts, doc_id)
 
     def excerpt(
         self,
@@ -512,6 +539,15 @@ def _named_document(state: State, query: str) -> int | None:
 def _has_operators(said: QueryInterpretation) -> bool:
     """Return whether operators of the query restrict the documents."""
     return bool(said.phrases or said.required or said.excluded or said.fields)
+
+
+def _by_words(state: State, query: ParsedQuery, parameters: SearchSettings, used: int) -> Rank:
+    """Return the ranking of a query by its words."""
+
+    def rank(k: int, mask: Mask | None) -> TopDocs:
+        return state.searcher.top([query], k, parameters, used, mask, totals=True)[0]
+
+    return rank
 
 
 def _parse_query(

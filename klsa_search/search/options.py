@@ -22,6 +22,7 @@ from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.vector_ranking import GivenVector, QueryVector
 
 _CACHE_SIZE: Final = 1000
 """Validated sets of parameters that are cached."""
@@ -206,6 +207,7 @@ class SearchOptions(RankingOptions, total=False):
     count_tokens: CountTokens
     rerank: int | None
     rules: bool
+    vector: GivenVector | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +220,7 @@ class QueryPlan:
     mask        documents that may be returned, by the caller and by the operators; None for all
     pinnable    documents that rules may pin: of the mask, without the requirement of `match`
     rules       rules of the index that apply
+    vector      of the query, if it has one
     """
 
     query: str
@@ -244,6 +247,7 @@ class QueryPlan:
     snippet_length: int
     quality: bool
     group: GroupName
+    vector: QueryVector | None = None
 
     def __post_init__(self) -> None:
         """Refuse options that exclude each other; QueryError."""

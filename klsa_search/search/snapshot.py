@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.postings import postings_of_arrays
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
+from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.lowrank.expansion_matrix import DenseExpansion, Expansion, FactoredExpansion
 from klsa_search.lowrank.latent_space import LatentSpace
@@ -31,6 +33,8 @@ from klsa_search.search.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.storage.arrays import has_array, open_array, open_sparse, read_vocabulary
 from klsa_search.storage.forward_index import Forward
+from klsa_search.storage.manifest import SpaceEntry
+from klsa_search.storage.vectors import open_vectors
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -61,6 +65,7 @@ class Snapshot:
     live             mask of the live documents, if some are deleted
     reverse          entries of later documents in earlier rows, if any
     average_length   quantised mean length of the saturations; None for that of the build
+    vectors          spaces of vectors, by name
     """
 
     generation: Path
@@ -84,6 +89,7 @@ class Snapshot:
     live: Mask | None = None
     reverse: ReverseNeighbours | None = None
     average_length: float | None = None
+    vectors: VectorSpaces = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return N, the number of doc ids."""
@@ -208,6 +214,11 @@ class Snapshot:
         return self._factors(*self.expansion_key, len(self.eigenvalues)).slope
 
     @lazy_property
+    def largest_weight(self) -> float:
+        """The largest weight of a term. Cost: O(V), once."""
+        return float(self.query_kernel.term_weights.max(initial=0))
+
+    @lazy_property
     def mean_square(self) -> float:
         """‖μ‖² of the features of a sparse D."""
         return self.sparse_expansion.mean_square if self.sparse_expansion is not None else 0.0
@@ -234,8 +245,12 @@ class Snapshot:
         return factors
 
 
-def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
+def open_snapshot(
+    generation: Path, settings: Settings, vectors: Sequence[SpaceEntry] = ()
+) -> Snapshot:
     """Map the arrays of a generation; `settings` are those it was built with.
+
+    vectors  spaces of its manifest
 
     Cost O(V) for the vocabulary; the rest is read on use.
     """
@@ -274,6 +289,7 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
         neighbour_count=settings.neighbours,
         seed=settings.seed,
         forward=Forward.open(generation, settings.searched_fields),
+        vectors=open_vectors(generation, vectors),
     )
     if sparse_expansion is None:
         # Mapped now, so that an open index still works after its files are deleted.

@@ -99,7 +99,7 @@ def _open_checked(generation: Path, manifest: Manifest) -> State:
     analyzer = Analyzer(settings)
     defaults, reading = SearchSettings.of(settings), LanguageSettings.of(settings)
     documents = DocumentReader(generation)
-    snapshot = open_snapshot(generation, settings)
+    snapshot = open_snapshot(generation, settings, manifest.vectors)
     info = GenerationInfo(
         path=generation,
         manifest=manifest,

@@ -17,6 +17,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from klsa_search.collection.model import Document, Problems, batches
+from klsa_search.collection.vectors import VECTORS, set_vectors, vectors_of, without_vectors
 from klsa_search.core.progress import DOCUMENTS, WRITES, Progress
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.search.writing import BATCH_CHARACTERS, WriteResult
@@ -144,13 +145,23 @@ class Comparison(AbstractContextManager["Comparison"]):
             doc_id = self._stored.find(document.id)
         if doc_id is not None:
             self._missing[doc_id], self._next = False, doc_id + 1
-            if self._stored.is_record(doc_id, record) or self._stored.equals(doc_id, document):
+            if self._stored.is_record(doc_id, record) or self._stored.equals(
+                doc_id, self._with_stored_vectors(doc_id, document)
+            ):
                 self.unchanged += 1
                 return
-            self._replaced.update(*(each.metadata for each in self._stored.at([doc_id])))
+            stored = (without_vectors(each.metadata) for each in self._stored.at([doc_id]))
+            self._replaced.update(*stored)
         (self.added if doc_id is None else self.changed).append(document.id)
         line = f"{json.dumps(document.id)}\t{document_as_json(document)}\n"
         self._spool.write(line.encode())
+
+    def _with_stored_vectors(self, doc_id: int, document: Document) -> Document:
+        """Return a document with the vectors that the index has, if the source gives none."""
+        (stored,) = self._stored.at([doc_id])
+        if VECTORS in document.metadata or VECTORS not in stored.metadata:
+            return document
+        return set_vectors(document, vectors_of(stored))
 
     def removed_fields(self) -> list[str]:
         """Return the metadata fields that changed documents had, and no document of the source."""

@@ -42,8 +42,10 @@ from klsa_search.search.writing import (
     Drift,
     WriteResult,
     check_writable,
+    checked_vectors,
     declared_of,
     documents_of,
+    refuse_other_dimensions,
 )
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import field_warnings, fitting
@@ -370,7 +372,7 @@ class WritableIndex:
 
         def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
             (doc_id,) = state.documents.doc_ids([id])
-            document = merged(state.documents.get(id), changes)
+            document = checked_vectors(merged(state.documents.get(id), changes))
             document_as_json(document)  # raises before it is compared
             return ([] if state.documents.equals(doc_id, document) else [document]), ()
 
@@ -389,7 +391,8 @@ class WritableIndex:
             puts, deletes = batch(state)
             check_writable(self.name, state.snapshot, self.manifest.counts.documents, len(puts))
             declared = declared_of(self.settings, self.fields)
-            puts = list(map(declared.divided, puts))
+            puts = [checked_vectors(declared.divided(put)) for put in puts]
+            refuse_other_dimensions(puts, state.snapshot.vectors)
             for put in puts:
                 if fault := declared.fault(put.metadata):
                     raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Self, Unpack
 
 from klsa_search.collection.model import Collection, Document, Problems, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import Reading, open_collection
+from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of, with_vectors
 from klsa_search.core.config import Settings
-from klsa_search.errors import CollectionError, WritingRefused
+from klsa_search.errors import BadDocument, CollectionError, WritingRefused
 from klsa_search.kernels.segments import aligned
+from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.columns.columns import Fields
@@ -116,6 +118,26 @@ def documents_of(
         yield document
     if opened is not None:
         warn_of_skipped(opened)
+
+
+def checked_vectors(document: Document) -> Document:
+    """Return a document with its vectors in stored form; BadDocument."""
+    try:
+        return with_vectors(document)
+    except ValueError as error:
+        raise BadDocument(f"{error}; correct it and write again", field=VECTORS) from None
+
+
+def refuse_other_dimensions(puts: Iterable[Document], spaces: VectorSpaces) -> None:
+    """Raise BadDocument for a vector of another dimension than its space."""
+    dimensions = {name: space.dimension for name, space in spaces.items()}
+    for put in puts:
+        for name, rows in vectors_of(put).items():
+            fault = dimension_fault(name, rows, dimensions.setdefault(name, rows.shape[1]))
+            if fault:
+                raise BadDocument(
+                    f"document {put.id!r}: {fault}; correct it and write again", field=VECTORS
+                )
 
 
 def declared_of(settings: Settings, fields: Fields) -> DeclaredFields:

@@ -97,6 +97,19 @@ class ColumnEntry(Frozen):
     texts: int = 0
 
 
+class SpaceEntry(Frozen):
+    """One space of vectors.
+
+    vectors    of all documents
+    documents  with a vector
+    """
+
+    name: str
+    dimension: int
+    vectors: int
+    documents: int
+
+
 class FieldsEntry(Frozen):
     """The metadata fields.
 
@@ -115,8 +128,9 @@ class Manifest(Frozen):
 
     source_path  path of a source that is a file or folder; it distinguishes sources of the same
                  name, and is not part of the fingerprint
-    reading      options with which the source was read, without defaults, for `Index.sync`; only
-                 written if there are any, as version 0.2 does not know them
+    reading      options with which the source was read, without defaults, for `Index.sync`
+    vectors      spaces of vectors, in the order of their files
+    The last two are only written if there are any, as version 0.2 does not know them.
     """
 
     format_version: int
@@ -131,6 +145,7 @@ class Manifest(Frozen):
     source_path: str | None = None
     fields: FieldsEntry = FieldsEntry()
     reading: dict[str, Any] = {}
+    vectors: list[SpaceEntry] = []
 
     def checked_settings(self) -> Settings:
         """Return the settings of the build; IndexDamaged if they are invalid."""
@@ -144,7 +159,8 @@ class Manifest(Frozen):
 
     def as_text(self) -> str:
         """Return the content of the file."""
-        absent: dict[str, Any] = {} if self.reading else {"reading": True}
+        optional = ("reading", "vectors")
+        absent: dict[str, Any] = {name: True for name in optional if not getattr(self, name)}
         if self.counts.passages is None:
             absent["counts"] = {"passages"}
         return self.model_dump_json(indent=1, exclude=absent) + "\n"

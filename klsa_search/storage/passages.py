@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.passages import SEPARATOR, cut
+from klsa_search.collection.vectors import set_vectors, vectors_of, vectors_of_passage
 
 PASSAGE_DOCUMENTS: Final = "passage_documents"
 
@@ -46,10 +47,16 @@ def passages_of(document: Document, words: int) -> Iterator[Document]:
 
     words  of a passage, about; a document that is not longer is one passage
     """
-    for begin, end, heading, _ in cut(document.text, words):
-        yield replace(
+    vectors = vectors_of(document)
+    passages = cut(document.text, words)
+    for number, (begin, end, heading, _) in enumerate(passages):
+        passage = replace(
             document,
             id=str(PassageId(document.id, begin, end)),
             title=SEPARATOR.join(filter(None, (document.title, heading))),
             text=document.text[begin:end],
         )
+        if vectors:
+            own = vectors_of_passage(vectors, number, len(passages))
+            passage = set_vectors(passage, own)
+        yield passage

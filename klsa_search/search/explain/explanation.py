@@ -1,7 +1,7 @@
 """Explanations of scores: their parts, and what each part consists of.
 
-All values are in units of the score. `lexical`, `coverage`, `latent`, `expansion`, `passage` and
-the values of `rules` add up to the score; terms and seeds add up to their part.
+All values are in units of the score. `lexical`, `coverage`, `latent`, `expansion`, `passage`,
+`vector` and the values of `rules` add up to the score; terms and seeds add up to their part.
 """
 
 from __future__ import annotations
@@ -142,6 +142,21 @@ class PassagePart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VectorPart:
+    """Part of a score that the vector of the query adds: see `search.vector_ranking`.
+
+    value   its contribution to the score
+    cosine  of the vectors of document and query
+    weight  w(c), the larger the fewer words of the query are in the best document
+    """
+
+    value: float
+    space: str
+    cosine: float
+    weight: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class RuleEffect:
     """What a rule of the index did to a hit.
 
@@ -186,6 +201,7 @@ class Explanation:
     latent: Latent | None = None
     expansion: Expanded | None = None
     passage: PassagePart | None = None
+    vector: VectorPart | None = None
     estimated: tuple[str, ...] = ()
     feedback: tuple[str, ...] = ()
     rules: tuple[RuleEffect, ...] = ()

@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.config import FieldType
 
 
@@ -241,7 +242,8 @@ def type_of(value: object) -> FieldType:
 
 
 def plain(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return metadata with the names it has when stored as JSON."""
+    """Return metadata with the names it has when stored as JSON, without vectors."""
+    metadata = without_vectors(metadata)
     if _TEXT.issuperset(map(type, metadata)):
         return metadata
     stored: dict[str, Any] = json.loads(json.dumps(dict(metadata)))

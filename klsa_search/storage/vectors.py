@@ -1,0 +1,115 @@
+"""Vectors of the documents of a generation, by space; the manifest lists the spaces.
+
+    vectors_<n>.npy            int8     (R, dimension) vectors of the n-th space
+    vectors_<n>_documents.npy  int32    (R,) doc id of each, ascending
+    vectors_<n>_scales.npy     float32  (R,) 1 / length of each
+
+They follow from the documents, whose records contain them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from klsa_search.collection.model import Document
+from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of
+from klsa_search.core.growable_array import GrowableArray
+from klsa_search.errors import BadDocument
+from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
+from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
+from klsa_search.storage.manifest import SpaceEntry
+
+
+class _Space(NamedTuple):
+    file: str
+    rows: ArrayWriter
+    dimension: int
+    documents: GrowableArray
+    scales: GrowableArray
+
+
+class VectorsWriter:
+    """Writes the vectors of documents, in order. Use as a context manager.
+
+    BadDocument for a vector of another dimension than the first of its space.
+    Memory: 8 bytes a vector.
+    """
+
+    def __init__(self, generation: Path) -> None:
+        self._generation = generation
+        self._files = ExitStack()
+        self._spaces: dict[str, _Space] = {}
+        self._count = 0
+
+    def __enter__(self) -> VectorsWriter:
+        """Return itself."""
+        return self
+
+    def extend(self, documents: Sequence[Document]) -> None:
+        """Append the next documents."""
+        for doc_id, document in enumerate(documents, self._count):
+            for name, rows in vectors_of(document).items():
+                space = self._spaces.get(name) or self._begin(name, rows.shape[1])
+                if fault := dimension_fault(name, rows, space.dimension):
+                    where = f"{document.origin}: " if document.origin else ""
+                    raise BadDocument(
+                        f"{where}document {document.id!r}: {fault}; correct it", field=VECTORS
+                    )
+                space.rows.append(rows)
+                space.documents.extend(np.full(len(rows), doc_id, np.int32))
+                space.scales.extend(scales_of(rows))
+        self._count += len(documents)
+
+    def entries(self) -> list[SpaceEntry]:
+        """Return what the manifest says about the spaces."""
+        return [
+            SpaceEntry(
+                name=name,
+                dimension=space.dimension,
+                vectors=len(space.documents),
+                documents=len(np.unique(space.documents.rows)),
+            )
+            for name, space in self._spaces.items()
+        ]
+
+    def __exit__(self, *failure: object) -> None:
+        """Write what belongs to each vector, and close."""
+        with self._files:
+            if failure[0] is None:
+                for space in self._spaces.values():
+                    write_arrays(
+                        self._generation,
+                        {
+                            f"{space.file}_documents": space.documents.rows,
+                            f"{space.file}_scales": space.scales.rows,
+                        },
+                    )
+
+    def _begin(self, name: str, dimension: int) -> _Space:
+        file = _file(len(self._spaces))
+        rows = self._files.enter_context(ArrayWriter(self._generation, file, np.int8, dimension))
+        space = _Space(file, rows, dimension, GrowableArray(np.int32), GrowableArray(np.float32))
+        self._spaces[name] = space
+        return space
+
+
+def open_vectors(generation: Path, entries: Sequence[SpaceEntry]) -> VectorSpaces:
+    """Map the vectors of a generation into memory."""
+    spaces = {}
+    for number, entry in enumerate(entries):
+        rows, documents, scales = (
+            open_array(generation, f"{_file(number)}{suffix}")
+            for suffix in ("", "_documents", "_scales")
+        )
+        part = VectorRows(rows, documents, scales)
+        spaces[entry.name] = VectorSpace(entry.name, entry.dimension, (part,))
+    return spaces
+
+
+def _file(number: int) -> str:
+    return f"vectors_{number}"
