@@ -20,6 +20,7 @@ from klsa_search.cli.describe import (
     write_problems,
 )
 from klsa_search.cli.documents import add, export, refit, remove, repair
+from klsa_search.cli.embedding import embed
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.maintenance import alias, delete, info, list_, rollback, upgrade, verify
 from klsa_search.cli.mine import cluster, duplicates, plot, related
@@ -61,6 +62,7 @@ for command in (
     cluster,
     delete,
     duplicates,
+    embed,
     plan,
     export,
     info,

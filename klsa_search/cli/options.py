@@ -62,6 +62,31 @@ memory_option = click.option(
 )
 
 
+embedder_option = click.option(
+    "--embedder",
+    "embedders",
+    metavar="SPACE=MODEL",
+    multiple=True,
+    help="Embed texts for this space of vectors: onnx:FOLDER, sentence-transformers:FOLDER, "
+    "openai:URL#MODEL (API key in KLSA_EMBEDDER_KEY) or python:MODULE:FUNCTION, which is imported; "
+    "repeatable",
+)
+
+
+def embedders_of(given: Iterable[str]) -> dict[str, str]:
+    """Return the models of options SPACE=MODEL by space; SettingsError."""
+    embedders = {}
+    for each in given:
+        space, sign, model = each.partition("=")
+        if not space or not sign:
+            raise SettingsError(
+                f"embedder = {each!r} names no space; give SPACE=MODEL, as in minilm=onnx:FOLDER",
+                field="embedder",
+            )
+        embedders[space] = model
+    return embedders
+
+
 def source_options(function: F) -> F:
     """Add the options that control how SOURCE is read.
 

@@ -9,6 +9,7 @@ stdout: lines of phase, done and total amount (- if unknown).
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -21,8 +22,9 @@ import click
 from pydantic import TypeAdapter
 
 from klsa_search.cli.main import run
-from klsa_search.cli.options import home_option
+from klsa_search.cli.options import embedder_option, embedders_of, home_option
 from klsa_search.core.parallel import exit_with_parent
+from klsa_search.errors import EmbedderFailed
 
 MODULE: Final = "klsa_search.cli.refit_child"
 
@@ -37,13 +39,20 @@ _INTERVAL: Final = 0.2
 @click.command()
 @click.argument("name")
 @home_option
+@embedder_option
 @click.option("--settings", type=TypeAdapter(dict[str, Any]).validate_json, default="{}")
-def refit(name: str, home: Path, settings: dict[str, Any]) -> None:
+def refit(name: str, home: Path, embedders: tuple[str, ...], settings: dict[str, Any]) -> None:
     """Rebuild an index from its stored documents."""
     from klsa_search.indexing.rewrite import refit as refit_index
     from klsa_search.storage.names import index_path
 
-    refit_index(index_path(home, name), progress=_PrintedProgress(), **settings).close()
+    path, progress = index_path(home, name), _PrintedProgress()
+    try:
+        index = refit_index(path, embedders=embedders_of(embedders), progress=progress, **settings)
+    except EmbedderFailed as failure:
+        logging.getLogger(__name__).warning("refit without new vectors: %s", failure.message)
+        index = refit_index(path, progress=progress, **settings)
+    index.close()
 
 
 class _PrintedProgress:

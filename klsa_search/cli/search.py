@@ -12,7 +12,14 @@ from click.core import ParameterSource
 
 from klsa_search.cli.compile_child import MODULE
 from klsa_search.cli.main import debug_option, run
-from klsa_search.cli.options import given, home_option, json_option, settings_options
+from klsa_search.cli.options import (
+    embedder_option,
+    embedders_of,
+    given,
+    home_option,
+    json_option,
+    settings_options,
+)
 from klsa_search.cli.output import echo, make_folders, write_json
 from klsa_search.cli.search_output import write_explanation, write_results, write_results_json
 from klsa_search.core.config import LanguageSettings, SearchSettings
@@ -33,11 +40,11 @@ _FEW: Final = 100
 class LocalIndex:
     """The index `name` of an index directory; batches run in `threads` threads."""
 
-    def __init__(self, home: Path, name: str, threads: int, reranker: str | None) -> None:
+    def __init__(self, home: Path, name: str, threads: int, models: Mapping[str, Any]) -> None:
         from klsa_search.search.opening import open_index
         from klsa_search.storage.names import index_path
 
-        self._index = open_index(index_path(home, name), reranker=reranker)
+        self._index = open_index(index_path(home, name), **models)
         self._threads = threads
 
     def search(
@@ -202,6 +209,7 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_sc
     help="Use this reranker: onnx:FOLDER of a cross-encoder, or python:MODULE:FUNCTION, which is "
     "imported. A service has its own",
 )
+@embedder_option
 @click.option("--explain", is_flag=True, default=None, help="Explain each score")
 @click.option("--explain-id", metavar="ID", help="Explain the score of this document, found or not")
 @settings_options(
@@ -225,6 +233,7 @@ def klsa_search(
     record_file: Path | None,
     threads: int,
     as_json: bool,
+    embedders: tuple[str, ...],
     reranker: str | None,
     explain_id: str | None,
     **options: Any,
@@ -252,7 +261,8 @@ def klsa_search(
         )
     if record_file is not None:
         _check_record(record_file, batch, run_file, url)
-    index = _open(url, key, home, name, threads, reranker)
+    models = {"embedders": embedders_of(embedders), "reranker": reranker}
+    index = _open(url, key, home, name, threads, models)
     if batch is not None and run_file is not None:
         if record_file is not None and isinstance(index, LocalIndex):
             _record_batch(index, batch, run_file, record_file, k, given(options))
@@ -275,15 +285,16 @@ def klsa_search(
 
 
 def _open(
-    url: str | None, key: str | None, home: Path, name: str, threads: int, reranker: str | None
+    url: str | None, key: str | None, home: Path, name: str, threads: int, models: Mapping[str, Any]
 ) -> LocalIndex | RemoteIndex:
     """Open a local index, or one of a service."""
     if url is None:
-        return LocalIndex(home, name, threads, reranker)
+        return LocalIndex(home, name, threads, models)
     source = click.get_current_context().get_parameter_source
-    for option in ("home", "threads", "reranker"):
+    for option in ("home", "threads", "embedders", "reranker"):
         if source(option) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{option} and --url exclude each other: give one of them")
+            flag = option.removesuffix("s") if option == "embedders" else option
+            raise click.UsageError(f"--{flag} and --url exclude each other: give one of them")
     from klsa_search.cli.remote import RemoteIndex
 
     return RemoteIndex(url, name, key)

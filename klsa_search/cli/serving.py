@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from klsa_search.cli.compile_child import MODULE
 from klsa_search.cli.hangup import handle_hangup
 from klsa_search.cli.main import log_as_text, watch_compiling
+from klsa_search.cli.options import embedders_of
 from klsa_search.cli.output import echo
 from klsa_search.cli.refit_child import MODULE as REFITTING
 from klsa_search.cli.replication_child import MODULE as REPLICATING
@@ -89,12 +90,12 @@ def opener_of(
 
 def _opener_with(models: Models) -> IndexOpener:
     """Return a function that opens an index with models, which all indexes share."""
-    return partial(open_index, reranker=models.reranker)
+    return partial(open_index, embedders=models.embedders, reranker=models.reranker)
 
 
 def _models(settings: ServiceSettings) -> Models:
     """Open the models of the service; SettingsError, MissingExtra."""
-    return Models.opened({}, settings.reranker)
+    return Models.opened(embedders_of(settings.embedders), settings.reranker)
 
 
 def serve_until_stopped(settings: ServiceSettings, reread: Callable[[], ServiceSettings]) -> None:
@@ -178,7 +179,8 @@ def _serve(
     jobs = None
     if writes is not None:
         ReverseNeighboursBuilder.ready()  # compiles in the background, before the first write
-        command = command_of(REFITTING, "--home", str(settings.home))
+        embedders = [option for each in settings.embedders for option in ("--embedder", each)]
+        command = command_of(REFITTING, "--home", str(settings.home), *embedders)
         jobs = Jobs(catalog, command, share=settings.refit_threshold or None)
     replications = _replications(settings)
     recorder = None

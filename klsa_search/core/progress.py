@@ -45,6 +45,9 @@ NEIGHBOURS: Final = "neighbours"
 EXPANSION: Final = "expansion"
 FILES: Final = "files"
 
+VECTORS: Final = "vectors"
+"""Phase before a build that computes vectors."""
+
 _PASSAGES: Final = "passages"
 
 WRITES: Final = "writes"

@@ -1,7 +1,8 @@
-"""Build, plan, refit, rebuild, repair, upgrade and verify indexes."""
+"""Build, plan, refit, embed, rebuild, repair, upgrade and verify indexes."""
 
 from klsa_search.indexing.build import BuildOptions, build
 from klsa_search.indexing.checks import other_source
+from klsa_search.indexing.embedding import Embedded, embed
 from klsa_search.indexing.plan import PhaseCost, Plan, plan, plan_of_size
 from klsa_search.indexing.rewrite import Repair, build_like, rebuild, refit, repair, upgrade
 from klsa_search.indexing.sizes import Shape
@@ -9,12 +10,14 @@ from klsa_search.indexing.verify import verify_deep
 
 __all__ = [
     "BuildOptions",
+    "Embedded",
     "PhaseCost",
     "Plan",
     "Repair",
     "Shape",
     "build",
     "build_like",
+    "embed",
     "other_source",
     "plan",
     "plan_of_size",

@@ -245,6 +245,7 @@ def _manifest(
     collection: Collection, built: Built, started: float, files: Mapping[str, FileEntry]
 ) -> Manifest:
     """Return the manifest of a generation with these files."""
+    fingerprints = collection.fingerprints if isinstance(collection, StoredCollection) else {}
     return Manifest(
         format_version=FORMAT_VERSION,
         package_version=version("klsa-search"),
@@ -262,7 +263,10 @@ def _manifest(
         source_path=address(collection),
         fields=built.fields,
         reading=reading_options(collection),
-        vectors=list(built.vectors),
+        vectors=[
+            space.model_copy(update={"fingerprint": fingerprints.get(space.name)})
+            for space in built.vectors
+        ],
     )
 
 

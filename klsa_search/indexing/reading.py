@@ -132,7 +132,8 @@ class StoredCollection:
     read      yields all, in order
     types     of metadata fields, which keep them; by default those of the build
 
-    `searched` are the metadata fields that the index searches.
+    `searched` are the metadata fields that the index searches, and `fingerprints` those of the
+    embedders of its vectors, by space.
     """
 
     format = "index"
@@ -151,6 +152,9 @@ class StoredCollection:
         self.problems = Problems(manifest.counts.skipped)
         built = {name: column.type for name, column in manifest.fields.columns.items()}
         self.types = built if types is None else types
+        self.fingerprints = {
+            space.name: space.fingerprint for space in manifest.vectors if space.fingerprint
+        }
         search = manifest.settings.get("search")
         self.searched = SearchedFields.of(search).others if search else ()
         self._size, self._read = size, read
@@ -162,6 +166,17 @@ class StoredCollection:
     def documents(self) -> Iterator[Document]:
         """Yield all documents, in order."""
         return self._read()
+
+    def add_vectors(
+        self, attach: Callable[[Document], Document], fingerprints: Mapping[str, str]
+    ) -> None:
+        """Let a function add vectors to each document.
+
+        fingerprints  of the embedders that computed them, by space
+        """
+        read = self._read
+        self._read = lambda: map(attach, read())
+        self.fingerprints |= fingerprints
 
     def queries(self) -> list[Query]:
         """Return no queries."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Document
@@ -18,11 +18,14 @@ from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing.build import build, build_generation, fingerprint_of
 from klsa_search.indexing.checks import memory_budget
+from klsa_search.indexing.computed_vectors import with_computed_vectors
 from klsa_search.indexing.reading import StoredCollection, content_of
 from klsa_search.indexing.verify import verify_deep
 from klsa_search.kernels.segments import aligned
 from klsa_search.lowrank import sparse_expansion
+from klsa_search.search.embedders import without_spaces
 from klsa_search.search.index import Index
+from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
 from klsa_search.search.query_settings import refuse_refit
 from klsa_search.storage.arrays import has_array
@@ -39,15 +42,21 @@ from klsa_search.storage.names import MANIFEST
 from klsa_search.storage.query_settings import current_settings, replace_settings
 from klsa_search.storage.recovery import RecoveredRecords, repair_current, repair_manifest
 
+if TYPE_CHECKING:
+    from klsa_search.embedding.model import Embedder
+
 _BATCH = 1_000
 
 
 @contextmanager
-def replayed_log(index: Index, settings: Settings, generation: Path) -> Iterator[None]:
+def replayed_log(
+    index: Index, settings: Settings, generation: Path, replaced: Collection[str] = ()
+) -> Iterator[None]:
     """Replay writes to an index since it was opened, and changes of query settings, in a new
     generation.
 
     settings  of the new generation
+    replaced  spaces whose vectors are by another model now: documents lose those they have
 
     Writers are locked out until the context is left. Raise StoreError, with nothing changed, if
     replay is impossible: the index was rebuilt, documents of the new generation were undone, its D
@@ -88,7 +97,7 @@ def replayed_log(index: Index, settings: Settings, generation: Path) -> Iterator
                 if write.document is None:
                     deletes.append(write.id)
                 else:
-                    puts.append(write.document)
+                    puts.append(without_spaces(write.document, replaced))
             if puts or deletes:
                 writer.append(puts, deletes)
         yield
@@ -106,12 +115,14 @@ def _replay_settings(index: Index, settings: Settings, generation: Path) -> None
 def rebuild(
     index: Index,
     *,
+    embedders: Mapping[str, Embedder | str] | None = None,
     progress: Progress | bool | None = None,
     memory: int | str | None = None,
     **changes: Unpack[IndexSettings],
 ) -> Index:
     """Rebuild an index with other settings from its documents, and open the new generation.
 
+    embedders  compute the vectors that documents lack, by space: see `embed`
     A generation is immutable, so each change of settings makes a new one, identical to a build with
     these settings. `index` stays open, and usable until the build after this one.
 
@@ -122,6 +133,23 @@ def rebuild(
     >>> bolder.settings.alpha
     1.0
     """
+    models = Models.opened(embedders or {}, None)
+    with open_progress(progress) as report:
+        return rebuilt(index, models, with_trusted_tokenizer(changes), report, memory)
+
+
+def rebuilt(
+    index: Index,
+    models: Models,
+    changes: Mapping[str, Any],
+    report: Progress,
+    memory: int | str | None,
+    replaced: Collection[str] = (),
+) -> Index:
+    """Rebuild an index with other settings, and with vectors by its models: see `rebuild`.
+
+    replaced  spaces whose vectors are computed again if they are by another model
+    """
     folder = index.path.parent
     if current_generation(folder) != index.path:
         raise StoreError(
@@ -129,31 +157,38 @@ def rebuild(
             "opened; open it again and start over"
         )
     snapshot = index.snapshot()  # without concurrent writes
-    settings = Settings.checked(
-        {**snapshot.settings.model_dump(), **with_trusted_tokenizer(changes)}
-    )
-    with open_progress(progress) as report:
+    settings = Settings.checked({**snapshot.settings.model_dump(), **changes})
+    collection = _stored(snapshot)
+    with ExitStack() as computing:
+        if models.embedders:
+            computing.enter_context(
+                with_computed_vectors(
+                    snapshot, collection, models.embedders, settings, report, replaced
+                )
+            )
         return build_generation(
             folder,
-            _stored(snapshot),
+            collection,
             settings,
             report,
             memory_budget(memory),
             replace=True,
-            replay=partial(replayed_log, snapshot, settings),
+            replay=partial(replayed_log, snapshot, settings, replaced=replaced),
         )
 
 
 def refit(
     path: str | Path,
     *,
+    embedders: Mapping[str, Embedder | str] | None = None,
     progress: Progress | bool | None = None,
     memory: int | str | None = None,
     **changes: Unpack[IndexSettings],
 ) -> Index:
     """Rebuild the index at `<home>/<name>` from its documents, with its settings, and open it.
 
-    changes  settings to change
+    embedders  compute the vectors that documents lack, by space: see `embed`
+    changes    settings to change
     The result is identical to a `build` of the same documents in the same order. Searches and
     writes continue meanwhile; concurrent writes are replayed. The previous generation is kept, with
     its log, for `rollback`. Cost: that of `build`. Raise IndexNotFound, IndexDamaged;
@@ -165,7 +200,7 @@ def refit(
     changes = cast(IndexSettings, with_trusted_tokenizer(changes))
     index = open_index(path)
     try:
-        return rebuild(index, progress=progress, memory=memory, **changes)
+        return rebuild(index, embedders=embedders, progress=progress, memory=memory, **changes)
     finally:
         index.close()
 

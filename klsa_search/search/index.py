@@ -13,11 +13,12 @@ import numpy as np
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.config import SearchSettings, SpellingName
 from klsa_search.core.keywords import SearchParameters
-from klsa_search.errors import QueryError
+from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.applied_rules import NO_RULES, apply_rules
 from klsa_search.search.budget import CANDIDATES, CountTokens, estimated_tokens, within_budget
 from klsa_search.search.collectors import collect
 from klsa_search.search.costs import RANKINGS_WITH_PASSAGES, QueryCounts
+from klsa_search.search.embedders import embedded_query
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.excerpts import Excerpt, excerpt_of
@@ -105,12 +106,13 @@ class Index(WritableIndex):
         mask    documents to rank, (max_doc,) bool, by default all; it does not change scores
         vector  of the query: see `search`
         Only documents with a score above 0 are returned; ties are ordered by doc id. See `scores`.
+        EmbedderFailed if the embedder of the index does.
         """
         state = self._opened()
         k = whole_number("k", k)
         parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
         allowed = self._checked_mask(mask)
-        found = checked_vector(vector, state.snapshot.vectors)
+        found = checked_vector(self._embedded(state, query, vector), state.snapshot.vectors)
         if found is None:
             (top,) = state.searcher.top([parsed], k, chosen, used, allowed)
         else:
@@ -142,6 +144,12 @@ class Index(WritableIndex):
         allowed = self._checked_mask(mask)
 
         def work(batch: Sequence[str]) -> list[tuple[DocIds, Scores]]:
+            if self._models.embedders and state.snapshot.vectors:
+                view = self._view(state)
+                return [
+                    view.rank(query, k, mask=mask, dimensions=dimensions, **parameters)
+                    for query in batch
+                ]
             parsed = [state.query_parser.parse(query, reading) for query in batch]
             found = state.searcher.top(parsed, k, chosen, used, allowed)
             return [(top.doc_ids, top.scores) for top in found]
@@ -210,7 +218,8 @@ class Index(WritableIndex):
         rules     apply the rules of the index (`set_rules`), which are about documents: they do not
                   apply to passages
         vector    vector of the query, as `{space: numbers}`: documents near to it score more, and
-                  match even without a word of the query (`klsa_search.search.vector_ranking`)
+                  match even without a word of the query (`klsa_search.search.vector_ranking`). By
+                  default the embedder of the index makes it, if it has one; `{}` for none
         positive, negative  ids of relevant and irrelevant documents (relevance feedback). Without a
                   query the ranking depends on them alone. All documents are scored
         QueryError for invalid parameters and unknown fields; DocumentNotFound.
@@ -269,6 +278,9 @@ class Index(WritableIndex):
             applied = apply_rules(opened, matching, named=named, may_pin=may_pin)
             if state is not opened and opened.passages is not None:
                 applied = applied.of_passages(opened.passages)
+        warnings: tuple[str, ...] = ()
+        if vector is None and named is None and self._models.embedders:
+            vector, warnings = embedded_query(self._models.embedders, opened, state, query)
         wanted = k if max_tokens is None else max(k, CANDIDATES)
         plan = QueryPlan(
             query=query,
@@ -295,16 +307,16 @@ class Index(WritableIndex):
             snippet_length=checked_length(snippet_length),
             quality=quality,
             group=group,
-            vector=checked_vector(vector, state.snapshot.vectors),
+            vector=checked_vector(vector or None, state.snapshot.vectors),
         )
         top, facets_ = collect(state, plan)
         hits, best = fetch_hits(state, plan, top)
         if group == "passage":
             hits = as_passages(opened, hits, opened.passages)
-        warnings: tuple[str, ...] = ()
         if rerank is not None and reranker is not None:
             fixed = [*applied.pins, *([] if named is None else [named])]
-            hits, warnings = rerank_hits(opened, hits, query, rerank, reranker, fixed)
+            hits, failed = rerank_hits(opened, hits, query, rerank, reranker, fixed)
+            warnings += failed
             hits = hits[first : first + wanted]
             best = max((hit.quality for hit in hits if hit.quality is not None), default=best)
         tokens = truncated = None
@@ -362,12 +374,23 @@ class Index(WritableIndex):
         score = float(top.scores[0]) if len(top.scores) else None
         doc_ids = np.array([doc_id], np.int64)
         (explanation,) = explanations_of(state, parsed, chosen, used, doc_ids, [score])
-        found = checked_vector(vector, state.snapshot.vectors)
+        if vector is None:
+            vector = embedded_query(self._models.embedders, state, state, query).vector
+        found = checked_vector(vector or None, state.snapshot.vectors)
         if found is None:
             return explanation
         rank = _by_words(state, parsed, chosen, used)
         parts = vector_parts(state.snapshot, parsed, found, rank)
         return with_vector_part(explanation, parts, doc_id)
+
+    def _embedded(self, state: State, query: str, vector: GivenVector | None) -> GivenVector | None:
+        """Return the vector of a query, by an embedder if none is given; EmbedderFailed."""
+        if vector is not None:
+            return vector or None
+        embedded = embedded_query(self._models.embedders, state, state, query)
+        if embedded.warnings:
+            raise EmbedderFailed(embedded.warnings[0], field="embedder")
+        return embedded.vector
 
     def excerpt(
         self,
@@ -468,6 +491,8 @@ class Index(WritableIndex):
         """
         state = self._opened()
         if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.info.analyzer.tokenizes:
+            return False
+        if self._models.embedders and state.snapshot.vectors:
             return False
         terms = state.query_parser.known_terms_of(query)
         return (

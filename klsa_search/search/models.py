@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from klsa_search.embedding.checked import CheckedEmbedder, CheckedReranker
+    from klsa_search.embedding.functions import EmbeddingFunction
     from klsa_search.embedding.model import Embedder, Reranker
 
 
@@ -23,7 +24,9 @@ class Models:
 
     @classmethod
     def opened(
-        cls, embedders: Mapping[str, Embedder | str], reranker: Reranker | str | None
+        cls,
+        embedders: Mapping[str, Embedder | EmbeddingFunction | str],
+        reranker: Reranker | str | None,
     ) -> Models:
         """Open embedders and a reranker; see `klsa_search.embedding.opening`."""
         if not embedders and reranker is None:

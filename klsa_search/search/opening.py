@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.keywords import Tokenizer
 from klsa_search.errors import SettingsError
+from klsa_search.search.embedders import refuse_other_models
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.storage.aliases import followed
@@ -15,13 +17,15 @@ from klsa_search.storage.current import current_generation
 from klsa_search.storage.maintenance import indexes_in
 
 if TYPE_CHECKING:
-    from klsa_search.embedding.model import Reranker
+    from klsa_search.embedding.functions import EmbeddingFunction
+    from klsa_search.embedding.model import Embedder, Reranker
 
 
 def open_index(
     path: str | Path,
     *,
     tokenizer: Tokenizer | str | None = None,
+    embedders: Mapping[str, Embedder | EmbeddingFunction | str] | None = None,
     reranker: Reranker | str | None = None,
 ) -> Index:
     """Open the current generation of the index at `<home>/<name>`, by its name or an alias.
@@ -29,19 +33,28 @@ def open_index(
     tokenizer  tokenizer that the index was built with, if any: the function, or `module:function`.
                It is code that runs in this process; passing it once trusts it until the process
                ends
+    embedders  by space: a search without `vector` embeds its query by the first of them whose space
+               the index has, and documents that are written without vectors get some. What
+               `klsa_search.embedding.open_embedder` takes. They are not pickled with the index
     reranker   of `search(..., rerank=N)`: a function, or what `klsa_search.embedding.open_reranker`
-               takes. It is not pickled with the index
+               takes; not pickled either
 
     IndexNotFound, IndexDamaged or FormatUnsupported; SettingsError if the tokenizer of the index is
-    not trusted, or another one is given. File sizes are checked each time; checksums the first
-    time on this machine, and after any change: about a second a gigabyte, on all processors.
+    not trusted, or another one is given, or vectors are by another model than the embedder. File
+    sizes are checked each time; checksums the first time on this machine, and after any change:
+    about a second a gigabyte, on all processors.
 
     >>> open_index("index/reports")
     <Index reports generation 000001: 6 documents>
     """
     name = None if tokenizer is None else trust(tokenizer)
-    models = Models.opened({}, reranker)
+    models = Models.opened(embedders or {}, reranker)
     index = Index(current_generation(followed(Path(path))), models=models)
+    try:
+        refuse_other_models(index.name, index.manifest.vectors, models.embedders)
+    except SettingsError:
+        index.close()
+        raise
     built = index.settings.tokenizer
     if name not in (None, built):
         index.close()

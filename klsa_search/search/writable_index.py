@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack, cast
 
@@ -12,12 +13,14 @@ from klsa_search.collection.model import Collection, Document, Problems, Source,
 from klsa_search.collection.opened_collection import warn_of_skipped
 from klsa_search.collection.opening import Reading, open_collection
 from klsa_search.collection.searched_text import all_texts
+from klsa_search.collection.vectors import VECTORS, set_vectors, vectors_of
 from klsa_search.core.config import Settings
 from klsa_search.core.forks import lock_free_in_children
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
 from klsa_search.search.applied_rules import rule_warnings
+from klsa_search.search.embedders import embed_documents, has_same_text, without_outdated
 from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.log_tailer import LogTailer, PointInTime
 from klsa_search.search.models import NO_MODELS, Models
@@ -48,7 +51,7 @@ from klsa_search.search.writing import (
     refuse_other_dimensions,
 )
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.columns.declared import field_warnings, fitting
+from klsa_search.storage.columns.declared import FieldWarning, field_warnings, fitting
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import writing
 from klsa_search.storage.judgements import Judgements
@@ -351,7 +354,19 @@ class WritableIndex:
         """
         self._check_writable()
         checked = [checked_id(id_) for id_ in deletes]
-        return self._write(lambda _: (puts, checked))
+        puts, warnings = self._with_vectors(puts)
+        result = self._write(lambda _: (puts, checked))
+        return replace(result, warnings=(*result.warnings, *warnings))
+
+    def _with_vectors(
+        self, puts: Sequence[Document]
+    ) -> tuple[Sequence[Document], Sequence[FieldWarning]]:
+        """Return documents with vectors by the embedders of the index, and which have none."""
+        if not self._models.embedders or not puts:
+            return puts, ()
+        return embed_documents(
+            self._models.embedders, self._opened(), list(map(checked_vectors, puts))
+        )
 
     def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002 - the field's own name
         """Merge changes into one document, and return the WriteResult.
@@ -370,13 +385,29 @@ class WritableIndex:
         """
         self._check_writable()
 
-        def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
-            (doc_id,) = state.documents.doc_ids([id])
-            document = checked_vectors(merged(state.documents.get(id), changes))
+        def patched(state: State) -> Document:
+            stored = state.documents.get(id)
+            document = checked_vectors(merged(stored, changes))
             document_as_json(document)  # raises before it is compared
-            return ([] if state.documents.equals(doc_id, document) else [document]), ()
+            return document if VECTORS in changes else without_outdated(document, stored, state)
 
-        return self._write(batch)
+        ahead: Document | None = None
+        warnings: Sequence[FieldWarning] = ()
+        if self._models.embedders:
+            self.refresh()
+            (ahead,), warnings = self._with_vectors([patched(self._opened())])
+
+        def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
+            document = patched(state)
+            (doc_id,) = state.documents.doc_ids([id])
+            if state.documents.equals(doc_id, document):
+                return [], ()
+            if ahead is not None and has_same_text(ahead, document):
+                document = set_vectors(document, {**vectors_of(ahead), **vectors_of(document)})
+            return [document], ()
+
+        result = self._write(batch)
+        return replace(result, warnings=(*result.warnings, *warnings)) if result.written else result
 
     def _write(
         self, batch: Callable[[State], tuple[Sequence[Document], Sequence[str]]]

@@ -69,7 +69,8 @@ class WriteResult:
     last_write  number of the last row of the batch in the log of writes
     written     number of documents that were added or replaced
     deleted     number of documents that were deleted
-    warnings    values of the wrong type for their fields, which count as missing
+    warnings    values of the wrong type for their fields, which count as missing, and documents
+                that are stored without vectors because an embedder failed
     """
 
     generation: str

@@ -137,6 +137,12 @@ class ServiceSettings(BaseSettings):
         "anyone who can reach this port can search",
     )
 
+    embedders: Annotated[tuple[str, ...], *_LIST, Shown("--embedder", "SPACE=MODEL")] = Field(
+        (),
+        description="Embed queries and written documents in this space of vectors: onnx:FOLDER, "
+        "sentence-transformers:FOLDER, openai:URL#MODEL (API key in KLSA_EMBEDDER_KEY) or "
+        "python:MODULE:FUNCTION, which is imported",
+    )
     reranker: Annotated[str | None, Shown(metavar="MODEL")] = Field(
         None,
         description="Let searches with rerank=N order their first N hits by this reranker: "

@@ -30,6 +30,7 @@ from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import (
     CURRENT,
     DELETED,
+    EMBEDDING_FILES,
     HOLDERS,
     JUDGEMENT_FILES,
     LOCKS,
@@ -138,7 +139,7 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         collect_garbage(path, keep=())
-        own = (*QUERY_FILES, *JUDGEMENT_FILES, *HOLDERS, DELETED, MARKER)
+        own = (*QUERY_FILES, *JUDGEMENT_FILES, *EMBEDDING_FILES, *HOLDERS, DELETED, MARKER)
         for name in (*own, *reversed(LOCKS)):
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())

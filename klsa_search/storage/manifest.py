@@ -100,14 +100,16 @@ class ColumnEntry(Frozen):
 class SpaceEntry(Frozen):
     """One space of vectors.
 
-    vectors    of all documents
-    documents  with a vector
+    vectors      of all documents
+    documents    with a vector
+    fingerprint  of the embedder that computed them; None if they were given
     """
 
     name: str
     dimension: int
     vectors: int
     documents: int
+    fingerprint: str | None = None
 
 
 class FieldsEntry(Frozen):

@@ -57,6 +57,10 @@ JUDGEMENTS = "JUDGEMENTS"
 JUDGEMENT_FILES = (JUDGEMENTS, f"{JUDGEMENTS}-journal")
 """Judgements of the index, which belong to no generation, and their journal."""
 
+EMBEDDINGS = "EMBEDDINGS"
+EMBEDDING_FILES = (EMBEDDINGS, f"{EMBEDDINGS}-journal")
+"""Computed vectors that no generation has yet, and their journal: see `storage.embeddings`."""
+
 SHARED_FILES = (SYNONYMS, RULES, JUDGEMENTS)
 """Files of an index that belong to no generation: `backup.copy_shared_files` copies each."""
 

@@ -209,7 +209,6 @@ def test_the_best_of_several_vectors_counts(tmp_path: Path) -> None:
         ({"m": [1.0, 2.0]}, "the space has 12"),
         ({"m": [0.0] * DIMENSION}, "only zeros"),
         ([1.0], "give one vector"),
-        ({}, "give one vector"),
     ],
 )
 def test_invalid_vectors_of_queries_are_refused(index: Index, given: object, fact: str) -> None:

@@ -1,0 +1,171 @@
+"""Compute the vectors that documents of an index lack, before it is rebuilt with them.
+
+Vectors are kept in a work file of the index until the new generation has them, so an interrupted
+computation continues where it was: see `storage.embeddings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from klsa_search.collection.model import Document
+from klsa_search.collection.passages import cut
+from klsa_search.collection.vectors import vectors_of
+from klsa_search.core.config import Settings
+from klsa_search.core.progress import VECTORS, Progress
+from klsa_search.indexing.passages import divides
+from klsa_search.indexing.reading import StoredCollection
+from klsa_search.search.embedders import (
+    refuse_other_model,
+    rows_of,
+    texts_to_embed,
+    with_rows,
+    without_spaces,
+)
+from klsa_search.storage.embeddings import ComputedVectors
+
+if TYPE_CHECKING:
+    from klsa_search.embedding.checked import CheckedEmbedder
+    from klsa_search.search.index import Index
+
+_BATCH: Final = 512
+"""Texts that are embedded, and stored, at once."""
+
+
+@dataclass(frozen=True)
+class _Space:
+    """A space that is computed.
+
+    dimension  of its vectors so far
+    keep       whether documents keep the vectors they have; else all are computed again
+    is_own     whether all are by this embedder, so that those of another division are computed
+    """
+
+    name: str
+    embedder: CheckedEmbedder
+    dimension: int | None
+    keep: bool
+    is_own: bool
+
+    def texts(self, document: Document, words: int | None) -> list[str]:
+        """Return the texts whose vectors are to be computed; none if it has them."""
+        rows = vectors_of(document).get(self.name) if self.keep else None
+        if rows is not None and not self.is_own:
+            return []
+        texts = texts_to_embed(document, words)
+        return texts if rows is None or len(rows) != len(texts) else []
+
+
+def documents_without_vectors(
+    index: Index, space: str, embedder: CheckedEmbedder, replaced: Collection[str] = ()
+) -> int:
+    """Return how many documents of an index have text and no vectors of the embedder."""
+    (chosen,) = _spaces(index, {space: embedder}, replaced)
+    words = _passage_words(index, index.settings)
+    return sum(bool(chosen.texts(each, words)) for each in index.live_documents())
+
+
+@contextmanager
+def with_computed_vectors(
+    index: Index,
+    collection: StoredCollection,
+    embedders: Mapping[str, CheckedEmbedder],
+    settings: Settings,
+    report: Progress,
+    replaced: Collection[str] = (),
+) -> Iterator[None]:
+    """Add the vectors of embedders to the documents of a snapshot, for a rebuild.
+
+    settings  of the rebuild
+    replaced  spaces whose vectors may be by another model and are computed again then
+    The work file is removed when the block ends, and kept if it raises. SettingsError;
+    EmbedderFailed; IndexBusy while another process computes vectors of the index.
+    """
+    spaces = _spaces(index, embedders, replaced)
+    words = _passage_words(index, settings)
+    computed = ComputedVectors(index.path.parent)
+    try:
+        for space in spaces:
+            _compute(space, collection, words, computed, report)
+        collection.add_vectors(
+            partial(_attached, spaces=spaces, words=words, computed=computed),
+            {space.name: space.embedder.fingerprint for space in spaces},
+        )
+        yield
+    except BaseException:
+        computed.close()
+        raise
+    computed.remove()
+
+
+def _spaces(
+    index: Index, embedders: Mapping[str, CheckedEmbedder], replaced: Collection[str]
+) -> list[_Space]:
+    entries = {entry.name: entry for entry in index.manifest.vectors}
+    spaces = []
+    for name, embedder in embedders.items():
+        entry, built = entries.get(name), index.arrays.vectors.get(name)
+        if entry is not None and name not in replaced:
+            refuse_other_model(index.name, entry, embedder)
+        is_own = entry is not None and entry.fingerprint == embedder.fingerprint
+        keep = is_own or name not in replaced
+        dimension = built.dimension if keep and built is not None else None
+        spaces.append(_Space(name, embedder, dimension, keep, is_own))
+    return spaces
+
+
+def _passage_words(index: Index, settings: Settings) -> int | None:
+    """Return the words of a passage after a rebuild; None if it keeps documents whole."""
+    words = settings.passage_words
+    if words is not None and settings.passages == "auto":
+        passages = sum(len(cut(document.text, words)) for document in index.live_documents())
+        if not divides(settings, len(index), passages):
+            return None
+    return words
+
+
+def _compute(
+    space: _Space,
+    documents: StoredCollection,
+    words: int | None,
+    computed: ComputedVectors,
+    report: Progress,
+) -> None:
+    """Compute and store the vectors of all texts that have none."""
+    fingerprint, total = space.embedder.fingerprint, len(documents)
+    texts: dict[str, None] = {}
+
+    def flush() -> None:
+        if texts:
+            batch = list(texts)
+            computed.add(fingerprint, batch, rows_of(space.embedder, batch, space.dimension))
+            texts.clear()
+
+    for number, document in enumerate(documents.documents(), 1):
+        lacking = space.texts(document, words)
+        found = computed.rows(fingerprint, lacking)
+        texts.update(dict.fromkeys(t for t, row in zip(lacking, found, strict=True) if row is None))
+        if len(texts) >= _BATCH:
+            flush()
+            report(VECTORS, number, total)
+    flush()
+    report(VECTORS, total, total)
+
+
+def _attached(
+    document: Document, *, spaces: Sequence[_Space], words: int | None, computed: ComputedVectors
+) -> Document:
+    """Return a document with computed vectors."""
+    for space in spaces:
+        if texts := space.texts(document, words):
+            rows = computed.rows(space.embedder.fingerprint, texts)
+            document = with_rows(document, space.name, np.stack([r for r in rows if r is not None]))
+        elif not space.keep:  # of another model
+            document = without_spaces(document, {space.name})
+    return document
