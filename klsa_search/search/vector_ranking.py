@@ -1,6 +1,6 @@
 """Vectors as one more kernel: what the vector of a query adds to the scores of documents.
 
-    score(d) = s(d) + w(c) · s₁ · (max(z(d), 0) / 5)³,   w(c) = a + b (1 - c²)
+    score(d) = s(d) + w(c) · s₁ · (max(z(d), 0) / 5)ᵖ,   w(c) = a + b (1 - c²)
 
 s   score by words, and s₁ that of the best document, 1 if no word is found
 z   cosine of d and the query, less its mean over all documents with a vector, in units of its
@@ -9,8 +9,8 @@ c   share of the weight of the words of the query that the first document of BM2
     that no document contains count as the rarest
 
 What stands out among all documents counts, and the more, the less the words say. The part depends
-on no filter, so a filter changes no score. `docs/explanations/vectors.md` has how a, b and the
-power were chosen. Documents match if they match by words or are among the nearest `NEAREST`.
+on no filter, so a filter changes no score. `docs/explanations/effectiveness.md` has how a, b and p
+were chosen. Documents match if they match by words or are among the nearest `NEAREST`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -37,15 +37,27 @@ from klsa_search.search.snapshot import Snapshot
 NEAREST: Final = 100
 """Documents without a word of the query that match by their vectors, at most."""
 
-_LEAST: Final = 0.5
-_MORE: Final = 0.5
 _UNIT: Final = 5.0
-_POWER: Final = 3
 _EXACT: Final = 2**16
 """Cosines are summed as integers of this unit, so that sums do not depend on their order."""
 
 GivenVector = Mapping[str, object]
 """The vector of a search: the name of its space, and an array or list of numbers."""
+
+
+class Influence(NamedTuple):
+    """How much vectors say: a, b and p of the module's formula."""
+
+    least: float = 0.5
+    more: float = 0.5
+    power: float = 3.0
+
+    def weight(self, contained: float) -> float:
+        """Return w(c)."""
+        return self.least + self.more * (1 - contained**2)
+
+
+INFLUENCE: Final = Influence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +117,11 @@ def checked_vector(given: object, spaces: VectorSpaces) -> QueryVector | None:
 
 
 def vector_parts(
-    snapshot: Snapshot, query: ParsedQuery, vector: QueryVector, rank: Rank
+    snapshot: Snapshot,
+    query: ParsedQuery,
+    vector: QueryVector,
+    rank: Rank,
+    influence: Influence = INFLUENCE,
 ) -> VectorParts:
     """Return what the vector of a query adds to the score of each document.
 
@@ -116,10 +132,10 @@ def vector_parts(
     if snapshot.live is not None:
         cosines[~snapshot.live.allowed] = ABSENT
     best = rank(1, None).scores
-    weight = _LEAST + _MORE * (1 - _contained(snapshot, query) ** 2)
+    weight = influence.weight(contained_share(snapshot, query))
     scale = weight * (float(best[0]) if len(best) else 1.0)
-    standing = np.maximum(_standardised(cosines), 0) / _UNIT
-    values = (scale * standing**_POWER).astype(np.float32)
+    standing = np.maximum(standardised(cosines), 0) / _UNIT
+    values = (scale * standing**influence.power).astype(np.float32)
     return VectorParts(vector.space, values, cosines, weight)
 
 
@@ -151,7 +167,7 @@ def with_vectors(rank: Rank, parts: VectorParts) -> Rank:
     return ranked
 
 
-def _contained(snapshot: Snapshot, query: ParsedQuery) -> float:
+def contained_share(snapshot: Snapshot, query: ParsedQuery) -> float:
     """Return c."""
     common = set(snapshot.common.tolist())
     known = sorted({term for term in query.terms if term >= 0} - common)
@@ -164,7 +180,7 @@ def _contained(snapshot: Snapshot, query: ParsedQuery) -> float:
     return float(weights[contained].sum() / (weights.sum() + unknown))
 
 
-def _standardised(cosines: Scores) -> np.ndarray[Any, np.dtype[np.float64]]:
+def standardised(cosines: Scores) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return z of all documents, 0 for those without a vector."""
     present = cosines != ABSENT
     exact = np.rint(cosines[present].astype(np.float64) * _EXACT).astype(np.int64)

@@ -18,6 +18,7 @@
     python -m studies.effectiveness passages        [--json FILE] [TASK...]
     python -m studies.effectiveness needles         [--json FILE]
     python -m studies.effectiveness evidence        [--json FILE] [TASK...]
+    python -m studies.effectiveness vectors         [--json FILE] [TASK...]
 
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The
 collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the seven of `kinds` that
@@ -56,6 +57,7 @@ from studies.effectiveness import (
     steps,
     stop_lists,
     unseen,
+    vectors,
 )
 from studies.effectiveness.measuring import Bench
 
@@ -78,6 +80,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "passages": passages.report,
     "needles": needles.report,
     "evidence": evidence.report,
+    "vectors": vectors.report,
 }
 
 _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
@@ -91,6 +94,7 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "difficulty": difficulty.report,
     "passages": passages.report,
     "evidence": evidence.report,
+    "vectors": vectors.report,
 }
 
 
