@@ -6,7 +6,7 @@
 
 A generation is committed when all its files and its log are complete, and a later log of the same
 generation replaces the earlier one in one step. So readers see the documents of an index as one
-backup has them. Synonyms, judgements and aliases follow, each as a whole.
+backup has them. Query settings, synonyms, rules, judgements and aliases follow, each as a whole.
 """
 
 from __future__ import annotations
