@@ -159,7 +159,7 @@ def vectors_of_study(
         "queries": embedder.embed(queries, "query"),
     }
     if path is not None:
-        np.savez(path, **vectors)
+        np.savez(path, docs=vectors["docs"], queries=vectors["queries"])
     return vectors
 
 
