@@ -261,6 +261,10 @@ def klsa_search(
         )
     if record_file is not None:
         _check_record(record_file, batch, run_file, url)
+        if embedders:
+            raise click.UsageError(
+                "--record and --embedder exclude each other: a record does not contain the model"
+            )
     models = {"embedders": embedders_of(embedders), "reranker": reranker}
     index = _open(url, key, home, name, threads, models)
     if batch is not None and run_file is not None:

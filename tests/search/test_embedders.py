@@ -1,6 +1,5 @@
 """Searches and writes with embedders, and without them when they fail."""
 
-import json
 import sys
 import threading
 
@@ -9,8 +8,6 @@ import pytest
 from starlette.testclient import TestClient
 
 import klsa_search as klsa
-from klsa_search.cli.index import klsa_index
-from klsa_search.cli.search import klsa_search as search_command
 from klsa_search.collection.vectors import quantised, vectors_of
 from klsa_search.embedding.checked import CheckedEmbedder
 from klsa_search.errors import EmbedderFailed, QueryError
@@ -27,7 +24,6 @@ DOCUMENTS = [
     {"id": "c", "title": "Valve", "text": "A valve opens."},
     {"id": "d", "title": "Rain", "text": "Rain again, and care."},
 ]
-MODEL = "python:tests.support.embedders:meanings"
 
 
 @pytest.fixture(scope="module")
@@ -199,30 +195,6 @@ def test_over_http_and_in_a_restricted_view(path):
         assert "is down" in client.get("/search?q=care").json()["warnings"][0]
         answer = client.put("/indexes/cars/documents/f", json={"text": "A pump."}).json()
         assert answer["warnings"][0]["field"] == "_vectors"
-
-
-def test_on_the_command_line(path, capsys, tmp_path):
-    home = ["--home", str(path.parent)]
-
-    def run(command, *arguments):
-        command.main([*arguments, *home], standalone_mode=False)
-        return capsys.readouterr().out
-
-    found = json.loads(run(search_command, "cars", "car", "--json", "--embedder", f"m={MODEL}"))
-    assert found["hits"][0]["id"] == "a"
-
-
-def test_the_command_embed(tmp_path, capsys):
-    klsa.build(DOCUMENTS, name="cars", home=tmp_path, dimensions=2).close()
-    command = ["embed", "cars", "--home", str(tmp_path), "--space", "m", "--embedder", MODEL]
-    said = []
-    for _ in range(2):
-        klsa_index.main(command, standalone_mode=False)
-        said.append(capsys.readouterr().out)
-    assert said == [
-        "cars: embedded 4 documents, generation 000002\n",
-        "cars: all documents have vectors in `m`; nothing changed\n",
-    ]
 
 
 def test_nothing_is_imported_without_models(path):

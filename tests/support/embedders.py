@@ -38,3 +38,13 @@ def meanings(texts, kind):
 
 
 meanings.fingerprint = "meanings-1"
+
+
+def other(texts, kind):
+    """Another model."""
+    return Meanings(dimension=7).embed(texts, kind)
+
+
+def failing(texts, kind):
+    """A model that cannot be reached."""
+    raise ConnectionError("is down")
