@@ -42,6 +42,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "own_words.py").write_text(
         "import re\n\n\ndef words(text):\n"
         "    return [(m[0], m.start(), m.end()) for m in re.finditer(r'[^\\W_]+', text)]\n"
+        "\n\ndef vectors(texts, kind):\n    return [[1.0, len(text)] for text in texts]\n"
+        "\n\ndef scores(query, texts):\n    return [len(text) for text in texts]\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     index = build(tmp_path / "reports.jsonl", name="reports")
