@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -14,8 +14,8 @@ from klsa_search.embedding.model import Embedder, Embeddings, EmbedKind, Reranke
 QUERY_SECONDS: Final = 2.0
 """Time limit of the embedding of a query."""
 
-BATCH_SECONDS: Final = 120.0
-"""Time limit of the embedding of a batch of documents."""
+BATCH_SECONDS: Final = 600.0
+"""Time limit of the embedding of a batch of documents, of a large model on a busy machine."""
 
 RERANK_SECONDS: Final = 5.0
 """Time limit of the scores of a reranker."""
@@ -30,7 +30,9 @@ class CheckedEmbedder:
     """An embedder with time limits, checked answers and a cache of queries.
 
     A vector has the declared dimension, finite components, and is not zero. After three failures in
-    a row the embedder is not called for 30 s. EmbedderFailed names the fault.
+    a row the embedder is not called for 30 s; those of queries and of documents are counted apart,
+    as a model that is too slow for many documents may embed queries. EmbedderFailed names the
+    fault.
 
     query_seconds  time limit of a query
     batch_seconds  time limit of a batch of 64 documents
@@ -47,7 +49,11 @@ class CheckedEmbedder:
     ) -> None:
         self._embedder = embedder
         self._query_seconds, self._batch_seconds = query_seconds, batch_seconds
-        self._calls = LimitedCalls(f"embedder `{embedder.name}`", pause=pause)
+        subject = f"embedder `{embedder.name}`"
+        self._calls: Mapping[EmbedKind, LimitedCalls] = {
+            "query": LimitedCalls(subject, pause=pause),
+            "document": LimitedCalls(subject, pause=pause),
+        }
         self._query = lru_cache(_CACHED_QUERIES)(self._embedded_query)
 
     def __repr__(self) -> str:
@@ -67,11 +73,15 @@ class CheckedEmbedder:
     @property
     def dimension(self) -> int:
         """Return the dimension of the embedder; EmbedderFailed if it is unknown yet."""
-        return self._calls.call(lambda: self._embedder.dimension, self._batch_seconds)
+        calls = self._calls["document"]
+        return calls.call(lambda: self._embedder.dimension, self._batch_seconds)
 
-    def embed(self, texts: Sequence[str], kind: EmbedKind) -> Embeddings:
+    def embed(
+        self, texts: Sequence[str], kind: EmbedKind, *, seconds: float | None = None
+    ) -> Embeddings:
         """Return the vectors of texts, (n, dimension); EmbedderFailed.
 
+        seconds  time limit of a batch of documents, if it is another than usual
         Vectors of queries are cached, and read-only.
         """
         if not texts:
@@ -79,7 +89,8 @@ class CheckedEmbedder:
         if kind == "query":
             rows = [self._query(text) for text in texts]
         else:
-            rows = in_batches(self._embedded_batch, texts, BATCH)
+            limit = self._batch_seconds if seconds is None else min(seconds, self._batch_seconds)
+            rows = in_batches(lambda batch: self._called(batch, "document", limit), texts, BATCH)
         return np.stack(rows)
 
     def _embedded_query(self, text: str) -> Embeddings:
@@ -87,18 +98,15 @@ class CheckedEmbedder:
         row.setflags(write=False)
         return row
 
-    def _embedded_batch(self, texts: Sequence[str]) -> Embeddings:
-        return self._called(texts, "document", self._batch_seconds)
-
     def _called(self, texts: Sequence[str], kind: EmbedKind, seconds: float) -> Embeddings:
         def work() -> Embeddings:
             return self._checked(self._embedder.embed(texts, kind), len(texts))
 
-        return self._calls.call(work, seconds)
+        return self._calls[kind].call(work, seconds)
 
     def _checked(self, answer: Any, number: int) -> Embeddings:
         """Return an answer as float32; EmbedderFailed if it is not one vector for each text."""
-        failed = self._calls.failed
+        failed = self._calls["document"].failed
         found = np.asarray(answer)
         if found.dtype.kind != "f":
             raise failed(

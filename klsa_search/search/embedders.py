@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from klsa_search.search.state import State
 
 WRITE_SECONDS: Final = 20.0
-"""Seconds after which a write embeds no further documents."""
+"""Seconds that a write waits for the vectors of its documents."""
 
-_BATCH: Final = 256
+_BATCH: Final = 64
 """Texts that are embedded between two looks at the clock."""
 
 
@@ -156,23 +156,31 @@ def embedded_rows(
     """
     end = time.monotonic() + WRITE_SECONDS
     places = list(texts)
-    while places and time.monotonic() < end:
+    while places and (left := end - time.monotonic()) > 0:
         batch = [places.pop(0)]
         size = len(texts[batch[0]])
         while places and size + len(texts[places[0]]) <= _BATCH:
             size += len(texts[places[0]])
             batch.append(places.pop(0))
-        rows = rows_of(embedder, [text for place in batch for text in texts[place]], dimension)
+        of_batch = [text for place in batch for text in texts[place]]
+        rows = rows_of(embedder, of_batch, dimension, seconds=left)
         ends = np.cumsum([len(texts[place]) for place in batch])
         yield from zip(batch, np.split(rows, ends[:-1]), strict=True)
 
 
-def rows_of(embedder: CheckedEmbedder, texts: Sequence[str], dimension: int | None) -> Rows:
+def rows_of(
+    embedder: CheckedEmbedder,
+    texts: Sequence[str],
+    dimension: int | None,
+    *,
+    seconds: float | None = None,
+) -> Rows:
     """Return the vectors of texts in stored form; EmbedderFailed.
 
     dimension  of the space, None if it has no vectors yet
+    seconds    time limit of each batch, if it is another than usual
     """
-    vectors = embedder.embed(texts, "document")
+    vectors = embedder.embed(texts, "document", seconds=seconds)
     refuse_other_dimension(embedder, vectors.shape[1], dimension)
     return quantised(vectors)
 

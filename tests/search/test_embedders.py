@@ -12,6 +12,7 @@ from klsa_search.collection.vectors import quantised, vectors_of
 from klsa_search.embedding.checked import CheckedEmbedder
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.indexing import embed
+from klsa_search.search import embedders
 from klsa_search.search.opening import open_index
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
@@ -120,6 +121,23 @@ def test_searches_and_writes_go_on_without_an_embedder_that_fails(path, fault):
         assert index.patch("a", {"text": "A car."}).warnings
         assert not vectors_of(index.document("a"))  # that of another text
     assert embed(path, space="m", embedder=Meanings()).documents == 2
+
+
+def test_a_write_waits_for_vectors_for_a_limited_time(path, monkeypatch):
+    monkeypatch.setattr(embedders, "WRITE_SECONDS", 0.05)
+    monkeypatch.setattr(embedders, "_BATCH", 1)
+    hanging = Meanings()
+    hanging.fault = lambda vectors: hang(vectors) if len(hanging.texts) > 1 else vectors
+    with open_index(path, embedders={"m": hanging}) as index:
+        result = index.write([klsa.Document(id=str(n), text=f"Car {n}") for n in range(9)])
+        assert {warning.id for warning in result.warnings} >= set("12345678")
+        assert result.written == 9
+    calls = CheckedEmbedder(Meanings(fault=fail))
+    for _ in range(4):
+        with pytest.raises(EmbedderFailed):
+            calls.embed(["car"], "document")
+    with pytest.raises(EmbedderFailed, match="is down"):  # those of queries are counted apart
+        calls.embed(["car"], "query")
 
 
 def test_an_embedder_of_another_dimension_than_the_index_changes_nothing(path):
