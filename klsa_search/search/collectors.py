@@ -160,7 +160,7 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
     if plan.positive or plan.negative:
         rank, blank = partial(_rank_by, _feedback_scores(state, plan)), False
     if plan.vector is not None:
-        parts = vector_parts(state.snapshot, plan.parsed, plan.vector, rank)
+        parts = vector_parts(state.snapshot, plan.vector, rank)
         rank, blank = with_vectors(rank, parts), False
     if blank:
         mask = intersection(mask, state.snapshot.live)
@@ -250,7 +250,7 @@ def vector_parts_of(state: State, plan: QueryPlan) -> VectorParts | None:
     """Return what the vector of a search adds to scores; None without one."""
     if plan.vector is None:
         return None
-    return vector_parts(state.snapshot, plan.parsed, plan.vector, partial(_rank, state, plan))
+    return vector_parts(state.snapshot, plan.vector, partial(_rank, state, plan))
 
 
 def _rank(state: State, plan: QueryPlan, k: int, mask: Mask | None) -> TopDocs:

@@ -11,6 +11,7 @@ from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
+from klsa_search.kernels.vector_space import ABSENT
 from klsa_search.search.collectors import unboosted_scores, vector_parts_of
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.explain.explainer import Explainer
@@ -68,9 +69,14 @@ def _explained(state: State, plan: QueryPlan, hits: Sequence[Hit], top: TopDocs)
 
 def with_vector_part(explanation: Explanation, parts: VectorParts, doc_id: int) -> Explanation:
     """Return the explanation of a score by words and vectors."""
-    value, cosine = float(parts.values[doc_id]), float(parts.cosines[doc_id])
-    part = VectorPart(value=value, space=parts.space, cosine=cosine, weight=parts.weight)
-    return replace(explanation, score=explanation.score + value, vector=part)
+    cosine = float(parts.cosines[doc_id])
+    part = VectorPart(
+        value=float(parts.values[doc_id]),
+        space=parts.space,
+        cosine=None if cosine == ABSENT else cosine,
+        deviations=float(parts.deviations[doc_id]),
+    )
+    return replace(explanation, score=explanation.score + part.value, vector=part)
 
 
 def explanations_of(

@@ -117,7 +117,7 @@ class Index(WritableIndex):
             (top,) = state.searcher.top([parsed], k, chosen, used, allowed)
         else:
             rank = _by_words(state, parsed._replace(mask=None), chosen, used)
-            parts = vector_parts(state.snapshot, parsed, found, rank)
+            parts = vector_parts(state.snapshot, found, rank)
             top = with_vectors(rank, parts)(k, intersection(allowed, parsed.mask))
         return top.doc_ids, top.scores
 
@@ -380,7 +380,7 @@ class Index(WritableIndex):
         if found is None:
             return explanation
         rank = _by_words(state, parsed, chosen, used)
-        parts = vector_parts(state.snapshot, parsed, found, rank)
+        parts = vector_parts(state.snapshot, found, rank)
         return with_vector_part(explanation, parts, doc_id)
 
     def _embedded(self, state: State, query: str, vector: GivenVector | None) -> GivenVector | None:

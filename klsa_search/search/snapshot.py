@@ -214,11 +214,6 @@ class Snapshot:
         return self._factors(*self.expansion_key, len(self.eigenvalues)).slope
 
     @lazy_property
-    def largest_weight(self) -> float:
-        """The largest weight of a term. Cost: O(V), once."""
-        return float(self.query_kernel.term_weights.max(initial=0))
-
-    @lazy_property
     def mean_square(self) -> float:
         """‖μ‖² of the features of a sparse D."""
         return self.sparse_expansion.mean_square if self.sparse_expansion is not None else 0.0

@@ -1,16 +1,15 @@
 """Vectors as one more kernel: what the vector of a query adds to the scores of documents.
 
-    score(d) = s(d) + w(c) · s₁ · (max(z(d), 0) / 5)ᵖ,   w(c) = a + b (1 - c²)
+    score(d) = s(d) + w · s₁ · (max(z(d), 0) / 5)ᵖ
 
 s   score by words, and s₁ that of the best document, 1 if no word is found
 z   cosine of d and the query, less its mean over all documents with a vector, in units of its
     standard deviation
-c   share of the weight of the words of the query that the first document of BM25 contains; words
-    that no document contains count as the rarest
 
-What stands out among all documents counts, and the more, the less the words say. The part depends
-on no filter, so a filter changes no score. `docs/explanations/effectiveness.md` has how a, b and p
-were chosen. Documents match if they match by words or are among the nearest `NEAREST`.
+What stands out among all documents counts, and a model that does not know the language of the
+documents lets none stand out. The part depends on no filter, so a filter changes no score.
+`docs/explanations/effectiveness.md` has how w and p were chosen, and what was tried. Documents
+match if they match by words or are among the nearest `NEAREST`.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.collection.vectors import Rows, quantised
 from klsa_search.core.array_types import Scores
@@ -29,8 +29,6 @@ from klsa_search.kernels.vector_space import ABSENT, VectorSpaces
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import TopDocs
-from klsa_search.search.query.parser import ParsedQuery
-from klsa_search.search.query.terms import UNKNOWN
 from klsa_search.search.ranking import Rank, scores_of
 from klsa_search.search.snapshot import Snapshot
 
@@ -41,20 +39,17 @@ _UNIT: Final = 5.0
 _EXACT: Final = 2**16
 """Cosines are summed as integers of this unit, so that sums do not depend on their order."""
 
+Deviations = npt.NDArray[np.float64]
+
 GivenVector = Mapping[str, object]
 """The vector of a search: the name of its space, and an array or list of numbers."""
 
 
 class Influence(NamedTuple):
-    """How much vectors say: a, b and p of the module's formula."""
+    """How much vectors say: w and p of the module's formula."""
 
-    least: float = 0.5
-    more: float = 0.5
+    weight: float = 0.5
     power: float = 3.0
-
-    def weight(self, contained: float) -> float:
-        """Return w(c)."""
-        return self.least + self.more * (1 - contained**2)
 
 
 INFLUENCE: Final = Influence()
@@ -72,15 +67,15 @@ class QueryVector:
 class VectorParts:
     """What the vector of a query adds to the score of each document.
 
-    values   (N,) float32
-    cosines  (N,) float32, `ABSENT` for documents without a vector
-    weight   w(c)
+    values      (N,) float32
+    cosines     (N,) float32, `ABSENT` for documents without a vector
+    deviations  (N,) z
     """
 
     space: str
     values: Scores
     cosines: Scores
-    weight: float
+    deviations: Deviations
 
 
 def checked_vector(given: object, spaces: VectorSpaces) -> QueryVector | None:
@@ -117,11 +112,7 @@ def checked_vector(given: object, spaces: VectorSpaces) -> QueryVector | None:
 
 
 def vector_parts(
-    snapshot: Snapshot,
-    query: ParsedQuery,
-    vector: QueryVector,
-    rank: Rank,
-    influence: Influence = INFLUENCE,
+    snapshot: Snapshot, vector: QueryVector, rank: Rank, influence: Influence = INFLUENCE
 ) -> VectorParts:
     """Return what the vector of a query adds to the score of each document.
 
@@ -132,11 +123,10 @@ def vector_parts(
     if snapshot.live is not None:
         cosines[~snapshot.live.allowed] = ABSENT
     best = rank(1, None).scores
-    weight = influence.weight(contained_share(snapshot, query))
-    scale = weight * (float(best[0]) if len(best) else 1.0)
-    standing = np.maximum(standardised(cosines), 0) / _UNIT
-    values = (scale * standing**influence.power).astype(np.float32)
-    return VectorParts(vector.space, values, cosines, weight)
+    scale = influence.weight * (float(best[0]) if len(best) else 1.0)
+    deviations = standardised(cosines)
+    values = scale * (np.maximum(deviations, 0) / _UNIT) ** influence.power
+    return VectorParts(vector.space, values.astype(np.float32), cosines, deviations)
 
 
 def with_vectors(rank: Rank, parts: VectorParts) -> Rank:
@@ -167,20 +157,7 @@ def with_vectors(rank: Rank, parts: VectorParts) -> Rank:
     return ranked
 
 
-def contained_share(snapshot: Snapshot, query: ParsedQuery) -> float:
-    """Return c."""
-    common = set(snapshot.common.tolist())
-    known = sorted({term for term in query.terms if term >= 0} - common)
-    weights = snapshot.query_kernel.term_weights[known]
-    unknown = sum(term == UNKNOWN for term in query.terms) * snapshot.largest_weight
-    (first,) = snapshot.bm25_engine.top([query.terms], 1)
-    if not len(first.doc_ids) or not weights.any():
-        return 0.0
-    contained = np.isin(known, snapshot.counts_of(first.doc_ids.astype(np.int64)).indices)
-    return float(weights[contained].sum() / (weights.sum() + unknown))
-
-
-def standardised(cosines: Scores) -> np.ndarray[Any, np.dtype[np.float64]]:
+def standardised(cosines: Scores) -> Deviations:
     """Return z of all documents, 0 for those without a vector."""
     present = cosines != ABSENT
     exact = np.rint(cosines[present].astype(np.float64) * _EXACT).astype(np.int64)

@@ -32,7 +32,6 @@ from klsa_search.search.vector_ranking import (
     INFLUENCE,
     NEAREST,
     Influence,
-    contained_share,
     standardised,
 )
 from studies.effectiveness.kinds import KINDS, task_of
@@ -54,9 +53,8 @@ NEWER: Final = ("drcd-zh", "jaquad-ja", "finna-fi")
 """Collections in languages that a model for English does not know."""
 
 GRID: Final = tuple(
-    Influence(least, more, power)
-    for least in (0.1, 0.3, 0.5, 0.8)
-    for more in (0.0, 0.3, 0.5, 0.8)
+    Influence(weight, power)
+    for weight in (0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
     for power in (1.0, 2.0, 3.0, 4.0)
 )
 _MOST_LOST: Final = -0.01
@@ -67,18 +65,16 @@ Floats = npt.NDArray[np.float64]
 class Evidence(NamedTuple):
     """What is known about one query.
 
-    words      (N,) scores by words
-    standing   (N,) standardised cosines
-    contained  share of the query that the first document contains
+    words     (N,) scores by words
+    standing  (N,) standardised cosines
     """
 
     words: Scores
     standing: Floats
-    contained: float
 
     def scores(self, influence: Influence) -> Scores:
         """Return the scores by words and vectors."""
-        scale = influence.weight(self.contained) * (float(self.words.max(initial=0)) or 1.0)
+        scale = influence.weight * (float(self.words.max(initial=0)) or 1.0)
         parts = scale * (np.maximum(self.standing, 0) / 5) ** influence.power
         nearest = np.zeros(len(parts), np.bool_)
         nearest[np.argsort(-parts, kind="stable")[:NEAREST]] = True
@@ -172,9 +168,7 @@ def _evidence(index: Index, name: str, queries: Sequence[str]) -> list[Evidence]
         doc_ids, scores = index.rank(query, DEPTH, **AS_WORDS)
         words[doc_ids] = scores
         cosines = snapshot.vectors[SPACE].cosines(quantised(vector)[0], index.max_doc)
-        parsed = index._opened().query_parser.parse(query, index._info.reading)
-        share = contained_share(snapshot, parsed)
-        found.append(Evidence(words, standardised(cosines), share))
+        found.append(Evidence(words, standardised(cosines)))
     return found
 
 
@@ -196,7 +190,7 @@ def _choices(found: Mapping[str, Any]) -> dict[str, Any]:
     gains = {
         name: np.array(each["grid"]) / np.mean(each["default"]) - 1 for name, each in found.items()
     }
-    heading("left out", "a", "b", "p", "mean of the others", "least", "gain")
+    heading("left out", "w", "p", "mean of the others", "least", "gain")
     for left_out in [*found, ""]:
         others = np.array([gains[name] for name in found if name != left_out])
         least, mean = others.min(axis=0), others.mean(axis=0)

@@ -145,15 +145,15 @@ class PassagePart:
 class VectorPart:
     """Part of a score that the vector of the query adds: see `search.vector_ranking`.
 
-    value   its contribution to the score
-    cosine  of the vectors of document and query
-    weight  w(c), the larger the fewer words of the query are in the best document
+    value       its contribution to the score
+    cosine      of the vectors of document and query; None if the document has no vector
+    deviations  by which the cosine exceeds the mean of all documents, in standard deviations
     """
 
     value: float
     space: str
-    cosine: float
-    weight: float
+    cosine: float | None
+    deviations: float
 
 
 @dataclass(frozen=True, kw_only=True)
