@@ -32,7 +32,13 @@ from tests.project.test_public_api import METADATA, REPORTS
 PAGE = ROOT / "docs" / "reference" / "http-examples.md"
 WIDTH = 100
 JSON = "application/json"
-LAMP = {"id": "lamp", "title": "Lamps", "text": "A dim lamp means a weak battery.", "year": 2025}
+LAMP = {
+    "id": "lamp",
+    "title": "Lamps",
+    "text": "A dim lamp means a weak battery.",
+    "year": 2025,
+    "_vectors": {"minilm": [0.12, -0.34, 0.08]},
+}
 NAMES = {"name": "reports"}
 LEAK = {**NAMES, "id": "leak"}
 
@@ -68,6 +74,10 @@ REQUESTS = {
         }
     },
     "GET /indexes/{name}/explain/{id}": {"parameters": {**LEAK, "q": "coolant hoses"}},
+    "POST /indexes/{name}/explain/{id}": {
+        "parameters": LEAK,
+        "body": {"q": "coolant hoses", "ranker": "bm25"},
+    },
     "POST /indexes/{name}/evaluate": {
         "parameters": NAMES,
         "body": {

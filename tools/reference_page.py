@@ -292,7 +292,11 @@ def of_parameters(operation, schemas):
     if "$ref" in body:
         kind = schemas[body["$ref"].rsplit("/", 1)[1]]
         if body["$ref"].endswith("/SearchRequest"):
-            yield "The body is a JSON object with the parameters of `GET /search`."
+            yield (
+                "The body is a JSON object with the parameters of `GET /search`, and `vector`: "
+                + kind["properties"]["vector"]["description"]
+                + "."
+            )
             return
         if "title" in kind:  # of a model; a document may have any fields
             rows += [

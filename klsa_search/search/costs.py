@@ -33,6 +33,9 @@ EVERYTHING: Final = 100.0
 RERANKED: Final = 10.0
 """A hit that a reranker scores, a model of some 20 million parameters."""
 
+VECTOR: Final = 10.0
+"""Cosines of all documents to the vector of a query, of 384 values."""
+
 RANKINGS_WITH_PASSAGES: Final = 4
 """Rankings of a search if documents are divided into passages: see `PassageSearcher.top`."""
 
@@ -66,16 +69,18 @@ def estimated_cost(
     explain: bool = False,
     everything: bool = False,
     reranked: int = 0,
+    vector: bool = False,
 ) -> float:
     """Return about how many milliseconds a search takes.
 
     hits        that are ranked, those before `offset` included; costs per hit apply to all of them
     everything  whether every document is scored
     reranked    hits that a reranker scores
+    vector      whether the query has a vector
     """
     per_hit = HIT + HIT_BYTE * query.hit_bytes
     per_hit += HIGHLIGHT * highlight + QUALITY * quality + EXPLANATION * explain
     of_query = OPERATOR * query.operators + MISSPELT * query.misspelt
     of_query += PHRASE_DOCUMENT * query.phrase_documents
-    ranking = SEARCH + WORD * query.words + EVERYTHING * everything
+    ranking = SEARCH + WORD * query.words + EVERYTHING * everything + VECTOR * vector
     return query.rankings * ranking + of_query + per_hit * hits + RERANKED * reranked

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from klsa_search.collection.passages import heading_of, page_of
+from klsa_search.collection.vectors import without_vectors
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.passages import PassageId
@@ -23,6 +24,7 @@ class Excerpt:
     span     of characters in the text of the document
     page     of its beginning, from 1; None if the text has no page breaks
     heading  path of the headings that hold at its beginning; "" for a whole document
+    metadata of the document, without its vectors
 
     >>> found: klsa.Excerpt = index.excerpt("leak", span=(0, 30))
     >>> found.id, found.text
@@ -77,7 +79,7 @@ def excerpt_of(
         span=(0, len(text)),
         page=page_of(text, 0),
         heading="",
-        metadata=document.metadata,
+        metadata=without_vectors(document.metadata),
     )
     if page is not None:
         span = _span_of_page(document_id, text, page)

@@ -53,6 +53,7 @@ from klsa_search.search.vector_ranking import (
     with_vectors,
 )
 from klsa_search.search.writable_index import WritableIndex
+from klsa_search.storage.manifest import SpaceEntry
 
 _QUICK_HITS: Final = 20
 _QUICK_QUERY: Final = 256
@@ -424,6 +425,37 @@ class Index(WritableIndex):
         passages = self._opened().passages
         return None if passages is None else passages.state.info.documents
 
+    @property
+    def embeds_queries(self) -> bool:
+        """Return whether searches without a vector get one from an embedder.
+
+        >>> index.embeds_queries  # it was opened without embedders
+        False
+        """
+        return bool(self._models.embedders and self._opened().snapshot.vectors)
+
+    @property
+    def vector_spaces(self) -> tuple[SpaceEntry, ...]:
+        """Return the spaces of vectors, with the numbers of live documents. Cost: O(max_doc).
+
+        >>> written = index.patch("leak", {"_vectors": {"minilm": [0.1, -0.3, 0.2]}})
+        >>> [(space.name, space.dimension, space.documents) for space in index.vector_spaces]
+        [('minilm', 3, 1)]
+        """
+        snapshot = self._opened().snapshot
+        live = snapshot.live_docs()
+        built = {entry.name: entry.fingerprint for entry in self.manifest.vectors}
+        return tuple(
+            SpaceEntry(
+                name=space.name,
+                dimension=space.dimension,
+                vectors=sum(int(np.count_nonzero(live[each.documents])) for each in space.parts),
+                documents=int(np.count_nonzero(live & space.has(len(live)))),
+                fingerprint=built.get(space.name),
+            )
+            for space in snapshot.vectors.values()
+        )
+
     def hits(
         self,
         doc_ids: DocIds,
@@ -492,7 +524,7 @@ class Index(WritableIndex):
         state = self._opened()
         if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.info.analyzer.tokenizes:
             return False
-        if self._models.embedders and state.snapshot.vectors:
+        if self.embeds_queries:
             return False
         terms = state.query_parser.known_terms_of(query)
         return (

@@ -82,6 +82,11 @@ def _restricted(state: State, live: DocumentMask) -> Snapshot:
         query_kernel=kernel,
         bm25_engine=Bm25Engine(kernel, mask),
         live=mask,
+        vectors={
+            name: space
+            for name, space in snapshot.vectors.items()
+            if (space.has(len(snapshot)) & live).any()
+        },
     )
     computed = vars(snapshot)
     vars(restricted).update({name: computed[name] for name in _SHARED if name in computed})

@@ -48,7 +48,7 @@ from klsa_search.search.writing import (
     checked_vectors,
     declared_of,
     documents_of,
-    refuse_other_dimensions,
+    of_spaces,
 )
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import FieldWarning, field_warnings, fitting
@@ -325,7 +325,8 @@ class WritableIndex:
             options = cast(Reading, {**self.manifest.reading, **reading})
             collection = opened = open_collection(source, **options)
         with open_progress(progress) as report, Comparison(state.documents) as compared:
-            compared.read(fitting(collection, declared_of(self.settings, state.fields)), report)
+            documents = fitting(collection, declared_of(self.settings, state.fields))
+            compared.read(of_spaces(documents, state.snapshot.vectors), report)
             if opened is not None:
                 warn_of_skipped(opened)
             deleted = compared.deleted()
@@ -422,8 +423,7 @@ class WritableIndex:
             puts, deletes = batch(state)
             check_writable(self.name, state.snapshot, self.manifest.counts.documents, len(puts))
             declared = declared_of(self.settings, self.fields)
-            puts = [checked_vectors(declared.divided(put)) for put in puts]
-            refuse_other_dimensions(puts, state.snapshot.vectors)
+            puts = list(of_spaces(map(declared.divided, puts), state.snapshot.vectors))
             for put in puts:
                 if fault := declared.fault(put.metadata):
                     raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")

@@ -129,16 +129,31 @@ def checked_vectors(document: Document) -> Document:
         raise BadDocument(f"{error}; correct it and write again", field=VECTORS) from None
 
 
-def refuse_other_dimensions(puts: Iterable[Document], spaces: VectorSpaces) -> None:
-    """Raise BadDocument for a vector of another dimension than its space."""
+def of_spaces(documents: Iterable[Document], spaces: VectorSpaces) -> Iterator[Document]:
+    """Yield documents with their vectors in stored form.
+
+    BadDocument for invalid vectors, and for one of another dimension than its space, or than the
+    first of the documents in it.
+    """
     dimensions = {name: space.dimension for name, space in spaces.items()}
-    for put in puts:
-        for name, rows in vectors_of(put).items():
-            fault = dimension_fault(name, rows, dimensions.setdefault(name, rows.shape[1]))
-            if fault:
-                raise BadDocument(
-                    f"document {put.id!r}: {fault}; correct it and write again", field=VECTORS
-                )
+    for document in documents:
+        yield with_dimensions(checked_vectors(document), dimensions)
+
+
+def with_dimensions(document: Document, dimensions: dict[str, int]) -> Document:
+    """Return a document; BadDocument if a vector has another dimension than its space.
+
+    dimensions  by space; spaces that only this document has are added
+    """
+    vectors = vectors_of(document)
+    for name, rows in vectors.items():
+        dimension = dimensions.get(name)
+        if dimension and (fault := dimension_fault(name, rows, dimension)):
+            raise BadDocument(
+                f"document {document.id!r}: {fault}; correct it and write again", field=VECTORS
+            )
+    dimensions.update({name: rows.shape[1] for name, rows in vectors.items()})
+    return document
 
 
 def declared_of(settings: Settings, fields: Fields) -> DeclaredFields:

@@ -133,6 +133,8 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
         ({"q": "wnig slipstraem", "spelling": "off"}, False),
         ({"q": "雪が降る" * 200}, True),
         ({"exact": True}, True),
+        ({"vector": {"m": [0.5, 0.5]}}, False),
+        ({"vector": {"m": [0.5, 0.5]}, "k": 100}, True),
         ({"min_score": 0.0}, True),
         ({"ranker": "lsi"}, True),
         ({"spectral": "exponential"}, True),

@@ -90,6 +90,9 @@ QUESTIONS = {
     ("GET", "/indexes/{name}/explain/{id:whole}"): [
         (f"/indexes/heavy/explain/0?q={'wing%20' * 300}", None)
     ],
+    ("POST", "/indexes/{name}/explain/{id:whole}"): [
+        ("/indexes/heavy/explain/0", {"q": "wing " * 300})
+    ],
     ("GET", "/suggest"): [("/suggest?q=é&index=heavy&k=20", None)],
     ("GET", "/indexes/{name}/suggest"): [
         (f"/indexes/{name}/suggest?q={'wing%20' * 300}&k=20", None) for name in ("heavy", "wide")

@@ -33,6 +33,10 @@ LONG = "long"
 """The same documents, three times as long and divided into passages."""
 FILTER = 'tenant = "visible"'
 LENGTH = 8
+VECTORS = {"m": 6, "zqxspace": 4}
+"""Dimensions of vectors by space."""
+SPACES = ("m",)
+"""Spaces of visible documents."""
 REPEATED = 3
 VISIBLE_WORDS = [
     f"{a}{b}" for a in ("lamp", "torn", "grav", "pelt") for b in ("ing", "ed", "ox", "um")
@@ -99,6 +103,10 @@ def documents(seed, prefix, words, tenant, count):
                     ["red", "blue"] if tenant == "visible" else ["red", "zqxkind"]
                 ),
                 "year": chance.randrange(2000, 2010) + 1000 * (tenant != "visible"),
+                "_vectors": {
+                    space: [chance.gauss(0, 1) for _ in range(VECTORS[space])]
+                    for space in (SPACES if tenant == "visible" else VECTORS)
+                },
             }
         )
     return result
@@ -222,6 +230,12 @@ filter_ = st.sampled_from(
         "absent = 1", '") OR (tenant = "hidden"',
     ]
 )  # fmt: skip
+vector = st.one_of(
+    st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), min_size=6, max_size=6).map(
+        lambda numbers: {"m": numbers}
+    ),
+    st.sampled_from([{"m": [1.0]}, {"zqxspace": [1.0, 0.0, 0.0, 0.0]}, {"zqxspace": [1.0]}]),
+)
 options = st.fixed_dictionaries(
     {},
     optional={
@@ -249,6 +263,7 @@ options = st.fixed_dictionaries(
         "group": st.just("passage"),
         "max_tokens": st.sampled_from([10, 1000]),
         "rerank": st.sampled_from([1, 5]),
+        "vector": vector,
     },
 )
 
@@ -299,11 +314,15 @@ def test_no_answer_depends_on_hidden_documents(
         ),
         "GET /indexes/{name}/suggest": (f"{name}/suggest?{urlencode({'q': q})}", None),
         "GET /suggest": (f"/suggest?{urlencode({'index': index, 'q': q[:4]})}", None),
-        "GET /documents/{id}": (f"/documents/{in_path}?index={index}", None),
+        "GET /documents/{id}": (f"/documents/{in_path}?index={index}&vectors=true", None),
         "GET /indexes/{name}/documents/{id}": (f"{name}/documents/{in_path}?span=0-9", None),
         "GET /indexes/{name}/explain/{id}": (
             f"{name}/explain/{in_path}?{urlencode({'q': q})}",
             None,
+        ),
+        "POST /indexes/{name}/explain/{id}": (
+            f"{name}/explain/{in_path}",
+            {"q": q, "vector": chosen.get("vector", {"m": [1.0] * 6})},
         ),
         "GET /indexes/{name}/documents/{id}/similar": (
             f"{name}/documents/{in_path}/similar?kernel={kernel}&k=40",

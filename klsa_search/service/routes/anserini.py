@@ -13,6 +13,7 @@ from pydantic import Field
 from pydantic_core import from_json, to_json
 
 from klsa_search.collection.model import Document
+from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
@@ -167,11 +168,12 @@ def as_v1_error(failure: JSONResponse) -> JSONResponse:
 
 def _contents(document: Document, parse: bool) -> dict[str, Any] | str:
     """Return a document as in a source of JSON lines: an object, or its text."""
+    metadata = without_vectors(document.metadata)
     contents = {
         "id": document.id,
         "title": document.title,
         "contents": document.text,
-        **({"metadata": dict(document.metadata)} if document.metadata else {}),
+        **({"metadata": dict(metadata)} if metadata else {}),
     }
     return contents if parse else to_json(contents, inf_nan_mode="null").decode()
 

@@ -19,7 +19,13 @@ from starlette.requests import ClientDisconnect
 from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, KlsaError, QueryError
 from klsa_search.search.index import Index
-from klsa_search.search.writing import BATCH_DOCUMENTS, WriteResult, declared_of
+from klsa_search.search.writing import (
+    BATCH_DOCUMENTS,
+    WriteResult,
+    checked_vectors,
+    declared_of,
+    with_dimensions,
+)
 from klsa_search.service.index_service import IndexService, Service, requires
 from klsa_search.service.middleware.limits import LINES, content_type
 from klsa_search.service.schemas.errors import Failure, documented
@@ -45,6 +51,7 @@ _BATCH_BYTES = 2**23
 
 _JSON = "application/json"
 _PATCH = "application/merge-patch+json"
+_NUMBERS: Final = {"type": "array", "items": {"type": "number"}}
 BODIES: Final = {
     "NewDocument": {
         "type": "object",
@@ -53,6 +60,11 @@ BODIES: Final = {
             "title": {"type": "string"},
             "text": {"type": "string"},
             "metadata": {"type": "object", "additionalProperties": True},
+            "_vectors": {
+                "type": "object",
+                "description": "a vector, or several, for each space: {space: [numbers]}",
+                "additionalProperties": {"anyOf": [_NUMBERS, {"type": "array", "items": _NUMBERS}]},
+            },
         },
         "additionalProperties": True,
         "description": "all other names are metadata; at most 10 MiB as JSON, 512 bytes of id",
@@ -268,6 +280,7 @@ async def _add_lines(name: str, request: Request, service: IndexService) -> Resp
 def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
     """Write the valid documents of some lines, and yield the status of each line."""
     declared = declared_of(index.settings, index.fields)
+    dimensions = {each.name: each.dimension for each in index.arrays.vectors.values()}
     valid: list[tuple[Line, Document]] = []
     refused: dict[int, BadDocument] = {}
     for line in lines:
@@ -277,6 +290,7 @@ def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
                 continue
             if fault := declared.fault(document.metadata):
                 raise BadDocument(f"line {line.number}: document {document.id!r}: {fault}")
+            document = with_dimensions(checked_vectors(document), dimensions)
         except BadDocument as error:
             refused[line.number] = error
         else:

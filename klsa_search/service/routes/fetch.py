@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Request, Response
 
 from klsa_search.search.index import Index
@@ -57,7 +59,11 @@ async def _fetch(
     name: str | None, id_: str, params: ExcerptRequest, service: IndexService
 ) -> Response:
     def compute(index: Index) -> bytes:
-        answer = DocumentAnswer.of(index.excerpt(id_, span=params.range, page=params.page), index)
+        index = index.snapshot()
+        found = index.excerpt(id_, span=params.range, page=params.page)
+        if params.vectors:
+            found = replace(found, metadata=index.document(found.document_id).metadata)
+        answer = DocumentAnswer.of(found, index)
         refuse_too_large(answer)
         return answer.model_dump_json(exclude_unset=True).encode()
 

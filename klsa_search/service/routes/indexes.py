@@ -123,7 +123,8 @@ async def index_details(name: str, service: Service) -> IndexDetails:
     target = service.aliases().get(name, name)
     for status in service.statuses(also=target if target != name else None):
         if status.name == target:
-            return IndexDetails.of(status, await service.open_job(target))
+            job = await service.open_job(target)
+            return await asyncio.to_thread(IndexDetails.of, status, job)
     raise IndexNotFound(f"no index `{name}`; list indexes with GET /indexes", field="name")
 
 

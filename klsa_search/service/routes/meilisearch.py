@@ -15,6 +15,7 @@ from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic_core import from_json, to_json
 
+from klsa_search.collection.vectors import VECTORS, without_vectors
 from klsa_search.errors import DocumentNotFound, IndexNotFound, QueryError, SettingsError
 from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires
@@ -28,6 +29,7 @@ from klsa_search.service.schemas.meilisearch import (
     MeilisearchQueries,
     MeilisearchQuery,
     changed_settings,
+    documents_of,
     fields_of,
     filter_text,
     meilisearch_answer,
@@ -35,7 +37,7 @@ from klsa_search.service.schemas.meilisearch import (
 )
 from klsa_search.service.schemas.requests import Name, RequestModel, read_parameters
 from klsa_search.service.schemas.responses import IndexSummary
-from klsa_search.service.schemas.writes import documents_of_array, ids_of_array
+from klsa_search.service.schemas.writes import ids_of_array
 
 PREFIX: Final = "/compat/meilisearch/"
 """Prefix of the paths of this API, whose errors have their own format."""
@@ -180,7 +182,7 @@ async def get_document(uid: str, id: str, service: Service) -> Response:  # noqa
     def compute(index: Index) -> bytes:
         found = index.document(id)
         fields = {"id": found.id, "title": found.title, "text": found.text}
-        return to_json(fields_of(fields | {"metadata": dict(found.metadata)}))
+        return to_json(fields_of(fields | {"metadata": without_vectors(found.metadata)}))
 
     return await service.read(uid, compute)
 
@@ -188,9 +190,7 @@ async def get_document(uid: str, id: str, service: Service) -> Response:  # noqa
 @router.post("/indexes/{uid}/documents", dependencies=_WRITE, status_code=202)
 async def add_documents(uid: str, request: Request, service: Service) -> dict[str, Any]:
     """Add or replace documents; an unknown index is created."""
-    return await _add(
-        uid, request, service, lambda index, body: index.write(documents_of_array(body))
-    )
+    return await _add(uid, request, service, lambda index, body: index.write(documents_of(body)))
 
 
 @router.put("/indexes/{uid}/documents", dependencies=_WRITE, status_code=202)
@@ -326,9 +326,11 @@ def _update(index: Index, body: bytes) -> None:
     new = []
     records = json.loads(body)
     for document, record in zip(
-        documents_of_array(body), records if isinstance(records, list) else [records], strict=True
+        documents_of(body), records if isinstance(records, list) else [records], strict=True
     ):
         changes = {name: value for name, value in record.items() if name != "id"}
+        if VECTORS in changes:
+            changes[VECTORS] = document.metadata[VECTORS]
         try:
             index.patch(document.id, changes)
         except DocumentNotFound:

@@ -192,12 +192,30 @@ async def explain(
     service: Service,
 ) -> Response:
     """Explain the score of a document, found by a search or not. Its parts sum to the score."""
-    params = read_parameters(request, ExplainRequest)
+    return await _explain(name, id, read_parameters(request, ExplainRequest), service)
 
+
+@router.post(
+    "/indexes/{name}/explain/{id:whole}",
+    dependencies=requires("search", tenants=True),
+    summary="Explain the score of a document",
+    response_model=ExplainAnswer,
+)
+async def explain_body(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    body: Annotated[ExplainRequest, Body()],
+    service: Service,
+) -> Response:
+    """Explain a score as GET does, with the parameters as a JSON object."""
+    return await _explain(name, id, body, service)
+
+
+async def _explain(name: str, id_: str, params: ExplainRequest, service: IndexService) -> Response:
     def compute(index: Index) -> ExplainAnswer:
         begin = time.perf_counter()
         index = index.snapshot()
-        found = index.explain(params.q, id, **params.search_options())
+        found = index.explain(params.q, id_, **params.search_options())
         return ExplainAnswer(
             query=params.q,
             index=index.name,
@@ -209,7 +227,9 @@ async def explain(
     return await service.read(
         name,
         compute,
-        cost=lambda index: estimated_cost(index.query_counts(params.q), 1, explain=True),
+        cost=lambda index: estimated_cost(
+            index.query_counts(params.q), 1, explain=True, vector=bool(params.vector)
+        ),
     )
 
 

@@ -6,11 +6,14 @@ What has no equal here is refused by name; nothing is ignored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal
+from dataclasses import replace
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from klsa_search.errors import QueryError
+from klsa_search.collection.model import Document
+from klsa_search.collection.vectors import VECTORS
+from klsa_search.errors import BadDocument, QueryError
 from klsa_search.search.filters.text import filter_of_text
 from klsa_search.search.index import Index
 from klsa_search.service.schemas.requests import (
@@ -20,8 +23,15 @@ from klsa_search.service.schemas.requests import (
     QueryText,
     RequestModel,
     Text,
+    field_error,
 )
-from klsa_search.service.schemas.search_requests import MAX_SNIPPET, MAX_WINDOW, SearchRequest
+from klsa_search.service.schemas.search_requests import (
+    MAX_SNIPPET,
+    MAX_WINDOW,
+    Numbers,
+    SearchRequest,
+)
+from klsa_search.service.schemas.writes import documents_of_array
 
 EVERY: Final[dict[str, Any]] = {"and": []}
 """Filter that every document passes: Meilisearch answers a blank query with all documents."""
@@ -31,6 +41,12 @@ _LETTERS: Final = 7
 
 MeilisearchFilter = Text | list[Text | list[Text]]
 """A filter, or filters that are all to match, of a list at least one."""
+
+
+class Hybrid(RequestModel):
+    """The space of a vector."""
+
+    embedder: Name
 
 
 class MeilisearchQuery(RequestModel):
@@ -53,6 +69,18 @@ class MeilisearchQuery(RequestModel):
     attributesToCrop: Names | None = None  # noqa: N815
     cropLength: Annotated[int, Field(ge=1, le=MAX_SNIPPET)] = 10  # noqa: N815
     showRankingScore: bool = False  # noqa: N815
+    vector: Numbers | None = None
+    hybrid: Hybrid | None = None
+
+    @model_validator(mode="after")
+    def _named_space(self) -> Self:
+        if self.vector is not None and self.hybrid is None:
+            raise field_error(
+                "hybrid", 'hybrid is missing: name the space of `vector`, as {"embedder": "minilm"}'
+            )
+        if self.hybrid is not None and self.vector is None:
+            raise field_error("vector", "vector is missing: `hybrid` needs the vector of the query")
+        return self
 
     @property
     def by_page(self) -> bool:
@@ -83,7 +111,7 @@ class MeilisearchQuery(RequestModel):
         given: dict[str, Any] = {
             "q": q,
             "k": max(self.count, 1),
-            "filter": filter_ if filter_ is not None or q else EVERY,
+            "filter": filter_ if filter_ is not None or q or self.vector else EVERY,
             "offset": self.first,
             "fields": ("title", "text", "metadata"),
         }
@@ -92,6 +120,8 @@ class MeilisearchQuery(RequestModel):
         if self.formats:
             cropped = self.attributesToCrop and self.cropLength * _LETTERS
             given |= {"highlight": True, "snippet_length": min(cropped or MAX_SNIPPET, MAX_SNIPPET)}
+        if self.vector is not None and self.hybrid is not None:
+            given["vector"] = {self.hybrid.embedder: self.vector}
         if self.matchingStrategy == "all":
             given["match"] = "all"
         if self.showRankingScore:
@@ -121,6 +151,29 @@ class MeilisearchFacetQuery(RequestModel):
     facetQuery: QueryText = ""  # noqa: N815
     q: QueryText | None = None
     filter: MeilisearchFilter | None = None
+
+
+def documents_of(body: bytes) -> list[Document]:
+    """Return the documents of an array, with vectors as `{"embeddings": ...}` or as they are."""
+    return [_with_plain_vectors(each) for each in documents_of_array(body)]
+
+
+def _with_plain_vectors(document: Document) -> Document:
+    given = document.metadata.get(VECTORS)
+    if not isinstance(given, Mapping):
+        return document
+    vectors = {}
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            if value.get("regenerate", False):
+                raise BadDocument(
+                    f"document {document.id!r}: `{VECTORS}.{name}.regenerate` is not supported; "
+                    "send false",
+                    field=VECTORS,
+                )
+            value = value.get("embeddings")
+        vectors[name] = value
+    return replace(document, metadata={**document.metadata, VECTORS: vectors})
 
 
 def filter_text(given: str | Sequence[str | Sequence[str]] | None) -> str | None:

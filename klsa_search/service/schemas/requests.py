@@ -99,6 +99,11 @@ class ExcerptRequest(RequestModel):
     page: int | None = Field(
         None, ge=1, description="return only this page, from 1, of a document with pages"
     )
+    vectors: bool = Field(
+        False,
+        description="return the vectors of the document too, in metadata as `_vectors`, in the "
+        "form in which they are stored; writes take this form",
+    )
 
     @property
     def range(self) -> tuple[int, int] | None:
@@ -119,14 +124,18 @@ def read_parameters(request: Request, model: type[M]) -> M:
     """Return the model of the query string of a request.
 
     Values of a list are separated by commas, or the parameter is repeated. RequestValidationError,
-    as FastAPI raises it, if another parameter is repeated or a value is invalid. For the OpenAPI
-    schema of the parameters see `documented_parameters`.
+    as FastAPI raises it, if another parameter is repeated or a value is invalid. Objects
+    can only be in a body. For the OpenAPI schema of the parameters see `documented_parameters`.
     """
     query = request.scope["query_string"].decode("latin-1")
     given: dict[str, Any] = {}
     for name, values in parse_qs(query, keep_blank_values=True).items():
         if name in _lists(model):
             given[name] = ",".join(values).split(",")
+        elif name in _objects(model):
+            message = f"{name} cannot be in a URL; send it with POST, in a JSON body"
+            error = {"type": "only_in_body", "loc": ("query", name), "msg": message}
+            raise RequestValidationError([error | {"input": values[-1], "ctx": {"field": name}}])
         elif len(values) == 1 or name not in model.model_fields:  # refused by the model
             given[name] = values[-1]
         else:
@@ -147,8 +156,20 @@ def _lists(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(name for name, about in properties.items() if _is_list(about))
 
 
+@cache
+def _objects(model: type[BaseModel]) -> frozenset[str]:
+    """Return the names of the parameters that are objects."""
+    properties = model.model_json_schema()["properties"]
+    return frozenset(name for name, about in properties.items() if _is_object(about))
+
+
 def _is_list(about: dict[str, Any]) -> bool:
     return bool(_in_url(about).get("type") == "array")
+
+
+def _is_object(about: dict[str, Any]) -> bool:
+    kinds = {one.get("type") for one in about.get("anyOf", [about])}
+    return kinds <= {"null", "object"}
 
 
 def documented_parameters(model: type[BaseModel]) -> dict[str, Any]:
@@ -157,6 +178,8 @@ def documented_parameters(model: type[BaseModel]) -> dict[str, Any]:
     required = schema.get("required", [])
     parameters = []
     for name, about in schema["properties"].items():
+        if _is_object(about):
+            continue
         about = _in_url(about)
         one = {"name": name, "in": "query", "required": name in required, "schema": about}
         if _is_list(about):

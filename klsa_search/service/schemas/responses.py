@@ -19,7 +19,7 @@ from klsa_search.search.index import Index
 from klsa_search.service.catalog import Status
 from klsa_search.service.jobs import JobKind, JobState
 from klsa_search.service.replication import Replication
-from klsa_search.storage.manifest import ColumnEntry, Counts, SpectrumEntry
+from klsa_search.storage.manifest import ColumnEntry, Counts, SpaceEntry, SpectrumEntry
 from klsa_search.storage.replication_state import ReplicationState
 
 
@@ -222,6 +222,10 @@ class IndexDetails(IndexSummary):
     fields: dict[str, ColumnEntry] | None = Field(
         description="filterable metadata fields, for filters, sorting and facets, as built"
     )
+    vectors: list[SpaceEntry] | None = Field(
+        description="spaces of vectors, with their dimension and the numbers of vectors and of "
+        "documents that have any"
+    )
     bytes: int | None = Field(description="bytes on disk of the build")
     spectra: dict[str, SpectrumEntry] | None
     job: int | None = Field(
@@ -243,6 +247,7 @@ class IndexDetails(IndexSummary):
             counts=manifest.counts if manifest else None,
             passages=index.passage_count if index is not None else None,
             fields=_columns(status.index) if status.index is not None else None,
+            vectors=list(index.vector_spaces) if index is not None else None,
             bytes=manifest.bytes() if manifest else None,
             spectra=manifest.spectra if manifest else None,
             job=job,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 
+from klsa_search.collection.vectors import MAX_DIMENSION
 from klsa_search.core.config import LanguageSettings, SearchSettings, optional_fields
 from klsa_search.search.budget import CANDIDATES
 from klsa_search.search.costs import estimated_cost
@@ -43,7 +44,17 @@ DIMENSIONS: Final[Any] = Field(
     description="number of eigenvectors to use, at most those built",
 )
 
-_WITHOUT_QUERY: Final = frozenset(("filter", "sort", "positive"))
+Numbers = Annotated[list[float], Field(max_length=MAX_DIMENSION)]
+QueryVector = dict[Text, Numbers]
+VECTOR: Final[Any] = Field(
+    None,
+    max_length=1,
+    description="vector of the query, as {space: numbers}: documents near to it score more, and "
+    "match even without a word of the query; only in a body",
+    examples=[{"minilm": [0.1, -0.3, 0.2]}],
+)
+
+_WITHOUT_QUERY: Final = frozenset(("filter", "sort", "positive", "vector"))
 """Parameters that need no query."""
 _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 _SIZES: Final = _PAGING | {"k"}
@@ -133,6 +144,7 @@ class _SearchRequest(RequestModel):
         description="with a cluster, answer even if some shards fail, from the others; "
         "`shards` counts the failed ones",
     )
+    vector: QueryVector | None = VECTOR
     dimensions: int | None = DIMENSIONS
     analytics: bool = Field(
         True,
@@ -208,6 +220,7 @@ class _SearchRequest(RequestModel):
             quality=self.quality,
             explain=self.explain,
             reranked=self.rerank or 0,
+            vector=bool(self.vector) or (self.vector is None and index.embeds_queries),
             everything=options.get("exact", False)
             or (self.rules and counts.boosts > 0)
             or not _SCORE_ALL.isdisjoint(options)
@@ -329,6 +342,7 @@ class MultiSearchBody(RequestModel):
 
 class _ExplainRequest(RequestModel):
     q: QueryText = Field(description="query text")
+    vector: QueryVector | None = VECTOR
     dimensions: int | None = DIMENSIONS
 
     def search_options(self) -> dict[str, Any]:
@@ -339,7 +353,7 @@ class _ExplainRequest(RequestModel):
 if TYPE_CHECKING:
 
     class ExplainRequest(_ExplainRequest):
-        """The parameters of GET /indexes/{name}/explain/{id}."""
+        """The parameters of /indexes/{name}/explain/{id}."""
 else:
     ExplainRequest = create_model(
         "ExplainRequest", __base__=_ExplainRequest, **optional_fields(SearchSettings)
