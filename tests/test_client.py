@@ -5,6 +5,7 @@ import csv
 import sys
 
 import httpx
+import numpy as np
 import pytest
 
 from klsa_search import build, open_index
@@ -79,6 +80,26 @@ def test_results_are_those_of_the_library(client, tmp_path):
     assert both[0] == index.search("red", 1)
     assert both[1].hits == ()
     index.close()
+
+
+def test_vectors_are_sent_and_returned(client, tmp_path):
+    shop = client.create_index("shop")
+    one, other = np.array([0.5, 0.1, -0.2], np.float32), np.array([-0.3, 0.8, 0.1], np.float16)
+    mapping = {"id": "1", "text": "A fast bicycle.", "_vectors": {"m": one}}
+    document = Document(id="2", text="A helmet.", metadata={"_vectors": {"m": [other, one]}})
+    assert shop.add([mapping, document]) == 2
+    assert shop.patch("1", {"_vectors": {"m": other}}).written == 1
+    with open_index(tmp_path / "shop") as index:
+        for id_ in ("1", "2"):
+            assert shop.document(id_) == index.document(id_)
+        given = {"m": other}
+        expected = index.search("lamp", vector=given, explain=True)
+        assert expected.hits
+        assert shop.search("lamp", vector=given, explain=True) == expected
+        assert shop.explain("fast", "2", vector=given) == index.explain("fast", "2", vector=given)
+        shop.add([shop.document("2")])
+        index.refresh()
+        assert shop.document("2") == index.document("2")
 
 
 def test_an_index_is_made_filled_changed_and_deleted(client):

@@ -41,6 +41,12 @@ def write_explanation(found: Explanation, rerank: Reranked | None = None) -> Non
         ]
         others = [f"others {_number(found.expansion.others)}"] if seeds else []
         rows.append(("expansion", _number(found.expansion.value), ", ".join(seeds + others)))
+    if found.passage is not None:
+        rows.append(("passage", _number(found.passage.value), found.passage.explanation.id))
+    if found.vector is not None:
+        cosine = found.vector.cosine
+        fact = "no vector" if cosine is None else f"cosine {_number(cosine)}"
+        rows.append(("vector", _number(found.vector.value), f"{found.vector.space}: {fact}"))
     for effect in found.rules:
         did = f"position {effect.position}" if effect.factor is None else f"times {effect.factor:g}"
         rows.append(("rule", _number(effect.value), f"{effect.rule}: {did}"))

@@ -48,6 +48,7 @@ from klsa_search.search.options import RankingOptions, SearchOptions
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
+from klsa_search.search.vector_ranking import GivenVector
 from klsa_search.search.writing import WriteResult
 
 Filter = str | Mapping[str, Any]
@@ -226,10 +227,12 @@ class RemoteIndex:
         self,
         query: str,
         id: str,  # noqa: A002 - as in `Index`
+        *,
+        vector: GivenVector | None = None,
         **options: Unpack[RankingOptions],
     ) -> Explanation:
         """Return the parts of the score of a document: see `Index.explain`."""
-        return self._client.send(explain_call(self.name, query, id, options))
+        return self._client.send(explain_call(self.name, query, id, {**options, "vector": vector}))
 
     def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
         """Return completions of typed text: see `Index.suggest`."""

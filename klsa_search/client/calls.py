@@ -16,11 +16,13 @@ from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
 import httpx
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from klsa_search import errors
 from klsa_search.collection.model import Document, Problems
 from klsa_search.collection.passages import page_of
+from klsa_search.collection.vectors import VECTORS
 from klsa_search.errors import (
     CollectionError,
     KlsaError,
@@ -304,7 +306,21 @@ def search_body(index: str, query: str, k: int, options: Mapping[str, Any]) -> d
         for name, value in options.items()
         if value is not None
     }
-    return {"index": index, "q": query, "k": k, **given}
+    return {"index": index, "q": query, "k": k, **given, **_vector(options.get("vector"))}
+
+
+def _vector(vector: Any) -> dict[str, Any]:
+    """Return the vector of a search as a parameter, with arrays as lists."""
+    return {} if vector is None else {"vector": _without_arrays(vector)}
+
+
+def _without_arrays(value: Any) -> Any:
+    """Return a mapping, list or array with lists of numbers instead of arrays."""
+    if isinstance(value, Mapping):
+        return {name: _without_arrays(each) for name, each in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return [_without_arrays(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def results_of(answer: Any) -> SearchResults:
@@ -317,7 +333,9 @@ def results_of(answer: Any) -> SearchResults:
 def explain_call(index: str, query: str, id_: str, options: Mapping[str, Any]) -> Call[Explanation]:
     """Return the call of an explanation."""
     path = f"/indexes/{_part(index)}/explain/{_part(id_)}"
-    return Call("GET", path, explanation_of, query={"q": query, **options})
+    given = {name: value for name, value in options.items() if value is not None}
+    body = {"q": query, **given, **_vector(options.get("vector"))}
+    return Call("POST", path, explanation_of, body)
 
 
 def explanation_of(answer: Any) -> Explanation:
@@ -492,7 +510,16 @@ def as_json(record: Record) -> str:
             "text": record.text,
             "metadata": dict(record.metadata),
         }
-    return json.dumps(record, ensure_ascii=False)
+    return json.dumps(_with_lists(record), ensure_ascii=False)
+
+
+def _with_lists(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a document, with lists instead of arrays in its vectors."""
+    if VECTORS in record:
+        return {**record, VECTORS: _without_arrays(record[VECTORS])}
+    if isinstance(metadata := record.get("metadata"), Mapping) and VECTORS in metadata:
+        return {**record, "metadata": _with_lists(metadata)}
+    return record
 
 
 class IndexCalls:
@@ -539,8 +566,8 @@ class IndexCalls:
 
     def document(self, id_: str) -> Call[Document]:
         """Return the call for a document."""
-        path = f"/documents/{_part(id_)}"
-        return Call("GET", path, _DOCUMENT.validate_python, query={"index": self.name})
+        query = {"index": self.name, "vectors": "true"}
+        return Call("GET", f"/documents/{_part(id_)}", _DOCUMENT.validate_python, query=query)
 
     def excerpt(self, id_: str, span: tuple[int, int] | None, page: int | None) -> Call[Excerpt]:
         """Return the call for a passage, or a part of a document."""
@@ -578,7 +605,8 @@ class IndexCalls:
 
     def patch(self, id_: str, changes: Mapping[str, Any]) -> Call[WriteResult]:
         """Return the call that patches a document."""
-        return Call("PATCH", f"{self._path}/documents/{_part(id_)}", _written, dict(changes))
+        path = f"{self._path}/documents/{_part(id_)}"
+        return Call("PATCH", path, _written, dict(_with_lists(changes)))
 
     def delete(self, ids: Iterable[str]) -> Call[WriteResult]:
         """Return the call that deletes documents; CollectionError for a text."""

@@ -69,7 +69,7 @@ export class Index {
   deleteRule(id: string, options?: RequestOptions): Promise<void>;
   document(
     id: string,
-    options?: { span?: [number, number]; page?: number } & RequestOptions,
+    options?: { span?: [number, number]; page?: number; vectors?: boolean } & RequestOptions,
   ): Promise<StoredDocument>;
   add(
     documents: Iterable<NewDocument> | AsyncIterable<NewDocument>,
@@ -115,6 +115,8 @@ export interface SearchOptions {
   max_tokens?: number;
   rerank?: number;
   explain?: boolean;
+  /** Vector of the query by the name of its space; `{}` keeps an embedder from making one. */
+  vector?: Record<string, readonly number[]>;
   partial?: boolean;
   dimensions?: number;
   analytics?: boolean;
@@ -310,6 +312,10 @@ export interface IndexDetails extends IndexSummary {
   /** Number of passages; null if documents are not divided into passages. */
   passages: number | null;
   fields: Record<string, Record<string, unknown>> | null;
+  /** Spaces of vectors, with the numbers of vectors and of documents that have any. */
+  vectors:
+    | { name: string; dimension: number; vectors: number; documents: number; fingerprint: string | null }[]
+    | null;
   bytes: number | null;
   spectra: Record<string, unknown> | null;
   /** ID of its waiting or running job: GET /jobs/{id}. */

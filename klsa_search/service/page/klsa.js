@@ -185,10 +185,11 @@ export class Index {
 
   /** Return a document, a passage by its ID, or a part of a document.
    * @param {string} id
-   * @param {{span?: [number, number], page?: number}} [options] characters, or a page from 1
+   * @param {{span?: [number, number], page?: number, vectors?: boolean}} [options] characters, or
+   *   a page from 1; whether `metadata` contains the vectors of the document
    */
-  document(id, { span, page, signal } = {}) {
-    const query = { index: this.name, span: span?.join("-"), page };
+  document(id, { span, page, vectors, signal } = {}) {
+    const query = { index: this.name, span: span?.join("-"), page, vectors };
     return this.#client.request("GET", `/documents/${encodeURIComponent(id)}`, { query, signal });
   }
 

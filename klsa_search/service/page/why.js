@@ -8,6 +8,7 @@ const PARTS = [
   { name: "coverage", label: "Coverage", hint: "similar documents contain query words that it lacks" },
   { name: "latent", label: "Topic", hint: "about the same topics as the query" },
   { name: "expansion", label: "Similar documents", hint: "similar to documents that contain the words" },
+  { name: "vector", label: "Vector", hint: "near to the query by its vector" },
 ];
 
 const MOST = 5; // of terms and documents that are named
@@ -78,6 +79,7 @@ export function holdsNone({ lexical }) {
 
 /** What brought a hit without a word of the query: "through airfoil and 2 similar documents". */
 export function throughLine(explanation, write) {
+  if (explanation.vector?.value > explanation.score / 2) return ["by its vector"];
   const { terms, documents } = through(explanation);
   const words = [...new Set(terms.map(write))].slice(0, 3);
   const near = documents.length
