@@ -51,9 +51,9 @@ WriteResult(generation='000002', last_write=5, written=1, deleted=1, warnings=()
 >>> index.close()
 
 Public API: the names of this package and of its packages `collection`, `embedding`, `estimators`,
-`indexing` and `mining`, the clients of `client`, the errors of `errors`, and of `analysis` the
-`Analyzer` with `Token`, `languages` and `stemmers`; of `connect` what docs/guides/integrations.md
-shows. Everything else may change with any version.
+`indexing`, `mining`, `plugins` and `plugins.testing`, the clients of `client`, the errors of
+`errors`, and of `analysis` the `Analyzer` with `Token`, `languages` and `stemmers`; of `connect`
+what docs/guides/integrations.md shows. Everything else may change with any version.
 """
 
 import logging

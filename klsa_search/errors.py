@@ -14,6 +14,7 @@ KlsaError
 │   ├── IndexBusy         an index that another process is changing
 │   ├── IndexDamaged
 │   ├── FormatUnsupported
+│   ├── PluginMissing     an index whose plug-in is not installed, or in another version
 │   └── WritingRefused    a read-only index or service
 ├── QueryError            a search parameter outside its limits
 ├── InvalidApiKey         a request without a valid API key
@@ -31,6 +32,7 @@ KlsaError
 ├── ReplayFailed          a run that cannot be replayed, or differs from its record
 ├── EmbedderFailed        an embedder or reranker that fails, or whose answer is wrong
 ├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
+├── PluginFailed          a plug-in that cannot be loaded, or whose result is invalid
 └── MissingExtra          a feature whose optional packages are not installed
 """
 
@@ -134,6 +136,12 @@ class FormatUnsupported(StoreError):
     """The index has a format that this version cannot read."""
 
     code = "format_unsupported"
+
+
+class PluginMissing(StoreError):
+    """The index was built with a plug-in that is not installed, or with another version of it."""
+
+    code = "plugin_missing"
 
 
 class WritingRefused(StoreError):
@@ -251,6 +259,12 @@ class ArgumentError(KlsaError, ValueError):
     """An argument of an estimator outside its limits; a ValueError, as scikit-learn expects."""
 
     code = "bad_argument"
+
+
+class PluginFailed(KlsaError):
+    """A plug-in that cannot be loaded, fails, or returns an invalid result."""
+
+    code = "plugin_failed"
 
 
 class MissingExtra(KlsaError):

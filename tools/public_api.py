@@ -22,6 +22,8 @@ PACKAGES = {
     "klsa_search.estimators": None,
     "klsa_search.indexing": None,
     "klsa_search.mining": None,
+    "klsa_search.plugins": None,
+    "klsa_search.plugins.testing": None,
 }
 """What is public, as the docstring of the package says: package → names, None for all it has."""
 

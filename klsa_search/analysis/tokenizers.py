@@ -1,7 +1,8 @@
-"""User tokenizers: functions that find the words of a text, named `module:function`.
+"""User tokenizers: functions that find the words of a text, named `module:function`, and plug-ins.
 
-An index stores the name. Importing it runs code, and an index may come from an untrusted source, so
-a process imports only tokenizers that the user trusts.
+An index stores the name. Importing `module:function` runs code, and an index may come from an
+untrusted source, so a process imports only functions that the user trusts. A plug-in, named without
+a colon, was installed to be used, and needs no trust.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 from klsa_search.core.config import AnalysisSettings
 from klsa_search.core.keywords import Tokenizer
+from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import SettingsError
 
 _TRUSTED: Final[set[str]] = set()
@@ -21,8 +23,8 @@ _TRUSTED: Final[set[str]] = set()
 def trust(tokenizer: Tokenizer | str) -> str:
     """Allow this process to import a tokenizer, a function or `module:function`; return its name.
 
-    SettingsError for an invalid name, and for a function that other processes cannot import: a
-    lambda, a nested function, or one of a script or prompt.
+    Plug-ins need no permission. SettingsError for an invalid name, and for a function that other
+    processes cannot import: a lambda, a nested function, or one of a script or prompt.
     """
     name = tokenizer if isinstance(tokenizer, str) else _name_of(tokenizer)
     AnalysisSettings.checked({"tokenizer": name})
@@ -46,7 +48,7 @@ class ImportedTokenizer:
     __slots__ = ("_find", "_name")
 
     def __init__(self, name: str) -> None:
-        if name not in _TRUSTED:
+        if ":" in name and name not in _TRUSTED:
             raise SettingsError(
                 f"the index uses the tokenizer `{name}`, which is code that will "
                 "be imported and run; if you trust it, open the index with "
@@ -54,7 +56,7 @@ class ImportedTokenizer:
                 "commands and the service",
                 field="tokenizer",
             )
-        self._name, self._find = name, _imported(name)
+        self._name, self._find = name, function_of(name)
 
     def words(self, text: str) -> Iterator[tuple[str, int, int]]:
         """Yield the words of a text in order with start and end, without white space."""
@@ -80,6 +82,11 @@ class ImportedTokenizer:
                 "(word, start, end), within the text and in order",
                 field="tokenizer",
             )
+
+
+def function_of(name: str) -> Tokenizer:
+    """Import a tokenizer by name, trusted or not; SettingsError, PluginFailed."""
+    return _imported(name) if ":" in name else _callable(name, load_plugin("tokenizer", name))
 
 
 def _is_text(word: str) -> bool:
@@ -115,8 +122,12 @@ def _imported(name: str) -> Tokenizer:
             f"{error}); install its module, or put its folder on PYTHONPATH",
             field="tokenizer",
         ) from error
+    return _callable(name, found)
+
+
+def _callable(name: str, found: object) -> Tokenizer:
     if not callable(found):
         raise SettingsError(
             f"tokenizer `{name}` is not a function; name a function", field="tokenizer"
         )
-    return found  # type: ignore[no-any-return]  # its results are checked at each call
+    return found  # its results are checked at each call

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 
 from klsa_search.cli.main import debug_option
-from klsa_search.cli.options import FigurePath, data_option, home_option, json_file_option
+from klsa_search.cli.options import (
+    FigurePath,
+    PluginChoice,
+    data_option,
+    home_option,
+    json_file_option,
+)
 from klsa_search.cli.output import Column, echo, make_folders, write_json_file, write_table
 from klsa_search.cli.targets import open_targets, temporary_indexes
-from klsa_search.core.config import RankerName
+from klsa_search.core.config import RANKER_NAMES
 from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
 
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--ranker",
     "rankers",
-    type=click.Choice(get_args(RankerName)),
+    type=PluginChoice(RANKER_NAMES),
     multiple=True,
     default=("bm25", "klsa"),
     show_default=True,
@@ -37,9 +43,7 @@ if TYPE_CHECKING:
 @home_option
 @json_file_option
 @debug_option
-def judgements(
-    name: str, rankers: Sequence[RankerName], home: Path, json_file: Path | None
-) -> None:
+def judgements(name: str, rankers: Sequence[str], home: Path, json_file: Path | None) -> None:
     """Compare rankers by the judgements of an index.
 
     Prints MAP and the queries won and lost. Judgements come from the page of klsa-serve and from
@@ -194,7 +198,8 @@ def compare(
 ) -> None:
     """Compare rankers and other systems on every TARGET.
 
-    These are all rankers, the published method, and runs of other systems (--run).
+    These are all rankers, those of plug-ins included, the published method, and runs of other
+    systems (--run).
     TARGET is as for klsa-eval map. A run file has lines of six columns, in any order: query Q0
     document rank score tag. It is sorted as by trec_eval: by score, then by document ID, both
     descending. A judged query that is missing from the run counts 0.
@@ -207,13 +212,14 @@ def compare(
     from klsa_search.evaluation.comparison import compare as compare_systems
     from klsa_search.evaluation.figures import draw_differences
     from klsa_search.evaluation.systems import (
-        ALL_SYSTEMS,
         DEFAULT_SYSTEM,
+        all_systems,
         judge_runs,
         judge_systems,
     )
 
-    _check_names([system.name for system in ALL_SYSTEMS], runs, baseline)
+    rivals = all_systems()
+    _check_names([system.name for system in rivals], runs, baseline)
     if plot is not None and baseline == DEFAULT_SYSTEM:
         raise click.UsageError(f"--plot draws {DEFAULT_SYSTEM}: choose another --baseline")
     collections = open_targets(targets, data)
@@ -232,7 +238,7 @@ def compare(
             systems = judge_systems(
                 collection,
                 partial(indexes.index, target, collection),
-                systems=ALL_SYSTEMS,
+                systems=rivals,
                 measures=(measure,),
                 progress=bar,
             )

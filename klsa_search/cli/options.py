@@ -11,9 +11,11 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 import click
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from klsa_search.core.config import PRESETS, Settings
 from klsa_search.core.extras import require
+from klsa_search.core.plugins import PluginName
 from klsa_search.errors import SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -171,6 +173,23 @@ def source_options(function: F) -> F:
     return cast(F, reading)
 
 
+class PluginChoice(click.Choice[str]):
+    """Type of an option that names a built-in part, which help lists, or a plug-in."""
+
+    def __init__(self, names: PluginName) -> None:
+        super().__init__(names.built_in)
+        self._names = names
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> Any:
+        """Return the name."""
+        try:
+            return self._names.checked(value)
+        except PydanticCustomError as error:
+            self.fail(f"{value!r}: {error.message()}", parameter, context)
+
+
 class FigurePath(click.Path):
     """Type of an option that names a figure to write; other suffixes are wrong usage.
 
@@ -300,6 +319,10 @@ def type_of(kind: Any, limits: Iterable[Any]) -> Any:
     """Return click's type for the values of a setting, with their limits."""
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind))
+    limits = tuple(limits)
+    for limit in limits:
+        if isinstance(limit, PluginName):
+            return PluginChoice(limit)
     low, high = _limit(limits, "ge"), _limit(limits, "le")
     if kind is int:
         return click.IntRange(low, high)

@@ -41,6 +41,8 @@ def write_explanation(found: Explanation, rerank: Reranked | None = None) -> Non
         ]
         others = [f"others {_number(found.expansion.others)}"] if seeds else []
         rows.append(("expansion", _number(found.expansion.value), ", ".join(seeds + others)))
+    if found.undivided is not None:
+        rows.append((found.ranker, _number(found.undivided.value), "not divided into parts"))
     if found.passage is not None:
         rows.append(("passage", _number(found.passage.value), found.passage.explanation.id))
     if found.vector is not None:

@@ -19,8 +19,10 @@ from klsa_search.delta.statistics import Numbered, encode_pairs
 from klsa_search.indexing.reading import build_batches, content_of
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import without_columns
+from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.kernels.spool import Spools
+from klsa_search.kernels.weighting import mean_length
 from klsa_search.lowrank.sparse_expansion import NUMBERS
 from klsa_search.storage.arrays import ArrayWriter, write_arrays
 from klsa_search.storage.columns.builder import FieldsWriter
@@ -32,20 +34,21 @@ from klsa_search.storage.names import SCRATCH
 def average_of(summed: StepResult, of: str) -> float:
     """Return the mean document length, of "length" or "content" (without common terms)."""
     facts = read_facts(summed)
-    return bm25.mean_length(facts[of], facts["documents"])
+    return mean_length(facts[of], facts["documents"])
 
 
 def weigh_terms(
     out: Path, summed: StepResult, vocabulary: StepResult, settings: Mapping[str, Any]
 ) -> None:
     """Step: term weights w(t)^p of queries (`weights`) and of documents (`content`)."""
-    chosen, documents = settings_of(settings), read_facts(summed)["documents"]
+    weighting = feature_weighting(settings_of(settings))
+    documents = read_facts(summed)["documents"]
     frequencies = map_array(summed, "frequencies")
     content = frequencies.copy()
     content[map_array(vocabulary, "common")] = 0
     arrays = {
-        "weights": bm25.idf_of(frequencies, documents) ** chosen.idf_power,
-        "content": bm25.idf_of(content, documents) ** chosen.idf_power,
+        "weights": weighting.weight(frequencies, documents),
+        "content": weighting.weight(content, documents),
     }
     write_arrays(out, arrays)
 
@@ -67,7 +70,7 @@ def weigh_shard(
     Memory: the pairs of one piece, and about 100 bytes for each entry of a block.
     """
     chosen, V = settings_of(settings), terms_of(vocabulary)
-    weighing = bm25.FeatureWeighting(chosen.kernel_k1, chosen.b, average_of(summed, "content"))
+    weighting, average = feature_weighting(chosen), average_of(summed, "content")
     common = map_array(vocabulary, "common")
     of_terms = map_array(weights, "content")
     documents = read_facts(summed)["documents"]
@@ -78,13 +81,15 @@ def weigh_shard(
     ):
         for piece in pieces:
             pairs = Pairs.of(piece, map_array(summed, "limits"), ranges, V)
-            of_pairs = chosen.pairs * bm25.idf_of(pairs.held, documents) ** chosen.idf_power
+            of_pairs = chosen.pairs * weighting.weight(pairs.held, documents)
             for rows in Rows.of(piece, V):
                 matrix = without_columns(rows.matrix, common) if len(common) else rows.matrix
-                features = weighing.features(matrix, rows.lengths, of_terms)
+                features = weighting.features(matrix, rows.lengths, average, of_terms)
                 if chosen.pairs:
                     own = pairs.counts(rows)
-                    features = weighing.append_pairs(features, own, rows.lengths, of_pairs)
+                    features = weighting.append_pairs(
+                        features, own, rows.lengths, average, of_pairs
+                    )
                 numbers = features.indices.astype(np.int32)
                 paired = numbers >= V
                 numbers[paired] = V + pairs.numbers[numbers[paired] - V]

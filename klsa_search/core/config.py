@@ -32,16 +32,34 @@ from klsa_search.core.field_weights import (
     parse_weights,
     write_weights,
 )
+from klsa_search.core.plugins import PluginName
 from klsa_search.errors import SettingsError
 
-RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
-*_FIRST_RANKERS, _LAST_RANKER = get_args(RankerName)
+RankerName = Literal[
+    "klsa", "bm25", "bm25l", "bm25-plus", "lm-dirichlet", "rm3", "rocchio", "lsi", "lsi-cosine"
+]
+"""Names of the built-in rankers."""
+
+RANKER_NAMES: Final = PluginName("ranker", get_args(RankerName))
+Ranker = Annotated[str, RANKER_NAMES]
+"""Name of a built-in ranker or of a plug-in."""
 ExpansionName = Literal["auto", "dense", "factored", "sparse"]
 SpellingName = Literal["auto", "suggest", "off"]
 MatchName = Literal["any", "most", "all"]
 StopWordsName = Literal["short", "long", "none"]
 IdfName = Literal["lucene", "robertson", "atire"]
 SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
+"""Names of the built-in functions of the spectrum."""
+
+SPECTRAL_NAMES: Final = PluginName("spectral", get_args(SpectralName))
+Spectral = Annotated[str, SPECTRAL_NAMES]
+"""Name of a built-in function of the spectrum or of a plug-in."""
+
+KERNEL_NAMES: Final = PluginName("kernel", ("bm25",))
+Kernel = Annotated[str, KERNEL_NAMES]
+"""Name of the built-in weighting of document features or of a plug-in."""
+
+TOKENIZER_NAMES: Final = PluginName("tokenizer", ())
 FieldType = Literal["keyword", "number", "date"]
 
 PASSAGE_WORDS = 300
@@ -144,10 +162,16 @@ class AnalysisSettings(SettingsGroup):
     symbols: bool = Field(True, description="keep the signs of names such as C++, C# and .NET")
     tokenizer: str | None = Field(
         None,
-        pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$",
-        description="find words with this function, MODULE:FUNCTION, instead of the rules for "
-        "all scripts (docs/guides/import-documents.md)",
+        # MODULE:FUNCTION, or any text without a colon.
+        pattern=r"^([^:]+|[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*)$",
+        description="find words with this function, MODULE:FUNCTION, or the plug-in of this "
+        "name, instead of the rules for all scripts (docs/guides/import-documents.md)",
     )
+
+    @field_validator("tokenizer", mode="after")
+    @classmethod
+    def _installed(cls, given: str | None) -> str | None:
+        return given if given is None or ":" in given else TOKENIZER_NAMES.checked(given)
 
 
 def _searched(given: object) -> str:
@@ -187,6 +211,10 @@ class KernelSettings(SettingsGroup):
         le=MAX_BURSTINESS,
         description="multiply the weight of bursty terms, frequent in few documents, by up to "
         "this; 1 is plain idf",
+    )
+    kernel: Kernel = Field(
+        "bm25",
+        description="weight the document features by bm25, or by the plug-in of this name",
     )
     kernel_k1: float = Field(3.0, ge=0, le=100, description="set k1 of the document kernel")
     idf_power: float = Field(
@@ -395,8 +423,9 @@ def _boosts(given: object) -> str:
 class SearchSettings(SettingsGroup):
     """Defaults for ranking."""
 
-    ranker: RankerName = Field(
-        "klsa", description=f"rank by {', '.join(_FIRST_RANKERS)} or {_LAST_RANKER}"
+    ranker: Ranker = Field(
+        "klsa",
+        description=f"rank by {', '.join(get_args(RankerName))}, or by the plug-in of this name",
     )
     alpha: float = Field(
         0.7, ge=0, le=1, description="set the maximum share of the expansion in scores; 0 is BM25"
@@ -420,8 +449,10 @@ class SearchSettings(SettingsGroup):
         le=100,
         description="set p in (k_q / max)^p, the weight of a seed; 1 in the paper",
     )
-    spectral: SpectralName = Field(
-        "gvsm", description="make D with this function of the eigenvalues"
+    spectral: Spectral = Field(
+        "gvsm",
+        description="make D with this function of the eigenvalues: "
+        f"{', '.join(get_args(SpectralName))}, or the plug-in of this name",
     )
     gamma: float = Field(
         0.3,
@@ -499,7 +530,7 @@ QUERY_SETTINGS: Final = frozenset(
 )
 """Settings that only queries use, so that they can change without a refit."""
 
-_LATER = ("split", "match", "page_title", "passages", "passage_weight")
+_LATER = ("split", "match", "page_title", "passages", "passage_weight", "kernel")
 """Settings that were added without another format: see `Settings.stored`."""
 
 

@@ -13,8 +13,6 @@ from klsa_search.core.config import (
     ExpansionName,
     IdfName,
     MatchName,
-    RankerName,
-    SpectralName,
     SpellingName,
     StopWordsName,
 )
@@ -42,12 +40,12 @@ class SearchParameters(TypedDict, total=False):
     spelling: SpellingName | None
     synonyms: bool | None
     match: MatchName | None
-    ranker: RankerName | None
+    ranker: str | None
     alpha: float | None
     hold_back: float | None
     z: int | None
     sharpness: float | None
-    spectral: SpectralName | None
+    spectral: str | None
     gamma: float | None
     head: int | None
     unit_length: bool | None
@@ -80,6 +78,7 @@ class IndexSettings(TypedDict, total=False):
     common_weight: float
     idf: IdfName
     burstiness: float
+    kernel: str
     kernel_k1: float
     idf_power: float
     pairs: float
@@ -97,12 +96,12 @@ class IndexSettings(TypedDict, total=False):
     spelling: SpellingName
     synonyms: bool
     match: MatchName
-    ranker: RankerName
+    ranker: str
     alpha: float
     hold_back: float
     z: int
     sharpness: float
-    spectral: SpectralName
+    spectral: str
     gamma: float
     head: int
     unit_length: bool

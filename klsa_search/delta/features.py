@@ -21,7 +21,6 @@ from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.growable_array import GrowableArray
 from klsa_search.delta.neighbours import CandidateTerms
 from klsa_search.delta.statistics import BuildStatistics
-from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import Block, BlockCounts
 from klsa_search.kernels.document_kernel import scales_of
 from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, pack_rows
@@ -113,18 +112,18 @@ def document_features(
     is_content = content[counts.columns]
     of_each = np.repeat(np.arange(n), counts.sizes)
     lengths = np.bincount(of_each[is_content], counts.counts[is_content], n)
-    norms = bm25.norms(lengths, statistics.mean_content_length, k1=settings.kernel_k1, b=settings.b)
+    weighting, average = statistics.weighting, statistics.mean_content_length
 
     known = (counts.columns < statistics.terms) & is_content
     columns = counts.columns[known]
-    of_terms = bm25.saturate(counts.counts, counts.sizes, norms, settings.kernel_k1)[known]
+    of_terms = weighting.local_weights(counts.counts, counts.sizes, lengths, average)[known]
     documents = of_each[known]
     numbers = statistics.pairs.terms[columns]
     weights = statistics.weights(numbers)
     values = of_terms * weights
     pairs = statistics.pairs.find(counts.keys, terms)
     is_feature = pairs >= 0
-    of_pairs = bm25.saturate(counts.key_counts, counts.key_sizes, norms, settings.kernel_k1)
+    of_pairs = weighting.local_weights(counts.key_counts, counts.key_sizes, lengths, average)
     of_pairs = of_pairs[is_feature] * settings.pairs
     features = _rows(
         n,

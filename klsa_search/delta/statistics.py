@@ -30,9 +30,11 @@ from klsa_search.core.compiling import compiled
 from klsa_search.core.config import Settings
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import TermCounts
+from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.kernels.postings import Postings, postings_of_arrays
 from klsa_search.kernels.segments import aligned
 from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.kernels.weighting import FeatureWeighting, mean_length
 from klsa_search.lowrank.sparse_expansion import NUMBERS, SparseExpansion, open_sparse_expansion
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.forward_index import MAX_CODE_BYTES, read_code, write_code
@@ -264,6 +266,11 @@ class BuildStatistics:
     mean_content_length: float
 
     @lazy_property
+    def weighting(self) -> FeatureWeighting:
+        """Return the weighting of features."""
+        return feature_weighting(self.settings)
+
+    @lazy_property
     def quantised_length(self) -> float:
         """Return the quantised mean length that saturates its postings."""
         return bm25.quantised_length(self.mean_length)
@@ -306,7 +313,7 @@ class BuildStatistics:
     def weights(self, features: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float64]:
         """Return w^p of feature numbers: (n,)."""
         frequencies = self.pairs.document_frequencies(features)
-        return np.asarray(bm25.idf_of(frequencies, self.documents) ** self.settings.idf_power)
+        return self.weighting.weight(frequencies, self.documents)
 
     def latent_positions(self, saturated: sparse.csr_array) -> npt.NDArray[np.float64]:
         """Return Σ_t sat(t,d) · vector(t) of documents (n, V) in the latent space: (n, m)."""
@@ -345,5 +352,5 @@ def open_statistics(
         common=common,
         pairs=Pairs.of(array("epoch_pairs"), frequencies),
         mean_length=bm25.average_length(array("lengths")),
-        mean_content_length=bm25.mean_length(content_tokens, postings.size),
+        mean_content_length=mean_length(content_tokens, postings.size),
     )

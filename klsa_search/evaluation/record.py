@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, Unpack
 
 from pydantic import ValidationError, field_validator
 
+from klsa_search.analysis.tokenizers import function_of
 from klsa_search.collection.queries import read_query_lines
 from klsa_search.core.config import LanguageSettings, with_current_names
 from klsa_search.core.keywords import SearchParameters
@@ -225,5 +226,6 @@ def _module_checksum(tokenizer: str | None) -> str | None:
     """Return SHA-256 of the module of a tokenizer, because an index has only its name."""
     if tokenizer is None:
         return None
-    file = getattr(sys.modules[tokenizer.partition(":")[0]], "__file__", None)
+    module = function_of(tokenizer).__module__
+    file = getattr(sys.modules[module], "__file__", None)
     return sha256_of(Path(file)) if file else None

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from klsa_search.collection.model import Collection, Judgement, Query
-from klsa_search.core.config import ExpansionName, RankerName, Settings
+from klsa_search.core.config import ExpansionName, Settings
+from klsa_search.core.plugins import plugin_names
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.comparison import Comparison, compare
@@ -26,7 +27,7 @@ class System:
 
     name: str
     preset: str
-    ranker: RankerName
+    ranker: str
     expansion: ExpansionName = "auto"
 
 
@@ -40,8 +41,15 @@ SYSTEMS = (
 )
 """Systems of the MAP table, in its order; the first is the baseline."""
 
-ALL_SYSTEMS = (
-    *(
+DEFAULT_SYSTEM = Settings.of_preset().ranker
+"""Name of the system with default settings."""
+
+
+def all_systems() -> tuple[System, ...]:
+    """Return the systems of a comparison: all rankers on the default index, and the published
+    method. Rankers of plug-ins follow those that are built in.
+    """
+    built_in = (
         System(
             name=name,
             preset="default",
@@ -49,13 +57,13 @@ ALL_SYSTEMS = (
             expansion="factored" if ranker.uses_lsi else "auto",
         )
         for name, ranker in RANKERS.items()
-    ),
-    _PAPER,
-)
-"""Systems of a comparison: all rankers on the default index, and the published method."""
-
-DEFAULT_SYSTEM = Settings.of_preset().ranker
-"""Name of the system with default settings."""
+    )
+    added = (
+        System(name=name, preset="default", ranker=name)
+        for name in plugin_names("ranker")
+        if name not in RANKERS
+    )
+    return (*built_in, *added, _PAPER)
 
 
 def judge_systems(
@@ -142,7 +150,7 @@ def compare_rankers(
     index: Index,
     queries: Sequence[Query],
     judgements: Sequence[Judgement],
-    rankers: Sequence[RankerName],
+    rankers: Sequence[str],
 ) -> tuple[Mapping[str, Measured], Comparison]:
     """Return measures of rankers of an index, and a comparison of their MAP with that of the first.
 

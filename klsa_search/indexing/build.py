@@ -54,6 +54,7 @@ from klsa_search.storage.manifest import (
     Manifest,
     SpaceEntry,
     SpectrumEntry,
+    plugins_of,
 )
 from klsa_search.storage.names import MANIFEST, PASSAGES, index_path
 
@@ -267,6 +268,7 @@ def _manifest(
             space.model_copy(update={"fingerprint": fingerprints.get(space.name)})
             for space in built.vectors
         ],
+        plugins=plugins_of(built.settings),
     )
 
 

@@ -28,7 +28,7 @@ from klsa_search.lowrank.sparse_expansion import (
     is_multiple_of_kernel,
     term_width,
 )
-from klsa_search.search.rankers import RANKERS
+from klsa_search.search.rankers import ranker_of
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def layout(documents: int, settings: Settings) -> Layout:
     sparse = settings.expansion == "sparse" or (
         settings.expansion == "auto"
         and _can_be_sparse(settings)
-        and not RANKERS[settings.ranker].uses_lsi
+        and not ranker_of(settings.ranker).uses_lsi
     )
     if sparse and documents > sparse_expansion.MAX_DOCUMENTS:
         raise SettingsError(

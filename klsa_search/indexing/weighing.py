@@ -16,6 +16,7 @@ from klsa_search.kernels import bm25, tfidf
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import nearest_rows, neighbour_graph
+from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.lowrank.eigensolver import Spectrum, decompose
 from klsa_search.lowrank.expansion_matrix import expansion_matrix
@@ -33,7 +34,7 @@ def weigh(
     """
     report(POSTINGS, 0, None)
     write_vocabulary(generation, counts.vocabulary.terms)
-    weights = bm25.idf(counts.matrix) ** settings.idf_power
+    weights = feature_weighting(settings).of_columns(counts.matrix)
     write_arrays(generation, postings_arrays(postings_of(counts, settings)))
     write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
     kernel = document_kernel(counts, settings)
@@ -73,13 +74,7 @@ def weigh(
 
 def document_kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
     """Return K of the content terms and their pairs. Cost: O(nnz)."""
-    features = bm25.document_features(
-        counts.content,
-        k1=settings.kernel_k1,
-        b=settings.b,
-        idf_power=settings.idf_power,
-        pairs=settings.pairs,
-    )
+    features = feature_weighting(settings).document_features(counts.content, settings.pairs)
     return DocumentKernel.of(features, centred=settings.centred, normalised=settings.normalised)
 
 

@@ -10,13 +10,14 @@ document kernel would not be positive semi-definite.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.config import IdfName
 from klsa_search.kernels.counts import TermCounts
+from klsa_search.kernels.weighting import FeatureWeighting, mean_length
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -32,58 +33,24 @@ def norms(
     return np.asarray(k1 * ((1 - b) + b * lengths / average))
 
 
-def document_features(
-    counts: TermCounts, *, k1: float, b: float, idf_power: float = 0.5, pairs: float = 0.0
-) -> sparse.csr_array:
-    """Return Φ: (N, V) sparse float64 with φ(d)_t = w(t)^p · sat(t,d), and K = ΦΦᵀ.
+def bm25_weighting(*, k1: float, b: float, idf_power: float) -> FeatureWeighting:
+    """Return the weighting φ(d)_t = w(t)^p · sat(t,d) of document features.
 
     idf_power  p; 0.5 in the published kernel [KLSA eq. 4]
-    pairs      weight of adjacent pairs of terms; above 0 they follow the V terms as columns,
-               saturated and weighted by their own document frequency
     """
-    lengths = counts.lengths
-    weighting = FeatureWeighting(k1, b, average_length(lengths))
-    terms = weighting.features(counts.matrix, lengths, idf(counts.matrix) ** idf_power)
-    if pairs == 0:
-        return terms
-    return weighting.append_pairs(
-        terms, counts.pairs, lengths, pairs * idf(counts.pairs) ** idf_power
+    return FeatureWeighting(
+        norm=lambda lengths, average: norms(lengths, average, k1=k1, b=b),
+        local=lambda counts, of_counts: np.asarray((k1 + 1) * counts / (of_counts + counts)),
+        weight=lambda frequencies, documents: idf_of(frequencies, documents) ** idf_power,
     )
 
 
-class FeatureWeighting(NamedTuple):
-    """Weights counts of some documents by statistics of the collection.
-
-    average  dl_avg of the collection
-    """
-
-    k1: float
-    b: float
-    average: float
-
-    def features(
-        self,
-        matrix: sparse.csr_array,
-        lengths: npt.NDArray[np.number],
-        weights: npt.NDArray[np.float64],
-    ) -> sparse.csr_array:
-        """Return sat(t, d) times column weights: (n, V), (n,), (V,) → (n, V). Cost O(nnz)."""
-        weighted = saturated(matrix, lengths, self.average, self.k1, self.b)
-        weighted.data *= weights[weighted.indices]
-        return weighted
-
-    def append_pairs(
-        self,
-        terms: sparse.csr_array,
-        pairs: sparse.csr_array,
-        lengths: npt.NDArray[np.number],
-        weights: npt.NDArray[np.float64],
-    ) -> sparse.csr_array:
-        """Append the features of pairs to those of terms: (n, V), (n, P), (P,) → (n, V + P)."""
-        from scipy import sparse
-
-        both = terms, self.features(pairs, lengths, weights)
-        return sparse.csr_array(sparse.hstack(both, format="csr"))
+def document_features(
+    counts: TermCounts, *, k1: float, b: float, idf_power: float = 0.5, pairs: float = 0.0
+) -> sparse.csr_array:
+    """Return Φ: (N, V) sparse float64; see `bm25_weighting`, `FeatureWeighting`."""
+    weighting = bm25_weighting(k1=k1, b=b, idf_power=idf_power)
+    return weighting.document_features(counts, pairs)
 
 
 def idf(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
@@ -115,11 +82,6 @@ def idf_of(
 def average_length(lengths: npt.NDArray[np.number]) -> float:
     """Return dl_avg of lengths (N,); see `mean_length`."""
     return mean_length(lengths.sum(), len(lengths))
-
-
-def mean_length(tokens: float, documents: int) -> float:
-    """Return dl_avg of documents with so many tokens in all; 1 if all are empty."""
-    return float(tokens / documents) if tokens else 1.0
 
 
 def quantised_length(average: float) -> float:
@@ -158,21 +120,5 @@ def saturated(
     matrix: sparse.csr_array, lengths: npt.NDArray[np.number], average: float, k1: float, b: float
 ) -> sparse.csr_array:
     """Return sat(t, d) of counts (N, V), lengths (N,) and the mean length of the collection."""
-    saturated = matrix.astype(np.float64)
-    of_documents = norms(lengths, average, k1=k1, b=b)
-    saturated.data = saturate(saturated.data, np.diff(saturated.indptr), of_documents, k1)
-    return saturated
-
-
-def saturate(
-    counts: npt.NDArray[np.number],
-    sizes: npt.NDArray[np.integer],
-    norms: npt.NDArray[np.float64],
-    k1: float,
-) -> npt.NDArray[np.float64]:
-    """Return sat(t, d) of the counts of consecutive documents: (nnz,).
-
-    sizes  (N,) number of counts of each document
-    norms  (N,) K_d
-    """
-    return np.asarray((k1 + 1) * counts / (np.repeat(norms, sizes) + counts))
+    weighting = bm25_weighting(k1=k1, b=b, idf_power=0)
+    return weighting.features(matrix, lengths, average, np.ones(matrix.shape[1]))

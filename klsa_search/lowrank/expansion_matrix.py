@@ -14,7 +14,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import Basis, DocIds, Eigenvalues, Matrix, Scores
-from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS, SpectralFunction
+from klsa_search.lowrank.spectral_functions import SpectralFunction, spectral_function
 
 if TYPE_CHECKING:
     from klsa_search.kernels.document_kernel import DocumentKernel
@@ -156,7 +156,7 @@ def expansion_matrix(
     factors = FactoredExpansion.of(
         spectrum.eigenvectors,
         spectrum.eigenvalues,
-        SPECTRAL_FUNCTIONS[spectral](gamma),
+        spectral_function(spectral, gamma),
         head=head,
     )
     U = factors.eigenvectors.astype(np.float32)

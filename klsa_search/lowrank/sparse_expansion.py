@@ -22,7 +22,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.latent_space import LatentSpace
-from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
+from klsa_search.lowrank.spectral_functions import spectral_function
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -261,7 +261,7 @@ def document_vector_width(dimensions: int) -> int:
 @cache
 def is_multiple_of_kernel(spectral: str, gamma: float, head: int) -> bool:
     """Return whether D is a multiple of K: f is proportional to λ and no eigenvector left out."""
-    function = SPECTRAL_FUNCTIONS[spectral](gamma)
+    function = spectral_function(spectral, gamma)
     relative = np.linspace(0.1, 1.0, 10)
     is_linear = np.array_equal(function.of(relative), function.slope(relative[:1]) * relative)
     return is_linear and function.value == 0 and head == 0

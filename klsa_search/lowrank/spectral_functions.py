@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from klsa_search.core.array_types import Eigenvalues
+from klsa_search.core.plugins import load_plugin
+from klsa_search.errors import PluginFailed
 
 
 @dataclass(frozen=True)
@@ -76,4 +78,25 @@ SPECTRAL_FUNCTIONS = {
     "von-neumann": von_neumann,
 }
 
-__all__ = ["SPECTRAL_FUNCTIONS", "SpectralFunction"]
+
+def spectral_function(name: str, gamma: float) -> SpectralFunction:
+    """Return the function of a built-in name or of a plug-in, for a γ; PluginFailed."""
+    if name in SPECTRAL_FUNCTIONS:
+        return SPECTRAL_FUNCTIONS[name](gamma)
+    try:
+        function = load_plugin("spectral", name)(gamma)
+    except Exception as error:  # code of another package may raise anything
+        raise PluginFailed(
+            f"spectral `{name}` failed with gamma = {gamma} ({type(error).__name__}: {error}); "
+            "correct it, or use another gamma",
+            field="spectral",
+        ) from error
+    if not isinstance(function, SpectralFunction):
+        raise PluginFailed(
+            f"spectral `{name}` returned {function!r}; it must return a SpectralFunction",
+            field="spectral",
+        )
+    return function
+
+
+__all__ = ["SPECTRAL_FUNCTIONS", "SpectralFunction", "spectral_function"]

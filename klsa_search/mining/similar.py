@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,10 @@ from scipy import sparse
 
 from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.array_types import DocIds, Matrix, Scores
-from klsa_search.core.config import SpectralName
+from klsa_search.core.plugins import find_plugin
 from klsa_search.errors import QueryError
-from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import without_columns
+from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import SparseExpansion, unpack_rows
@@ -103,7 +103,7 @@ def _sparse_features(expansion: SparseExpansion, documents: npt.NDArray[Any]) ->
 def text_coordinates(index: Index, texts: Sequence[str]) -> Matrix:
     """Return coordinates of texts: (n, m) float64, of length 1, or 0 without a known term.
 
-    φ(x) V, with the term features of the document kernel, w(t)^p · sat(t,x) [KLSA eq. 4]. Unlike
+    φ(x) V, with the term features of the document kernel, for BM25 w(t)^p · sat(t,x). Unlike
     for documents, pairs of words and the distance from the mean are not included. Cost: analysing
     the texts, and O(m) a term.
     """
@@ -113,9 +113,11 @@ def text_coordinates(index: Index, texts: Sequence[str]) -> Matrix:
     counts = counts_of_texts(([text] for text in texts), index.analyzer, snapshot.vocabulary)
     counts = without_columns(counts, snapshot.common)
     words = [[term for term in index.analyzer.terms(text) if term not in common] for text in texts]
-    lengths = np.array([len(terms) for terms in words]) / snapshot.average_content
-    saturated = bm25.saturated(counts, lengths, 1.0, settings.kernel_k1, settings.b)
-    points = np.asarray(saturated @ terms.astype(np.float64))
+    lengths = np.array([len(terms) for terms in words])
+    counts.data = feature_weighting(settings).local_weights(
+        counts.data.astype(np.float64), np.diff(counts.indptr), lengths, snapshot.average_content
+    )
+    points = np.asarray(counts @ terms.astype(np.float64))
     sizes = np.sqrt(np.einsum("nm,nm->n", points, points))[:, None]
     return np.asarray(np.divide(points, sizes, out=points, where=sizes > 0))
 
@@ -138,7 +140,8 @@ def similar(
 
     kernel  "latent", the cosine on the first eigenvectors, finds documents on the same subject;
             "document", the kernel K of the index, finds documents with the same words; a function
-            of the spectrum, such as "squashing", lies between both and needs a dense or factored D
+            of the spectrum, such as "squashing" or a plug-in, lies between both and needs a dense
+            or factored D
     gamma   parameter of that function; by default that of the index
 
     The score is D(d,e) / D(d,d): 1 for a copy. Only documents with a score above 0 are returned;
@@ -155,7 +158,7 @@ def similar(
     """
     k = whole_number("k", k)
     (doc_id,) = index.doc_ids([id])
-    if kernel not in KERNELS:
+    if kernel not in KERNELS and find_plugin("spectral", kernel) is None:
         raise QueryError(
             f"kernel = {kernel!r} is unknown; the kernels are: {', '.join(KERNELS)}",
             field="kernel",
@@ -199,8 +202,7 @@ def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[S
         row = np.einsum("nm,m->n", documents, documents[doc_id])
         return row, float(row[doc_id])
     if kernel != DOCUMENT:
-        function = cast(SpectralName, kernel)
-        parameters = index.parameters(ranker="klsa", spectral=function, gamma=gamma, head=0)
+        parameters = index.parameters(ranker="klsa", spectral=kernel, gamma=gamma, head=0)
         if snapshot.has_spectrum:
             dimensions = snapshot.eigenvectors.shape[1]
             row = snapshot.expansion_of(parameters, dimensions).expand(one, itself)

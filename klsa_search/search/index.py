@@ -38,7 +38,7 @@ from klsa_search.search.passage_hits import as_passages
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.rules import words_for_rules
-from klsa_search.search.rankers import RANKERS
+from klsa_search.search.rankers import ranker_of
 from klsa_search.search.ranking import Rank
 from klsa_search.search.reranking import checked_rerank, rerank_hits
 from klsa_search.search.results import Hit, SearchResults
@@ -336,7 +336,7 @@ class Index(WritableIndex):
             ranker=chosen.ranker,
             parameters={
                 name: used if name == "dimensions" else getattr(chosen, name)
-                for name in (*RANKERS[chosen.ranker].parameters, *_of_passages(state))
+                for name in (*ranker_of(chosen.ranker).parameters, *_of_passages(state))
             },
             offset=first,
             facets=facets_,

@@ -20,7 +20,7 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.masks import Given
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
-from klsa_search.search.rankers import RANKERS
+from klsa_search.search.rankers import ranker_of
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.vector_ranking import GivenVector, QueryVector
 
@@ -116,7 +116,7 @@ class Parameters:
         field = None
         if self._snapshot.has_spectrum:
             return
-        if RANKERS[chosen.ranker].uses_lsi:
+        if ranker_of(chosen.ranker).uses_lsi:
             field = "ranker"
         elif not is_multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head):
             field = "head" if chosen.head else "spectral"
@@ -139,7 +139,7 @@ class Parameters:
                 "--expansion factored to choose",
                 field="dimensions",
             )
-        uses_lsi = RANKERS[parameters.ranker].uses_lsi
+        uses_lsi = ranker_of(parameters.ranker).uses_lsi
         basis = self._snapshot.lsi.basis if uses_lsi else self._snapshot.eigenvectors
         built = int(basis.shape[1])
         if requested is None:

@@ -21,7 +21,7 @@ from klsa_search.search.engine.seeds import KlsaParams
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.terms import QueryTerms
-from klsa_search.search.rankers import RANKERS
+from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.feedback import add_feedback
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.snapshot import Snapshot
@@ -263,7 +263,7 @@ class Searcher:
     ) -> Scores:
         check_deadline()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
-        scores = RANKERS[parameters.ranker].scores(snapshot, query, parameters, dimensions)
+        scores = ranker_of(parameters.ranker).scores(snapshot, query, parameters, dimensions)
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:

@@ -15,17 +15,17 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalues, Matrix, Scores
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings, Settings
-from klsa_search.kernels.bm25 import mean_length
 from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.postings import postings_of_arrays
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.kernels.weighting import mean_length
 from klsa_search.lowrank.expansion_matrix import DenseExpansion, Expansion, FactoredExpansion
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import SparseExpansion, open_sparse_expansion
-from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
+from klsa_search.lowrank.spectral_functions import spectral_function
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
@@ -60,6 +60,7 @@ class Snapshot:
     sparse_expansion  the strongest entries of each row of D, if it is sparse
     neighbour_count  neighbours of a document that count for coverage
     seed             of the solver
+    b                b of BM25
     forward          forward index
     small            whether deep rankings rescore all candidates
     live             mask of the live documents, if some are deleted
@@ -84,6 +85,7 @@ class Snapshot:
     sparse_expansion: SparseExpansion | None
     neighbour_count: int
     seed: int
+    b: float
     forward: Forward
     small: bool
     live: Mask | None = None
@@ -224,7 +226,7 @@ class Snapshot:
         return FactoredExpansion.of(
             self.eigenvectors[:, :dimensions],
             self.eigenvalues[:dimensions],
-            SPECTRAL_FUNCTIONS[spectral](gamma),
+            spectral_function(spectral, gamma),
             head=head,
             kernel=lambda: self.kernel,
         )
@@ -283,6 +285,7 @@ def open_snapshot(
         sparse_expansion=sparse_expansion,
         neighbour_count=settings.neighbours,
         seed=settings.seed,
+        b=settings.b,
         forward=Forward.open(generation, settings.searched_fields),
         vectors=open_vectors(generation, vectors),
     )

@@ -457,11 +457,11 @@ def _settings_from_client() -> Iterator[None]:
 
 
 def _without_code(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
-    """Return settings of a client; QueryError for `tokenizer`, which is code."""
-    if settings.get("tokenizer") is not None:
+    """Return settings of a client; QueryError for a `tokenizer` that is not a plug-in."""
+    if ":" in str(settings.get("tokenizer")):
         raise QueryError(
-            "tokenizer cannot be set over HTTP, because it runs code; set it on the machine of "
-            "the service: klsa-index build --tokenizer",
+            "tokenizer cannot be a function over HTTP, because it runs code; use the name of a "
+            "plug-in, or set it on the machine of the service: klsa-index build --tokenizer",
             field="tokenizer",
         )
     return settings

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.compiling import compiled
+from klsa_search.core.compiling import compiled, wait_until_compiled
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.kernels.counts import Block, TermCounts
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
@@ -120,6 +120,14 @@ class Forward:
         terms, counts, sizes = map(np.concatenate, zip(*counted, strict=True))
         starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
         return sparse.csr_array((counts, terms, starts), shape=(len(documents), len(self.ranks)))
+
+    def term_counts(self, term: int, documents: DocIds) -> npt.NDArray[np.int64]:
+        """Return f(t,d) of one term in some documents: (n,). Cost: 3 ns a word."""
+        counts = np.zeros(len(documents), np.int64)
+        given = (self.codes, self._bounds(documents), self._bounds(documents + 1))
+        wait_until_compiled(_count_term)
+        _count_term(*given, int(self.ranks[term]) + GAPS, self._weights, counts)
+        return counts
 
     def _bounds(self, documents: DocIds) -> npt.NDArray[np.int64]:
         """Return the starts of documents, clipped to the codes if the array is damaged."""
@@ -260,6 +268,31 @@ def _keys_of(
                     keys[count] = np.int64(document) << 32 | np.int64(terms[code - GAPS])
                     count += 1
     return count
+
+
+@compiled
+def _count_term(
+    codes: Codes,
+    begins: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    wanted: int,
+    weights: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+) -> None:
+    """Add the occurrences of a code in documents to their counts, by the weight of their part."""
+    part_ends = np.empty(len(weights), np.int64)
+    for document in range(len(begins)):
+        at, end = begins[document], ends[document]
+        at = read_ends(codes, at, end, part_ends)
+        position: Any = 0
+        part = 0
+        while at < end:
+            code, at = read_code(codes, at, end)
+            while position >= part_ends[part]:
+                part += 1
+            if code == wanted:
+                counts[document] += weights[part]
+            position += code + 1 if code < GAPS else 1
 
 
 @compiled

@@ -11,8 +11,23 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from klsa_search.core.config import FieldType, Settings, with_current_names
-from klsa_search.errors import FormatUnsupported, IndexDamaged, SettingsError, StoreError
+from klsa_search.core.config import (
+    KERNEL_NAMES,
+    RANKER_NAMES,
+    SPECTRAL_NAMES,
+    TOKENIZER_NAMES,
+    FieldType,
+    Settings,
+    with_current_names,
+)
+from klsa_search.core.plugins import Plugin, PluginKind, find_plugin
+from klsa_search.errors import (
+    FormatUnsupported,
+    IndexDamaged,
+    PluginMissing,
+    SettingsError,
+    StoreError,
+)
 from klsa_search.storage.current import read_current, step_for
 from klsa_search.storage.files import is_exhausted, read_regular
 from klsa_search.storage.names import MANIFEST, PASSAGES
@@ -125,6 +140,14 @@ class FieldsEntry(Frozen):
     more: bool = False
 
 
+class PluginEntry(Frozen):
+    """A plug-in that an index was built with, and the package that provided it."""
+
+    name: str
+    distribution: str
+    version: str
+
+
 class Manifest(Frozen):
     """Description of a generation that needs none of its arrays.
 
@@ -132,7 +155,8 @@ class Manifest(Frozen):
                  name, and is not part of the fingerprint
     reading      options with which the source was read, without defaults, for `Index.sync`
     vectors      spaces of vectors, in the order of their files
-    The last two are only written if there are any, as version 0.2 does not know them.
+    plugins      plug-ins among the settings, by kind
+    The last three are only written if there are any, as version 0.2 does not know them.
     """
 
     format_version: int
@@ -148,9 +172,14 @@ class Manifest(Frozen):
     fields: FieldsEntry = FieldsEntry()
     reading: dict[str, Any] = {}
     vectors: list[SpaceEntry] = []
+    plugins: dict[PluginKind, PluginEntry] = {}
 
     def checked_settings(self) -> Settings:
-        """Return the settings of the build; IndexDamaged if they are invalid."""
+        """Return the settings of the build; IndexDamaged if they are invalid.
+
+        Raise PluginMissing if a plug-in is not installed, or in another version.
+        """
+        self._require_plugins()
         try:
             return settings_as_built(self.settings)
         except SettingsError as error:
@@ -159,9 +188,25 @@ class Manifest(Frozen):
                 f"({error.message}); run `klsa-index repair` on the index"
             ) from error
 
+    def _require_plugins(self) -> None:
+        for kind, built in self.plugins.items():
+            found = find_plugin(kind, built.name)
+            # A ranker only reads: nothing stored depends on its version.
+            if found is not None and (kind == "ranker" or found == Plugin(**built.model_dump())):
+                continue
+            fact = "is not installed"
+            if found is not None:
+                fact = f"is now that of {found.distribution} {found.version}"
+            package = f"{built.distribution} {built.version}"
+            raise PluginMissing(
+                f"the index of `{self.source}` was built with {kind} `{built.name}` of {package}, "
+                f"which {fact}; install {package}, or build the index again from its source",
+                field=kind,
+            )
+
     def as_text(self) -> str:
         """Return the content of the file."""
-        optional = ("reading", "vectors")
+        optional = ("reading", "vectors", "plugins")
         absent: dict[str, Any] = {name: True for name in optional if not getattr(self, name)}
         if self.counts.passages is None:
             absent["counts"] = {"passages"}
@@ -175,6 +220,19 @@ class Manifest(Frozen):
     def bytes(self) -> int:
         """Return the size of all files but the manifest."""
         return sum(entry.bytes for entry in self.files.values())
+
+
+def plugins_of(settings: Settings) -> dict[PluginKind, PluginEntry]:
+    """Return the plug-ins among settings, by kind."""
+    plugins: dict[PluginKind, PluginEntry] = {}
+    for names in (KERNEL_NAMES, RANKER_NAMES, SPECTRAL_NAMES, TOKENIZER_NAMES):
+        name = getattr(settings, names.kind)
+        if name is None or name in names.built_in or ":" in name:
+            continue
+        plugin = find_plugin(names.kind, name)
+        if plugin is not None:
+            plugins[names.kind] = PluginEntry(**plugin._asdict())
+    return plugins
 
 
 def settings_as_built(settings: Mapping[str, Any]) -> Settings:

@@ -8,13 +8,14 @@ from klsa_search.core.config import RankerName
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.runs import DEPTH, rank_best
 from klsa_search.evaluation.systems import (
-    ALL_SYSTEMS,
     DEFAULT_SYSTEM,
     SYSTEMS,
+    all_systems,
     judge_runs,
     judge_systems,
 )
 from tests.evaluation.worlds import FakeIndex, tiny
+from tests.support.plugins import forget, use, write_template
 
 
 def test_a_ranking_is_what_the_index_gives():
@@ -65,13 +66,16 @@ def test_queries_nobody_judged_are_not_asked():
     assert len(index.asked) == 2 * len(SYSTEMS)
 
 
-def test_a_comparison_has_every_ranker_and_the_published_method():
-    rankers = [system.ranker for system in ALL_SYSTEMS if system.preset == "default"]
+def test_a_comparison_has_every_ranker_and_the_published_method(tmp_path, monkeypatch):
+    rankers = [system.ranker for system in all_systems() if system.preset == "default"]
     assert rankers == list(get_args(RankerName))
-    assert [s.name for s in ALL_SYSTEMS if s.preset == "paper"] == ["paper"]
-    names = [system.name for system in ALL_SYSTEMS]
+    assert [s.name for s in all_systems() if s.preset == "paper"] == ["paper"]
+    names = [system.name for system in all_systems()]
     assert len(set(names)) == len(names)
     assert DEFAULT_SYSTEM in names
+    use(monkeypatch, *write_template(tmp_path))
+    assert [system.name for system in all_systems()] == [*rankers, "dph", "paper"]
+    forget()
 
 
 def test_only_the_systems_and_measures_asked_for():

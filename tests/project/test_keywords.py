@@ -38,7 +38,6 @@ refit("index/reports", alpha=0.5)
 
 index.search("x", alpha="high")  # wrong
 index.search("x", rankr="bm25")  # wrong
-index.search("x", ranker="bm52")  # wrong
 index.search("x", k1=2.0)  # wrong
 index.search_many(["x"], filtre="year >= 2020")  # wrong
 index.search_many(["x"], z="5")  # wrong

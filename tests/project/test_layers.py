@@ -28,6 +28,7 @@ LAYERS = {
     "mining": 9,
     "evaluation": 10,
     "connect": 10,
+    "plugins": 10,
     "client": 10,
     "cluster": 10,
     "service": 11,

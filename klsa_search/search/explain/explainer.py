@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from klsa_search.core.array_types import DocIds
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.coverage import Covered, Numbers, QueryWeights, Values
@@ -23,10 +24,11 @@ from klsa_search.search.explain.explanation import (
     Seed,
     SharedTerm,
     TermShare,
+    Undivided,
 )
 from klsa_search.search.explain.parts import EngineSplitter, RowSplitter, ScoreParts, ScoreSplitter
 from klsa_search.search.query.terms import QueryTerms
-from klsa_search.search.rankers import RANKERS
+from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import expand_query
 from klsa_search.search.rankers.klsa import klsa_params
@@ -115,6 +117,9 @@ class Features:
 MAX_SEEDS: Final = 5
 """Seeds that are reported, and neighbours per term, at most."""
 
+MAX_TERMS: Final = 64
+"""Query words up to which the score of a ranker is divided into their scores."""
+
 
 class Explainer:
     """Explains scores of one query in one state of an index.
@@ -139,12 +144,15 @@ class Explainer:
         self._lexical_scores = boosted_bm25(snapshot, self._query, parameters)
         self._query_weights = QueryWeights.boosted(snapshot, self._query, parameters)
         self._feedback_documents: DocIds = np.zeros(0, np.int64)
-        feedback = RANKERS[parameters.ranker].feedback
+        feedback = ranker_of(parameters.ranker).feedback
         if feedback is not None and self._lexical_scores.any():
             add_terms, self._feedback_documents = expand_query(
                 snapshot, self._query, parameters, feedback
             )
             self._query_weights = QueryWeights.boosted(snapshot, add_terms, parameters)
+        self._of_terms: list[Scores] | None = None
+        if ranker_of(parameters.ranker).reads_index:
+            self._of_terms = self._rank_terms(parameters)
         self._features = Features(snapshot)
         self._splitter: ScoreSplitter | None = None
         if parameters.ranker == "klsa" and parameters.alpha > 0 and self._lexical_scores.any():
@@ -162,10 +170,12 @@ class Explainer:
         Cost: the features of the document and of the seeds, and searches in the query's postings.
         """
         (id_,) = self._documents.ids([doc_id])
-        if RANKERS[self._ranker].uses_lsi:
+        if ranker_of(self._ranker).uses_lsi:
             return self._explain_lsi(id_, doc_id, score)
         addends = self._query_weights.addends(np.array([doc_id]))[0]
         bm25 = float(addends.sum())
+        if self._of_terms is not None:
+            return self._explain_terms(id_, doc_id, score, bm25, self._of_terms)
         if self._splitter is None:
             lexical = Lexical(value=bm25, terms=self._terms(addends, 1.0))
             return Explanation(
@@ -193,6 +203,46 @@ class Explainer:
             expansion=self._expanded(doc_id, parts),
             estimated=parts.estimated,
         )
+
+    def _rank_terms(self, parameters: SearchSettings) -> list[Scores]:
+        """Return the scores of all documents for the query, then for each of its terms alone.
+
+        Only for the query if it has many terms.
+        """
+        rank, query = ranker_of(parameters.ranker).scores, self._query
+        queries = [query]
+        if len(query.numbers) <= MAX_TERMS:
+            queries += [
+                QueryTerms(query.numbers[at : at + 1], query.counts[at : at + 1])
+                for at in range(len(query.numbers))
+            ]
+        return [rank(self._snapshot, one, parameters, self._dimensions) for one in queries]
+
+    def _explain_terms(
+        self, id_: str, doc_id: int, score: float | None, bm25: float, of_terms: list[Scores]
+    ) -> Explanation:
+        """Divide a score among the terms if it is the sum of their scores."""
+        total, *values = (float(scores[doc_id]) for scores in of_terms)
+        total = total if score is None else score
+        explanation = Explanation(
+            id=id_, score=total, ranker=self._ranker, bm25=bm25, alpha=None, lexical=None
+        )
+        if not np.isclose(sum(values), total, rtol=1e-4, atol=1e-6):
+            return replace(explanation, undivided=Undivided(value=total))
+        terms = self._snapshot.vocabulary.terms
+        addends = self._query_weights.addends(np.array([doc_id]))[0]
+        entries = [
+            TermShare(term=terms[number], value=value, weight=weight, bm25=addend)
+            for number, value, addend, weight in zip(
+                self._query.numbers.tolist(),
+                values,
+                addends.tolist(),
+                self._query_weights.weights.tolist(),
+                strict=True,
+            )
+        ]
+        entries.sort(key=lambda one: (-one.value, one.term))
+        return replace(explanation, lexical=Lexical(value=total, terms=tuple(entries)))
 
     def _terms(self, addends: Values, share: float) -> tuple[TermShare, ...]:
         """Return what each term adds, strongest first; 0 for query terms not in the document."""

@@ -1,7 +1,8 @@
 """Explanations of scores: their parts, and what each part consists of.
 
-All values are in units of the score. `lexical`, `coverage`, `latent`, `expansion`, `passage`,
-`vector` and the values of `rules` add up to the score; terms and seeds add up to their part.
+All values are in units of the score. `lexical`, `coverage`, `latent`, `expansion`, `undivided`,
+`passage`, `vector` and the values of `rules` add up to the score; terms and seeds add up to their
+part.
 """
 
 from __future__ import annotations
@@ -129,6 +130,13 @@ class Expanded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Undivided:
+    """Score of a plug-in that is not the sum of what single query words score."""
+
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class PassagePart:
     """Part of a score that the best passage of a long document adds.
 
@@ -200,6 +208,7 @@ class Explanation:
     coverage: Coverage | None = None
     latent: Latent | None = None
     expansion: Expanded | None = None
+    undivided: Undivided | None = None
     passage: PassagePart | None = None
     vector: VectorPart | None = None
     estimated: tuple[str, ...] = ()

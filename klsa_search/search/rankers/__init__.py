@@ -1,22 +1,26 @@
 """The table of rankers: functions that score every document for a query.
 
 To add one, write a module, a row of `RANKERS`, and its name in `RankerName` of
-`klsa_search.core.config`.
+`klsa_search.core.config`. Other packages add rankers as plug-ins: `klsa_search.plugins`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from klsa_search.core.array_types import Scores
-from klsa_search.core.config import RankerName, SearchSettings
+from klsa_search.core.config import SearchSettings
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.bm25 import rank_bm25
 from klsa_search.search.rankers.feedback import RM3, ROCCHIO, Feedback, rank_rm3, rank_rocchio
 from klsa_search.search.rankers.klsa import rank_klsa
 from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
+from klsa_search.search.rankers.plugins import plugin_ranker
+from klsa_search.search.rankers.reader import IndexReader, RankFunction
+from klsa_search.search.rankers.variants import rank_bm25_plus, rank_bm25l, rank_lm_dirichlet
 from klsa_search.search.snapshot import Snapshot
 
 
@@ -29,12 +33,30 @@ class Ranker:
     feedback    method that expands the query before BM25 scores it, if any
     uses_lsi    whether it reads the LSI coordinates of all documents: this needs stored
                 eigenvectors, which a large index with a sparse D does not have, and O(N · k) time
+    reads_index  whether it is a function of an `IndexReader`, which may be slow
     """
 
     scores: Callable[[Snapshot, QueryTerms, SearchSettings, int], Scores]
     parameters: tuple[str, ...]
     feedback: Feedback | None = None
     uses_lsi: bool = False
+    reads_index: bool = False
+
+    @classmethod
+    def reading(cls, rank: RankFunction, parameters: tuple[str, ...] = ()) -> Ranker:
+        """Return the ranker of a function of an `IndexReader`."""
+
+        def scores(
+            snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+        ) -> Scores:
+            return rank(IndexReader(snapshot, parameters, dimensions), query)
+
+        return cls(scores=scores, parameters=parameters, reads_index=True)
+
+    @property
+    def is_heavy(self) -> bool:
+        """Return whether a query takes long on a large index."""
+        return self.uses_lsi or self.reads_index
 
 
 _BOOSTS: Final = ("boosts",)
@@ -43,13 +65,27 @@ _OF_KLSA: Final = (
     "dimensions",
 )
 
-RANKERS: Final[dict[RankerName, Ranker]] = {
+RANKERS: Final[dict[str, Ranker]] = {
     "klsa": Ranker(scores=rank_klsa, parameters=_OF_KLSA),
     "bm25": Ranker(scores=rank_bm25, parameters=_BOOSTS),
+    "bm25l": Ranker.reading(rank_bm25l),
+    "bm25-plus": Ranker.reading(rank_bm25_plus),
+    "lm-dirichlet": Ranker.reading(rank_lm_dirichlet),
     "rm3": Ranker(scores=rank_rm3, parameters=_BOOSTS, feedback=RM3),
     "rocchio": Ranker(scores=rank_rocchio, parameters=_BOOSTS, feedback=ROCCHIO),
     "lsi": Ranker(scores=rank_lsi, parameters=("dimensions",), uses_lsi=True),
     "lsi-cosine": Ranker(scores=rank_lsi_cosine, parameters=("dimensions",), uses_lsi=True),
 }
 
-__all__ = ["RANKERS", "Ranker"]
+
+def ranker_of(name: str) -> Ranker:
+    """Return a built-in ranker, or that of a plug-in; PluginFailed."""
+    return RANKERS[name] if name in RANKERS else _of_plugin(name)
+
+
+@cache
+def _of_plugin(name: str) -> Ranker:
+    return Ranker.reading(plugin_ranker(name), _OF_KLSA)
+
+
+__all__ = ["RANKERS", "Ranker", "ranker_of"]

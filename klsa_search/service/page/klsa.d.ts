@@ -125,7 +125,7 @@ export interface SearchOptions {
   synonyms?: boolean;
   match?: "any" | "most" | "all";
   passage_weight?: number;
-  ranker?: "klsa" | "bm25" | "rm3" | "rocchio" | "lsi" | "lsi-cosine";
+  ranker?: string;
   alpha?: number;
   hold_back?: number;
   z?: number;

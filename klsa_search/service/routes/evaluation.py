@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Response
 from pydantic import Field, model_validator
 
 from klsa_search.collection.model import Judgement, Query
-from klsa_search.core.config import RankerName
+from klsa_search.core.config import Ranker
 from klsa_search.errors import QueryError
 from klsa_search.evaluation.comparison import Contrast
 from klsa_search.evaluation.systems import compare_rankers, own_judgements
@@ -43,10 +43,10 @@ class EvaluateBody(RequestModel):
             "20,000. Or `own`: the queries and judgements of the index"
         )
     )
-    rankers: list[RankerName] = Field(
+    rankers: list[Ranker] = Field(
         ["bm25", "klsa"],
         min_length=1,
-        max_length=6,
+        max_length=10,
         description="rankers to compare with the first",
     )
 

@@ -146,6 +146,11 @@ ERROR_CODES: Final = MappingProxyType(
             "A setting or file of the service is not valid, such as its key file.",
             "See the log of the service.",
         ),
+        "plugin_failed": ErrorCode(
+            500,
+            "A plug-in cannot be loaded, failed or returned an invalid result.",
+            "Correct or reinstall the package that the message names, then restart `klsa-serve`.",
+        ),
         "internal": ErrorCode(
             500,
             "A bug.",
@@ -185,6 +190,11 @@ ERROR_CODES: Final = MappingProxyType(
             503,
             "The index has a format that this version cannot read.",
             "Run `klsa-index upgrade NAME`, or rebuild it.",
+        ),
+        "plugin_missing": ErrorCode(
+            503,
+            "The index was built with a plug-in that is not installed, or in another version.",
+            "Install the package that the message names, or build the index again.",
         ),
         "cluster_failed": ErrorCode(
             503, "The cluster cannot be reached, or its processes fail.", "Check `ray status`."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self, get_args
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from klsa_search.core.config import SpectralName
+from klsa_search.core.plugins import PluginName
 from klsa_search.service.schemas.requests import MAX_HITS, QueryText, RequestModel, Text, encodable
 from klsa_search.service.schemas.responses import Answer
 
@@ -20,7 +21,7 @@ MAX_CLASSIFIED = 10_000
 MAX_TEXTS = 1_000
 MAX_SCORES = 100_000  # labels times documents or texts
 
-KernelName = Literal["latent", "document"] | SpectralName
+KernelName = Annotated[str, PluginName("spectral", ("latent", "document", *get_args(SpectralName)))]
 Label = Annotated[str, Field(max_length=MAX_LABEL), AfterValidator(encodable)]
 
 

@@ -13,7 +13,7 @@ from klsa_search.search.costs import estimated_cost
 from klsa_search.search.filters.text import MAX_CHARACTERS
 from klsa_search.search.index import Index
 from klsa_search.search.options import GroupName, PrefixName
-from klsa_search.search.rankers import RANKERS
+from klsa_search.search.rankers import ranker_of
 from klsa_search.search.snippets import LENGTH
 from klsa_search.service.schemas.requests import (
     MAX_HITS,
@@ -224,7 +224,7 @@ class _SearchRequest(RequestModel):
             everything=options.get("exact", False)
             or (self.rules and counts.boosts > 0)
             or not _SCORE_ALL.isdisjoint(options)
-            or RANKERS[options.get("ranker", index.settings.ranker)].uses_lsi,
+            or ranker_of(options.get("ranker", index.settings.ranker)).is_heavy,
         )
 
 

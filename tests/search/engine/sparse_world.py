@@ -79,6 +79,7 @@ def cut_world(
         lsi_dimensions=dimensions,
         neighbour_count=neighbours,
         seed=0,
+        b=0.75,
         forward=None,  # the default ranking reads none
     )
 
