@@ -1,0 +1,1 @@
+"""Plug-ins for klsa-search: see `pyproject.toml` for their names."""
