@@ -135,6 +135,25 @@ class PluginName:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the schema with the names of this process."""
-        added = [name for name in plugin_names(self.kind) if name not in self.built_in]
-        return {**handler(schema), "enum": [*self.built_in, *added]}
+        """Return the schema with the built-in names; `add_plugin_names` adds the others."""
+        return {**handler(schema), "enum": [*self.built_in], _MARK: self.kind}
+
+
+_MARK: Final = "x-plug-ins"
+
+
+def add_plugin_names(schema: Any) -> None:
+    """Add the names of installed plug-ins to the enumerations of a JSON schema, at any depth.
+
+    Apart from the schema of `PluginName`, because schemas are made when modules are imported.
+    """
+    if isinstance(schema, list):
+        for each in schema:
+            add_plugin_names(each)
+    elif isinstance(schema, dict):
+        kind = schema.pop(_MARK, None)
+        if kind is not None:
+            names = schema["enum"]
+            schema["enum"] = [*names, *(n for n in plugin_names(kind) if n not in names)]
+        for each in schema.values():
+            add_plugin_names(each)

@@ -8,7 +8,7 @@ from typing import Any
 
 from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.errors import SettingsError
-from klsa_search.search.rankers import RANKERS
+from klsa_search.search.rankers import ranker_of
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import writing
 from klsa_search.storage.manifest import read_manifest
@@ -31,7 +31,7 @@ def needing_refit(built: Settings, chosen: Settings) -> list[str]:
         for name in ("coverage", "latent")
         if getattr(chosen, name) and not getattr(built, name)
     ]
-    if RANKERS[chosen.ranker].uses_lsi != RANKERS[built.ranker].uses_lsi:
+    if ranker_of(chosen.ranker).uses_lsi != ranker_of(built.ranker).uses_lsi:
         names.append("ranker")  # it decides on the form of D
     return names
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -50,6 +53,16 @@ def test_the_schema_has_the_names_of_the_service(client):
     (names,) = [part["enum"] for part in (ranker, *ranker.get("anyOf", ())) if "enum" in part]
     assert names[0] == "klsa"
     assert names[-2:] == ["absent", "dph"]
+
+
+@pytest.mark.long
+def test_starting_a_service_reads_no_metadata_of_packages():
+    code = (
+        "from klsa_search.core import plugins\n"
+        "del plugins._entries\n"
+        "import klsa_search.service.app, klsa_search.cli.search, klsa_search.cli.index\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
 def test_a_plug_in_that_cannot_be_imported_is_named(client):
