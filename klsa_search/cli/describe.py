@@ -39,6 +39,13 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
         ("terms", f"{counts.terms:,}"),
         ("non-zeros", f"{counts.non_zeros:,}"),
         *_field_rows(manifest.fields, counts.documents),
+        *[
+            (
+                f"vectors ({space.name})",
+                f"{space.vectors:,} of {space.documents:,} documents, dimension {space.dimension}",
+            )
+            for space in manifest.vectors
+        ],
         *spectra,
         ("size", in_bytes(manifest.bytes())),
         ("built", f"{built.created}, in {built.seconds:.1f} s"),

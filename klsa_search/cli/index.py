@@ -25,6 +25,7 @@ from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.maintenance import alias, delete, info, list_, rollback, upgrade, verify
 from klsa_search.cli.mine import cluster, duplicates, plot, related
 from klsa_search.cli.options import (
+    by_space,
     chosen_settings,
     config_option,
     home_option,
@@ -106,6 +107,13 @@ def main() -> None:
     help="Replace an index that was built from another source, without asking",
 )
 @click.option(
+    "--vectors",
+    metavar="SPACE=FILE.npy",
+    multiple=True,
+    help="Add vectors to the documents: row i of the array is that of the i-th document of SOURCE; "
+    "repeatable",
+)
+@click.option(
     "--cluster",
     metavar="ADDRESS",
     help="Build with workers: 'local' for processes of this machine, or the address of a Ray "
@@ -133,6 +141,7 @@ def build(
     reading: dict[str, Any],
     memory: str | None,
     replace: bool,
+    vectors: tuple[str, ...],
     cluster: str | None,
     shards: int | None,
     workers: int | None,
@@ -159,8 +168,12 @@ def build(
         if shards or workers:
             raise click.UsageError("--shards and --workers need --cluster")
         collection = open_collection(source, **reading)
+        if vectors:
+            collection.add_vectors(by_space("vectors", vectors, "minilm=vectors.npy"))
         build_it: Callable[..., Index] = partial(build_index, collection, memory=memory)
     else:
+        if vectors:
+            raise click.UsageError("--vectors and --cluster exclude each other: give one of them")
         from klsa_search.cli.plan import by_workers
 
         collection, build_it = by_workers(source, reading, cluster, shards, workers, memory)

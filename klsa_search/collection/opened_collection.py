@@ -12,6 +12,7 @@ from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.mappings import PLAIN, Columns
 from klsa_search.collection.model import Document, Judgement, Problems, Query, Unread
+from klsa_search.collection.row_vectors import GivenRows, RowVectors
 from klsa_search.errors import CollectionError
 
 
@@ -59,6 +60,7 @@ class OpenedCollection:
         self._intake = Intake(on_error, columns)
         self._holding = holding
         self.cache: FileCache | None = None
+        self._vectors: RowVectors | None = None
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -108,6 +110,8 @@ class OpenedCollection:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
         self._intake = Intake(self._on_error, self._intake.columns, self.cache)
         admitted = self._intake.validated(self._documents(self._intake))
+        if self._vectors is not None:
+            admitted = self._vectors.attached(admitted, lambda: self._intake.problems.count)
         return admitted if self.root is None else self._existing(admitted)
 
     def _existing(self, documents: Iterator[Document]) -> Iterator[Document]:
@@ -119,6 +123,16 @@ class OpenedCollection:
                 f"`{error.filename or self.root}` was removed while it was being "
                 "read; read the source again"
             ) from error
+
+    def add_vectors(self, vectors: GivenRows) -> None:
+        """Give the documents vectors: by space, row i for the i-th document; CollectionError.
+
+        >>> collection = open_collection("reports.jsonl")
+        >>> collection.add_vectors({"own": np.eye(6)})
+        >>> next(iter(collection.documents())).metadata["_vectors"].keys()
+        dict_keys(['own'])
+        """
+        self._vectors = RowVectors(vectors)
 
     def refuse(self, message: str) -> None:
         """Refuse a document of this pass: raise CollectionError, or count it in `problems`."""

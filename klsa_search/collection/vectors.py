@@ -14,12 +14,13 @@ import binascii
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from klsa_search.collection.model import Document
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 VECTORS: Final = "_vectors"
 
@@ -30,7 +31,7 @@ MAX_SPACES: Final = 10
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
-Rows = npt.NDArray[np.int8]
+Rows: TypeAlias = "npt.NDArray[np.int8]"
 """(n, dimension), stored vectors."""
 
 
@@ -42,6 +43,8 @@ def quantised(given: object) -> Rows:
     >>> quantised([0.6, 0.8])
     array([[ 95, 127]], dtype=int8)
     """
+    import numpy as np  # all readers of documents import this module
+
     try:
         rows = np.atleast_2d(np.asarray(given, np.float64))
     except (TypeError, ValueError):
@@ -104,6 +107,16 @@ def vectors_of_passage(vectors: Mapping[str, Rows], passage: int, passages: int)
     }
 
 
+def name_fault(name: object) -> str | None:
+    """Return why this cannot be the name of a space, or None."""
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return None
+    return (
+        f"a space {str(name)[:60]!r}, whose name is not 1 to 64 letters, digits, '.', '_' or '-', "
+        "beginning with a letter or digit"
+    )
+
+
 def dimension_fault(name: str, rows: Rows, dimension: int) -> str | None:
     """Return why vectors cannot be in a space of that dimension, or None."""
     if rows.shape[1] == dimension:
@@ -128,11 +141,8 @@ def _stored(given: object, where: str) -> dict[str, list[str]]:
     for name, value in sorted(given.items(), key=lambda item: str(item[0])):
         if value is None:
             continue
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ValueError(
-                f"{where}: `{VECTORS}` has a space {str(name)[:60]!r}, whose name is not 1 to 64 "
-                "letters, digits, '.', '_' or '-', beginning with a letter or digit"
-            )
+        if fault := name_fault(name):
+            raise ValueError(f"{where}: `{VECTORS}` has {fault}")
         try:
             stored[name] = _encoded(_decoded(value) if _is_encoded(value) else quantised(value))
         except ValueError as error:
@@ -150,6 +160,8 @@ def _encoded(rows: Rows) -> list[str]:
 
 def _decoded(rows: Sequence[str]) -> Rows:
     """Return stored vectors; ValueError if they are not."""
+    import numpy as np
+
     try:
         pieces = [base64.b64decode(row, validate=True) for row in rows]
     except (binascii.Error, TypeError, ValueError):

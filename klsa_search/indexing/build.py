@@ -15,12 +15,14 @@ from typing import Any, NamedTuple, Unpack, cast
 
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Collection, Source
-from klsa_search.collection.opened_collection import warn_of_skipped
+from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import Reading, open_collection
+from klsa_search.collection.row_vectors import GivenRows
 from klsa_search.core.array_types import Eigenvalues
 from klsa_search.core.config import PASSAGE_WORDS, Settings
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.progress import FILES, Progress, of_passages, open_progress
+from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import (
     address,
     memory_budget,
@@ -84,6 +86,7 @@ def build(
     progress: Progress | bool | None = None,
     memory: str | int | None = None,
     replace: bool = False,
+    vectors: GivenRows | None = None,
     **options: Unpack[BuildOptions],
 ) -> Index:
     """Build an index and open it.
@@ -108,6 +111,10 @@ def build(
               iterables, one with less than half as many documents; or an index that this version
               cannot read
 
+    vectors   vectors of the documents by space, each an array (documents, dimension) of float16,
+              float32, float64 or int8, or the path of one (`.npy`), which is mapped into memory:
+              row i is that of the i-th document of the source. No record may be skipped
+
     Skipped records, unread files and numbered documents are logged as warnings of the logger
     `klsa_search`, unless the collection was opened before. A build that would exceed the memory
     limit is refused before the work starts.
@@ -127,6 +134,14 @@ def build(
     opened = None
     if not isinstance(source, Collection):
         source = opened = open_collection(source, **reading)
+    if vectors:
+        if not isinstance(source, OpenedCollection):
+            raise SettingsError(
+                f"vectors cannot be added to a {type(source).__name__}; give its documents "
+                "`_vectors`",
+                field="vectors",
+            )
+        source.add_vectors(vectors)
     path = index_path(Path(home), name)
     budget = memory_budget(memory)
     with open_progress(progress) as report:
