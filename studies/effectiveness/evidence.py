@@ -3,9 +3,8 @@
 `max_tokens` returns the best passages within a budget. The usual alternative cuts texts at every
 300 words and returns the best chunks by BM25. Relevant are spans of the texts: the paragraph that a
 question was written from, in its Wikipedia article (jaquad-ja, drcd-zh); the words that answer a
-question to the language reference of Python (`manual_questions`); or a whole function (cosqa). A
-span is found if at least half of it is in the texts that are returned. Tokens are estimated, for
-all systems alike.
+question to a manual of Python (`manual_questions`); or a whole function (cosqa). A span is found if
+at least half of it is in the texts that are returned. Tokens are estimated, for all systems alike.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from pydoc_data.topics import topics
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -23,7 +21,8 @@ from klsa_search.collection import Document
 from klsa_search.search.budget import CANDIDATES, estimated_tokens
 from klsa_search.storage.passages import PassageId
 from studies.effectiveness.kinds import task_of
-from studies.effectiveness.manual_questions import QUESTIONS
+from studies.effectiveness.manual_questions import LIBRARY, REFERENCE
+from studies.effectiveness.manuals import library, reference
 from studies.effectiveness.measuring import Bench, Task, heading, row
 from studies.effectiveness.passages import QUERIES as MOST
 from studies.effectiveness.passages import articles
@@ -158,12 +157,9 @@ def _of_documents(name: str, data: Path) -> Source:
     return Source(task.documents, [Question(query.text, answers[query.id]) for query in asked])
 
 
-def _of_manual(_: Path) -> Source:
-    """Questions whose words are not in the reference of another version of Python are left out."""
-    documents = [
-        Document(id=name, title=text.split("\n", 1)[0], text=text) for name, text in topics.items()
-    ]
-    questions = [Question(text, [spans_of(words, documents)]) for text, words in QUESTIONS]
+def _of_manual(documents: Sequence[Document], asked: Sequence[tuple[str, str]]) -> Source:
+    """Questions whose words are not in the manual of another version of Python are left out."""
+    questions = [Question(text, [spans_of(words, documents)]) for text, words in asked]
     return Source(documents, [each for each in questions if each.answers[0]])
 
 
@@ -178,7 +174,8 @@ def spans_of(words: str, documents: Sequence[Document]) -> list[PassageId]:
 
 
 SOURCES: Final[Mapping[str, Callable[[Path], Source]]] = {
-    "python-reference": _of_manual,
+    "python-reference": lambda _: _of_manual(reference(), REFERENCE),
+    "python-library": lambda _: _of_manual(library(), LIBRARY),
     "jaquad-ja": lambda data: _of_articles("jaquad-ja", data),
     "drcd-zh": lambda data: _of_articles("drcd-zh", data),
     "cosqa": lambda data: _of_documents("cosqa", data),
