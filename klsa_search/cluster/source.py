@@ -30,6 +30,7 @@ from klsa_search.collection.model import Document, Problems, Unread
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.opening import open_collection, open_line_range
 from klsa_search.collection.public_collections import COLLECTIONS, PYTHON_DOCS
+from klsa_search.collection.vectors import VECTORS
 from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError
 from klsa_search.indexing.reading import build_batches
@@ -316,7 +317,14 @@ def _write(out: Path, documents: Iterator[Document]) -> tuple[list[str], Collect
     def read() -> Iterator[Document]:
         nonlocal failure
         try:
-            yield from documents
+            for document in documents:
+                if VECTORS in document.metadata:
+                    raise CollectionError(
+                        f"document {document.id[:60]!r} has vectors, which a build with --cluster "
+                        "does not support; build without it",
+                        field=VECTORS,
+                    )
+                yield document
         except CollectionError as error:
             failure = error
 

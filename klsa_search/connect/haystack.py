@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search.collection.model import Document as StoredDocument
+from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.extras import require
 from klsa_search.indexing.build import build
@@ -369,7 +370,7 @@ def _passage(hit: Hit) -> Document:
 
 
 def _haystack_document(document: StoredDocument) -> Document:
-    meta = dict(document.metadata)
+    meta = dict(without_vectors(document.metadata))
     rest = dict(meta.pop(_REST, {}))
     meta |= rest.pop("meta", {})
     if document.title:

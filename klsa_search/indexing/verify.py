@@ -17,6 +17,7 @@ import numpy.typing as npt
 from klsa_search.analysis.workers import NO_TERM, TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import all_texts
+from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.config import PASSAGE_WORDS
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages, open_progress
 from klsa_search.errors import IndexDamaged
@@ -24,6 +25,7 @@ from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import Block
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.kernels.segments import Segment
+from klsa_search.kernels.vector_space import scales_of
 from klsa_search.search.log_tailer import LogTailer
 from klsa_search.search.passage_index import PassageIndex
 from klsa_search.search.state import State, open_state
@@ -40,10 +42,10 @@ _BATCH: Final = 500
 def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) -> Manifest:
     """Verify checksums as `verify` does, then compare data of BM25 and passages with the documents.
 
-    Each live document is looked up by its ID and analysed again; its terms and its length are
-    compared, then the frequencies of all terms, and the postings. Passages are cut again, and
-    compared likewise. Raise IndexDamaged with the first difference. Cost: the analysis on one
-    processor, and about ten bytes of memory for each term of a document.
+    Each live document is looked up by its ID and analysed again; its terms, its length and its
+    vectors are compared, then the frequencies of all terms, and the postings. Passages are cut
+    again, and compared likewise. Raise IndexDamaged with the first difference. Cost: the analysis
+    on one processor, and about ten bytes of memory for each term of a document.
 
     >>> verify_deep("index/reports").counts.documents
     6
@@ -148,8 +150,27 @@ class _Comparison:
             terms = terms[is_term]
             if length != self._snapshot.lengths[doc_id]:
                 raise self._damaged(f"the length of document {document.id!r} is not its text's")
+            self._compare_vectors(document, doc_id)
             self._tokens += length
             self._frequencies[np.unique(terms)] += 1
+
+    def _compare_vectors(self, document: Document, doc_id: int) -> None:
+        expected, spaces = vectors_of(document), self._snapshot.vectors
+        same = expected.keys() <= spaces.keys()
+        for name, space in spaces.items():
+            rows = expected.get(name, np.zeros((0, space.dimension), np.int8))
+            found, scales = [], []
+            for part in space.parts:
+                first, after = np.searchsorted(part.documents, [doc_id, doc_id + 1])
+                found.append(part.rows[first:after])
+                scales.append(part.scales[first:after])
+            same = (
+                same
+                and np.array_equal(np.concatenate(found), rows)
+                and np.array_equal(np.concatenate(scales), scales_of(rows))
+            )
+        if not same:
+            raise self._damaged(f"the vectors of document {document.id!r} are not its own")
 
     def _analysed(self, documents: Sequence[Document]) -> Block:
         fields = self._settings.searched_fields

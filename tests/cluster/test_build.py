@@ -215,6 +215,10 @@ def test_what_only_one_machine_can_make_is_refused(tmp_path, file):
         built(tmp_path, file, "passages", passages=300)
     with pytest.raises(CollectionError, match="cannot be read by other processes"):
         built(tmp_path, [{"id": "a", "text": "b"}], "list")
+    given = {"id": "v", "text": "text", "_vectors": {"m": [1, 2]}}
+    vectors = written(tmp_path / "vectors.jsonl", [json.dumps(given)])
+    with pytest.raises(CollectionError, match=r"document 'v' has vectors.*--cluster"):
+        built(tmp_path, vectors, "vectors")
 
 
 def test_columns_and_split_fields_are_those_of_one_machine(tmp_path):

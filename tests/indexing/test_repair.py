@@ -194,6 +194,47 @@ def test_what_no_sum_tells_is_found_by_the_documents(path, written, name, change
     assert content(path) == content(written)
 
 
+@pytest.fixture(scope="module")
+def with_vectors(tmp_path_factory):
+    home = tmp_path_factory.mktemp("vectors")
+    some = [
+        {**each, "_vectors": {"m": [number, 1, -2]}}
+        for number, each in enumerate(records(range(12)))
+    ]
+    with closing(build(some[:8], name="cars", home=home)) as index:
+        index.add([*some[8:], {**some[2], "_vectors": {"m": [5, 5, 1], "n": [1, 2]}}])
+        index.delete(["3"])
+    return home / "cars"
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("vectors_0", lambda rows: rows.__setitem__((5, 1), 3)),
+        ("vectors_0_documents", lambda documents: documents.__setitem__(slice(4, 6), 5)),
+        ("vectors_0_scales", lambda scales: scales.__setitem__(6, 1)),
+    ],
+)
+@pytest.mark.parametrize("known", [True, False])
+def test_vectors_are_made_again_from_the_records(with_vectors, tmp_path, name, change, known):
+    path = shutil.copytree(with_vectors, tmp_path / "cars")
+    verify_deep(path)
+    before = content(path)
+    if known:
+        changed(path / "000001" / f"{name}.npy")
+        fact = "vectors_0"
+    else:
+        slipped(path, name, change)
+        fact = "the vectors of document"
+    with pytest.raises(IndexDamaged, match=fact):
+        verify_deep(path)
+    with closing(repair(path).index) as index:
+        assert {each.name: each.documents for each in index.vector_spaces} == {"m": 11, "n": 1}
+        assert [hit.id for hit in index.search("", 1, vector={"m": [11, 1, -2]})] == ["11"]
+    assert content(path) == before
+    verify_deep(path)
+
+
 @pytest.mark.parametrize("gone", [1, 40])
 def test_an_index_that_was_only_deleted_from(tmp_path, gone):
     with closing(build(records(range(40)), name="cars", home=tmp_path)) as index:
