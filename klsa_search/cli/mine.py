@@ -67,14 +67,20 @@ def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool)
     help="Set the minimum similarity to the first document of a group, from 0 to 1; 1 finds only "
     "copies",
 )
+@click.option(
+    "--kernel",
+    default="document",
+    show_default=True,
+    help="Compare by document (words), vectors:SPACE or sum:SPACE (words and vectors)",
+)
 @json_option
 @debug_option
-def duplicates(name: str, home: Path, threshold: float, as_json: bool) -> None:
+def duplicates(name: str, home: Path, threshold: float, kernel: str, as_json: bool) -> None:
     """List near-duplicate documents of the index NAME, in groups."""
     from klsa_search.mining.duplicates import duplicates as duplicate_groups
 
     with progress_bar() as bar:
-        groups = duplicate_groups(_open(home, name), threshold, progress=bar)
+        groups = duplicate_groups(_open(home, name), threshold, kernel=kernel, progress=bar)
     if as_json:
         write_json([asdict(group)["documents"] for group in groups])
     elif not groups:
@@ -100,16 +106,22 @@ def duplicates(name: str, home: Path, threshold: float, as_json: bool) -> None:
 @click.option(
     "-k", type=click.IntRange(min=1), default=20, show_default=True, help="Make this many clusters"
 )
+@click.option(
+    "--kernel",
+    default="latent",
+    show_default=True,
+    help="Compare by latent (words), vectors:SPACE or sum:SPACE (words and vectors)",
+)
 @json_option
 @debug_option
-def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
+def cluster(name: str, home: Path, k: int, kernel: str, as_json: bool) -> None:
     """Divide the documents of the index NAME into clusters.
 
     Each is named by its strongest terms.
     """
     from klsa_search.mining.clusters import cluster as cluster_documents
 
-    clustering = cluster_documents(_open(home, name), k)
+    clustering = cluster_documents(_open(home, name), k, kernel=kernel)
     if as_json:
         write_json(asdict(clustering))
         return
@@ -125,7 +137,8 @@ def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
     ]
     write_table(columns, rows)
     if clustering.unplaced:
-        echo(f"{len(clustering.unplaced):,} documents without a known term are in no cluster")
+        without = "a vector" if kernel.startswith("vectors:") else "a known term"
+        echo(f"{len(clustering.unplaced):,} documents without {without} are in no cluster")
 
 
 def _open(home: Path, name: str) -> Index:

@@ -7,12 +7,13 @@ order of the documents and on any machine.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.collection.vectors import quantised
 from klsa_search.core.array_types import Scores
 from klsa_search.core.compiling import compiled, not_compiled
 
@@ -22,6 +23,9 @@ ABSENT: Final = np.float32(-2)
 _BLOCK: Final = 1024
 _EXACT: Final = 2**24
 """Float32 has all integers up to this one."""
+
+_CANCELLED: Final = 1e-6
+"""Largest value of a sum of directions that cancel out, due to rounding."""
 
 _Bytes = npt.NDArray[np.int8]
 
@@ -62,6 +66,42 @@ class VectorSpace:
                 add(part.rows, part.documents, part.scales, query, scale, found)
         return found
 
+    def one_each(self) -> VectorSpace:
+        """Return the space with one vector a document: the mean direction, if it has several.
+
+        A document whose vectors cancel out has none. Cost: O(n) for n vectors; O(n · dimension) if
+        a document has several.
+        """
+        return replace(self, parts=tuple(_one_each(part) for part in self.parts))
+
+    def vector(self, document: int) -> _Bytes | None:
+        """Return the first vector of a document, None if it has none: (dimension,)."""
+        for part in self.parts:
+            at = int(np.searchsorted(part.documents, document))
+            if at < len(part.documents) and part.documents[at] == document:
+                found: _Bytes = part.rows[at]
+                return found
+        return None
+
+    def merged(self) -> VectorRows:
+        """Return all vectors as one part. Cost: copying them."""
+        if len(self.parts) == 1:
+            return self.parts[0]
+        empty = np.zeros((0, self.dimension), np.int8)
+        return VectorRows(
+            np.concatenate([empty, *(part.rows for part in self.parts)]),
+            np.concatenate([np.zeros(0, np.int32), *(part.documents for part in self.parts)]),
+            np.concatenate([np.zeros(0, np.float32), *(part.scales for part in self.parts)]),
+        )
+
+    def coordinates(self, size: int) -> npt.NDArray[np.float32]:
+        """Return the first vector of each document with length 1, or 0: (size, dimension)."""
+        found = np.zeros((size, self.dimension), np.float32)
+        for part in self.parts:
+            first = np.flatnonzero(np.diff(part.documents, prepend=-1))
+            found[part.documents[first]] = part.rows[first] * part.scales[first, None]
+        return found
+
     def has(self, size: int) -> npt.NDArray[np.bool_]:
         """Return which documents have a vector: (size,)."""
         found = np.zeros(size, np.bool_)
@@ -73,6 +113,15 @@ class VectorSpace:
 VectorSpaces = Mapping[str, VectorSpace]
 
 
+def dot_products(left: _Bytes, right: _Bytes) -> npt.NDArray[np.float32]:
+    """Return the inner products of all pairs of vectors: (n, m), (o, m) → (n, o).
+
+    They do not depend on the order of sums.
+    """
+    exact = np.dtype(np.float32 if 127 * 127 * left.shape[1] < _EXACT else np.float64)
+    return np.asarray(np.dot(left.astype(exact), right.astype(exact).T), np.float32)
+
+
 def scales_of(rows: _Bytes) -> npt.NDArray[np.float32]:
     """Return 1 / length of each row."""
     pieces: Sequence[npt.NDArray[np.float64]] = [
@@ -80,6 +129,20 @@ def scales_of(rows: _Bytes) -> npt.NDArray[np.float32]:
         for begin in range(0, len(rows), _BLOCK)
     ] or [np.zeros(0)]
     return (1 / np.sqrt(np.concatenate(pieces))).astype(np.float32)
+
+
+def _one_each(part: VectorRows) -> VectorRows:
+    starts = np.flatnonzero(np.diff(part.documents, prepend=-1))
+    if len(starts) == len(part.documents):
+        return part
+    ends = np.append(starts[1:], len(part.documents))
+    sums = np.zeros((len(starts), part.rows.shape[1]))
+    for at, (begin, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        directions = part.rows[begin:end] * part.scales[begin:end, None].astype(np.float64)
+        sums[at] = directions.sum(axis=0)
+    kept = np.abs(sums).max(axis=1) > _CANCELLED
+    rows = quantised(sums[kept]) if kept.any() else part.rows[:0]
+    return VectorRows(rows, part.documents[starts[kept]], scales_of(rows))
 
 
 @compiled
@@ -108,9 +171,7 @@ def _add_cosines_in_blocks(
     found: Scores,
 ) -> None:
     """Do the same in NumPy, until `_add_cosines` is compiled."""
-    exact = np.dtype(np.float32 if 127 * 127 * rows.shape[1] < _EXACT else np.float64)
-    vector: npt.NDArray[Any] = query.astype(exact)
     for begin in range(0, len(rows), _BLOCK):
         block = slice(begin, begin + _BLOCK)
-        products = np.dot(rows[block].astype(exact), vector).astype(np.float32)
+        products = dot_products(rows[block], query[None])[:, 0]
         np.maximum.at(found, documents[block], products * (scales[block] * scale))

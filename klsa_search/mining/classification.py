@@ -2,7 +2,8 @@
 
 Regularised least squares, one label against the others, on the unit coordinates of the latent
 space: the latent semantic kernel as a linear classifier [LSK §4]. The coordinates come from all
-documents, labelled or not, which is why few labels are enough.
+documents, labelled or not, which is why few labels are enough. Those of vectors can be used instead
+or be added.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import DocIds, Matrix
 from klsa_search.errors import QueryError
-from klsa_search.mining.similar import latent_space, text_coordinates
+from klsa_search.mining.coordinates import LATENT, document_coordinates
+from klsa_search.mining.similar import text_coordinates
 from klsa_search.search.index import Index
 from klsa_search.search.options import whole_number
 
@@ -49,6 +51,7 @@ def classify(
     ids: Iterable[str] | None = None,
     *,
     k: int | None = None,
+    kernel: str = LATENT,
 ) -> tuple[Classified, ...]:
     """Return labels of documents, learned from a few labelled documents.
 
@@ -56,8 +59,9 @@ def classify(
     ids     IDs of documents to label, in the order of the result; by default all documents without
             a label, by descending margin, then by doc id
     k       maximum number of results, if `ids` is not given
+    kernel  "latent", "vectors:SPACE" or "sum:SPACE", the sum of both
 
-    Method: regularised least squares on the latent coordinates, one label against the others
+    Method: regularised least squares on coordinates of length 1, one label against the others
     (Cristianini, Shawe-Taylor & Lodhi, JIIS 2002, section 4). Cost: O(n · m² + m³) for n labelled
     documents and m dimensions, and O(m) per label and result. DocumentNotFound; QueryError.
 
@@ -68,11 +72,11 @@ def classify(
     (Classified(id='copy', label='wheels', margin=..., scores={...}),)
     """
     most = None if k is None else whole_number("k", k)
-    classifier = _Classifier.of(index, labels)
-    coordinates = latent_space(index).documents
+    coordinates = document_coordinates(index, kernel)
+    classifier = _Classifier.of(index, labels, coordinates)
     if ids is not None:
         requested = list(ids)
-        points = np.asarray(coordinates)[index.doc_ids(requested)]
+        points = coordinates[index.doc_ids(requested)]
         return _results(requested, classifier.names, classifier.scores(points))
     rest = np.setdiff1d(np.flatnonzero(index.arrays.live_docs()), classifier.doc_ids)
     scores = np.concatenate(
@@ -91,8 +95,8 @@ def classify_texts(
 ) -> tuple[Classified, ...]:
     """Return labels of texts, in order, learned from labelled documents. See `classify`.
 
-    The scores of a text without a known term are the shares of the labels. Cost: that of
-    `classify`, and of analysing the texts.
+    Texts have no vectors, so only words count. The scores of a text without a known term are the
+    shares of the labels. Cost: that of `classify`, and of analysing the texts.
 
     >>> labels = {"heat": "engine", "tyre": "wheels"}
     >>> [one.label for one in classify_texts(index, labels, ["bald in the rain"])]
@@ -102,7 +106,7 @@ def classify_texts(
     for text in given:
         if not isinstance(text, str):
             raise QueryError(f"texts contains {text!r}, which is not a text", field="texts")
-    classifier = _Classifier.of(index, labels)
+    classifier = _Classifier.of(index, labels, document_coordinates(index, LATENT))
     scores = classifier.scores(text_coordinates(index, given))
     return _results([None] * len(given), classifier.names, scores)
 
@@ -124,11 +128,14 @@ class _Classifier:
     shares: Matrix
 
     @classmethod
-    def of(cls, index: Index, labels: Mapping[str, str]) -> _Classifier:
-        """Fit to labelled documents; QueryError for fewer than two labels."""
+    def of(cls, index: Index, labels: Mapping[str, str], coordinates: Matrix) -> _Classifier:
+        """Fit to labelled documents; QueryError for fewer than two labels.
+
+        coordinates  (N, m) of all documents
+        """
         names = _names(labels)
         doc_ids = np.array(index.doc_ids(labels))
-        points = np.asarray(latent_space(index).documents)[doc_ids].astype(np.float64)
+        points = coordinates[doc_ids].astype(np.float64)
         targets = np.array([[float(label == name) for name in names] for label in labels.values()])
         mean, shares = points.mean(axis=0), targets.mean(axis=0)
         points, targets = points - mean, targets - shares

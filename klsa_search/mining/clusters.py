@@ -1,4 +1,4 @@
-"""Clusters of documents in the latent space, named by their strongest terms."""
+"""Clusters of documents, named by their strongest terms."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError
+from klsa_search.mining.coordinates import LATENT, document_coordinates
 from klsa_search.mining.related_terms import words_of
-from klsa_search.mining.similar import latent_space
 from klsa_search.search.index import Index
 from klsa_search.search.options import whole_number
 from klsa_search.search.snippets import snippet
@@ -63,7 +63,8 @@ class Cluster:
 class Clustering:
     """Clusters of an index, largest first, and the IDs of documents in none.
 
-    A document is in no cluster if it has no known term, or equals the mean of all documents.
+    A document is in no cluster if it has no known term, or equals the mean of all documents. With
+    `kernel="vectors:SPACE"` it is in none if it has no vector.
     """
 
     clusters: tuple[Cluster, ...]
@@ -74,12 +75,15 @@ class Clustering:
         return len(self.clusters)
 
 
-def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Clustering:
+def cluster(
+    index: Index, k: int = 20, *, words: int = 6, titles: int = 3, kernel: str = LATENT
+) -> Clustering:
     """Return k clusters of the documents; fewer if there are not enough different documents.
 
     words, titles  number of words and titles of each cluster
+    kernel         "latent", "vectors:SPACE" or "sum:SPACE", the sum of both
 
-    Method: k-means on latent coordinates of length 1, from five starts (k-means++) with the seed of
+    Method: k-means on coordinates of length 1, from five starts (k-means++) with the seed of
     the index; the best result is kept. The importance of a word is its mean BM25 impact in the
     cluster, minus that in all documents. Cost: O(N · k · m) per round, at most 50 rounds per start,
     and O(nnz) for the words; memory 8 N · (m + k) + 8 V · k bytes. QueryError, also for more
@@ -93,14 +97,14 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
     """
     k, words = whole_number("k", k), whole_number("words", words)
     titles = whole_number("titles", titles)
-    coordinates = latent_space(index).documents
+    coordinates = document_coordinates(index, kernel)
     live = index.arrays.live_docs()
-    placed = np.flatnonzero(np.asarray(coordinates).any(axis=1) & live)
+    placed = np.flatnonzero(coordinates.any(axis=1) & live)
     if k > len(placed):
         instead = "ask for fewer" if len(placed) else "there is nothing to divide"
         raise QueryError(
             f"k = {k} is too many: only {len(placed)} documents of index "
-            f"`{index.name}` differ from the mean of all; {instead}",
+            f"`{index.name}` have coordinates of the kernel `{kernel}`; {instead}",
             field="k",
         )
     points = np.asarray(coordinates[placed], np.float64)

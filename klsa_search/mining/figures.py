@@ -13,10 +13,10 @@ import numpy as np
 from klsa_search.core.array_types import Matrix
 from klsa_search.core.drawing import GREY, INK, PALE, TONES, save_figure, text_outline
 from klsa_search.errors import QueryError
+from klsa_search.mining.coordinates import latent_space
 from klsa_search.mining.drift import drift
 from klsa_search.mining.map import DocumentMap, document_map
 from klsa_search.mining.related_terms import DAMPING, term_vectors, words_of
-from klsa_search.mining.similar import latent_space
 from klsa_search.search.index import Index
 
 _DIMENSIONS: Final = 8

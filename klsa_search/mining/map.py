@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Integers, Matrix
 from klsa_search.mining.clusters import k_means, terms_of_clusters
-from klsa_search.mining.map_layout import MAX_POINTS, layout_points, nearest
+from klsa_search.mining.coordinates import LATENT, VECTORS, document_coordinates
+from klsa_search.mining.map_layout import MAX_POINTS, first_axes, layout_points, nearest
 from klsa_search.mining.related_terms import words_of
-from klsa_search.mining.similar import latent_space
 from klsa_search.search.index import Index
 from klsa_search.search.options import whole_number
 
@@ -59,7 +59,8 @@ class DocumentMap:
     cluster    (n,) index of the cluster of each
     clusters   clusters, largest first
     documents  number of documents in the index
-    unplaced   number of documents without a place: without a known term, or equal to the mean
+    unplaced   number of documents without a place: without a known term, or equal to the mean; or
+               without a vector
     """
 
     doc_ids: DocIds
@@ -78,14 +79,17 @@ class DocumentMap:
         return np.rint(self.places * span).astype(np.int64)
 
 
-def document_map(index: Index, *, words: int = 4, ids: Iterable[str] | None = None) -> DocumentMap:
+def document_map(
+    index: Index, *, words: int = 4, ids: Iterable[str] | None = None, kernel: str = LATENT
+) -> DocumentMap:
     """Return a map of an index, with similar documents near each other.
 
     words  maximum number of words of each cluster
     ids    return the places of these documents instead, without the words of clusters; also of
            documents that the map of a large index leaves out
+    kernel "latent", "vectors:SPACE" or "sum:SPACE", the sum of both
 
-    The documents of the build are placed by t-SNE on the latent coordinates, and divided by k-means
+    The documents of the build are placed by t-SNE on their coordinates, and divided by k-means
     into at most 20 clusters. Documents added later are placed among their nearest neighbours. Of
     more than 25,000 documents, an evenly spaced sample is drawn. Documents near each other on the
     map are similar, for the most part; other distances, sizes and gaps mean little.
@@ -101,12 +105,13 @@ def document_map(index: Index, *, words: int = 4, ids: Iterable[str] | None = No
     (MapCluster(words=(...), size=6, x=..., y=..., tone=0),)
     """
     words = whole_number("words", words)
-    coordinates = np.asarray(latent_space(index).documents)
+    coordinates = document_coordinates(index, kernel)
     live = index.arrays.live_docs()
     placed = np.asarray(coordinates.any(axis=1))
     built = min(index.manifest.counts.documents, len(coordinates))
     basis = _sample(np.flatnonzero(placed[:built]))
-    layout = _layout(_Points.of(coordinates[basis]), index.settings.seed)
+    points = _Points.of(coordinates[basis], sorted_axes=not kernel.startswith(VECTORS))
+    layout = _layout(points, index.settings.seed)
     labels = _labels(coordinates, placed, layout.centres)
     labels[~live] = len(layout.centres)
     drawable = placed & live
@@ -136,16 +141,20 @@ def document_map(index: Index, *, words: int = 4, ids: Iterable[str] | None = No
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """Coordinates as a cache key, equal if their bytes are."""
+    """Coordinates as a cache key, equal if their bytes are.
+
+    sorted_axes  whether the first two coordinates vary most
+    """
 
     coordinates: Matrix
+    sorted_axes: bool
     digest: bytes
 
     @classmethod
-    def of(cls, coordinates: Matrix) -> _Points:
+    def of(cls, coordinates: Matrix, *, sorted_axes: bool) -> _Points:
         whole = np.ascontiguousarray(coordinates)
-        shape = repr((whole.shape, whole.dtype.str)).encode()
-        return cls(whole, blake2b(whole.tobytes(), key=shape[:64]).digest())
+        key = repr((whole.shape, whole.dtype.str, sorted_axes)).encode()
+        return cls(whole, sorted_axes, blake2b(whole.tobytes(), key=key[:64]).digest())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Points) and self.digest == other.digest
@@ -173,7 +182,8 @@ def _layout(points: _Points, seed: int) -> _Layout:
     if distinct:
         centres, labels = k_means(exact, min(max(count, 1), distinct), seed)
         centres = centres[np.unique(labels)]
-    return _Layout(_scaled(layout_points(coordinates)), centres)
+    start = coordinates[:, :2] if points.sorted_axes else first_axes(coordinates)
+    return _Layout(_scaled(layout_points(coordinates, start)), centres)
 
 
 def _scaled(places: Matrix) -> Matrix:

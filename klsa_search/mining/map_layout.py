@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from scipy import fft, sparse
+from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import Matrix
 
@@ -46,9 +47,10 @@ _STRIDE: Final = 5.0
 _Floats = npt.NDArray[np.float32]
 
 
-def layout_points(coordinates: Matrix) -> Matrix:
+def layout_points(coordinates: Matrix, start: Matrix | None = None) -> Matrix:
     """Return a layout of points of length 1: (n, m) → (n, 2) float32 around 0.
 
+    start  (n, at most 2) initial layout; the first two coordinates by default
     n is at most `MAX_POINTS`. Cost: O(n² · m) for the neighbours and O(n) for each of 200 rounds.
     Memory: 60 MiB and about 2 kB a point.
     """
@@ -56,7 +58,18 @@ def layout_points(coordinates: Matrix) -> Matrix:
     if points < 2:
         return np.zeros((points, 2), np.float32)
     near = nearest(coordinates, None, min(NEIGHBOURS, max((points - 1) // 3, 1)))
-    return _spread(_shares(near), _start(np.asarray(coordinates, np.float32)))
+    return _spread(_shares(near), _start(coordinates[:, :2] if start is None else start))
+
+
+def first_axes(coordinates: Matrix) -> Matrix:
+    """Return the first two principal components of points: (n, m) → (n, 2). Cost: O(n · m²)."""
+    # Integers, whose sums do not depend on BLAS; eigenvectors have any sign.
+    points = _rounded(coordinates).astype(np.float64)
+    with threadpool_limits(limits=1, user_api="blas"):
+        squares = len(points) * (points.T @ points) - np.outer(points.sum(0), points.sum(0))
+        axes = np.linalg.eigh(squares)[1][:, :-3:-1]
+    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    return np.asarray(np.einsum("nm,ma->na", points, axes), np.float32)
 
 
 def nearest(coordinates: Matrix, others: Matrix | None, count: int) -> npt.NDArray[np.int64]:
@@ -109,10 +122,10 @@ def _shares(near: npt.NDArray[np.int64]) -> sparse.csr_array:
     return shares
 
 
-def _start(coordinates: _Floats) -> _Floats:
-    """Return the first two eigenvectors, scaled down: (n, 2)."""
-    points = np.zeros((len(coordinates), 2), np.float32)
-    points[:, : coordinates.shape[1]] = coordinates[:, :2]
+def _start(places: Matrix) -> _Floats:
+    """Return an initial layout, scaled down: (n, at most 2) → (n, 2)."""
+    points = np.zeros((len(places), 2), np.float32)
+    points[:, : places.shape[1]] = places
     points -= points.mean(axis=0)
     size = points[:, 0].std()
     return np.asarray(points * np.float32(0.01 / size)) if size > 0 else points

@@ -19,7 +19,7 @@ from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError, TermNotFound
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.mining.similar import latent_space
+from klsa_search.mining.coordinates import latent_space
 from klsa_search.search.index import Index
 from klsa_search.search.options import whole_number
 from klsa_search.search.query.word_forms import commonest, written_forms

@@ -16,9 +16,15 @@ from klsa_search.errors import QueryError
 from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import SparseExpansion, unpack_rows
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
+from klsa_search.mining.coordinates import (
+    LATENT,
+    Vectors,
+    latent_of_sum,
+    latent_space,
+    vectors_of_kernel,
+)
 from klsa_search.search.index import Index
 from klsa_search.search.options import whole_number
 from klsa_search.search.query.terms import counts_of_texts
@@ -33,21 +39,6 @@ def checked_share(name: str, value: object) -> float:
         if 0 < number <= 1:
             return number
     raise QueryError(f"{name} = {value!r} is not a number above 0 and up to 1", field=name)
-
-
-def latent_space(index: Index, *, field: str = "index", otherwise: str = "") -> LatentSpace:
-    """Return the latent space of an index; QueryError if it was built without.
-
-    field, otherwise  the argument at fault, and an alternative for the message
-    """
-    space = index.arrays.latent
-    if space is None:
-        raise QueryError(
-            f"index `{index.name}` was built without the latent part, which this "
-            f"needs; {otherwise}rebuild it with --latent above 0",
-            field=field,
-        )
-    return space
 
 
 Numbers = npt.NDArray[np.float64]
@@ -123,7 +114,6 @@ def text_coordinates(index: Index, texts: Sequence[str]) -> Matrix:
 
 
 DOCUMENT: Final = "document"
-LATENT: Final = "latent"
 KERNELS: Final = (LATENT, DOCUMENT, *SPECTRAL_FUNCTIONS)
 """Cosine in the latent space, K itself, or D of a function of the spectrum."""
 
@@ -141,14 +131,16 @@ def similar(
     kernel  "latent", the cosine on the first eigenvectors, finds documents on the same subject;
             "document", the kernel K of the index, finds documents with the same words; a function
             of the spectrum, such as "squashing" or a plug-in, lies between both and needs a dense
-            or factored D
+            or factored D; "vectors:SPACE" is the cosine of vectors, and "sum:SPACE" adds it to
+            "latent"
     gamma   parameter of that function; by default that of the index
 
-    The score is D(d,e) / D(d,d): 1 for a copy. Only documents with a score above 0 are returned;
-    ties are ordered by doc id. Snippets show the common words.
+    The score is D(d,e) / D(d,d), or a cosine: 1 for a copy. Only documents with a score above 0 are
+    returned; ties are ordered by doc id. Snippets show the common words.
 
-    Cost: O(N · m) in the latent space; O(nnz) for K; O(N · k) + O(nnz) for D if it is not stored.
-    With a sparse D, K costs the stored row of the document, for any N, and k is at most its length.
+    Cost: O(N · m) in the latent space, and for vectors of m values; O(nnz) for K; O(N · k) + O(nnz)
+    for D if it is not stored. With a sparse D, K costs the stored row of the document, for any N,
+    and k is at most its length.
     DocumentNotFound; QueryError.
 
     >>> [hit.id for hit in similar(index, "tyre", 2)]
@@ -158,13 +150,13 @@ def similar(
     """
     k = whole_number("k", k)
     (doc_id,) = index.doc_ids([id])
-    if kernel not in KERNELS and find_plugin("spectral", kernel) is None:
-        raise QueryError(
-            f"kernel = {kernel!r} is unknown; the kernels are: {', '.join(KERNELS)}",
-            field="kernel",
-        )
-    _refuse_unsupported(index, k, kernel)
-    row, own = _row(index, doc_id, kernel, gamma)
+    plugin = isinstance(kernel, str) and find_plugin("spectral", kernel) is not None
+    vectors = None if plugin else vectors_of_kernel(index, kernel, KERNELS)
+    if vectors is not None:
+        row, own = _row_with_vectors(index, doc_id, vectors)
+    else:
+        _refuse_unsupported(index, k, kernel)
+        row, own = _row(index, doc_id, kernel, gamma)
     row[doc_id] = 0
     doc_ids, values = top_z(row * index.arrays.live_docs(), k)
     return _hits(index, doc_id, doc_ids, values / own if own else values)
@@ -190,6 +182,22 @@ def _refuse_unsupported(index: Index, k: int, kernel: str) -> None:
             f"`{index.name}` keeps of each; use fewer, {instead}",
             field="k",
         )
+
+
+def _row_with_vectors(index: Index, doc_id: int, vectors: Vectors) -> tuple[Scores, float]:
+    """Return a row of the kernel of vectors, or of the sum of it and the latent kernel."""
+    size = len(index.arrays)
+    has = vectors.space.has(size)
+    own = vectors.space.vector(doc_id)
+    row = np.zeros(size, np.float32)
+    if own is not None:
+        row[has] = vectors.space.cosines(own, size)[has]
+    if vectors.and_words:
+        words = latent_of_sum(index, vectors)
+        row += np.einsum("nm,m->n", words, words[doc_id])
+        parts = has.astype(np.float32) + words.any(axis=1)
+        row /= np.sqrt(np.maximum(parts, 1))
+    return row, float(row[doc_id])
 
 
 def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[Scores, float]:

@@ -19,6 +19,7 @@
     python -m studies.effectiveness needles         [--json FILE]
     python -m studies.effectiveness evidence        [--json FILE] [TASK...]
     python -m studies.effectiveness vectors         [--json FILE] [TASK...]
+    python -m studies.effectiveness similar         [--json FILE] [TASK...]
 
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The
 collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the seven of `kinds` that
@@ -53,6 +54,7 @@ from studies.effectiveness import (
     quality,
     search_box,
     searched_fields,
+    similar,
     spelling,
     steps,
     stop_lists,
@@ -81,6 +83,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "needles": needles.report,
     "evidence": evidence.report,
     "vectors": vectors.report,
+    "similar": similar.report,
 }
 
 _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
@@ -95,6 +98,7 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "passages": passages.report,
     "evidence": evidence.report,
     "vectors": vectors.report,
+    "similar": similar.report,
 }
 
 

@@ -97,7 +97,7 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
         if name == QUESTIONS:
             continue
         task = task_of(name, data)
-        index = _index(bench, task)
+        index = index_with_vectors(bench, task)
         evidence = _evidence(index, name, [query.text for query in task.queries])
         measure = partial(_precisions, task, ids_by_doc_id(index))
         default = measure([each.words for each in evidence])
@@ -126,7 +126,7 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
     return found
 
 
-def _index(bench: Bench, task: Task) -> Index:
+def index_with_vectors(bench: Bench, task: Task) -> Index:
     """Return an index of a task whose documents have vectors."""
     vectors = vectors_of_study(task.name, task.documents, [each.text for each in task.queries])
     documents = [

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 
@@ -64,6 +66,19 @@ def test_cluster(built):
     assert facts["unplaced"] == []
 
 
+def test_vectors_divide_documents(shell, tmp_path):
+    vectors = {"a": [1, 0], "b": [0, 1], "c": [1, 0.01], "d": [0.01, 1]}
+    texts = {"a": "wing lift", "b": "lift of a wing", "c": "bread dough", "d": "dough and bread"}
+    lines = [json.dumps({"id": n, "text": texts[n], "_vectors": {"m": vectors[n]}}) for n in texts]
+    (tmp_path / "four.jsonl").write_text("\n".join(lines))
+    assert shell("klsa-index", "build", tmp_path / "four.jsonl", "--name", "four").code == 0
+    options = ("four", "--kernel", "vectors:m", "--json")
+    facts = shell("klsa-index", "cluster", *options, "-k", 2).json
+    assert {tuple(sorted(one["central"])) for one in facts["clusters"]} == {("a", "c"), ("b", "d")}
+    groups = shell("klsa-index", "duplicates", *options).json
+    assert [[one["id"] for one in group] for group in groups] == [["a", "c"], ["b", "d"]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -71,6 +86,7 @@ def test_cluster(built):
         (["cluster", "cars", "-k", "0"], 2),
         (["duplicates", "cars", "--threshold", "0"], 2),
         (["duplicates", "cars", "--threshold", "nan"], 2),
+        (["duplicates", "cars", "--kernel", "vectors:m"], 2),
         (["related", "cars"], 2),
         (["related", "nope", "engine"], 1),
     ],

@@ -49,6 +49,32 @@ def test_every_kernel_has_its_name_in_the_request(client):
     assert SimilarRequest().kernel == KERNELS[0]
 
 
+def test_vectors_and_their_sum_with_words(client_of, tmp_path):
+    vectors = {"w": [1, 0], "x": [1, 0.1], "y": [0, 1], "z": [0.1, 1]}
+    texts = {"w": "wing lift", "x": "bread dough", "y": "lift of a wing", "z": "dough, bread"}
+    documents = [
+        {"id": id_, "title": "", "text": text, "_vectors": {"m": vectors[id_]}}
+        for id_, text in texts.items()
+    ]
+    build_tiny(tmp_path, documents=documents)
+    client, path = client_of(tmp_path), "/indexes/tiny"
+    for kernel, nearest in (("latent", "y"), ("vectors:m", "x")):
+        params = {"k": 1, "kernel": kernel}
+        answer = client.get(f"{path}/documents/w/similar", params=params).json()
+        assert [hit["id"] for hit in answer["hits"]] == [nearest]
+    labels = {"w": "first", "z": "second"}
+    for kernel, label in (("latent", "first"), ("vectors:m", "second")):
+        body = {"labels": labels, "ids": ["y"], "kernel": kernel}
+        (one,) = client.post(f"{path}/classify", json=body).json()["classified"]
+        assert one["label"] == label
+    for kernel in ("vectors:m", "sum:m"):
+        whole = client.get(f"{path}/map", params={"kernel": kernel}).json()
+        some = client.post(f"{path}/map", json={"ids": ["x"], "kernel": kernel}).json()
+        assert some["x"] == whole["x"][1:2]
+    error = failure_of(client.get(f"{path}/map", params={"kernel": "vectors:n"}), 422)
+    assert error["field"] == "kernel"
+
+
 @pytest.mark.parametrize("term", ["wing", "heat/wing", "boundary layer"])
 def test_related_terms(client, index, term):
     answer = client.get(f"/indexes/tiny/terms/{quote(term, safe='')}/related?k=3").json()
@@ -160,7 +186,9 @@ def test_related_terms_are_limited(client):
         ({"labels": LABELS, "texts": "wing"}, "texts"),
         ({"labels": LABELS, "k": 0}, "k"),
         ({"labels": {str(n): str(n) for n in range(101)}}, "labels"),
-        ({"labels": LABELS, "kernel": "latent"}, "kernel"),
+        ({"labels": LABELS, "kernel": "vectors:m"}, "kernel"),
+        ({"labels": LABELS, "kernel": "vectors:m", "texts": ["wing"]}, "kernel"),
+        ({"labels": LABELS, "ranker": "bm25"}, "ranker"),
     ],
 )
 def test_a_bad_question_is_named(client, body, field):

@@ -22,6 +22,7 @@ from klsa_search.service.schemas.mining import (
     MapAnswer,
     MapBody,
     MapClusterAnswer,
+    MapRequest,
     RelatedAnswer,
     RelatedRequest,
     RelatedTermAnswer,
@@ -136,12 +137,14 @@ async def related_terms(
     dependencies=requires("search"),
     summary="Get the map of documents",
     response_model=MapAnswer,
+    openapi_extra=documented_parameters(MapRequest),
 )
-async def map_of_documents(name: str, service: Service) -> Response:
+async def map_of_documents(name: str, request: Request, service: Service) -> Response:
     """Return a map of the documents in two dimensions, similar ones near each other, and their
     clusters. The first request computes it, which takes seconds for 20,000 documents.
     """
-    return await service.read(name, _mapped, heavy=True)
+    params = read_parameters(request, MapRequest)
+    return await service.read(name, partial(_mapped, kernel=params.kernel), heavy=True)
 
 
 @router.post(
@@ -154,13 +157,13 @@ async def map_of_some(name: str, body: Annotated[MapBody, Body()], service: Serv
     """Return the positions of given documents, also of those that the map of a large index leaves
     out. `clusters` is empty; `cluster` refers to the clusters of the map.
     """
-    return await service.read(name, partial(_mapped, ids=body.ids), heavy=True)
+    return await service.read(name, partial(_mapped, kernel=body.kernel, ids=body.ids), heavy=True)
 
 
-def _mapped(index: Index, ids: list[str] | None = None) -> MapAnswer:
+def _mapped(index: Index, *, kernel: str, ids: list[str] | None = None) -> MapAnswer:
     begin = time.perf_counter()
     index = index.snapshot()
-    drawn = document_map(index, ids=ids)
+    drawn = document_map(index, ids=ids, kernel=kernel)
     x, y = drawn.whole(_SPAN).T.tolist()
     return MapAnswer(
         index=index.name,
@@ -202,7 +205,7 @@ async def classify_documents(
             found = classify_texts(index, body.labels, body.texts)
         else:
             most = body.k if body.ids is None else None
-            found = classify(index, body.labels, body.ids, k=most)
+            found = classify(index, body.labels, body.ids, k=most, kernel=body.kernel)
         return ClassifyAnswer(
             index=index.name,
             generation=index.generation,

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from klsa_search.core.config import SpectralName
-from klsa_search.core.plugins import PluginName
-from klsa_search.service.schemas.requests import MAX_HITS, QueryText, RequestModel, Text, encodable
+from klsa_search.service.schemas.requests import (
+    MAX_HITS,
+    Name,
+    QueryText,
+    RequestModel,
+    Text,
+    encodable,
+    field_error,
+)
 from klsa_search.service.schemas.responses import Answer
 
 MAX_RELATED = 100  # each reads five documents for the spelling of the term
@@ -21,7 +27,11 @@ MAX_CLASSIFIED = 10_000
 MAX_TEXTS = 1_000
 MAX_SCORES = 100_000  # labels times documents or texts
 
-KernelName = Annotated[str, PluginName("spectral", ("latent", "document", *get_args(SpectralName)))]
+# Checked later: the names of spaces depend on the index.
+SpaceKernel = Annotated[
+    Name,
+    Field(description="latent for words, vectors:SPACE for vectors, or sum:SPACE for both"),
+]
 Label = Annotated[str, Field(max_length=MAX_LABEL), AfterValidator(encodable)]
 
 
@@ -29,10 +39,11 @@ class SimilarRequest(RequestModel):
     """The parameters of GET /indexes/{name}/documents/{id}/similar."""
 
     k: int = Field(10, ge=1, le=MAX_HITS, description="maximum number of documents")
-    kernel: KernelName = Field(
+    kernel: Name = Field(
         "latent",
-        description="latent for the same subject, document for shared words, or a function of "
-        "the spectrum of the document kernel",
+        description="latent for the same subject, document for shared words, vectors:SPACE for "
+        "the cosine of vectors, sum:SPACE for the sum of it and latent, or a function of the "
+        "spectrum of the document kernel, also of a plug-in",
     )
     gamma: float | None = Field(None, gt=0, le=100, description="gamma of that function")
 
@@ -110,7 +121,13 @@ class StrongTermsAnswer(Answer):
     terms: list[StrongTermAnswer]
 
 
-class MapBody(RequestModel):
+class MapRequest(RequestModel):
+    """The parameters of GET /indexes/{name}/map."""
+
+    kernel: SpaceKernel = "latent"
+
+
+class MapBody(MapRequest):
     """The body of POST /indexes/{name}/map."""
 
     ids: list[Text] = Field(max_length=MAX_HITS, description="IDs of the documents to place")
@@ -171,6 +188,7 @@ class ClassifyBody(RequestModel):
         le=MAX_CLASSIFIED,
         description="number of most certain results, if neither ids nor texts are given",
     )
+    kernel: SpaceKernel = "latent"
 
     @field_validator("labels")
     @classmethod
@@ -191,6 +209,11 @@ class ClassifyBody(RequestModel):
                 "two_questions",
                 "texts: `ids` are given too; give one of them",
                 {"field": "texts"},
+            )
+        if self.texts is not None and self.kernel != "latent":
+            raise field_error(
+                "kernel",
+                "kernel: texts are classified by their words only; leave it out or give `ids`",
             )
         field, count = "k", self.k
         if self.ids is not None:

@@ -1,0 +1,99 @@
+"""Kernels of documents: by their words, by their vectors, or by the sum of both.
+
+    latent         cosine in the latent space, the default
+    vectors:SPACE  cosine of the vectors of a space; of the mean direction of several vectors
+    sum:SPACE      cosine in both, side by side: the sum of the two kernels
+
+Each is the inner product of coordinates of length 1. The latent kernel and that of vectors have
+diagonal 1, so both count equally in the sum. A document with only one of them has only that part.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from klsa_search.core.array_types import Matrix
+from klsa_search.errors import QueryError
+from klsa_search.kernels.vector_space import VectorSpace
+from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.search.index import Index
+
+LATENT: Final = "latent"
+VECTORS: Final = "vectors:"
+SUM: Final = "sum:"
+
+
+class Vectors(NamedTuple):
+    """The vectors that a kernel uses.
+
+    space      with one vector a document
+    and_words  whether words count too
+    """
+
+    space: VectorSpace
+    and_words: bool
+
+
+def latent_space(index: Index, *, field: str = "index", otherwise: str = "") -> LatentSpace:
+    """Return the latent space of an index; QueryError if it was built without.
+
+    field, otherwise  the argument at fault, and an alternative for the message
+    """
+    space = index.arrays.latent
+    if space is None:
+        raise QueryError(
+            f"index `{index.name}` was built without the latent part, which this "
+            f"needs; {otherwise}rebuild it with --latent above 0",
+            field=field,
+        )
+    return space
+
+
+def vectors_of_kernel(
+    index: Index, kernel: str, others: tuple[str, ...] = (LATENT,)
+) -> Vectors | None:
+    """Return the vectors that a kernel uses; None for one of `others`, which uses only words.
+
+    QueryError for an unknown kernel or space. Cost: see `VectorSpace.one_each`.
+    """
+    if kernel in others:
+        return None
+    spaces = index.arrays.vectors
+    for form in (VECTORS, SUM):
+        if isinstance(kernel, str) and kernel.startswith(form):
+            space = spaces.get(kernel.removeprefix(form))
+            if space is not None:
+                return Vectors(space.one_each(), form == SUM)
+    known = ", ".join(
+        (*others, *(form + name for name in sorted(spaces) for form in (VECTORS, SUM)))
+    )
+    raise QueryError(
+        f"kernel = {str(kernel)[:80]!r} is unknown; the kernels are: {known}", field="kernel"
+    )
+
+
+def document_coordinates(index: Index, kernel: str) -> Matrix:
+    """Return coordinates of all documents: (N, m) float32, rows of length 1, or 0 without any.
+
+    kernel  "latent", "vectors:SPACE" or "sum:SPACE"
+    Cost: memory 4 N · m bytes for vectors of m values. QueryError.
+    """
+    vectors = vectors_of_kernel(index, kernel)
+    if vectors is None:
+        return np.asarray(latent_space(index).documents)
+    coordinates = vectors.space.coordinates(len(index.arrays))
+    if not vectors.and_words:
+        return coordinates
+    words = latent_of_sum(index, vectors)
+    both = np.hstack((words, coordinates))
+    has_both = words.any(axis=1) & coordinates.any(axis=1)
+    both[has_both] *= np.float32(0.5**0.5)
+    return both
+
+
+def latent_of_sum(index: Index, vectors: Vectors) -> Matrix:
+    """Return the latent coordinates of all documents, to which those of vectors are added."""
+    otherwise = f"use {VECTORS}{vectors.space.name}, or "
+    return np.asarray(latent_space(index, field="kernel", otherwise=otherwise).documents)
