@@ -6,15 +6,17 @@ from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from klsa_search.core.plugins import find_plugin, load_plugin
 from klsa_search.embedding.checked import CheckedEmbedder, CheckedReranker
 from klsa_search.embedding.functions import EmbeddingFunction, FunctionEmbedder
 from klsa_search.embedding.model import Embedder, Reranker
 from klsa_search.errors import SettingsError
 
 _FORMS: Final = (
-    "onnx:FOLDER, sentence-transformers:FOLDER, openai:URL#MODEL or python:module:function"
+    "onnx:FOLDER, sentence-transformers:FOLDER, openai:URL#MODEL, python:module:function or the "
+    "name of a plug-in"
 )
 
 
@@ -24,8 +26,9 @@ def open_embedder(
     """Open an embedder, with time limits and checked answers.
 
     embedder  `onnx:FOLDER`, `sentence-transformers:FOLDER`, `openai:URL#MODEL`,
-              `python:module:function`, a function, or an object of the protocol. The code it names
-              is run: take specifications from the user, never from an index or a request
+              `python:module:function`, the name of a plug-in, a function, or an object of the
+              protocol. The code it names is run: take specifications from the user, never from an
+              index or a request
     threads   of an ONNX model, for each call
     A function gets the texts and their kind, "query" or "document", and returns an array
     (n, dimension). Models are read from local folders, and nothing is downloaded. SettingsError;
@@ -47,8 +50,9 @@ def open_embedder(
 def open_reranker(reranker: Reranker | str, *, threads: int = 1) -> CheckedReranker:
     """Open a reranker, with a time limit and checked scores.
 
-    reranker  `onnx:FOLDER` of a cross-encoder, `python:module:function`, or a function of a query
-              and texts that returns a score for each text. See `open_embedder`
+    reranker  `onnx:FOLDER` of a cross-encoder, `python:module:function`, the name of a plug-in, or
+              a function of a query and texts that returns a score for each text. See
+              `open_embedder`
 
     >>> rerank = open_reranker(lambda query, texts: [text.count(query) for text in texts])
     >>> rerank("wet", ["dry", "wet, wet roads"])
@@ -103,8 +107,10 @@ def _as_embedder(found: Any, name: str) -> Embedder:
     )
 
 
-def _code(spec: str, field: str) -> Any:
-    """Return the object of `python:module:function`; SettingsError."""
+def _code(spec: str, field: Literal["embedder", "reranker"]) -> Any:
+    """Return the object of a plug-in or `python:module:function`; SettingsError, PluginFailed."""
+    if ":" not in spec and find_plugin(field, spec) is not None:
+        return load_plugin(field, spec)
     kind, _, name = spec.partition(":")
     module, _, path = name.partition(":")
     if kind != "python" or not module or not path:

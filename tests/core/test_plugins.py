@@ -10,6 +10,7 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.core import plugins
 from klsa_search.core.plugins import find_plugin, load_plugin, plugin_names
+from klsa_search.embedding import open_embedder, open_reranker
 from klsa_search.errors import PluginFailed, PluginMissing, QueryError, SettingsError
 from tests.support.plugins import forget, use, write_package
 
@@ -38,6 +39,12 @@ def failing(reader, query):
 def words(text):
     return [("all", 0, len(text))] if text else []
 
+def embed(texts, kind):
+    return np.array([[1.0, len(text)] for text in texts])
+
+def rerank(query, texts):
+    return [text.count(query) for text in texts]
+
 number = 3
 """
 RANKERS = {
@@ -49,6 +56,8 @@ RANKERS = {
 GROUPS = {
     "klsa_search.rankers": RANKERS,
     "klsa_search.tokenizers": {"whole": "own_plugins:words"},
+    "klsa_search.embedders": {"lengths": "own_plugins:embed"},
+    "klsa_search.rerankers": {"counts": "own_plugins:rerank"},
     "klsa_search.kernels": {"number": "own_plugins:number"},
     "klsa_search.spectral_functions": {"number": "own_plugins:number"},
 }
@@ -82,7 +91,7 @@ def test_names_are_found_without_importing_anything(site):
     assert plugin_names("ranker") == tuple(sorted(RANKERS))
     assert find_plugin("ranker", "count") == ("count", "own-plugins", "1.2")
     assert find_plugin("ranker", "nothing") is None
-    assert plugin_names("embedder") == ()
+    assert plugin_names("embedder") == ("lengths",)
     assert "own_plugins" not in sys.modules
 
 
@@ -110,6 +119,13 @@ def test_a_score_that_is_no_sum_of_words_is_explained_as_a_whole(index):
     explanation = index.explain("wing flow", "a", ranker="root")
     assert explanation.lexical is None
     assert explanation.undivided.value == explanation.score == pytest.approx(3**0.5)
+
+
+def test_embedders_and_rerankers_are_opened_by_name(site):
+    assert open_embedder("lengths").embed(["wing"], "query").tolist() == [[1.0, 4.0]]
+    assert open_reranker("counts")("wing", ["wing wing", "flow"]) == [2.0, 0.0]
+    with pytest.raises(SettingsError, match=r"embedder = 'counts' is unknown; .* of a plug-in"):
+        open_embedder("counts")
 
 
 def test_a_built_in_name_is_not_replaced(index):
