@@ -30,7 +30,8 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog, Status
-from klsa_search.service.jobs import Job, Jobs, Setting, job_not_found
+from klsa_search.service.job_ledger import Job, Setting, job_not_found
+from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import Scope
 from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.auth import FULL_ACCESS, Access

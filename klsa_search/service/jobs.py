@@ -1,218 +1,28 @@
-"""Jobs: refits of indexes in a child process, automatic or requested, with their history.
+"""Jobs: refits of indexes in a child process, automatic or requested.
 
 An index is refitted when its drift reaches a threshold, or when a client requests it, possibly with
-other settings. The catalog loads the new generation like any other.
-
-Jobs are recorded in a file of the index directory, which survives restarts. All processes of a
-service share it, and one of them refits at a time. The file is replaced atomically, and a lock ends
-with its process.
+other settings. The catalog loads the new generation like any other. All processes of a service
+share one record of jobs (`job_ledger.py`), and one of them refits at a time.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import subprocess
 import tempfile
 import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from pathlib import Path
-from threading import Lock
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from time import monotonic, time
-from types import TracebackType
-from typing import IO, Any, Final, Literal
+from typing import IO, Final
 
-from filelock import FileLock, Timeout
-from pydantic import TypeAdapter, ValidationError
-
-from klsa_search.errors import IndexBusy, JobNotFound, StoreError
+from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog
-from klsa_search.storage.files import read_regular, replace_file
-
-Setting = bool | int | float | str | list[str] | dict[str, str | float]
-JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
-JobKind = Literal["refit"]
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One job.
-
-    generation   generation that is rebuilt
-    begun        time of its start, or of its request while it waits: UTC, ISO 8601
-    settings     settings to change
-    phase        current or last phase of the build; None before the first
-    done, total  amount of that phase; `total` is None if unknown
-    seconds      duration; None before its end, and if it is not known
-    error        why it failed, in one sentence
-    cancelling   whether its child process is to be terminated
-    """
-
-    id: int
-    index: str
-    generation: str
-    begun: str
-    state: JobState
-    kind: JobKind = "refit"
-    settings: Mapping[str, Setting] = field(default_factory=dict)
-    phase: str | None = None
-    done: int = 0
-    total: int | None = None
-    seconds: float | None = None
-    error: str | None = None
-    cancelling: bool = False
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it waits or runs, and was not cancelled."""
-        return self.state in ("waiting", "running") and not self.cancelling
-
-
-def job_not_found(id_: int) -> JobNotFound:
-    """Return the error for an unknown job."""
-    return JobNotFound(f"no job {id_}; list jobs with GET /jobs", field="id")
-
-
-def _busy(job: Job) -> IndexBusy:
-    return IndexBusy(
-        f"index `{job.index}` is being refitted already (job {job.id}); wait for it to finish, or "
-        "cancel it, then try again"
-    )
-
-
-MAX_JOBS: Final = 100
-"""Number of jobs that are kept; waiting and running ones are always kept."""
-
-
-@dataclass(slots=True)
-class JobHistory:
-    """Jobs by ID, and counts of ended jobs by index and outcome."""
-
-    jobs: list[Job] = field(default_factory=list)
-    last_id: int = 0
-    ended: dict[str, Counter[str]] = field(default_factory=dict)
-
-    def find(self, id_: int) -> Job:
-        """Return a job; JobNotFound."""
-        for job in self.jobs:
-            if job.id == id_:
-                return job
-        raise job_not_found(id_)
-
-    def last(self, index: str) -> Job | None:
-        """Return the newest job of an index."""
-        return next((job for job in reversed(self.jobs) if job.index == index), None)
-
-    def open_job(self, index: str) -> Job | None:
-        """Return the waiting or running job of an index."""
-        return next((job for job in self.jobs if job.index == index and job.is_open), None)
-
-    def add(
-        self, index: str, generation: str, settings: Mapping[str, Setting], state: JobState
-    ) -> Job:
-        """Add a job, and forget the oldest ended ones above `MAX_JOBS`."""
-        self.last_id += 1
-        job = Job(self.last_id, index, generation, _now(), state, settings=dict(settings))
-        self.jobs.append(job)
-        ended = [each for each in self.jobs if each.state not in ("waiting", "running")]
-        forgotten = {each.id for each in ended[: max(0, len(self.jobs) - MAX_JOBS)]}
-        self.jobs = [each for each in self.jobs if each.id not in forgotten]
-        kept = {each.index for each in self.jobs}
-        self.ended = {name: counts for name, counts in self.ended.items() if name in kept}
-        return job
-
-    def change(self, id_: int, **changes: Any) -> Job:
-        """Change fields of a job, and return it."""
-        job = replace(self.find(id_), **changes)
-        self.jobs = [job if each.id == id_ else each for each in self.jobs]
-        return job
-
-    def end(self, id_: int, state: JobState, **changes: Any) -> Job:
-        """Set the outcome of a job, and count it."""
-        job = self.change(id_, state=state, **changes)
-        self.ended.setdefault(job.index, Counter())[state] += 1
-        return job
-
-
-_LOCK_TIMEOUT: Final = 2.0
-"""Seconds to wait for the lock of the file, which a change holds for one sync of a small file."""
-
-_POLL_INTERVAL: Final = 0.002
-"""Seconds between two attempts to take a lock."""
-
-_HISTORY: Final = TypeAdapter(JobHistory)
-
-
-class JobLedger:
-    """The file of all jobs in an index directory; safe to share between threads and processes.
-
-    Cost: 20 µs to read a few jobs; a sync of the file to change them.
-    """
-
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self._path = home / ".jobs.json"
-        self._change_lock = Lock()
-
-    def read(self) -> JobHistory:
-        """Return the current jobs."""
-        try:
-            return _HISTORY.validate_json(read_regular(self._path))
-        except FileNotFoundError:
-            return JobHistory()
-        except (OSError, ValidationError) as error:
-            reason = "it is damaged" if isinstance(error, ValidationError) else error
-            raise StoreError(
-                f"cannot read jobs from `{self._path}`: {reason}; correct its permissions, or "
-                "remove it to begin another history"
-            ) from error
-
-    @contextmanager
-    def change(self) -> Iterator[JobHistory]:
-        """Yield the jobs, and write them when the block ends without an exception.
-
-        The block should be short, as it holds the lock. StoreError if they cannot be written.
-        """
-        try:
-            with self._change_lock, self._file_lock(".jobs.lock", _LOCK_TIMEOUT):
-                history = self.read()
-                yield history
-                replace_file(self._path, _HISTORY.dump_json(history).decode())
-        except OSError as error:  # Timeout is one
-            raise StoreError(
-                f"cannot record jobs ({error}); free disk space, and make `{self._home}` writable"
-            ) from error
-
-    @contextmanager
-    def running(self) -> Iterator[bool]:
-        """Take the lock of the process that runs jobs if it is free, and yield whether it was.
-
-        No job can run in an index directory that cannot be written.
-        """
-        with ExitStack() as locks:
-            try:
-                if os.access(self._home, os.W_OK):
-                    locks.enter_context(self._file_lock(".jobs.running", 0))
-                    has_lock = True
-                else:
-                    has_lock = False
-            except Timeout:
-                has_lock = False
-            yield has_lock
-
-    def _file_lock(self, name: str, timeout: float) -> FileLock:
-        """Return a lock between processes; entering raises Timeout after so many seconds."""
-        return FileLock(
-            self._home / name, timeout=timeout, thread_local=False, poll_interval=_POLL_INTERVAL
-        )
-
+from klsa_search.service.job_ledger import Job, JobHistory, JobLedger, Setting
 
 _INTERVAL = 1.0
 """Seconds between two checks for due jobs."""
@@ -268,12 +78,7 @@ class Jobs:
         self.watch.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        failure: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
 
@@ -400,10 +205,9 @@ class Jobs:
     def _start(self, id_: int) -> None:
         """Run a waiting job, unless it was cancelled meanwhile."""
         with self._ledger.change() as history:
-            if history.find(id_).state != "waiting":
-                return
-            job = history.change(id_, state="running", begun=_now())
-        self._refit(job)
+            job = history.start(id_)
+        if job is not None:
+            self._refit(job)
 
     def _refit(self, job: Job) -> None:
         begin = monotonic()
@@ -479,16 +283,19 @@ class Jobs:
                 )
 
 
+def _busy(job: Job) -> IndexBusy:
+    return IndexBusy(
+        f"index `{job.index}` is being refitted already (job {job.id}); wait for it to finish, or "
+        "cancel it, then try again"
+    )
+
+
 def _end_process(process: subprocess.Popen[str]) -> None:
     process.terminate()
     try:
         process.wait(_STOP_TIMEOUT)
     except subprocess.TimeoutExpired:
         process.kill()  # the next build removes its files
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _retry_time(job: Job, changed: float) -> float:

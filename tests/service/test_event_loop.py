@@ -13,7 +13,8 @@ from klsa_search.search.index import Index
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.jobs import JobLedger, Jobs
+from klsa_search.service.job_ledger import JobLedger
+from klsa_search.service.jobs import Jobs
 from klsa_search.storage.documents import Ids
 from tests.support.endpoints import ENDPOINTS
 

@@ -15,7 +15,8 @@ from klsa_search.core.child_processes import command_of
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
-from klsa_search.service.jobs import Job, Jobs, _retry_time
+from klsa_search.service.job_ledger import Job
+from klsa_search.service.jobs import Jobs, _retry_time
 from klsa_search.storage.current import current_generation
 from tests.support.waiting import wait_until
 
@@ -282,7 +283,7 @@ def test_a_cancelled_refit_does_not_start_again_by_itself_at_once(refits_of, hom
 
 
 def test_the_oldest_ended_jobs_are_forgotten(refits_of, home, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.jobs.MAX_JOBS", 3)
+    monkeypatch.setattr("klsa_search.service.job_ledger.MAX_JOBS", 3)
     refits, _ = both(refits_of, home, "")
     refits.request("waits", "000001", {})
     for _ in range(4):
@@ -308,7 +309,7 @@ def test_a_directory_that_cannot_be_written_is_named(refits_of, home):
 
 
 def test_a_directory_that_is_read_only_has_no_jobs_and_is_served(catalog_of, home, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.jobs.os.access", lambda *_: False)
+    monkeypatch.setattr("klsa_search.service.job_ledger.os.access", lambda *_: False)
     jobs = Jobs(catalog_of(home), ("false",), share=0.2)
     assert not jobs.run_due()
     assert list(home.glob(".jobs*")) == []

@@ -19,7 +19,7 @@ from klsa_search.collection.vectors import VECTORS, without_vectors
 from klsa_search.errors import DocumentNotFound, IndexNotFound, QueryError, SettingsError
 from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires
-from klsa_search.service.jobs import Job
+from klsa_search.service.job_ledger import Job
 from klsa_search.service.routes.documents import refuse_other_types, size_of
 from klsa_search.service.routes.indexes import index_details, indexes
 from klsa_search.service.routes.search import search_index

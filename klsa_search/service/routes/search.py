@@ -21,7 +21,7 @@ from klsa_search.errors import KlsaError, QueryError, StoreError
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires, service_of
-from klsa_search.service.jobs import Job
+from klsa_search.service.job_ledger import Job
 from klsa_search.service.schemas.federation import merged
 from klsa_search.service.schemas.requests import (
     documented_parameters,

@@ -17,7 +17,7 @@ from klsa_search.errors import QueryError, StoreError
 from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.index import Index
 from klsa_search.service.catalog import Status
-from klsa_search.service.jobs import JobKind, JobState
+from klsa_search.service.job_ledger import JobKind, JobState
 from klsa_search.service.replication import Replication
 from klsa_search.storage.manifest import ColumnEntry, Counts, SpaceEntry, SpectrumEntry
 from klsa_search.storage.replication_state import ReplicationState
