@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from klsa_search.client.blocking import Client
-from klsa_search.client.calls import Call, explain_call, search_body, search_call
+from klsa_search.client.protocol import Call
+from klsa_search.client.search_calls import explain_call, search_body, search_call
 from klsa_search.errors import SettingsError
 
 if TYPE_CHECKING:

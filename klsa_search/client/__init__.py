@@ -5,7 +5,7 @@
 
 from klsa_search.client.asynchronous import AsyncClient, AsyncRemoteIndex
 from klsa_search.client.blocking import Client, RemoteIndex
-from klsa_search.client.calls import FederatedHit, FederatedResults, IndexInfo, Job
+from klsa_search.client.results import FederatedHit, FederatedResults, IndexInfo, Job
 
 __all__ = [
     "AsyncClient",

@@ -11,31 +11,23 @@ from typing import Any, Literal, Self, TypeVar, Unpack
 
 import httpx
 
-from klsa_search.client.calls import (
+from klsa_search.client.index_calls import Batch, IndexCalls, Record, as_json, event_body
+from klsa_search.client.protocol import RETRIES, TIMEOUT, Answer, Call, Service
+from klsa_search.client.results import FederatedResults, IndexInfo, Job
+from klsa_search.client.search_calls import (
+    explain_call,
+    federated_search_call,
+    multi_search_call,
+    search_call,
+)
+from klsa_search.client.service_calls import (
     INDEXES_CALL,
-    RETRIES,
-    TIMEOUT,
-    Answer,
-    Batch,
-    Call,
-    FederatedResults,
-    IndexCalls,
-    IndexInfo,
-    Job,
-    Record,
-    Service,
-    as_json,
     create_call,
     deadline_of,
     delete_call,
-    event_body,
-    explain_call,
-    federated_search_call,
     has_ended,
     job_call,
     jobs_call,
-    multi_search_call,
-    search_call,
     tenant_token_call,
     wait_call,
 )

@@ -1,0 +1,233 @@
+"""Calls about one index, and the batches in which documents are sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from klsa_search.client.protocol import Call, path_part
+from klsa_search.client.results import IndexInfo, Job
+from klsa_search.client.vectors import with_lists
+from klsa_search.collection.model import Document, Problems
+from klsa_search.collection.passages import page_of
+from klsa_search.errors import CollectionError, QueryError
+from klsa_search.search.excerpts import Excerpt
+from klsa_search.search.facets import Facet
+from klsa_search.search.results import Hit, SearchResults
+from klsa_search.search.suggest.suggester import Suggestion
+from klsa_search.search.sync import SyncResult
+from klsa_search.search.writing import WriteResult
+from klsa_search.storage.columns.declared import FieldWarning
+
+Record = Document | Mapping[str, Any]
+"""A document, or a mapping with `id`, `title`, `text` and metadata fields."""
+
+_BATCH: Final = 1_000
+"""Documents of a request that adds documents, at most."""
+
+_BATCH_BYTES: Final = 2**22
+"""Bytes of JSON after which such a request is sent."""
+
+_SUGGESTIONS: Final = TypeAdapter(tuple[Suggestion, ...])
+_INDEX: Final = TypeAdapter(IndexInfo)
+_DOCUMENT: Final = TypeAdapter(Document)
+_EXCERPT: Final = TypeAdapter(Excerpt)
+_FACET: Final = TypeAdapter(Facet)
+_JOB: Final = TypeAdapter(Job)
+
+
+class IndexCalls:
+    """The calls about one index."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._path = f"/indexes/{path_part(name)}"
+
+    def info(self) -> Call[IndexInfo]:
+        """Return the call for its state."""
+        return Call("GET", self._path, _INDEX.validate_python)
+
+    def refit(self) -> Call[Job]:
+        """Return the call that starts a refit."""
+        return Call("POST", f"{self._path}/refit", _JOB.validate_python, {})
+
+    def update_settings(self, settings: Mapping[str, Any]) -> Call[Job | None]:
+        """Return the call that changes settings."""
+
+        def job(answer: Any) -> Job | None:
+            return None if answer["job"] is None else _JOB.validate_python(answer["job"])
+
+        return Call("PATCH", self._path, job, {"settings": dict(settings)})
+
+    def rules(self) -> Call[list[dict[str, Any]]]:
+        """Return the call for its rules."""
+        return Call("GET", f"{self._path}/rules", lambda answer: list(answer["rules"]))
+
+    def set_rules(self, rules: Iterable[Mapping[str, Any]]) -> Call[list[str]]:
+        """Return the call that replaces its rules."""
+        body = {"rules": list(rules)}
+        return Call("PUT", f"{self._path}/rules", lambda answer: list(answer["warnings"]), body)
+
+    def put_rule(self, rule: Mapping[str, Any]) -> Call[list[str]]:
+        """Return the call that replaces or adds a rule."""
+        path = f"{self._path}/rules/{path_part(str(rule.get('id')))}"
+        return Call("PUT", path, lambda answer: list(answer["warnings"]), dict(rule))
+
+    def delete_rule(self, id_: str) -> Call[int]:
+        """Return the call that deletes a rule."""
+        path = f"{self._path}/rules/{path_part(id_)}"
+        return Call("DELETE", path, lambda answer: int(answer["rules"]))
+
+    def document(self, id_: str) -> Call[Document]:
+        """Return the call for a document."""
+        path, query = f"/documents/{path_part(id_)}", {"index": self.name, "vectors": "true"}
+        return Call("GET", path, _DOCUMENT.validate_python, query=query)
+
+    def excerpt(self, id_: str, span: tuple[int, int] | None, page: int | None) -> Call[Excerpt]:
+        """Return the call for a passage, or a part of a document."""
+        query = {"index": self.name, "span": span and f"{span[0]}-{span[1]}", "page": page}
+        return Call("GET", f"/documents/{path_part(id_)}", _excerpt, query=query)
+
+    def suggest(self, typed: str, k: int) -> Call[tuple[Suggestion, ...]]:
+        """Return the call for completions."""
+        return Call(
+            "GET",
+            f"{self._path}/suggest",
+            lambda answer: _SUGGESTIONS.validate_python(answer["suggestions"]),
+            query={"q": typed, "k": k},
+        )
+
+    def facet_search(
+        self, field: str, typed: str, k: int, options: Mapping[str, Any]
+    ) -> Call[Facet]:
+        """Return the call for the values of a field that contain a text."""
+        body = {"field": field, "q": typed, "k": k, **options}
+        return Call("POST", f"{self._path}/facet-search", _facet, body)
+
+    def event(self, body: Mapping[str, Any]) -> Call[bool]:
+        """Return the call that records an event."""
+        return Call("POST", f"{self._path}/events", lambda answer: bool(answer["accepted"]), body)
+
+    def analytics(self, days: int, k: int) -> Call[dict[str, Any]]:
+        """Return the call for analytics."""
+        return Call("GET", f"{self._path}/analytics", dict, query={"days": days, "k": k})
+
+    def add(self, batch: Sequence[str]) -> Call[WriteResult]:
+        """Return the call that adds documents, each as JSON."""
+        body = f"[{','.join(batch)}]".encode()
+        return Call("POST", f"{self._path}/documents", _written, body)
+
+    def patch(self, id_: str, changes: Mapping[str, Any]) -> Call[WriteResult]:
+        """Return the call that patches a document."""
+        path = f"{self._path}/documents/{path_part(id_)}"
+        return Call("PATCH", path, _written, dict(with_lists(changes)))
+
+    def delete(self, ids: Iterable[str]) -> Call[WriteResult]:
+        """Return the call that deletes documents; CollectionError for a text."""
+        if isinstance(ids, str):  # its letters would be IDs
+            raise CollectionError(f"ids = {ids!r} is a text; give a list of IDs", field="ids")
+        return Call("POST", f"{self._path}/documents/delete-batch", _written, list(ids))
+
+    def sync(
+        self,
+        lines: Iterable[bytes] | AsyncIterable[bytes],
+        max_delete: str | int | None,
+        dry_run: bool,
+    ) -> Call[SyncResult]:
+        """Return the call that streams all documents, as lines."""
+        query = {"ids": "true", "dry_run": str(dry_run).lower(), "max_delete": max_delete}
+        return Call("POST", f"{self._path}/sync", _synced, lines, query, can_repeat=False)
+
+
+def event_body(
+    type_: str, results: SearchResults, hit: Hit, previous: SearchResults | None
+) -> dict[str, Any]:
+    """Return the body of an event; QueryError if the service did not record the search."""
+    if results.search_id is None:
+        raise QueryError(
+            "no `search_id` in the results: the service records no analytics, or not this search; "
+            "start klsa-serve with --analytics",
+            field="search_id",
+        )
+    return {
+        "type": type_,
+        "search_id": results.search_id,
+        "id": hit.id,
+        "position": hit.rank,
+        **({"previous": previous.search_id} if previous and previous.search_id else {}),
+    }
+
+
+def _written(answer: Any) -> WriteResult:
+    return WriteResult(
+        generation=answer["generation"],
+        last_write=answer["log_position"],
+        written=answer["added"],
+        deleted=answer["deleted"],
+        warnings=tuple(FieldWarning(**each) for each in answer["warnings"]),
+    )
+
+
+def _excerpt(answer: Any) -> Excerpt:
+    whole = {
+        "document_id": answer["id"],
+        "span": (0, len(answer["text"])),
+        "page": page_of(answer["text"], 0),
+        "heading": "",
+    }
+    if "span" in answer:
+        whole["page"] = None  # of a part, the service says it
+    return _EXCERPT.validate_python({**whole, **answer})
+
+
+def _facet(answer: Any) -> Facet:
+    values = tuple((each["value"], each["count"]) for each in answer["values"])
+    return _FACET.validate_python({**answer, "values": values})
+
+
+def _synced(answer: Any) -> SyncResult:
+    ids, warnings = answer["ids"], answer["warnings"]
+    return SyncResult(
+        added=tuple(ids["added"]),
+        changed=tuple(ids["changed"]),
+        deleted=tuple(ids["deleted"]),
+        unchanged=answer["unchanged"],
+        batches=answer["batches"],
+        warnings=Problems(warnings["count"], warnings["first"], warnings["kinds"]),
+        removed_fields=tuple(answer["removed_fields"]),
+    )
+
+
+def as_json(record: Record) -> str:
+    """Return a document as JSON."""
+    if isinstance(record, Document):
+        record = {
+            "id": record.id,
+            "title": record.title,
+            "text": record.text,
+            "metadata": dict(record.metadata),
+        }
+    return json.dumps(with_lists(record), ensure_ascii=False)
+
+
+class Batch:
+    """Documents that wait to be sent together."""
+
+    def __init__(self) -> None:
+        self.documents: list[str] = []
+        self._bytes = 0
+
+    def add(self, record: Record) -> bool:
+        """Add a document; return whether the batch is full."""
+        written = as_json(record)
+        self.documents.append(written)
+        self._bytes += len(written)
+        return len(self.documents) == _BATCH or self._bytes > _BATCH_BYTES
+
+    def take(self) -> list[str]:
+        """Return the documents, and begin another batch."""
+        taken, self.documents, self._bytes = self.documents, [], 0
+        return taken

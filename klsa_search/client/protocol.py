@@ -1,0 +1,150 @@
+"""Requests to a service: their retries, and how its answers and errors are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import quote
+
+import httpx
+from pydantic import ValidationError
+
+from klsa_search import errors
+from klsa_search.errors import KlsaError, ServiceFailed, SettingsError
+
+T = TypeVar("T")
+
+TIMEOUT: Final = 60.0
+"""Seconds without a byte before a request fails; longer than the timeouts of the service."""
+
+RETRIES: Final = 3
+"""Times that a request is repeated by default."""
+
+_MAX_PAUSE: Final = 30.0
+"""Seconds between two attempts at most, whatever the service asks for."""
+
+_BUSY: Final = frozenset({429, 503})
+"""Statuses after which the same request may succeed."""
+
+_LINES: Final = "application/x-ndjson"
+_ERRORS: Final = {
+    kind.code: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, KlsaError)
+}
+"""Errors of the library by code."""
+
+
+Answer = httpx.Response | httpx.TransportError
+"""What a request led to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """A request.
+
+    read        returns what the JSON of its answer contains
+    body        JSON, bytes of JSON, or lines of JSON as a stream
+    can_repeat  whether it may be sent again; a stream may not
+    """
+
+    method: str
+    path: str
+    read: Callable[[Any], T]
+    body: Any = None
+    query: Mapping[str, Any] = field(default_factory=dict)
+    can_repeat: bool = True
+
+
+class Service:
+    """The address of a service, and how its answers and errors are read.
+
+    SettingsError for an invalid address or key.
+    """
+
+    def __init__(self, url: str, key: str | None = None, retries: int = RETRIES) -> None:
+        try:
+            parts = httpx.URL(url)
+        except httpx.InvalidURL:
+            parts = httpx.URL()
+        if parts.scheme not in ("http", "https") or not parts.host or parts.query:
+            raise SettingsError(
+                f"`{url}` is not the address of a service; give one such as http://127.0.0.1:8000",
+                field="url",
+            )
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise SettingsError(
+                "the key has characters that no API key has; give it as `klsa-keys` printed it",
+                field="key",
+            )
+        self.url = url.rstrip("/")
+        self.headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self.retries = retries
+
+    def request(self, call: Call[Any]) -> dict[str, Any]:
+        """Return the arguments of `httpx.Client.request`."""
+        arguments: dict[str, Any] = {
+            "method": call.method,
+            "url": self.url + call.path,
+            "params": {name: value for name, value in call.query.items() if value is not None},
+        }
+        if call.body is not None:
+            is_written = isinstance(call.body, bytes) or not call.can_repeat
+            arguments["content"] = call.body if is_written else json.dumps(call.body).encode()
+            kind = "application/json" if call.can_repeat else _LINES
+            arguments["headers"] = {"Content-Type": kind}
+        return arguments
+
+    def pause(self, call: Call[Any], answer: Answer, attempt: int) -> float | None:
+        """Return the seconds before a request is repeated; None if it is not."""
+        if attempt >= self.retries or not call.can_repeat:
+            return None
+        after = ""
+        if isinstance(answer, httpx.Response):
+            if answer.status_code not in _BUSY:
+                return None
+            after = answer.headers.get("retry-after", "")
+        elif not isinstance(answer, httpx.NetworkError):
+            return None  # a timeout, or not HTTP
+        return min(float(after) if after.isdigit() else 0.1 * 2**attempt, _MAX_PAUSE)
+
+    def read(self, call: Call[T], response: Answer) -> T:
+        """Return what an answer contains, or raise the error that it reports."""
+        if not isinstance(response, httpx.Response):
+            raise self.failure(str(response).rstrip(".") or type(response).__name__) from None
+        if not response.is_success:
+            raise self._reported(response)
+        try:
+            return call.read(response.json())
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors()[0]["loc"]))
+            raise self.failure(
+                f"unexpected answer (`{where}`): the service runs another version"
+            ) from None
+        except (ValueError, KeyError, TypeError):
+            raise self.failure("the answer is not from klsa-serve") from None
+
+    def failure(self, reason: object) -> ServiceFailed:
+        """Return the error of a service that gives no usable answer."""
+        return ServiceFailed(
+            f"no usable answer from `{self.url}`: {reason}; check that klsa-serve runs there"
+        )
+
+    def _reported(self, response: httpx.Response) -> KlsaError:
+        try:
+            error = response.json()["error"]
+            code, message, about = error["code"], str(error["message"]), error["field"]
+        except (ValueError, KeyError, TypeError):
+            return self.failure(
+                f"the answer has status {response.status_code} and is not from klsa-serve"
+            )
+        reported = _ERRORS.get(code, ServiceFailed)(message)
+        reported.field = about
+        return reported
+
+
+def path_part(text: str) -> str:
+    """Return a name or an ID as one part of a path."""
+    return quote(text, safe="")

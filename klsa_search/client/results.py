@@ -1,0 +1,113 @@
+"""Results of a service that the library has no type for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from klsa_search.search.results import Hit, SearchResults
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """An index of a service.
+
+    documents  number of live documents; None if the index cannot be opened, and `error` says why
+    settings   by name; None in a list of indexes
+    job        ID of its waiting or running job; None in a list of indexes
+
+    >>> with Client(url) as client:
+    ...     info: IndexInfo = client.index("reports").info()
+    >>> info.name, info.documents
+    ('reports', 6)
+    """
+
+    name: str
+    documents: int | None
+    error: str | None = None
+    settings: Mapping[str, Any] | None = None
+    job: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work of a service on an index in the background.
+
+    kind         kind of work; "refit" rebuilds an index
+    state        waiting, running, done, failed or cancelled
+    generation   generation that is rebuilt
+    settings     settings that it changes
+    begun        time of its start, or of its request while it waits: UTC, ISO 8601
+    phase        current or last phase of the build; None before the first
+    done, total  amount of that phase; `total` is None if unknown
+    seconds      duration; None before its end, and if the service ended first
+    error        why it failed
+
+    >>> with Client(url) as client:
+    ...     job: Job = client.index("reports").refit()
+    ...     job = client.cancel_job(job.id)  # or client.wait(job)
+    >>> job.kind, job.state
+    ('refit', 'cancelled')
+    """
+
+    id: int
+    kind: str
+    index: str
+    state: str
+    generation: str
+    settings: Mapping[str, Any]
+    begun: str
+    phase: str | None
+    done: int
+    total: int | None
+    seconds: float | None
+    error: str | None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is done, failed or cancelled."""
+        return self.state not in ("waiting", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class FederatedHit:
+    """A hit of several searches; `hit.rank` is that of the merged list.
+
+    index           its index
+    query           number of the search that found it, from 0
+    rank            its rank in that search
+    weighted_score  weight of the search / rank, by which the hits are ordered
+
+    >>> with Client(url) as client:
+    ...     found = client.federated_search([{"index": "reports", "q": "coolant", "weight": 2}])
+    >>> best: FederatedHit = found.hits[0]
+    >>> best.hit.id, best.query, best.weighted_score
+    ('leak', 0, 2.0)
+    """
+
+    hit: Hit
+    index: str
+    query: int
+    rank: int
+    weighted_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class FederatedResults:
+    """The merged hits of several searches.
+
+    total    sum of the totals of the searches
+    results  of each search, without hits
+
+    >>> with Client(url) as client:
+    ...     searches = [{"index": "reports", "q": word} for word in ("coolant", "roads")]
+    ...     found: FederatedResults = client.federated_search(searches, limit=3)
+    >>> [(each.hit.id, each.query) for each in found.hits]
+    [('leak', 0), ('tyre', 1), ('heat', 0)]
+    """
+
+    hits: tuple[FederatedHit, ...]
+    total: int
+    offset: int
+    results: tuple[SearchResults, ...]

@@ -1,0 +1,115 @@
+"""Calls that search: one index or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from klsa_search.client.protocol import Call, path_part
+from klsa_search.client.results import FederatedHit, FederatedResults
+from klsa_search.client.vectors import without_arrays
+from klsa_search.errors import QueryError
+from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.results import Hit, SearchResults
+
+_RESULTS: Final = TypeAdapter(SearchResults)
+_HIT: Final = TypeAdapter(Hit)
+_EXPLANATION: Final = TypeAdapter(Explanation)
+
+
+def search_call(index: str, query: str, k: int, options: Mapping[str, Any]) -> Call[SearchResults]:
+    """Return the call of a search."""
+    return Call("POST", "/search", results_of, search_body(index, query, k, options))
+
+
+def search_body(index: str, query: str, k: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a search as JSON; QueryError for those that are not JSON."""
+    for name in ("mask", "count_tokens"):
+        if options.get(name) is not None:
+            raise QueryError(
+                f"{name} cannot be sent to a service; leave it out, or search the index in Python",
+                field=name,
+            )
+    given = {
+        name: value
+        if isinstance(value, str | Mapping) or not isinstance(value, Iterable)
+        else list(value)
+        for name, value in options.items()
+        if value is not None
+    }
+    return {"index": index, "q": query, "k": k, **given, **_vector(options)}
+
+
+def _vector(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the vector of a search as a parameter."""
+    vector = options.get("vector")
+    return {} if vector is None else {"vector": without_arrays(vector)}
+
+
+def results_of(answer: Any) -> SearchResults:
+    """Return the results in an answer of a search."""
+    for facet in answer.get("facets", {}).values():
+        facet["values"] = [(each["value"], each["count"]) for each in facet["values"]]
+    return _RESULTS.validate_python(answer)
+
+
+def explain_call(index: str, query: str, id_: str, options: Mapping[str, Any]) -> Call[Explanation]:
+    """Return the call of an explanation."""
+    path = f"/indexes/{path_part(index)}/explain/{path_part(id_)}"
+    given = {name: value for name, value in options.items() if value is not None}
+    return Call("POST", path, explanation_of, {"q": query, **given, **_vector(options)})
+
+
+def explanation_of(answer: Any) -> Explanation:
+    """Return the explanation in an answer."""
+    return _EXPLANATION.validate_python(answer["explanation"])
+
+
+def multi_search_call(queries: Iterable[Mapping[str, Any]]) -> Call[list[SearchResults]]:
+    """Return the call of several searches."""
+    bodies = [search_body(**_divided(query)) for query in queries]
+    return Call(
+        "POST",
+        "/multi-search",
+        lambda answer: [results_of(each) for each in answer["results"]],
+        {"queries": bodies},
+    )
+
+
+def federated_search_call(
+    queries: Iterable[Mapping[str, Any]], limit: int, offset: int
+) -> Call[FederatedResults]:
+    """Return the call of several searches whose hits are merged."""
+    bodies = [
+        {name: value for name, value in search_body(**_divided(query)).items() if name != "k"}
+        for query in queries
+    ]
+    body = {"queries": bodies, "federation": {"limit": limit, "offset": offset}}
+    return Call("POST", "/multi-search", _merged, body)
+
+
+def _merged(answer: Any) -> FederatedResults:
+    hits = tuple(
+        FederatedHit(
+            hit=_HIT.validate_python(
+                {"title": "", "snippet": "", "metadata": {}}
+                | {name: value for name, value in hit.items() if name != "federation"}
+            ),
+            **hit["federation"],
+        )
+        for hit in answer["hits"]
+    )
+    results = tuple(results_of(each) for each in answer["results"])
+    return FederatedResults(hits, answer["total"], answer["offset"], results)
+
+
+def _divided(query: Mapping[str, Any]) -> dict[str, Any]:
+    options = dict(query)
+    return {
+        "index": options.pop("index", None),
+        "query": options.pop("q", ""),
+        "k": options.pop("k", 10),
+        "options": options,
+    }
