@@ -38,7 +38,12 @@ def labels_by_metric():
         SimpleNamespace(work=work, state=lambda: state) for work in ("backup", "follow")
     ]
     sources = Sources(
-        pools=pools, jobs=Jobs(), rates=Rates(1.0), watches=watches, replications=replications
+        pools=pools,
+        jobs=Jobs(),
+        rates=Rates(1.0),
+        watches=watches,
+        replications=replications,
+        recorder=SimpleNamespace(lost=0, waiting=0),
     )
     metrics = Metrics(sources)
     scope = {"method": "GET", "path": "/search"}
@@ -81,6 +86,15 @@ def test_alerts_and_dashboard_use_metrics_of_the_service():
                 metrics.get(name, set()) | indexes.get(name, set()) | own
             )  # `up` is Prometheus's
             assert labels <= known, each
+
+
+def test_the_guide_describes_every_metric():
+    guide = (ROOT / "docs" / "guides" / "monitoring.md").read_text(encoding="utf-8")
+    described = set(re.findall(r"^\| `(klsa_\w+)` \|", guide, re.MULTILINE))
+    exposed = {re.sub("_(bucket|count|sum)$", "", name) for name in labels_by_metric()}
+    assert {
+        name for name in exposed if name.startswith("klsa_") and not name.endswith("_created")
+    } <= described
 
 
 def test_expressions_are_balanced():

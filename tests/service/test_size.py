@@ -1,12 +1,28 @@
 """No response exceeds the size limit."""
 
 import re
+import time
+from typing import get_args
 
 import pytest
 from pydantic import BaseModel, TypeAdapter
+from starlette.testclient import TestClient
 
 from klsa_search.errors import QueryError
-from klsa_search.service.routes import aliases, anserini, evaluation, fetch, indexes, judgements
+from klsa_search.service.analytics.recorder import MAX_QUERY as MAX_RECORDED
+from klsa_search.service.analytics.recorder import Recorder
+from klsa_search.service.analytics.reports import ListName
+from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
+from klsa_search.service.app import create_app
+from klsa_search.service.routes import (
+    aliases,
+    analytics,
+    anserini,
+    evaluation,
+    fetch,
+    indexes,
+    judgements,
+)
 from klsa_search.service.routes.mining import router as mining
 from klsa_search.service.routes.search import router
 from klsa_search.service.routes.suggest import router as suggesting
@@ -21,6 +37,7 @@ from klsa_search.service.schemas.mining import (
 )
 from klsa_search.service.schemas.requests import MAX_HITS, MAX_QUERY
 from klsa_search.service.schemas.responses import MAX_ANSWER, refuse_too_large
+from klsa_search.storage.log import MAX_ID_BYTES
 
 from .conftest import build_tiny, failure_of
 
@@ -186,6 +203,42 @@ def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_
                     failure_of(answer, 422)
     assert max(sizes) > MAX_ANSWER / 2
     assert 3 < refused < len(sizes)
+
+
+@pytest.mark.long
+def test_analytics_at_their_limits_answer_within_the_bound(catalog_of, tmp_path):
+    """Queries and IDs of the greatest length, in each list as many as it may have."""
+    build_tiny(tmp_path, "first")
+    now, rows, store = time.time_ns() // 1_000_000, 10_000, Store(tmp_path)
+    searches = [
+        SearchRow(
+            (now << ID_BITS) + n, "first", f"{n:05}{'🛩' * (MAX_RECORDED - 5)}", 0, False, True,
+            True, 10**9, "counted",
+        )
+        for n in range(rows)
+    ]  # fmt: skip
+    store.add(
+        searches,
+        [
+            EventRow(each.id, "first", "click", f"{n:05}{'🛩' * ((MAX_ID_BYTES - 5) // 4)}", 10_000)
+            for n, each in enumerate(searches)
+        ],
+    )
+    store.close()
+    recorder = Recorder(tmp_path, days=90, min_searches=1)
+    client = TestClient(create_app(catalog_of(tmp_path), recorder=recorder))
+    reading = {route.path for route in analytics.router.routes if "GET" in route.methods}
+    path = "/indexes/{name}/analytics"
+    assert reading == {path, f"{path}.csv", f"{path}/synonyms"}
+    url, sizes = "/indexes/first/analytics", []
+    tables = [f"{url}.csv?list={name}&days=3650&k={rows}" for name in get_args(ListName)]
+    for each in (f"{url}?days=3650&k=1000", f"{url}/synonyms?days=3650&k=50", *tables):
+        answer = client.get(each)
+        assert answer.status_code == 200
+        assert len(answer.content) <= MAX_ANSWER
+        sizes.append(len(answer.content))
+    assert max(sizes) > rows * 4 * (MAX_RECORDED - 5)
+    recorder.close()
 
 
 @pytest.mark.long
