@@ -320,14 +320,22 @@ class Visited(Recorder):
             read = {"good": None, "corrected": False, "expanded": False, "microseconds": 1250}
             searches = [
                 SearchRow(now + at, "reports", query, hits, status="counted", **read)
-                for at, (query, hits) in enumerate([("leaking coolant", 3)] * 3 + [("damp", 0)] * 2)
+                for at, (query, hits) in enumerate(
+                    [("leaking coolant", 3)] * 3 + [("damp roads", 0)] * 2 + [("wet roads", 2)] * 2
+                )
             ]
-            clicks = [("click", 0, "leak", 1), ("click", 1, "heat", 2), ("later", 3, "tyre", None),
-                      ("later", 4, "tyre", None)]  # fmt: skip
+            clicks = [
+                ("click", 0, "leak", 1, None),
+                ("click", 1, "heat", 2, None),
+                ("later", 3, "tyre", None, now + 5),
+                ("click", 5, "tyre", 1, None),
+                ("later", 4, "grip", None, now + 6),
+                ("click", 6, "grip", 1, None),
+            ]
             store.add(
                 searches,
-                [EventRow(now + at, "reports", type_, id_, position)
-                 for type_, at, id_, position in clicks],
+                [EventRow(now + at, "reports", type_, id_, position, following)
+                 for type_, at, id_, position, following in clicks],
             )  # fmt: skip
 
     def record(self, *_, **__):

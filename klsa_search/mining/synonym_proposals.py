@@ -1,77 +1,66 @@
-"""Proposals of synonyms for words of queries that no or few documents contain, with evidence.
+"""Proposals of synonyms for words of queries that no or few documents contain.
 
-Documents that were clicked after such a query are the strongest evidence: terms that are strong in
-several of them, or that are in the title of one that was clicked repeatedly. Then terms at one or
-two edits, and terms related to the other words of the queries in the latent space. Rare words get
-proposals too if the clicked documents do not contain them. A person decides: proposals are never
-applied.
+The evidence are visitors who searched a word, replaced it by another, and opened a hit. Documents
+that visitors open, spelling and related terms are no evidence: most of what they propose is wrong
+(docs/explanations/effectiveness.md). A person decides: proposals are never applied.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from klsa_search.analysis.languages import stop_list
-from klsa_search.errors import DocumentNotFound, QueryError, TermNotFound
-from klsa_search.mining.related_terms import related, strongest_terms
 from klsa_search.search.index import Index
-
-Evidence = Literal["clicks", "spelling", "related"]
-
-_CLICKED: Final = 20
-"""Clicked documents of a word that are read."""
-
-_STRONG: Final = 15
-"""Terms of a clicked document."""
-
-_MIN_CLICKS: Final = 2
-"""Clicked documents with a term for a proposal, or else clicks on one with it in its title."""
+from klsa_search.search.query.word_forms import commonest
 
 _RARE: Final = 3
-"""Documents with a word up to which other words are proposed for it, by clicks only."""
+"""Documents with a word up to which synonyms are proposed for it."""
 
-_OF_EACH: Final = 3
-"""Proposals of a word by one kind of evidence."""
+_MIN_REPLACED: Final = 2
+"""Searches that replaced a word by the same other one."""
+
+_LONGEST: Final = 2
+"""Words that replace one."""
+
+_CANDIDATES: Final = 3
+"""Candidates for a word."""
+
+_SHOWN: Final = 3
+"""Queries shown with a candidate."""
 
 _QUERIES: Final = 5
 """Queries shown with a word."""
 
 
 @dataclass(frozen=True, slots=True)
-class FailedQuery:
-    """A query with the documents that were clicked after it, and how often."""
+class SearchedQuery:
+    """A query with the queries that replaced it and led to a click, and how often."""
 
     text: str
     searches: int
-    clicks: Mapping[str, int]
+    replaced_by: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A proposed synonym.
 
-    evidence    clicks: clicked documents contain it; spelling: it is written nearly alike; related:
-                it is related to the other words of the queries
-    clicks      clicks on documents that contain it, for `clicks`
-    of          clicks on all documents that were looked at
-    similarity  of related terms: see `RelatedTerm`
-    documents   IDs of up to three clicked documents that contain it, most clicked first
+    count, of  searches that replaced the word by it, of all that replaced the word alone
+    queries    up to three queries with it that replaced one with the word, most frequent first
     """
 
     synonym: str
-    evidence: Evidence
-    clicks: int | None = None
-    of: int | None = None
-    similarity: float | None = None
-    documents: tuple[str, ...] = ()
+    count: int
+    of: int
+    queries: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A word that no or few documents contain, with candidates for synonyms, best evidence first.
+    """A word that no or few documents contain, with candidates for synonyms, the best first.
 
     searches   searches with the word
     documents  number of documents that contain it
@@ -85,120 +74,88 @@ class Proposal:
     candidates: tuple[Candidate, ...]
 
 
-def propose_synonyms(index: Index, queries: Sequence[FailedQuery], k: int = 10) -> list[Proposal]:
-    """Return proposals for the k words that were searched most often, of those without matches.
+def propose_synonyms(index: Index, queries: Sequence[SearchedQuery], k: int = 10) -> list[Proposal]:
+    """Return proposals for up to k words, those that were searched most often first.
 
-    Left out are stop words, words with synonyms already, and rare words without candidates. Cost:
-    O(V · m) for each word, for V terms and m dimensions, and the reading of up to 20 documents.
+    Left out are stop words, words that have synonyms, and words without candidates. Cost: the
+    analysis of the queries.
     """
     index = index.snapshot()
-    ignored = stop_list(index.settings.language)  # in small collections some are in no document
-    found: defaultdict[str, list[tuple[FailedQuery, list[str]]]] = defaultdict(list)
+    words = _Words(index)
+    settled = {term for word in index.synonyms for term in words.of(word)}
+    searched: defaultdict[str, list[SearchedQuery]] = defaultdict(list)
     for query in queries:
-        counts = {
-            word: _frequency(index, term)
-            for term, word in index.analyzer.written(query.text)
-            if term and word.lower() not in ignored
-        }
-        known = [word for word, count in counts.items() if count]
-        for word, count in counts.items():
-            # Only clicks can show that a word with matches needs a synonym.
-            if count <= (_RARE if query.clicks else 0) and word not in index.synonyms:
-                found[word].append((query, [each for each in known if each != word]))
-    searches = {word: sum(each.searches for each, _ in asked) for word, asked in found.items()}
+        for term in words.of(query.text):
+            if words.documents(term) <= _RARE and term not in settled:
+                searched[term].append(query)
+    counts = {term: sum(each.searches for each in some) for term, some in searched.items()}
     proposals: list[Proposal] = []
-    for word in sorted(searches, key=lambda word: (-searches[word], word)):
+    for term in sorted(searched, key=lambda term: (-counts[term], term)):
+        some = searched[term]
+        candidates = _candidates(words, term, some)
+        if candidates:
+            proposals.append(
+                Proposal(
+                    words.of(some[0].text)[term],
+                    counts[term],
+                    words.documents(term),
+                    tuple(each.text for each in some[:_QUERIES]),
+                    candidates,
+                )
+            )
         if len(proposals) == k:
             break
-        documents = _frequency(index, next(term for term, _ in index.analyzer.written(word)))
-        candidates = _candidates(index, word, found[word], rare=documents > 0)
-        if candidates or not documents:
-            queries_ = tuple(each.text for each, _ in found[word][:_QUERIES])
-            proposals.append(Proposal(word, searches[word], documents, queries_, candidates))
     return proposals
 
 
-def _frequency(index: Index, term: str) -> int:
-    """Return the number of documents that contain a term."""
-    number = index.arrays.vocabulary.numbers.get(term)
-    return 0 if number is None else int(index.arrays.query_kernel.frequencies[number])
+class _Words:
+    """The words of queries, without stop words, and how many documents contain them."""
+
+    def __init__(self, index: Index) -> None:
+        self._analyzer = index.analyzer
+        # In a small collection some of them are in no document.
+        self._ignored = stop_list(index.settings.language)
+        self._numbers = index.arrays.vocabulary.numbers
+        self._frequencies = index.arrays.query_kernel.frequencies
+
+    def of(self, text: str) -> dict[str, str]:
+        """Return the words of a text by term, in order."""
+        found = ((term, word.lower()) for term, word in self._analyzer.written(text))
+        return {term: word for term, word in found if term and word not in self._ignored}
+
+    def documents(self, term: str) -> int:
+        """Return the number of documents that contain a term."""
+        number = self._numbers.get(term)
+        return 0 if number is None else int(self._frequencies[number])
 
 
 def _candidates(
-    index: Index, word: str, asked: Sequence[tuple[FailedQuery, list[str]]], *, rare: bool
+    words: _Words, term: str, queries: Iterable[SearchedQuery]
 ) -> tuple[Candidate, ...]:
-    context = list(dict.fromkeys(one for _, known in asked for one in known))
-    taken = {*index.analyzer.terms(" ".join([word, *context]))}
-    candidates = _by_clicks(index, word, asked, taken)
-    if not rare:
-        candidates += [*_by_spelling(index, word), *_by_context(index, context)]
-    best = {each.synonym: each for each in reversed(candidates)}  # the first of each stays
-    return tuple(each for each in candidates if best[each.synonym] is each)
-
-
-@dataclass(slots=True)
-class _Support:
-    """Clicked documents that contain a term, and how often they were clicked."""
-
-    word: str
-    ids: list[str] = field(default_factory=list)
-    clicks: int = 0
-    weight: float = 0.0
-    titled: int = 0
-
-
-def _by_clicks(
-    index: Index, word: str, asked: Sequence[tuple[FailedQuery, list[str]]], taken: set[str]
-) -> list[Candidate]:
-    """Return strong terms of clicked documents without the word, by documents and weight."""
-    clicks: Counter[str] = Counter()
-    for query, _ in asked:
-        clicks.update(query.clicks)
-    own = set(index.analyzer.terms(word))
-    support: dict[str, _Support] = {}
+    """Return what the word alone was replaced by, in queries that stayed the same otherwise."""
     total = 0
-    for id_, count in clicks.most_common(_CLICKED):
-        try:
-            document = index.document(id_)
-            strong = strongest_terms(index, id_, _STRONG)
-        except DocumentNotFound:
-            continue  # deleted since
-        title = set(index.analyzer.terms(document.title))
-        if own & {*title, *index.analyzer.terms(document.text)}:
-            continue  # found by the word itself
-        total += count
-        for each in strong:
-            if each.term in taken:
+    forms: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    examples: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for query in queries:
+        before = words.of(query.text)
+        for text, count in query.replaced_by.items():
+            after = words.of(text)
+            if before.keys() - after.keys() != {term}:
                 continue
-            known = support.setdefault(each.term, _Support(each.word.lower()))
-            known.ids.append(id_)
-            known.clicks += count
-            known.weight += each.weight * count
-            known.titled += count * (each.term in title)
-    agreed = [(term, each) for term, each in support.items() if len(each.ids) >= _MIN_CLICKS]
-    if not agreed:  # the strong terms of a single document agree in nothing
-        agreed = [(term, each) for term, each in support.items() if each.titled >= _MIN_CLICKS]
-    agreed.sort(key=lambda pair: (-len(pair[1].ids), -pair[1].weight, pair[0]))
-    return [
-        Candidate(each.word, "clicks", clicks=each.clicks, of=total, documents=tuple(each.ids[:3]))
-        for _, each in agreed[:_OF_EACH]
+            total += count
+            added = tuple(other for other in after if other not in before)
+            if 0 < len(added) <= _LONGEST and all(words.documents(each) for each in added):
+                forms[added][" ".join(after[each] for each in added)] += count
+                examples[added][text] += count
+    candidates = [
+        Candidate(
+            commonest(forms[added]),
+            texts.total(),
+            total,
+            tuple(text for text, _ in texts.most_common(_SHOWN)),
+        )
+        for added, texts in examples.items()
+        if texts.total() >= _MIN_REPLACED
     ]
-
-
-def _by_spelling(index: Index, word: str) -> list[Candidate]:
-    read = index.search(word, 1, spelling="suggest", operators=False).interpretation
-    return [Candidate(each, "spelling") for each in read.corrections.values()]
-
-
-def _by_context(index: Index, context: Sequence[str]) -> list[Candidate]:
-    if not context:
-        return []
-    try:
-        near = related(index, " ".join(context), _OF_EACH)
-    except (TermNotFound, QueryError):  # only common words, or an index without eigenvectors
-        return []
-    return [
-        Candidate(each.word.lower(), "related", similarity=round(each.similarity, 4))
-        for each in near
-        if each.similarity > 0
-    ]
+    candidates.sort(key=lambda each: (-each.count, each.synonym))
+    return tuple(candidates[:_CANDIDATES])

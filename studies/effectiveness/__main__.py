@@ -20,6 +20,7 @@
     python -m studies.effectiveness evidence        [--json FILE] [TASK...]
     python -m studies.effectiveness vectors         [--json FILE] [TASK...]
     python -m studies.effectiveness similar         [--json FILE] [TASK...]
+    python -m studies.effectiveness synonym-proposals  [--json FILE] [TASK...]
 
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The
 collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the seven of `kinds` that
@@ -58,6 +59,7 @@ from studies.effectiveness import (
     spelling,
     steps,
     stop_lists,
+    synonym_proposals,
     unseen,
     vectors,
 )
@@ -84,6 +86,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "evidence": evidence.report,
     "vectors": vectors.report,
     "similar": similar.report,
+    "synonym-proposals": synonym_proposals.report,
 }
 
 _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
@@ -99,6 +102,7 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "evidence": evidence.report,
     "vectors": vectors.report,
     "similar": similar.report,
+    "synonym-proposals": synonym_proposals.report,
 }
 
 

@@ -9,11 +9,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import StoreError
-from klsa_search.mining.synonym_proposals import FailedQuery, propose_synonyms
+from klsa_search.mining.synonym_proposals import SearchedQuery, propose_synonyms
 from klsa_search.search.opening import open_index
 from klsa_search.service.analytics import recorder as recording
 from klsa_search.service.analytics import store as storing
 from klsa_search.service.analytics.recorder import Recorder, normalised
+from klsa_search.service.analytics.reports import searched_queries
 from klsa_search.service.analytics.store import EventRow, SearchRow, Store
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
@@ -485,7 +486,7 @@ def test_what_is_stored(client, recorder, home):
             *("id", "index", "query", "hits", "good"),
             *("corrected", "expanded", "microseconds", "status"),
         ],
-        "events": ["search", "index", "type", "document", "position"],
+        "events": ["search", "index", "type", "document", "position", "next"],
     }
     content = b"".join(path.read_bytes() for path in home.glob(".analytics*"))
     assert not any(word in content for word in (b"192.0.2", b"secret-agent", b"1940"))
@@ -509,55 +510,92 @@ HELP = [
 ]
 
 
-def test_synonyms_are_proposed_with_their_evidence(catalog_of, tmp_path):
+def test_a_word_that_visitors_replaced_is_proposed_and_then_found(catalog_of, tmp_path):
     build_tiny(tmp_path, "first", HELP)
     recorder = Recorder(tmp_path, days=90, min_searches=1)
     app = create_app(catalog_of(tmp_path), writes=Writes(), recorder=recorder)
     client = TestClient(app)
-    alone = search(client, "laptop", spelling="off")
-    assert alone["hits"] == []
-    for q in ("notebook battery", "notebook charger"):  # the person searches again
-        click(client, search(client, q), previous=alone["search_id"])
-    search(client, "laptop battery")
-    search(client, "pritner")
+    for q, following in (
+        ("laptop", "notebook"),
+        ("laptop battery", "notebook battery"),
+        ("laptop battery", "notebook charger"),  # more than the word changed
+    ):
+        in_vain = search(client, q, spelling="off")
+        click(client, search(client, following), previous=in_vain["search_id"])
     recorder.flush()
-    laptop, pritner = client.get(f"{URL}/synonyms").json()["proposals"]
-    assert (laptop["word"], laptop["searches"]) == ("laptop", 2)
-    assert laptop["queries"] == ["laptop", "laptop battery"]
-    best = laptop["candidates"][0]
-    assert best == {
-        "synonym": "notebook",
-        "evidence": "clicks",
-        "clicks": 2,
-        "of": 2,
-        "similarity": None,
-        "documents": ["0", "1"],
+    (proposal,) = client.get(f"{URL}/synonyms").json()["proposals"]
+    assert proposal == {
+        "word": "laptop",
+        "searches": 3,
+        "documents": 0,
+        "queries": ["laptop battery", "laptop"],
+        "candidates": [
+            {
+                "synonym": "notebook",
+                "count": 2,
+                "of": 2,
+                "queries": ["notebook battery", "notebook"],
+            }
+        ],
     }
-    assert [each["synonym"] for each in laptop["candidates"] if each["clicks"]] == ["notebook"]
-    assert pritner["word"] == "pritner"
-    assert [(each["synonym"], each["evidence"]) for each in pritner["candidates"]] == [
-        ("printer", "spelling")
-    ]
     assert client.get("/indexes/first/synonyms").json()["synonyms"] == {}  # never automatic
-    client.put("/indexes/first/synonyms", json={"synonyms": {"laptop": ["notebook"]}})
-    assert search(client, "laptop")["hits"]
-    words = [each["word"] for each in client.get(f"{URL}/synonyms").json()["proposals"]]
-    assert words == ["pritner"]
+    client.put("/indexes/first/synonyms", json={"synonyms": {"laptops": ["notebook"]}})
+    assert search(client, "laptop", spelling="off")["hits"]
+    assert client.get(f"{URL}/synonyms").json()["proposals"] == []
     recorder.close()
 
 
-def test_clicks_on_one_document_propose_only_words_of_its_title(tmp_path):
+@pytest.fixture
+def shop(tmp_path):
     build_tiny(tmp_path, "first", HELP)
     with open_index(tmp_path / "first") as index:
-        clicked = [FailedQuery("laptop", 3, {"2": 3})]
-        (once,) = propose_synonyms(index, [FailedQuery("laptop", 3, {"2": 1})])
-        (proposal,) = propose_synonyms(index, clicked)
-        assert once.candidates == ()
-        assert {each.synonym for each in proposal.candidates} == {"notebook", "screen"}
-        index.add([{"id": "6", "title": "Old laptop", "text": "A laptop is a notebook."}])
-        (rare,) = propose_synonyms(index, [FailedQuery("laptop", 4, {"0": 1, "1": 2, "6": 1})])
-        assert rare.documents == 1
-        assert [(each.synonym, each.clicks, each.of) for each in rare.candidates] == [
-            ("notebook", 3, 3)
-        ]
-        assert propose_synonyms(index, [FailedQuery("laptop", 4, {"6": 4})]) == []
+        yield index
+
+
+def best_of(index, *queries):
+    return {
+        proposal.word: [(each.synonym, each.count, each.of) for each in proposal.candidates]
+        for proposal in propose_synonyms(index, queries)
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "replaced_by", "expected"),
+    [
+        ("laptops", {"notebook": 1}, []),  # once
+        ("laptop", {"notebook": 2}, [("notebook", 2, 2)]),
+        ("laptop", {"notebooks": 1, "notebook": 3, "telephone": 2}, [("notebook", 4, 6)]),
+        ("laptop", {"notebook battery": 2}, [("notebook battery", 2, 2)]),
+        ("laptop", {"portal notebook charger": 2}, []),  # another question
+        ("laptop battery", {"battery": 4}, []),
+        ("laptop fault", {"notebook screen": 4}, []),
+        ("pritner", {"printer": 3}, [("printer", 3, 3)]),
+    ],
+)
+def test_only_a_word_that_was_replaced_alone_counts(shop, query, replaced_by, expected):
+    found = best_of(shop, SearchedQuery(query, 5, replaced_by))
+    assert found == ({query.split()[0]: expected} if expected else {})
+
+
+def test_replacements_outlive_the_day_without_rare_queries(tmp_path):
+    searches = [
+        row(at, query)
+        for at, query in enumerate(["laptop", "notebook"] * 2 + ["my name", "notebook"])
+    ]
+    events = [
+        EventRow(searches[at].id, "first", "later", "1", None, searches[at + 1].id)
+        for at in (0, 2, 4)
+    ]
+    store = Store(tmp_path)
+    store.add(searches, events)
+    view = "select query, next, searches from all_replacements order by query"
+    assert stored(tmp_path, view) == [("laptop", "notebook", 2), ("my name", "notebook", 1)]
+    store.roll_up(NOON + timedelta(days=1), days=90, least=2)
+    store.close()
+    assert stored(tmp_path, view) == [("laptop", "notebook", 2)]
+    (listed,) = [
+        each
+        for each in searched_queries(tmp_path, "first", days=3650, least=2)
+        if each.text == "laptop"
+    ]
+    assert listed.replaced_by == {"notebook": 2}

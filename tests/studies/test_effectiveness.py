@@ -25,6 +25,7 @@ from studies.effectiveness import (
     spelling,
     steps,
     stop_lists,
+    synonym_proposals,
     unseen,
 )
 from studies.effectiveness.by_document import by_document
@@ -197,6 +198,14 @@ def test_spelling(tmp_path, monkeypatch, capsys):
     found = spelling.report(Bench(tmp_path), tmp_path, ["cran"])["cran"]
     assert found["off"] == found["auto"]
     assert "put right" in capsys.readouterr().out
+
+
+def test_synonym_proposals(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(synonym_proposals, "task_of", lambda name, _: toy_task())
+    found = synonym_proposals.report(Bench(tmp_path), tmp_path, ["cran"])
+    assert found["cran"] == found["all"]
+    assert found["cran"]["right"] <= found["cran"]["proposed"] <= found["cran"]["words"]
+    assert "first is right" in capsys.readouterr().out
 
 
 def test_search_box(tmp_path, monkeypatch, capsys):

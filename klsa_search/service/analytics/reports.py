@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from klsa_search.errors import StoreError
-from klsa_search.mining.synonym_proposals import FailedQuery
+from klsa_search.mining.synonym_proposals import SearchedQuery
 from klsa_search.service.analytics.store import FILE
 
 ListName = Literal["days", "queries", "no_results", "low_quality", "documents"]
@@ -32,16 +32,14 @@ _ORDERS: Final = {
 }
 _DOCUMENTS: Final = f"""
 select document, sum(clicks), sum(conversions) from all_documents where {_OF_PERIOD}
-group by document having sum(clicks) + sum(conversions) > 0
-order by 2 desc, 3 desc, 1 limit :k
+group by document order by 2 desc, 3 desc, 1 limit :k
 """  # noqa: S608
-_FAILED: Final = f"""
+_SEARCHED: Final = f"""
 select query, sum(searches) from all_queries where {_OF_PERIOD} and query != ''
 group by query having sum(searches) >= :least order by 2 desc, 1 limit :k
 """  # noqa: S608
-_FOLLOWED: Final = f"""
-select query, document, sum(clicks) + sum(conversions) + sum(later) from all_documents
-where {_OF_PERIOD} and query != '' group by query, document order by 3 desc, 2
+_REPLACED: Final = f"""
+select query, next, sum(searches) from all_replacements where {_OF_PERIOD} group by query, next
 """  # noqa: S608
 _MAX_QUERIES: Final = 2_000
 """Queries of which unknown words are looked for."""
@@ -166,18 +164,23 @@ def report(home: Path, index: str, *, days: int, k: int, least: int) -> Report:
     )
 
 
-def failed_queries(home: Path, index: str, *, days: int, least: int) -> list[FailedQuery]:
-    """Return the most frequent queries with their clicked documents, for synonym proposals."""
+def searched_queries(home: Path, index: str, *, days: int, least: int) -> list[SearchedQuery]:
+    """Return the most frequent queries with those that replaced them, for synonym proposals.
+
+    A query that replaced another is left out if it is not listed itself.
+    """
     since = (datetime.now(UTC).date() - timedelta(days=days - 1)).isoformat()
     values = {"index": index, "since": since, "k": _MAX_QUERIES, "least": least}
     with _reading(home) as database:
         if database is None:
             return []
-        queries = database.execute(_FAILED, values).fetchall()
-        clicks: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        for query, document, count in database.execute(_FOLLOWED, values):
-            clicks[query][document] = count
-    return [FailedQuery(query, count, clicks.get(query, {})) for query, count in queries]
+        queries = database.execute(_SEARCHED, values).fetchall()
+        listed = {query for query, _ in queries}
+        replaced: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for query, following, count in database.execute(_REPLACED, values):
+            if following in listed:
+                replaced[query][following] = count
+    return [SearchedQuery(query, count, replaced.get(query, {})) for query, count in queries]
 
 
 def as_csv(found: Report, name: ListName) -> str:

@@ -51,7 +51,7 @@ create table if not exists searches (
 );
 create index if not exists typing on searches (id) where status = 'typing';
 create table if not exists events (
-  search integer, "index" text not null, type text, document text, position integer,
+  search integer, "index" text not null, type text, document text, position integer, next integer,
   primary key (search, type, document)
 ) without rowid;
 create table if not exists queries (
@@ -61,7 +61,11 @@ create table if not exists queries (
 ) without rowid;
 create table if not exists documents (
   "index" text, day text, query text, document text, clicks integer, conversions integer,
-  later integer, primary key ("index", day, query, document)
+  primary key ("index", day, query, document)
+) without rowid;
+create table if not exists replacements (
+  "index" text, day text, query text, next text, searches integer,
+  primary key ("index", day, query, next)
 ) without rowid;
 create view if not exists counted as
 select id, searches."index", date((id >> 22) / 1000, 'unixepoch') as day, query, hits, good,
@@ -81,14 +85,25 @@ select "index", day, query, count(*) as searches, sum(hits = 0) as no_results,
 from counted group by "index", day, query;
 create view if not exists recent_documents as
 select counted."index", day, query, document, sum(type = 'click') as clicks,
-  sum(type = 'conversion') as conversions, sum(type = 'later') as later
+  sum(type = 'conversion') as conversions
 from events join counted on id = search and counted."index" = events."index"
-group by counted."index", day, query, document;
+where type != 'later' group by counted."index", day, query, document;
+create view if not exists recent_replacements as
+select events."index", replaced.day, replaced.query, following.query as next,
+  count(distinct search) as searches
+from events join counted replaced on replaced.id = search and replaced."index" = events."index"
+  join counted following on following.id = next and following."index" = events."index"
+where type = 'later' and replaced.query != following.query group by 1, 2, 3, 4;
 create view if not exists all_queries as
 select * from queries union all select * from recent_queries;
 create view if not exists all_documents as
 select * from documents union all select * from recent_documents;
+create view if not exists all_replacements as
+select * from replacements union all select * from recent_replacements;
 """
+
+_COUNTS: Final = ("queries", "documents", "replacements")
+_TABLES: Final = ("searches", "events", *_COUNTS)
 
 
 _ROWS: Final = 100
@@ -116,11 +131,23 @@ on conflict do update set {", ".join(f"{name} = {name} + excluded.{name}" for na
 _ROLL_UP_DOCUMENTS: Final = """
 insert into documents
 select "index", day, iif(searches >= :least, query, '') as query, document,
-  sum(recent_documents.clicks), sum(recent_documents.conversions), sum(later)
+  sum(recent_documents.clicks), sum(recent_documents.conversions)
 from recent_documents join recent_queries using ("index", day, query)
 where day < :today group by 1, 2, 3, 4
 on conflict do update set clicks = clicks + excluded.clicks,
-  conversions = conversions + excluded.conversions, later = later + excluded.later
+  conversions = conversions + excluded.conversions
+"""
+_ROLL_UP_REPLACEMENTS: Final = """
+with frequent as materialized (
+  select "index", day, query from recent_queries where day < :today and searches >= :least
+)
+insert into replacements
+select found."index", found.day, found.query, next, searches from recent_replacements as found
+  join frequent using ("index", day, query)
+  join frequent as following on following."index" = found."index"
+    and following.day = found.day and following.query = next
+where true
+on conflict do update set searches = searches + excluded.searches
 """
 
 Status = Literal["counted", "typing", "page", "replaced"]
@@ -151,13 +178,17 @@ class SearchRow(NamedTuple):
 
 
 class EventRow(NamedTuple):
-    """An event as stored; type `later` is a click after another search replaced this one."""
+    """An event as stored; type `later` is a click after another search replaced this one.
+
+    next  ID of that search
+    """
 
     search: int
     index_name: str
     type: Literal["click", "conversion", "later"]
     document: str
     position: int | None
+    next: int | None = None
 
 
 class Store:
@@ -236,10 +267,10 @@ class Store:
         today = (now - _GRACE).date()
         with self._transaction() as database:
             oldest = (now.date() - timedelta(days=days)).isoformat()
-            for table in ("queries", "documents"):
+            for table in _COUNTS:
                 database.execute(f"delete from {table} where day < ?", (oldest,))  # noqa: S608
             if indexes is not None:
-                for table in ("searches", "events", "queries", "documents"):
+                for table in _TABLES:
                     database.execute(
                         f'delete from {table} where "index" not in '  # noqa: S608
                         "(select value from json_each(?))",
@@ -250,6 +281,7 @@ class Store:
             if first is not None and first < end:  # else all of today would be read for nothing
                 values = {"least": least, "today": today.isoformat()}
                 database.execute(_ROLL_UP_DOCUMENTS, values)
+                database.execute(_ROLL_UP_REPLACEMENTS, values)
                 database.execute(_ROLL_UP, values)
             database.execute("delete from events where search < ?", (end,))
             database.execute("delete from searches where id < ?", (end,))
@@ -258,7 +290,7 @@ class Store:
     def forget(self, index: str) -> None:
         """Delete all rows of an index."""
         with self._transaction() as database:
-            for table in ("searches", "events", "queries", "documents"):
+            for table in _TABLES:
                 database.execute(f'delete from {table} where "index" = ?', (index,))  # noqa: S608
         self._erase()
 

@@ -13,7 +13,7 @@ from klsa_search.errors import BadDocument
 from klsa_search.mining.synonym_proposals import Proposal, propose_synonyms
 from klsa_search.search.index import Index
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.analytics.reports import ListName, Report, as_csv, failed_queries, report
+from klsa_search.service.analytics.reports import ListName, Report, as_csv, report, searched_queries
 from klsa_search.service.analytics.store import EventRow
 from klsa_search.service.index_service import Service, requires
 from klsa_search.service.schemas.requests import (
@@ -185,15 +185,10 @@ class CandidateAnswer(Answer):
     """A proposed synonym."""
 
     synonym: str
-    evidence: Literal["clicks", "spelling", "related"] = Field(
-        description="clicks: clicked documents contain it; spelling: it is written nearly alike; "
-        "related: it is related to the other words of the queries"
-    )
-    clicks: int | None = Field(description="clicks on documents that contain it")
-    of: int | None = Field(description="clicks on all documents that were read")
-    similarity: float | None = Field(description="similarity of a related term, from 0 to 1")
-    documents: list[str] = Field(
-        description="IDs of up to three clicked documents that contain it, most clicked first"
+    count: int = Field(description="searches that replaced the word by it and led to a click")
+    of: int = Field(description="such searches that replaced the word alone")
+    queries: list[str] = Field(
+        description="up to three queries with it that replaced one with the word"
     )
 
 
@@ -204,7 +199,7 @@ class ProposalAnswer(Answer):
     searches: int
     documents: int = Field(description="number of documents that contain the word")
     queries: list[str] = Field(description="most frequent queries with the word")
-    candidates: list[CandidateAnswer] = Field(description="best evidence first")
+    candidates: list[CandidateAnswer] = Field(description="most frequent first")
 
 
 class ProposalsAnswer(Answer):
@@ -243,7 +238,8 @@ async def record_event(name: str, body: Annotated[EventBody, Body()], service: S
             EventRow(int(body.search_id, 16), index.name, body.type, body.id, body.position)
         )
         if body.previous is not None and body.previous != body.search_id:
-            recorder.add(EventRow(int(body.previous, 16), index.name, "later", body.id, None))
+            previous, search = int(body.previous, 16), int(body.search_id, 16)
+            recorder.add(EventRow(previous, index.name, "later", body.id, None, search))
         return EventAccepted(accepted=True)
 
     answer = await service.read(name, compute)
@@ -304,12 +300,12 @@ async def analytics_csv(name: str, request: Request, service: Service) -> Respon
 async def synonym_proposals(name: str, request: Request, service: Service) -> ProposalsAnswer:
     """Propose synonyms for searched words that no or few documents contain, with the evidence.
 
-    Accept one with PUT /indexes/{name}/synonyms.
+    Words without evidence are left out. Accept one with PUT /indexes/{name}/synonyms.
     """
     params = read_parameters(request, ProposalsRequest)
 
     def compute(recorder: Recorder, index: str) -> ProposalsAnswer:
-        queries = failed_queries(
+        queries = searched_queries(
             recorder.home, index, days=params.days, least=recorder.min_searches
         )
         with service.catalog.use(index) as opened:

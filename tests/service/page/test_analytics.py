@@ -18,12 +18,16 @@ def recorder(home):
     with_file.close()
 
 
-def searched(page, address, q):
-    """Search, and wait until the search was recorded."""
-    with page.expect_response(
+def recorded(page):
+    """Wait until a search was recorded."""
+    return page.expect_response(
         lambda each: "/search" in each.url and each.request.post_data and each.ok
         and '"search_id"' in each.text()
-    ):  # fmt: skip
+    )  # fmt: skip
+
+
+def searched(page, address, q):
+    with recorded(page):
         page.goto(f"{address}/?q={q}")
 
 
@@ -36,7 +40,12 @@ def test_clicks_are_recorded_and_a_proposed_synonym_is_added(browser, home, reco
             with page.expect_response(lambda each: "/events" in each.url) as sent:
                 page.locator(".hit h2 a", has_text=title).click()
             assert sent.value.status == 202
-        searched(page, address, "breadd")
+        for _ in range(2):
+            searched(page, address, "loaf")
+            with recorded(page):
+                page.locator("#q").fill("bread")
+            with page.expect_response(lambda each: "/events" in each.url):
+                page.locator(".hit h2 a", has_text="Bread").click()
         recorder.flush()
         page.goto(f"{address}/?view=analytics")
         page.get_by_role("heading", name="Searches by day").wait_for()
@@ -49,17 +58,19 @@ def test_clicks_are_recorded_and_a_proposed_synonym_is_added(browser, home, reco
             page.set_viewport_size(options["viewport"])
             page.emulate_media(color_scheme=options.get("color_scheme", "light"))
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.get_by_role("button", name="Add synonym bread for breadd").click()
-        page.get_by_text("Added: breadd also finds bread.").wait_for()
+        page.get_by_role("button", name="Add synonym bread for loaf").click()
+        page.get_by_text("Added: loaf also finds bread.").wait_for()
 
         def added():
             with open_index(home / "notes") as index:
                 return dict(index.synonyms)
 
-        until(page, lambda: "breadd" in added())
+        until(page, lambda: "loaf" in added())
         with page.expect_download() as fetched:
             page.locator('a[download="notes-queries.csv"]').click()
         assert fetched.value.path().read_text().startswith("query,searches,")
+        page.get_by_role("link", name="Search it").click()
+        page.locator(".hit h2 a", has_text="Bread").wait_for()
 
 
 def test_without_analytics_the_view_says_so(browser, home):

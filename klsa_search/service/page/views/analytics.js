@@ -61,6 +61,10 @@ function share(value) {
   return value === null ? "–" : `${Math.round(100 * value)}%`;
 }
 
+function position({ mean_position: mean }) {
+  return mean === null ? "–" : mean.toFixed(1);
+}
+
 function overview({ totals, days: rows, since }, days) {
   const { state } = context;
   const period = el("select", { id: "period", on: {
@@ -72,7 +76,7 @@ function overview({ totals, days: rows, since }, days) {
     ["Without results", count(totals.no_results)],
     ["Without a good match", count(totals.low_quality)],
     ["With a click", totals.searches ? `${count(totals.clicked)} (${share(totals.click_through)})` : "0"],
-    ["Mean position of clicks", totals.mean_position === null ? "–" : totals.mean_position.toFixed(1)],
+    ["Mean position of clicks", position(totals)],
   ];
   return sheet("Searches by day",
     el("label.sort", el("span.quiet", "Period "), period),
@@ -112,15 +116,15 @@ function table(titles, rows) {
 
 function queries(report, name, title, none, days) {
   const rows = report[name];
-  const link = (q) => el("a", context.state.anchor({ view: null, days: null, q }), q);
   const least = report.min_searches > 1
     ? el("p.quiet.small", `Only queries that were searched ${report.min_searches} times or more.`) : null;
   if (!rows.length) return sheet(title, el("p.hint", none));
   const failing = { no_results: "Without results", low_quality: "Without a good match" }[name];
   return sheet(title, least,
-    table(["Query", "Searches", failing ?? "Click-through", "Mean position"], rows.map((row) => [
-      link(row.query), count(row.searches), failing ? count(row[name]) : share(row.click_through),
-      row.mean_position === null ? "–" : row.mean_position.toFixed(1)])),
+    table(["Query", "Searches", ...(failing ? [failing, "Share"] : ["Click-through", "Mean position"])],
+      rows.map((row) => [queryLink(row.query), count(row.searches), ...(failing
+        ? [count(row[name]), share(row[name] / row.searches)]
+        : [share(row.click_through), position(row)])])),
     csv(name, days));
 }
 
@@ -132,6 +136,10 @@ function documents({ documents: rows }, days) {
     csv("documents", days));
 }
 
+function queryLink(q, words = q) {
+  return el("a", context.state.anchor({ view: null, days: null, q }), words);
+}
+
 function documentLink(id) {
   return el("a", context.state.anchor({ view: "document", days: null, id }), id);
 }
@@ -139,24 +147,21 @@ function documentLink(id) {
 function synonyms(proposals) {
   const title = "Proposed synonyms";
   if (!proposals.length) {
-    return sheet(title, el("p.hint", "Every word that was searched is in some document."));
+    return sheet(title, el("p.hint", "None. Proposals need visitors who searched a word that no or few " +
+      "documents contain, then another one instead, and opened a hit."));
   }
   return sheet(title,
     el("p.quiet.small", "For searched words that no or few documents contain. Nothing changes until you add one."),
     el("ul.proposals", proposals.map((proposal) => el("li",
       el("h3", proposal.word, " ", el("span.quiet", many(proposal.searches, "search", "searches"))),
       el("p.quiet.small", `Searched as ${proposal.queries.map((q) => `“${q}”`).join(", ")}`),
-      proposal.candidates.length
-        ? el("ul.candidates", proposal.candidates.map((each) => candidate(proposal.word, each)))
-        : el("p.small", "No candidate.")))));
+      el("ul.candidates", proposal.candidates.map((each) => candidate(proposal.word, each)))))));
 }
 
 /** Why a synonym is proposed. */
-function evidence({ evidence: kind, clicks, of, documents: ids }) {
-  if (kind === "spelling") return "a word of the documents that is spelled nearly alike";
-  if (kind === "related") return "related to the other words of the queries (weak)";
-  return [`${clicks} of ${many(of, "click")}: `,
-    ids.flatMap((id, at) => [at ? ", " : null, documentLink(id)])];
+function evidence({ count: some, of, queries }) {
+  return [`searched instead, with a click, in ${some} of ${many(of, "case")}: `,
+    queries.flatMap((q, at) => [at ? ", " : null, queryLink(q)])];
 }
 
 function candidate(word, given) {
@@ -166,7 +171,7 @@ function candidate(word, given) {
     try {
       await addSynonym(word, given.synonym);
       button.remove();
-      fill(status, `Added: ${word} also finds ${given.synonym}.`);
+      fill(status, `Added: ${word} also finds ${given.synonym}. `, queryLink(word, "Search it"));
     } catch (failure) {
       button.disabled = false;
       fill(status, alertOf(failure));
