@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.client import AsyncClient, Client
+from klsa_search.client import AsyncClient, ClickedDocument, Client
 from klsa_search.collection.model import Document
 from klsa_search.errors import (
     BadDocument,
@@ -27,6 +27,7 @@ from klsa_search.errors import (
     SettingsError,
 )
 from klsa_search.search.facet_search import facet_search
+from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
@@ -100,6 +101,46 @@ def test_vectors_are_sent_and_returned(client, tmp_path):
         shop.add([shop.document("2")])
         index.refresh()
         assert shop.document("2") == index.document("2")
+
+
+def test_a_word_without_hits_gets_a_synonym(tmp_path, patient_service):
+    build(BIKES, name="shop", home=tmp_path).close()
+    with (
+        Catalog(tmp_path, interval=0) as catalog,
+        Recorder(tmp_path, days=90, min_searches=2) as recorder,
+        serving(catalog, writes=Writes(), recorder=recorder) as service,
+        Client("http://{}:{}".format(*service.address)) as client,
+    ):
+        shop = client.index("shop")
+        for _ in range(2):
+            in_vain = shop.search("velo", spelling="off")
+            found = shop.search("bicycle")
+            shop.event("click", found, found[0], in_vain)
+        recorder.flush()
+        report = shop.analytics(days=1)
+        assert (report.totals.searches, report.min_searches) == (4, 2)
+        assert {query: each.no_results for query, each in report.queries.items()} == {
+            "bicycle": 0,
+            "velo": 2,
+        }
+        assert [*report.no_results] == ["velo"]
+        assert report.days[report.since].clicks == 2
+        assert report.documents == [ClickedDocument(found[0].id, 2, 0)]
+        assert shop.analytics_csv("no_results").splitlines()[1].startswith("velo,2,2,")
+        (proposal,) = shop.synonym_proposals()
+        assert (proposal.word, proposal.candidates[0].synonym) == ("velo", "bicycle")
+        assert asyncio.run(_asked(client, "analytics_csv", "documents")).startswith("id,clicks")
+        assert asyncio.run(_asked(client, "synonym_proposals")) == [proposal]
+        assert asyncio.run(_asked(client, "analytics", 1)) == report
+        assert shop.set_synonyms({"velo": ["bicycle"]}) == 1
+        assert asyncio.run(_asked(client, "set_synonyms", ["bike => bicycle"])) == 1
+        assert shop.synonyms() == asyncio.run(_asked(client, "synonyms")) == {"bike": ["bicycle"]}
+
+
+async def _asked(client, method, *arguments):
+    """What a method of the other client returns."""
+    async with AsyncClient(client._service.url) as other:
+        return await getattr(other.index("shop"), method)(*arguments)
 
 
 def test_an_index_is_made_filled_changed_and_deleted(client):

@@ -13,7 +13,15 @@ from typing import Any, Literal, Self, TypeVar, Unpack
 
 import httpx
 
-from klsa_search.client.index_calls import Batch, IndexCalls, Record, as_json, event_body
+from klsa_search.client.analytics import Analytics, ListName, SynonymProposal
+from klsa_search.client.index_calls import (
+    Batch,
+    IndexCalls,
+    Record,
+    Synonyms,
+    as_json,
+    event_body,
+)
 from klsa_search.client.protocol import RETRIES, TIMEOUT, Answer, Call, Service
 from klsa_search.client.results import FederatedResults, IndexInfo, Job
 from klsa_search.client.search_calls import (
@@ -256,13 +264,37 @@ class AsyncRemoteIndex:
         """
         await self._client.send(self._calls.event(event_body(type, results, hit, previous)))
 
-    async def analytics(self, days: int = 30, k: int = 20) -> dict[str, Any]:
-        """Return the JSON of GET /indexes/{name}/analytics: frequent and failing queries.
+    async def analytics(self, days: int = 30, k: int = 20) -> Analytics:
+        """Return figures by day, frequent and failing queries, and clicked documents.
 
         k  length of each list
         AnalyticsOff; InsufficientScope without the scope `write`.
         """
         return await self._client.send(self._calls.analytics(days, k))
+
+    async def analytics_csv(
+        self,
+        list: ListName = "queries",  # noqa: A002 - as in the HTTP API
+        days: int = 30,
+        k: int = 1_000,
+    ) -> str:
+        """Return a list of the analytics as CSV, for a spreadsheet; errors as `analytics`."""
+        return await self._client.send(self._calls.analytics_csv(list, days, k))
+
+    async def synonym_proposals(self, days: int = 30, k: int = 10) -> list[SynonymProposal]:
+        """Return synonyms for the k most searched words that no or few documents contain.
+
+        Nothing is set: see `set_synonyms`. Errors as `analytics`.
+        """
+        return await self._client.send(self._calls.synonym_proposals(days, k))
+
+    async def synonyms(self) -> dict[str, list[str]]:
+        """Return the synonyms of the index by word."""
+        return await self._client.send(self._calls.synonyms())
+
+    async def set_synonyms(self, synonyms: Synonyms) -> int:
+        """Replace the synonyms: see `Index.set_synonyms`; return the number of words with some."""
+        return await self._client.send(self._calls.set_synonyms(synonyms))
 
     async def add(self, documents: Iterable[Record] | AsyncIterable[Record]) -> int:
         """Add or replace documents, in batches of 1,000: see `RemoteIndex.add`."""

@@ -11,7 +11,15 @@ from typing import Any, Literal, Self, TypeVar, Unpack
 
 import httpx
 
-from klsa_search.client.index_calls import Batch, IndexCalls, Record, as_json, event_body
+from klsa_search.client.analytics import Analytics, ListName, SynonymProposal
+from klsa_search.client.index_calls import (
+    Batch,
+    IndexCalls,
+    Record,
+    Synonyms,
+    as_json,
+    event_body,
+)
 from klsa_search.client.protocol import RETRIES, TIMEOUT, Answer, Call, Service
 from klsa_search.client.results import FederatedResults, IndexInfo, Job
 from klsa_search.client.search_calls import (
@@ -291,13 +299,37 @@ class RemoteIndex:
         """
         self._client.send(self._calls.event(event_body(type, results, hit, previous)))
 
-    def analytics(self, days: int = 30, k: int = 20) -> dict[str, Any]:
-        """Return the JSON of GET /indexes/{name}/analytics: frequent and failing queries.
+    def analytics(self, days: int = 30, k: int = 20) -> Analytics:
+        """Return figures by day, frequent and failing queries, and clicked documents.
 
         k  length of each list
         AnalyticsOff; InsufficientScope without the scope `write`.
         """
         return self._client.send(self._calls.analytics(days, k))
+
+    def analytics_csv(
+        self,
+        list: ListName = "queries",  # noqa: A002 - as in the HTTP API
+        days: int = 30,
+        k: int = 1_000,
+    ) -> str:
+        """Return a list of the analytics as CSV, for a spreadsheet; errors as `analytics`."""
+        return self._client.send(self._calls.analytics_csv(list, days, k))
+
+    def synonym_proposals(self, days: int = 30, k: int = 10) -> list[SynonymProposal]:
+        """Return synonyms for the k most searched words that no or few documents contain.
+
+        Nothing is set: see `set_synonyms`. Errors as `analytics`.
+        """
+        return self._client.send(self._calls.synonym_proposals(days, k))
+
+    def synonyms(self) -> dict[str, list[str]]:
+        """Return the synonyms of the index by word."""
+        return self._client.send(self._calls.synonyms())
+
+    def set_synonyms(self, synonyms: Synonyms) -> int:
+        """Replace the synonyms: see `Index.set_synonyms`; return the number of words with some."""
+        return self._client.send(self._calls.set_synonyms(synonyms))
 
     def add(self, documents: Iterable[Record]) -> int:
         """Add or replace documents, in batches of 1,000; return how many.

@@ -8,6 +8,13 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from klsa_search.client.analytics import (
+    Analytics,
+    ListName,
+    SynonymProposal,
+    analytics_of,
+    proposals_of,
+)
 from klsa_search.client.protocol import Call, path_part
 from klsa_search.client.results import IndexInfo, Job
 from klsa_search.client.vectors import with_lists
@@ -24,6 +31,9 @@ from klsa_search.storage.columns.declared import FieldWarning
 
 Record = Document | Mapping[str, Any]
 """A document, or a mapping with `id`, `title`, `text` and metadata fields."""
+
+Synonyms = Mapping[str, Iterable[str]] | Iterable[str]
+"""Synonyms by word, or rules: see `Index.set_synonyms`."""
 
 _BATCH: Final = 1_000
 """Documents of a request that adds documents, at most."""
@@ -111,9 +121,33 @@ class IndexCalls:
         """Return the call that records an event."""
         return Call("POST", f"{self._path}/events", lambda answer: bool(answer["accepted"]), body)
 
-    def analytics(self, days: int, k: int) -> Call[dict[str, Any]]:
+    def analytics(self, days: int, k: int) -> Call[Analytics]:
         """Return the call for analytics."""
-        return Call("GET", f"{self._path}/analytics", dict, query={"days": days, "k": k})
+        return Call("GET", f"{self._path}/analytics", analytics_of, query={"days": days, "k": k})
+
+    def analytics_csv(self, list_: ListName, days: int, k: int) -> Call[str]:
+        """Return the call for a list of analytics as CSV."""
+        query = {"list": list_, "days": days, "k": k}
+        return Call("GET", f"{self._path}/analytics.csv", str, query=query, is_json=False)
+
+    def synonym_proposals(self, days: int, k: int) -> Call[list[SynonymProposal]]:
+        """Return the call for proposals of synonyms."""
+        query = {"days": days, "k": k}
+        return Call("GET", f"{self._path}/analytics/synonyms", proposals_of, query=query)
+
+    def synonyms(self) -> Call[dict[str, list[str]]]:
+        """Return the call for its synonyms."""
+        return Call("GET", f"{self._path}/synonyms", lambda answer: dict(answer["synonyms"]))
+
+    def set_synonyms(self, synonyms: Synonyms) -> Call[int]:
+        """Return the call that replaces its synonyms."""
+        given = (
+            {word: list(others) for word, others in synonyms.items()}
+            if isinstance(synonyms, Mapping)
+            else list(synonyms)
+        )
+        body = {"synonyms": given}
+        return Call("PUT", f"{self._path}/synonyms", lambda answer: int(answer["words"]), body)
 
     def add(self, batch: Sequence[str]) -> Call[WriteResult]:
         """Return the call that adds documents, each as JSON."""
@@ -152,12 +186,14 @@ def event_body(
             "start klsa-serve with --analytics",
             field="search_id",
         )
+    # Results without hits are false.
+    replaced = None if previous is None else previous.search_id
     return {
         "type": type_,
         "search_id": results.search_id,
         "id": hit.id,
         "position": hit.rank,
-        **({"previous": previous.search_id} if previous and previous.search_id else {}),
+        **({} if replaced is None else {"previous": replaced}),
     }
 
 

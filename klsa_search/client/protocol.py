@@ -45,9 +45,10 @@ Answer = httpx.Response | httpx.TransportError
 class Call(Generic[T]):
     """A request.
 
-    read        returns what the JSON of its answer contains
+    read        returns what the JSON or the text of its answer contains
     body        JSON, bytes of JSON, or lines of JSON as a stream
     can_repeat  whether it may be sent again; a stream may not
+    is_json     whether the answer is JSON; else it is text
     """
 
     method: str
@@ -56,6 +57,7 @@ class Call(Generic[T]):
     body: Any = None
     query: Mapping[str, Any] = field(default_factory=dict)
     can_repeat: bool = True
+    is_json: bool = True
 
 
 class Service:
@@ -117,7 +119,7 @@ class Service:
         if not response.is_success:
             raise self._reported(response)
         try:
-            return call.read(response.json())
+            return call.read(response.json() if call.is_json else response.text)
         except ValidationError as error:
             where = ".".join(map(str, error.errors()[0]["loc"]))
             raise self.failure(

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import klsa_search as klsa
+from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
@@ -128,7 +129,9 @@ def test_examples_run(found, names):
         if any("(url" in example.source for example in found.examples):
             catalog = stack.enter_context(Catalog(Path("index"), interval=0))
             jobs = Jobs(catalog, ["none"], share=None)  # not started: jobs wait
-            service = stack.enter_context(serving(catalog, writes=Writes(), jobs=jobs))
+            recorder = Recorder(Path("index"), days=90, min_searches=2)  # stores nothing
+            options = {"writes": Writes(), "jobs": jobs, "recorder": recorder}
+            service = stack.enter_context(serving(catalog, **options))
             names["url"] = "http://{}:{}".format(*service.address)
         runner.run(found, out=told.append, clear_globs=False)
     assert runner.failures == 0, "".join(told)

@@ -51,6 +51,7 @@ def serving(
     keys=None,
     writes=None,
     jobs=None,
+    recorder=None,
     **admission,
 ):
     """Serve a catalog until the block ends."""
@@ -64,6 +65,7 @@ def serving(
         keys=keys,
         writes=writes,
         jobs=jobs,
+        recorder=recorder,
     )
     server = make_server(app, grace=grace)
     with socket.create_server(("127.0.0.1", 0)) as listener:

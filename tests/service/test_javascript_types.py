@@ -5,6 +5,7 @@ import re
 import pytest
 
 from klsa_search.service.page_files import page_files
+from klsa_search.service.routes import analytics
 from klsa_search.service.routes.suggest import SuggestionAnswer
 from klsa_search.service.schemas import responses, search_answers
 from klsa_search.service.schemas.search_requests import SearchRequest
@@ -30,6 +31,10 @@ def members(text, kind, name):
         ("Suggestion", SuggestionAnswer, set()),
         ("StoredDocument", responses.DocumentAnswer, set()),
         ("WriteAnswer", responses.WriteAnswer, set()),
+        ("SearchFigures", analytics.FiguresAnswer, set()),
+        ("Analytics", analytics.AnalyticsAnswer, set()),
+        ("SynonymProposal", analytics.ProposalAnswer, set()),
+        ("SynonymCandidate", analytics.CandidateAnswer, set()),
         ("IndexSummary", responses.IndexSummary, set()),
         ("IndexDetails", responses.IndexDetails, set(responses.IndexSummary.model_fields)),
     ],

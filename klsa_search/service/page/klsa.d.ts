@@ -45,6 +45,12 @@ export class Client {
     path: string,
     options?: { query?: Record<string, unknown>; body?: unknown } & RequestOptions,
   ): Promise<T>;
+  /** The same for an answer that is text, such as CSV. */
+  text(
+    method: string,
+    path: string,
+    options?: { query?: Record<string, unknown>; body?: unknown } & RequestOptions,
+  ): Promise<string>;
 }
 
 export class Index {
@@ -63,6 +69,19 @@ export class Index {
     q?: string,
     options?: { query?: string; filter?: string | Record<string, unknown>; k?: number } & RequestOptions,
   ): Promise<FacetSearchAnswer>;
+  analytics(options?: { days?: number; k?: number } & RequestOptions): Promise<Analytics>;
+  analyticsCsv(
+    list?: "days" | "queries" | "no_results" | "low_quality" | "documents",
+    options?: { days?: number; k?: number } & RequestOptions,
+  ): Promise<string>;
+  synonymProposals(
+    options?: { days?: number; k?: number } & RequestOptions,
+  ): Promise<SynonymProposal[]>;
+  synonyms(options?: RequestOptions): Promise<Record<string, string[]>>;
+  setSynonyms(
+    synonyms: Record<string, readonly string[]> | readonly string[],
+    options?: RequestOptions,
+  ): Promise<void>;
   rules(options?: RequestOptions): Promise<Rule[]>;
   setRules(rules: readonly Rule[], options?: RequestOptions): Promise<string[]>;
   putRule(rule: Rule, options?: RequestOptions): Promise<string[]>;
@@ -180,6 +199,59 @@ export interface FederatedAnswer {
   offset: number;
   total: number;
   results: SearchAnswer[];
+}
+
+/** Figures of some searches. */
+export interface SearchFigures {
+  searches: number;
+  /** Searches that found nothing. */
+  no_results: number;
+  /** Searches without a good match, among those that requested quality. */
+  low_quality: number;
+  corrected: number;
+  expanded: number;
+  /** Searches with a click. */
+  clicked: number;
+  clicks: number;
+  conversions: number;
+  /** `clicked` as a share of searches. */
+  click_through: number | null;
+  mean_position: number | null;
+  mean_ms: number | null;
+}
+
+/** Analytics of an index: see docs/guides/analytics.md. */
+export interface Analytics {
+  index: string;
+  /** First day (UTC). */
+  since: string;
+  /** Searches of a query from which it is listed. */
+  min_searches: number;
+  totals: SearchFigures;
+  days: ({ day: string } & SearchFigures)[];
+  queries: ({ query: string } & SearchFigures)[];
+  no_results: ({ query: string } & SearchFigures)[];
+  low_quality: ({ query: string } & SearchFigures)[];
+  documents: { id: string; clicks: number; conversions: number }[];
+}
+
+/** A searched word that no or few documents contain, with synonyms for it, the best first. */
+export interface SynonymProposal {
+  word: string;
+  searches: number;
+  /** Number of documents that contain the word. */
+  documents: number;
+  queries: string[];
+  candidates: SynonymCandidate[];
+}
+
+/** A proposed synonym: `count` of `of` searches that replaced the word alone, replaced it by this. */
+export interface SynonymCandidate {
+  synonym: string;
+  count: number;
+  of: number;
+  /** Queries with it that replaced one with the word. */
+  queries: string[];
 }
 
 /** A rule of searches: see docs/guides/rules.md. */

@@ -85,7 +85,19 @@ export class Client {
    * @param {{query?: object, body?: unknown, signal?: AbortSignal}} [options] parameters of the
    *   URL, without those that are null or undefined, and the body: JSON, as value or as text
    */
-  async request(method, path, { query = {}, body, signal } = {}) {
+  request(method, path, options) {
+    return this.#send(method, path, contentOf, options);
+  }
+
+  /** Send a request whose answer is text, such as CSV, and return it. Arguments are those of `request`.
+   * @param {string} method @param {string} path @param {object} [options]
+   */
+  text(method, path, options) {
+    const read = (answer) => (answer.ok ? answer.text() : contentOf(answer));
+    return this.#send(method, path, read, options);
+  }
+
+  async #send(method, path, read, { query = {}, body, signal } = {}) {
     const given = Object.entries(query).filter(([, value]) => (value ?? null) !== null);
     const address = this.#url + path + (given.length ? `?${new URLSearchParams(given)}` : "");
     const headers = new Headers(this.#headers);
@@ -95,7 +107,7 @@ export class Client {
       let answer, failure;
       try {
         answer = await fetch(address, { method, headers, body: text, signal });
-        if (!BUSY.has(answer.status) || attempt >= this.#retries) return await contentOf(answer);
+        if (!BUSY.has(answer.status) || attempt >= this.#retries) return await read(answer);
       } catch (error) {
         if (signal?.aborted || error instanceof KlsaError) throw error;
         failure = error;
@@ -159,6 +171,40 @@ export class Index {
   facetSearch(field, q = "", { signal, ...options } = {}) {
     const body = { field, q, ...options };
     return this.#client.request("POST", `${this.#path}/facet-search`, { body, signal });
+  }
+
+  /** Return figures by day, frequent and failing queries, and clicked documents.
+   * @param {{days?: number, k?: number}} [options] the period, and the length of each list
+   */
+  analytics({ signal, ...query } = {}) {
+    return this.#client.request("GET", `${this.#path}/analytics`, { query, signal });
+  }
+
+  /** Return a list of the analytics as CSV.
+   * @param {string} [list] days, queries, no_results, low_quality or documents
+   * @param {{days?: number, k?: number}} [options]
+   */
+  analyticsCsv(list = "queries", { signal, ...options } = {}) {
+    const path = `${this.#path}/analytics.csv`;
+    return this.#client.text("GET", path, { query: { list, ...options }, signal });
+  }
+
+  /** Return synonyms for words that no or few documents contain; nothing is set.
+   * @param {{days?: number, k?: number}} [options] the period, and the number of words
+   */
+  async synonymProposals({ signal, ...query } = {}) {
+    const path = `${this.#path}/analytics/synonyms`;
+    return (await this.#client.request("GET", path, { query, signal })).proposals;
+  }
+
+  /** Return the synonyms of the index by word. */
+  async synonyms({ signal } = {}) {
+    return (await this.#client.request("GET", `${this.#path}/synonyms`, { signal })).synonyms;
+  }
+
+  /** Replace all synonyms. @param {object | string[]} synonyms by word, or rules */
+  async setSynonyms(synonyms, { signal } = {}) {
+    await this.#client.request("PUT", `${this.#path}/synonyms`, { body: { synonyms }, signal });
   }
 
   /** Return the rules of searches, in order. */
