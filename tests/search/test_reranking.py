@@ -5,11 +5,11 @@ import time
 
 import numpy as np
 import pytest
+from klsa_search.client.calls import results_of
 from starlette.testclient import TestClient
 
 import klsa_search as klsa
 from klsa_search.cli.search import klsa_search as command
-from klsa_search.client.calls import results_of
 from klsa_search.embedding.checked import CheckedReranker
 from klsa_search.errors import QueryError
 from klsa_search.search.opening import open_index
