@@ -1,15 +1,15 @@
 """A reranker orders the first hits; scores, totals and later hits stay."""
 
 import json
-import time
+import threading
 
 import numpy as np
 import pytest
-from klsa_search.client.calls import results_of
 from starlette.testclient import TestClient
 
 import klsa_search as klsa
 from klsa_search.cli.search import klsa_search as command
+from klsa_search.client.search_calls import results_of
 from klsa_search.embedding.checked import CheckedReranker
 from klsa_search.errors import QueryError
 from klsa_search.search.opening import open_index
@@ -131,7 +131,7 @@ def test_the_best_passage_is_what_the_reranker_gets(tmp_path):
 
 
 WRONG = {
-    "hangs": lambda query, texts: time.sleep(5),
+    "hangs": lambda query, texts: threading.Event().wait(5),
     "raises": lambda query, texts: 1 / 0,
     "nan": lambda query, texts: np.full(len(texts), np.nan),
     "too few": lambda query, texts: [1.0],

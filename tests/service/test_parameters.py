@@ -88,7 +88,7 @@ def test_unknown_parameter_is_refused_with_the_known_ones(client, method):
 def test_unknown_parameter_of_a_document_is_refused(client):
     error = failure_of(client.get("/documents/1", params={"idx": "tiny"}), 422)
     assert error["field"] == "idx"
-    assert error["message"].endswith(": span, page, index")
+    assert error["message"].endswith(": span, page, vectors, index")
 
 
 @pytest.mark.parametrize("name", ["\ud800", "q\x00", "{name}"])
