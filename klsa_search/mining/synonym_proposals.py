@@ -1,8 +1,8 @@
 """Proposals of synonyms for words of queries that no or few documents contain.
 
-The evidence are visitors who searched a word, replaced it by another, and opened a hit. Documents
-that visitors open, spelling and related terms are no evidence: most of what they propose is wrong
-(docs/explanations/effectiveness.md). A person decides: proposals are never applied.
+The evidence are visitors who searched a word, replaced it by another, and opened a hit. The terms of
+opened documents are no evidence: most of what they propose is wrong (see
+docs/explanations/effectiveness.md). A person decides: proposals are never applied.
 """
 
 from __future__ import annotations
