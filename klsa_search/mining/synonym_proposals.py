@@ -1,7 +1,7 @@
 """Proposals of synonyms for words of queries that no or few documents contain.
 
-The evidence are visitors who searched a word, replaced it by another, and opened a hit. The terms of
-opened documents are no evidence: most of what they propose is wrong (see
+The evidence are visitors who searched a word, replaced it by another, and opened a hit. Terms of
+opened documents are not used: most of what they propose is wrong (see
 docs/explanations/effectiveness.md). A person decides: proposals are never applied.
 """
 
