@@ -8,6 +8,7 @@ const PARTS = [
   { name: "coverage", label: "Coverage", hint: "similar documents contain query words that it lacks" },
   { name: "latent", label: "Topic", hint: "about the same topics as the query" },
   { name: "expansion", label: "Similar documents", hint: "similar to documents that contain the words" },
+  { name: "passage", label: "Best passage", hint: "the score of its best passage" },
   { name: "undivided", label: "Ranker", hint: "the score of a plug-in, which is not divided into parts" },
   { name: "vector", label: "Vector", hint: "near to the query by its vector" },
 ];
