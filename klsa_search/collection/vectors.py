@@ -64,7 +64,8 @@ def quantised(given: object) -> Rows:
 
 def with_vectors(document: Document) -> Document:
     """Return a document whose vectors have the stored form; ValueError says what is wrong."""
-    if VECTORS not in document.metadata:
+    # A Document made in Python may have metadata of any type, which others refuse.
+    if not isinstance(document.metadata, Mapping) or VECTORS not in document.metadata:
         return document
     stored = _stored(document.metadata[VECTORS], f"document {document.id[:60]!r}")
     metadata = {**document.metadata, VECTORS: stored}

@@ -202,14 +202,14 @@ def test_unexpected_types_are_reported_with_the_first_value(tmp_path, caplog, va
         for n, value in enumerate(values)
     ]
     with open_progress(None) as report:
-        _, _, fields, _ = read(
+        fields = read(
             OpenedCollection("a", "csv", "stop", lambda _: iter(documents)),
             tmp_path,
             Settings(),
             report,
             memory=2**28,
             processes=1,
-        )
+        ).fields
     assert fields.columns["x"].type == kind
     found = [record.getMessage() for record in caplog.records]
     assert len(found) == (hint is not None)

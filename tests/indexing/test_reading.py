@@ -56,8 +56,8 @@ def test_processes_and_memory_change_no_bit(tmp_path, soon, processes, memory):
         kept = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         return *found, kept
 
-    alone, digest, fields, _, kept = read("alone", 1, 2**30)
-    shared, other, others, _, same = read("shared", processes, memory)
+    alone, digest, fields, _, _, kept = read("alone", 1, 2**30)
+    shared, other, others, _, _, same = read("shared", processes, memory)
     assert (digest, fields) == (other, others)
     assert {name: column.type for name, column in fields.columns.items()} == TYPES
     assert {name.partition("_")[0].partition(".")[0] for name in kept} == KEPT

@@ -150,4 +150,5 @@ def test_the_page_has_every_metric(client):
     written = set(re.findall(r"^\| `(klsa_\w+)`", page, re.MULTILINE))
     client.get("/search?q=wing&index=first")
     told = re.findall(r"^# TYPE (klsa_\w+) ", client.get("/metrics").text, re.MULTILINE)
-    assert written == {name for name in told if not name.endswith("_created")}
+    of_analytics = {"klsa_analytics_queued", "klsa_analytics_lost_total"}  # off here
+    assert written - of_analytics == {name for name in told if not name.endswith("_created")}
