@@ -19,7 +19,7 @@ _COLUMNS = (Column("part"), Column("value", right=True), Column("of what", wraps
 def write_explanation(found: Explanation, rerank: Reranked | None = None) -> None:
     """Write the parts of a score, which sum to it, each with its largest contributions.
 
-    rerank  what a reranker changed, which is no part of the score
+    rerank  rank and score by a reranker, which are not part of the score
     """
     rows = [("score", _number(found.score), _facts(found))]
     if found.lexical is not None:

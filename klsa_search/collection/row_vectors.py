@@ -1,4 +1,4 @@
-"""Vectors of the documents of a source that come beside it: row i is that of the i-th document."""
+"""Vectors of a source in arrays of their own: row i is the vector of the i-th document."""
 
 from __future__ import annotations
 
