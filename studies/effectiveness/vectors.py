@@ -12,7 +12,7 @@ gain on that one is reported. The questions of `studies.front_page` are never us
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -23,11 +23,11 @@ import numpy.typing as npt
 from klsa_search import Index, build
 from klsa_search.collection import Document, open_collection
 from klsa_search.collection.vectors import quantised, set_vectors
-from klsa_search.core.array_types import Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.embedding import open_embedder
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import AS_WORDS, DEPTH, Ranking
-from klsa_search.search.searcher import ids_by_doc_id
+from klsa_search.search.searcher import ids_of
 from klsa_search.search.vector_ranking import (
     INFLUENCE,
     NEAREST,
@@ -99,7 +99,7 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
         task = task_of(name, data)
         index = index_with_vectors(bench, task)
         evidence = _evidence(index, name, [query.text for query in task.queries])
-        measure = partial(_precisions, task, ids_by_doc_id(index))
+        measure = partial(_precisions, task, ids_of(index))
         default = measure([each.words for each in evidence])
         both = measure([each.scores(INFLUENCE) for each in evidence])
         found[name] = {
@@ -172,14 +172,16 @@ def _evidence(index: Index, name: str, queries: Sequence[str]) -> list[Evidence]
     return found
 
 
-def _precisions(task: Task, ids: npt.NDArray[np.object_], scores: Sequence[Scores]) -> Precisions:
+def _precisions(
+    task: Task, ids: Callable[[DocIds], npt.NDArray[Any]], scores: Sequence[Scores]
+) -> Precisions:
     """Return the average precision of each judged query."""
 
     def rankings() -> Iterator[Ranking]:
         for query, row_ in zip(task.queries, scores, strict=True):
             order = np.argsort(-row_, kind="stable")[:DEPTH]
             order = order[row_[order] > 0]
-            yield Ranking(query.id, tuple(ids[order]), row_[order])
+            yield Ranking(query.id, tuple(ids(order)), row_[order])
 
     return Judge(task.judgements, measures=("map",)).measure(rankings()).values("map")
 
@@ -213,7 +215,7 @@ def _questions() -> dict[str, Any]:
     ]
     index = build(with_vectors, name=QUESTIONS, home=Path(os.environ["KLSA_VECTORS"]) / "index")
     evidence = _evidence(index, QUESTIONS, [each.text for each in questions])
-    ids = ids_by_doc_id(index)
+    ids = ids_of(index)
     kinds: dict[str, list[Any]] = {
         "default": [each.words for each in evidence],
         "vectors": [each.standing + 100 for each in evidence],
@@ -231,8 +233,8 @@ def _questions() -> dict[str, Any]:
     return found
 
 
-def _rank(ids: npt.NDArray[np.object_], scores: Any, answers: Sequence[str]) -> int:
+def _rank(ids: Callable[[DocIds], npt.NDArray[Any]], scores: Any, answers: Sequence[str]) -> int:
     """Return the best rank of an answer, 0 beyond `DEPTH`."""
     order = np.argsort(-scores, kind="stable")[:DEPTH]
-    places = np.flatnonzero(np.isin(ids[order[scores[order] > 0]].astype(str), answers))
+    places = np.flatnonzero(np.isin(ids(order[scores[order] > 0]).astype(str), answers))
     return int(places[0]) + 1 if len(places) else 0
