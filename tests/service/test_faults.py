@@ -4,9 +4,11 @@ import json
 import os
 
 import pytest
+from fastapi.testclient import TestClient
 
 from klsa_search.errors import StoreError
 from klsa_search.service import catalog
+from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
 from klsa_search.storage.maintenance import indexes_in
 from tests.support.waiting import wait_until
@@ -124,10 +126,13 @@ def test_damaged_new_generation_leaves_the_old_one_in_use(client_of, home, damag
     assert client.get("/search?q=wing&index=second").json()["generation"] == "000002"
 
 
-def test_index_damaged_under_way_is_told(client_of, home):
+def test_index_damaged_under_way_is_told(catalog_of, home):
     many = [{"id": str(n), "title": "", "text": "wing " * 500} for n in range(100)]
     build_tiny(home, "first", many)
-    client = client_of(home)
+    opened = catalog_of(home)
+    # Else the comparison of checksums may find the damage before a request does.
+    wait_until(lambda: opened.statuses()[0].sums == "whole")
+    client = TestClient(create_app(opened), raise_server_exceptions=False)
     assert client.get("/documents/1?index=first").status_code == 200
     path = home / "first" / "000002" / "documents.npy"
     with path.open("r+b") as stream:
