@@ -15,6 +15,7 @@ KlsaError
 │   ├── IndexDamaged
 │   ├── FormatUnsupported
 │   ├── PluginMissing     an index whose plug-in is not installed, or in another version
+│   ├── PartitionsUnsupported   a call that an index in partitions does not support
 │   └── WritingRefused    a read-only index or service
 ├── QueryError            a search parameter outside its limits
 ├── InvalidApiKey         a request without a valid API key
@@ -25,7 +26,7 @@ KlsaError
 ├── RequestTimedOut       a request that took longer than the service allows
 │   └── BodyTooSlow       a request whose body arrives too slowly
 ├── ClusterFailed         a cluster that cannot be reached, or whose processes fail
-│   └── ShardMissing      a search that some shards did not answer
+│   └── PartitionMissing  a search that some partitions did not answer
 ├── JobNotFound           no job of the service has that ID
 ├── AnalyticsOff          analytics of a service that records none
 ├── ServiceFailed         a service that did not answer, or refused
@@ -144,6 +145,12 @@ class PluginMissing(StoreError):
     code = "plugin_missing"
 
 
+class PartitionsUnsupported(StoreError):
+    """An index in partitions does not support the call; one with one partition does."""
+
+    code = "partitions_unsupported"
+
+
 class WritingRefused(StoreError):
     """The index or the service is read-only."""
 
@@ -219,10 +226,10 @@ class ClusterFailed(KlsaError):
     code = "cluster_failed"
 
 
-class ShardMissing(ClusterFailed):
-    """A search that some or all shards of the index did not answer."""
+class PartitionMissing(ClusterFailed):
+    """A search that some or all partitions of the index did not answer."""
 
-    code = "shard_missing"
+    code = "partition_missing"
 
 
 class JobNotFound(KlsaError):

@@ -29,7 +29,8 @@ COMMANDS = {
     "klsa-mcp": klsa_mcp,
 }
 TASKS = {
-    "Build": "build sync add remove refit embed rollback export settings synonyms rules plan warm",
+    "Build": "build sync add remove refit split embed rollback export settings synonyms rules plan "
+    "warm",
     "Inspect": "info list analyze verify judgements analytics",
     "Explore": "related duplicates cluster plot",
     "Maintain": "backup restore repair upgrade delete alias tune",

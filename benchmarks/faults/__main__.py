@@ -3,8 +3,9 @@
     python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
 
 Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, forks, writers,
-readers, syncs, followers, log, calls; all of them by default. Prints a table of what was tried and
-what survived, then the first examples of each failure; N repeats what depends on chance.
+readers, partitions, syncs, followers, log, calls; all of them by default. Prints a table of what
+was tried and what survived, then the first examples of each failure; N repeats what depends on
+chance.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from benchmarks.faults import (
     forks,
     kills,
     load,
+    partition_kills,
     random_kills,
     rebuilds,
     slow,
@@ -43,6 +45,11 @@ def _writers(folder: Path, times: int) -> list[Tally]:
     return write_kills.run(folder, **{who: number * times for who, number in kills.items()})
 
 
+def _partitions(folder: Path, times: int) -> list[Tally]:
+    kills = {"builds": 50, "writes": 60, "refits": 50, "splits": 60, "settings": 20}
+    return partition_kills.run(folder, **{who: number * times for who, number in kills.items()})
+
+
 PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
     "kills": lambda folder, times: kills.run(folder),
     "random": lambda folder, times: random_kills.run(folder, builds=150 * times),
@@ -56,6 +63,7 @@ PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
     "forks": lambda folder, times: forks.run(folder, times=4 * times),
     "writers": _writers,
     "readers": lambda folder, times: write_readers.run(folder, seconds=60 * times),
+    "partitions": _partitions,
     "syncs": lambda folder, times: sync_kills.run(folder, times=50 * times),
     "followers": lambda folder, times: followers.run(
         folder, leaders=20 * times, followers=20 * times

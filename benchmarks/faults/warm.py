@@ -6,7 +6,7 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.faults import world, written
+from benchmarks.faults import partition_kills, world, written
 from benchmarks.faults.answers import answers
 from klsa_search import open_index
 
@@ -23,6 +23,9 @@ def _warm_up() -> None:
             for kind, what in (("add", {"0": "w0 late"}), ("delete", ["1"]), ("undo", None)):
                 written.do(index, kind, what)
             written.seen(index)
+        home = Path(folder) / "partitions"
+        partition_kills.build_index(home)
+        partition_kills.look(home / partition_kills.NAME)
 
 
 _warm_up()

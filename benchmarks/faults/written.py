@@ -208,8 +208,7 @@ def fresh(documents: Documents, average: float | None = None) -> Ranked:
         builder.add(each.split())
     counts = builder.finish()
     mean = bm25.average_length(counts.lengths)
-    means = np.array([mean if counts.lengths.any() else np.nan])
-    if average is None or bm25.next_quantised_length(average, means) != average:
+    if average is None or bm25.live_length(average, mean) != average:
         average = bm25.quantised_length(mean)
     norms = bm25.norms(counts.lengths, average, k1=1.2, b=0.75)
     chosen = Settings(**_PLAIN)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from klsa_search.cli.options import home_option
 from klsa_search.cli.output import Column, echo, write_facts, write_table
 
 if TYPE_CHECKING:
-    from klsa_search.service.analytics.reports import ListName, Report
+    from klsa_search.core.analytics import Analytics, ListName
 
 _LISTS = ("days", "queries", "no_results", "low_quality", "documents")
 
@@ -45,11 +45,11 @@ def analytics(
     """Show frequent and failing queries that klsa-serve --analytics recorded."""
     from klsa_search.service.analytics import reports
     from klsa_search.storage.aliases import followed
-    from klsa_search.storage.current import current_generation
     from klsa_search.storage.names import index_path
+    from klsa_search.storage.partitions import require_index
 
     path = followed(index_path(home, name))
-    current_generation(path)
+    require_index(path)
     found = reports.report(home, path.name, days=days, k=limit, least=min_searches)
     if as_csv:
         for line in reports.as_csv(found, cast("ListName", list_ or "queries")).splitlines():
@@ -71,7 +71,7 @@ def analytics(
         _write_list(found, each)
 
 
-def _write_list(found: Report, name: str) -> None:
+def _write_list(found: Analytics, name: str) -> None:
     if name == "documents":
         columns = [Column("document", wraps=True), Column("clicks", right=True)]
         write_table(columns, [(each.id, f"{each.clicks:,}") for each in found.documents])

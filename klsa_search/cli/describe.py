@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,25 +131,54 @@ def writes_rows(generation: Path) -> list[tuple[str, str]]:
     return [("writes", line), *undoes]
 
 
-def drift_json(generation: Path) -> dict[str, Any] | None:
+def partitions_json(generations: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return documents, terms, bytes and writes of each partition, for JSON."""
+    from klsa_search.storage.manifest import read_manifest
+
+    partitions = []
+    for generation in generations:
+        manifest = read_manifest(generation)
+        counts = {name: getattr(manifest.counts, name) for name in ("documents", "terms")}
+        facts = {"name": generation.parent.name, "generation": generation.name, **counts}
+        writes = writes_json(generation)
+        partitions.append(facts | {"bytes": manifest.bytes(), "writes": writes})
+    return partitions
+
+
+def partitions_rows(generations: Sequence[Path]) -> list[tuple[str, str]]:
+    """Return documents, size and writes of each partition as rows."""
+    rows = []
+    for each in partitions_json(generations):
+        line = f"{each['documents']:,} documents, {in_bytes(each['bytes'])}"
+        writes = each["writes"]
+        if writes["batches"]:
+            line += f"; {writes['puts']:,} written, {writes['deletes']:,} deleted since its build"
+        rows.append((f"partition {each['name']}", line))
+    return rows
+
+
+def drift_json(generations: Sequence[Path]) -> dict[str, Any] | None:
     """Return the drift of an index for JSON, or why it cannot be opened; None without writes.
 
+    generations  of the index, one for each partition
     Opens the index, which takes about 1 ms for each later document.
     """
     from klsa_search.errors import StoreError
     from klsa_search.storage.log import WriteLog
 
-    if not WriteLog(generation).last().seq:
+    if not any(WriteLog(generation).last().seq for generation in generations):
         return None
     from klsa_search.search.opening import open_index
+    from klsa_search.storage.partitions import is_partitioned
 
     try:
-        index = open_index(generation.parent)
+        path = generations[0].parent
+        index = open_index(path.parent if is_partitioned(path.parent) else path)
     except StoreError as failure:
         return {"error": failure.message}
     try:
         drift, documents = index.drift, len(index)
-        misfits = {name: field.misfits for name, field in index.fields.items() if field.misfits}
+        misfits = {name: count for name, count in index.misfits.items() if count}
         built = index.manifest.fields.columns
         fields = {name: each.type for name, each in index.fields.items() if name not in built}
     finally:
@@ -165,9 +195,9 @@ def drift_json(generation: Path) -> dict[str, Any] | None:
     }
 
 
-def drift_rows(generation: Path) -> list[tuple[str, str]]:
-    """Return the drift of an index as rows; none without writes."""
-    drift = drift_json(generation)
+def drift_rows(generations: Sequence[Path]) -> list[tuple[str, str]]:
+    """Return the drift of an index as rows; none without writes. See `drift_json`."""
+    drift = drift_json(generations)
     if drift is None:
         return []
     if "error" in drift:

@@ -112,6 +112,39 @@ def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
     index.close()
 
 
+@click.command()
+@click.argument("name")
+@click.option(
+    "--partitions",
+    type=click.IntRange(1),
+    required=True,
+    help="Divide the documents into this many indexes; 1 joins them again",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Build this many partitions at the same time  [default: one per processor]",
+)
+@home_option
+@memory_option
+@debug_option
+def split(name: str, partitions: int, workers: int | None, home: Path, memory: str | None) -> None:
+    """Divide an index into another number of partitions, under its name.
+
+    It is rebuilt from its stored documents. Searches and writes continue meanwhile. The index
+    before is kept until the next build; klsa-index rollback returns to it.
+    """
+    from klsa_search.indexing.repartition import split as split_index
+    from klsa_search.storage.names import index_path
+
+    with progress_bar() as bar:
+        path = index_path(home, name)
+        index = split_index(path, partitions, workers=workers, progress=bar, memory=memory)
+    divided = "1 partition" if partitions == 1 else f"{partitions:,} partitions"
+    echo(f"{name}: {len(index):,} documents in {divided}, generation {index.generation}")
+    index.close()
+
+
 def index_facts(index: Index) -> dict[str, Any]:
     """Return name, generation, size and position of an index after a write, for JSON."""
     return {
@@ -145,16 +178,22 @@ def export(name: str, file: Path | None, home: Path) -> None:
     from klsa_search.storage.backup import as_line, readable_documents, refuse_faults
     from klsa_search.storage.backup import export as export_to
     from klsa_search.storage.names import index_path
+    from klsa_search.storage.partitions import parts_of
     from klsa_search.storage.recovery import readable_generation
 
     faults: list[str] = []
-    generation = readable_generation(index_path(home, name), faults)
+    parts = parts_of(index_path(home, name))
+    generations = [readable_generation(part, faults) for part in parts]
     if file is None:
-        lines = map(as_line, readable_documents(generation, faults))
+        lines = (
+            as_line(document)
+            for generation in generations
+            for document in readable_documents(generation, faults)
+        )
         sys.stdout.writelines(map(escaped, lines) if sys.stdout.isatty() else lines)
         refuse_faults(faults, f"{name} was written to standard output")
     else:
-        echo(f"{name}: {export_to(generation, file, faults):,} documents in {file}")
+        echo(f"{name}: {export_to(generations, file, faults):,} documents in {file}")
 
 
 @click.command()

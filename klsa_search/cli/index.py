@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from klsa_search.cli.describe import (
     write_notes,
     write_problems,
 )
-from klsa_search.cli.documents import add, export, refit, remove, repair
+from klsa_search.cli.documents import add, export, refit, remove, repair, split
 from klsa_search.cli.embedding import embed
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.maintenance import alias, delete, info, list_, rollback, upgrade, verify
@@ -45,7 +44,7 @@ from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Collection
-    from klsa_search.search.index import Index
+    from klsa_search.indexing.build import PartitionWorkers
 
 
 @click.group()
@@ -77,6 +76,7 @@ for command in (
     restore,
     rollback,
     settings,
+    split,
     sync,
     synonyms,
     rules,
@@ -114,21 +114,22 @@ def main() -> None:
     "repeatable",
 )
 @click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="Build with workers: 'local' for processes of this machine, or the address of a Ray "
-    "cluster",
-)
-@click.option(
-    "--shards",
+    "--partitions",
     type=click.IntRange(1),
-    help="Divide the documents into this many parts, with --cluster; more parts need less memory "
-    "per worker  [default with --cluster local: one per worker]",
+    default=1,
+    show_default=True,
+    help="Divide the documents into this many indexes, which search and write as one",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1),
-    help="Start this many processes, with --cluster local  [default: one per processor]",
+    help="Build this many partitions at the same time  [default: one per processor]",
+)
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Build partitions by the processes of this Ray cluster, which must have the same index "
+    "directory: local, auto or HOST:PORT",
 )
 @settings_options()
 @json_option
@@ -142,9 +143,9 @@ def build(
     memory: str | None,
     replace: bool,
     vectors: tuple[str, ...],
-    cluster: str | None,
-    shards: int | None,
+    partitions: int,
     workers: int | None,
+    cluster: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -158,31 +159,34 @@ def build(
     cannot read it, replacing it needs your confirmation, or --replace without a terminal.
     """
     settings = chosen_settings(config, options)
+    from klsa_search.collection.opening import open_collection
+    from klsa_search.indexing.build import build as build_index
     from klsa_search.storage.directories import is_index
     from klsa_search.storage.names import index_path
 
-    if cluster is None:
-        from klsa_search.collection.opening import open_collection
-        from klsa_search.indexing.build import build as build_index
-
-        if shards or workers:
-            raise click.UsageError("--shards and --workers need --cluster")
-        collection = open_collection(source, **reading)
-        if vectors:
-            collection.add_vectors(by_space("vectors", vectors, "minilm=vectors.npy"))
-        build_it: Callable[..., Index] = partial(build_index, collection, memory=memory)
-    else:
-        if vectors:
-            raise click.UsageError("--vectors and --cluster exclude each other: give one of them")
-        from klsa_search.cli.plan import by_workers
-
-        collection, build_it = by_workers(source, reading, cluster, shards, workers, memory)
+    if workers and partitions == 1:
+        raise click.UsageError("--workers needs --partitions")
+    if cluster and (workers or partitions == 1):
+        raise click.UsageError("--cluster needs --partitions, and takes no --workers")
+    collection = open_collection(source, **reading)
+    if vectors:
+        collection.add_vectors(by_space("vectors", vectors, "minilm=vectors.npy"))
     path = index_path(home, name)
     existed = is_index(path)
     if not replace and sys.stdin is not None and sys.stdin.isatty():
         replace = _confirm_replace(path, collection)
     with progress_bar() as bar:
-        index = build_it(name=name, home=home, progress=bar, replace=replace, **settings)
+        index = build_index(
+            collection,
+            name=name,
+            home=home,
+            memory=memory,
+            partitions=partitions,
+            workers=_on_cluster(cluster) if cluster else workers,
+            progress=bar,
+            replace=replace,
+            **settings,
+        )
     if not len(index):
         shown = source if isinstance(source, str) else collection.name
         echo(
@@ -205,21 +209,24 @@ def build(
         write_json(manifest_json(index.name, index.manifest) | left_out)
         return
     not_read = [("not read", unread_text(unread))] if unread.count else []
-    write_facts([*manifest_rows(index.name, index.manifest), *not_read])
+    divided = [("partitions", f"{partitions:,}")] if partitions > 1 else []
+    write_facts([*manifest_rows(index.name, index.manifest), *divided, *not_read])
     if existed:
         echo(
             f"note: all documents were indexed again; klsa-index sync {name} SOURCE applies only "
             "the differences",
             err=True,
         )
-    if cluster is not None and index.settings.passages == "auto":
-        echo(
-            "note: documents were kept whole: a build with --cluster does not divide them into "
-            "passages",
-            err=True,
-        )
     write_notes(collection)
     write_problems(problems)
+
+
+def _on_cluster(address: str) -> PartitionWorkers:
+    """Connect to a cluster; return what runs tasks there."""
+    from klsa_search.cluster.ray import connect, run_tasks
+
+    connect(address)
+    return partial(run_tasks, address)
 
 
 def _confirm_replace(path: Path, collection: Collection) -> bool:

@@ -13,6 +13,8 @@ from klsa_search.cli.describe import (
     drift_rows,
     manifest_json,
     manifest_rows,
+    partitions_json,
+    partitions_rows,
     settings_rows,
     writes_json,
     writes_rows,
@@ -115,9 +117,13 @@ def info(name: str, home: Path, as_json: bool) -> None:
     from klsa_search.storage.current import current_generation
     from klsa_search.storage.generations import committed_generations
     from klsa_search.storage.names import index_path
+    from klsa_search.storage.partitions import is_partitioned
     from klsa_search.storage.query_settings import current_manifest
 
     path = index_path(home, name)
+    if is_partitioned(path):
+        _partitioned_info(path, as_json=as_json)
+        return
     generation = current_generation(path)
     manifest = current_manifest(generation)
     kept = {
@@ -128,19 +134,41 @@ def info(name: str, home: Path, as_json: bool) -> None:
     if as_json:
         facts = manifest_json(name, manifest) | {"generation": generation.name}
         facts["writes"] = writes_json(generation)
-        facts["drift"] = drift_json(generation)
+        facts["drift"] = drift_json([generation])
         write_json(facts | {"kept": [_kept_json(*each) for each in kept.items()]})
     else:
         write_facts(
             [
                 *manifest_rows(name, manifest),
                 *writes_rows(generation),
-                *drift_rows(generation),
+                *drift_rows([generation]),
                 ("generation", generation.name),
                 *((f"kept {name}", _kept_text(each)) for name, each in kept.items()),
                 *settings_rows(manifest.checked_settings()),
             ]
         )
+
+
+def _partitioned_info(path: Path, *, as_json: bool) -> None:
+    from klsa_search.storage.current import current_generation
+    from klsa_search.storage.partitions import manifest_of_partitions, parts_of
+
+    manifest = manifest_of_partitions(path)
+    generations = [current_generation(part) for part in parts_of(path)]
+    if as_json:
+        facts = manifest_json(path.name, manifest)
+        facts["partitions"] = partitions_json(generations)
+        write_json(facts | {"drift": drift_json(generations)})
+        return
+    write_facts(
+        [
+            *manifest_rows(path.name, manifest),
+            *drift_rows(generations),
+            ("partitions", f"{len(generations):,}"),
+            *partitions_rows(generations),
+            *settings_rows(manifest.checked_settings()),
+        ]
+    )
 
 
 @click.command()
@@ -268,8 +296,11 @@ def delete(name: str, home: Path, yes: bool) -> None:
 def _manifest_or_reason(path: Path) -> Manifest | str:
     """Return the manifest of an index, or why it cannot be read."""
     from klsa_search.storage.current import current_generation
+    from klsa_search.storage.partitions import is_partitioned, manifest_of_partitions
 
     try:
+        if is_partitioned(path):
+            return manifest_of_partitions(path)
         return _generation_or_reason(current_generation(path))
     except (StoreError, OSError) as failure:
         return explain(failure)

@@ -1,9 +1,7 @@
-"""klsa-index plan, and builds by worker processes."""
+"""klsa-index plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,46 +22,7 @@ from klsa_search.cli.output import Column, echo, in_bytes, write_facts, write_js
 from klsa_search.core.progress import format_duration
 
 if TYPE_CHECKING:
-    from klsa_search.collection.opened_collection import OpenedCollection
     from klsa_search.indexing.plan import Plan
-    from klsa_search.search.index import Index
-
-
-def by_workers(
-    source: object,
-    reading: Mapping[str, Any],
-    address: str,
-    shards: int | None,
-    workers: int | None,
-    memory: str | None,
-) -> tuple[OpenedCollection, Callable[..., Index]]:
-    """Return the collection of a source, and a function that builds its index by workers.
-
-    memory  limit of one worker; by default local workers share the limit of a build
-    """
-    from klsa_search.cluster.ray import LOCAL, RayWorkers
-    from klsa_search.core.parallel import processors
-    from klsa_search.indexing.checks import memory_budget
-
-    budget: str | int | None = memory
-    if address == LOCAL:
-        workers = workers or processors()
-        shards = shards or workers
-        budget = memory or memory_budget(None) // workers
-    elif workers:
-        raise click.UsageError(
-            "--workers needs --cluster local: another cluster has its own workers"
-        )
-    elif not shards:
-        raise click.UsageError("--cluster ADDRESS needs --shards N; one for each worker is best")
-    from klsa_search.cluster.build import build
-    from klsa_search.cluster.source import SharedSource
-
-    given = SharedSource(source, reading)
-    build_it = partial(
-        build, given, workers=RayWorkers(address, workers), shards=shards, memory=budget
-    )
-    return given.collection, build_it
 
 
 @click.command("plan")
@@ -78,11 +37,6 @@ def by_workers(
 @config_option
 @preset_option
 @source_options
-@click.option(
-    "--shards",
-    type=click.IntRange(1),
-    help="Also estimate the memory of a worker of a build with --cluster and this many shards",
-)
 @settings_options()
 @json_option
 @debug_option
@@ -91,7 +45,6 @@ def plan(
     documents: int | None,
     words: int | None,
     memory: str | None,
-    shards: int | None,
     config: Path | None,
     reading: dict[str, Any],
     as_json: bool,
@@ -115,20 +68,13 @@ def plan(
         found = plan_of_size(documents, words, memory=memory, **reading, **settings)
     else:
         raise click.UsageError("give SOURCE, or --documents and --words")
-    worker: Mapping[str, int] = {}
-    if shards is not None:
-        from klsa_search.cluster.build import worker_memory
-        from klsa_search.core.config import Settings
-
-        preset = settings.pop("preset", "default")
-        worker = worker_memory(found.shape, Settings.of_preset(preset, **settings), shards)
     if as_json:
-        write_json(found.as_json() | ({"worker": worker} if worker else {}))
+        write_json(found.as_json())
     else:
-        _write(found, worker)
+        _write(found)
 
 
-def _write(found: Plan, worker: Mapping[str, int]) -> None:
+def _write(found: Plan) -> None:
     shape = found.shape
     about = "" if shape.documents == found.sampled else "about "
     write_facts(
@@ -149,8 +95,7 @@ def _write(found: Plan, worker: Mapping[str, int]) -> None:
         ]
     )
     echo()
-    names = ["time", "memory", *(["per worker"] if worker else [])]
-    columns = [Column("phase"), *(Column(name, right=True) for name in names)]
+    columns = [Column("phase"), *(Column(name, right=True) for name in ("time", "memory"))]
     times = {phase.phase: phase.seconds for phase in found.phases}
     phases = list(dict.fromkeys([*found.memory, *times]))
     write_table(
@@ -160,7 +105,6 @@ def _write(found: Plan, worker: Mapping[str, int]) -> None:
                 phase,
                 format_duration(times[phase]) if phase in times else "",
                 in_bytes(found.memory[phase]) if phase in found.memory else "",
-                *([in_bytes(worker[phase]) if phase in worker else ""] if worker else []),
             )
             for phase in phases
         ]
@@ -169,7 +113,6 @@ def _write(found: Plan, worker: Mapping[str, int]) -> None:
                 "total",
                 format_duration(found.seconds),
                 in_bytes(found.peak_memory),
-                *([in_bytes(max(worker.values()))] if worker else []),
             )
         ],
     )

@@ -39,10 +39,12 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
     from klsa_search.storage.current import current_generation
     from klsa_search.storage.manifest import read_manifest
     from klsa_search.storage.names import index_path
+    from klsa_search.storage.partitions import parts_of
 
     analysis: AnalysisSettings = AnalysisSettings.checked(with_trusted_tokenizer(chosen))
     if name is not None:
-        manifest = read_manifest(current_generation(index_path(home, name)))
+        first = parts_of(index_path(home, name))[0]
+        manifest = read_manifest(current_generation(first))
         analysis = manifest.checked_settings()
     tokens = Analyzer(analysis).tokens(text)
     if as_json:
@@ -73,6 +75,7 @@ def settings(name: str, home: Path, reset: bool, as_json: bool, **options: Any) 
     from klsa_search.storage.current import current_generation
     from klsa_search.storage.manifest import read_manifest
     from klsa_search.storage.names import index_path
+    from klsa_search.storage.partitions import is_partitioned, read_partitions
     from klsa_search.storage.query_settings import current_settings
 
     changes = given(options)
@@ -81,6 +84,8 @@ def settings(name: str, home: Path, reset: bool, as_json: bool, **options: Any) 
     path = followed(index_path(home, name))
     if reset or changes:
         found = change_settings(path, None if reset else changes)
+    elif is_partitioned(path):
+        found = read_partitions(path).current_settings()
     else:
         generation = current_generation(path)
         found = current_settings(generation, read_manifest(generation))
@@ -109,14 +114,14 @@ def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: boo
     """
     from klsa_search.errors import SettingsError
     from klsa_search.storage.aliases import followed
-    from klsa_search.storage.current import current_generation
     from klsa_search.storage.names import index_path
+    from klsa_search.storage.partitions import require_index
     from klsa_search.storage.synonyms import read_synonyms, synonyms_of_text, write_synonyms
 
     if clear and file is not None:
         raise click.UsageError("FILE and --clear exclude each other: give one of them")
     path = followed(index_path(home, name))
-    current_generation(path)
+    require_index(path)
     if clear:
         write_synonyms(path, {})
     elif file is not None:
@@ -219,12 +224,12 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
     """
     from klsa_search.collection.qrels import qrels_text
     from klsa_search.storage.aliases import followed
-    from klsa_search.storage.current import current_generation
     from klsa_search.storage.judgements import Judgements
     from klsa_search.storage.names import index_path
+    from klsa_search.storage.partitions import require_index
 
     path = followed(index_path(home, name))
-    current_generation(path)  # raises if there is no such index
+    require_index(path)  # raises if there is no such index
     queries = Judgements(path).queries()
     if out is not None:
         text, left_out = qrels_text(one for each in queries for one in each.judgements())

@@ -34,8 +34,8 @@ def serve(config: Path | None, **options: Any) -> None:
     signal.signal(signal.SIGTERM, _exit)  # process 1 of a container has no default handler
     reread = partial(read_settings, given(options), config)
     settings = reread()
-    if settings.cluster is None and given(options).keys() & {"shards", "replicas"}:
-        raise click.UsageError("--shards and --replicas need --cluster")
+    if settings.cluster is None and "replicas" in given(options):
+        raise click.UsageError("--replicas needs --cluster")
     # Imported late, as it takes a second: help and usage errors need not wait.
     from klsa_search.cli.serving import serve_until_stopped
 

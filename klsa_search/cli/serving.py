@@ -27,7 +27,8 @@ from klsa_search.core.child_processes import command_of
 from klsa_search.core.compiling import compile_in_child, missing_functions
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
-from klsa_search.search.models import NO_MODELS, Models
+from klsa_search.search.index import Index
+from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
 from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission
 from klsa_search.service.analytics.recorder import Recorder
@@ -45,6 +46,7 @@ from klsa_search.service.server import Server, end_process, make_server, raise_d
 from klsa_search.service.settings import ServiceSettings
 from klsa_search.service.tls import tls_of
 from klsa_search.storage.maintenance import indexes_in
+from klsa_search.storage.partitions import is_partitioned
 
 Report = Callable[[str], None]
 """Reports a sentence at start-up."""
@@ -56,36 +58,33 @@ second are the limit with Python's default of 5 ms, and 400 with this.
 """
 
 
-def opener_of(
-    cluster: str | None,
-    shards: int,
-    replicas: int,
-    workers: int,
-    report: Report,
-    models: Models = NO_MODELS,
-) -> IndexOpener:
-    """Connect to the cluster, if any, and return a function that opens an index with the models.
+def opener_of(settings: ServiceSettings, report: Report) -> IndexOpener:
+    """Return a function that opens an index; connect to the cluster, if any, for partitions.
 
     SettingsError, MissingExtra, ClusterFailed.
     """
-    if cluster is None:
-        return _opener_with(models)
-    if workers > 1:
+    models = _models(settings)
+    opener = _opener_with(models)
+    if settings.cluster is None:
+        return opener
+    if settings.workers > 1:
         raise SettingsError(
-            f"workers = {workers}: with --cluster, one process searches the shards; use more "
-            "--shards or --replicas instead",
+            f"workers = {settings.workers}: with --cluster, one process calls the partitions; use "
+            "more --replicas instead",
             field="workers",
         )
-    from klsa_search.cluster.index import ShardedIndex
-    from klsa_search.cluster.ray import RayShardCluster
-    from klsa_search.storage.current import current_generation
+    from klsa_search.cluster.index import ClusterIndex
+    from klsa_search.cluster.ray import RayCluster
 
-    report(
-        f"Joining the cluster `{cluster}`: {shards} shards of each index, {replicas} replicas of "
-        "each shard"
-    )
-    fleet = RayShardCluster(cluster, shards, replicas)
-    return lambda path: ShardedIndex(current_generation(path), fleet, models=models)
+    report(f"Joining the cluster `{settings.cluster}`")
+    cluster = RayCluster(settings.cluster, settings.replicas)
+
+    def opened(path: Path) -> Index:
+        if is_partitioned(path):
+            return ClusterIndex(path, cluster, models=models)
+        return opener(path)
+
+    return opened
 
 
 def _opener_with(models: Models) -> IndexOpener:
@@ -111,14 +110,7 @@ def serve_until_stopped(settings: ServiceSettings, reread: Callable[[], ServiceS
         settings.home.mkdir(parents=True, exist_ok=True)
     _report_opening(settings.home, report)
     compile_in_child(MODULE)
-    opener = opener_of(
-        settings.cluster,
-        settings.shards,
-        settings.replicas,
-        settings.workers,
-        report,
-        _models(settings),
-    )
+    opener = opener_of(settings, report)
     report_once = _once(report)
     report_compiling = partial(_report_compiling, report=report_once)
     with watch_compiling(report_compiling), Catalog(settings.home, opener=opener) as catalog:

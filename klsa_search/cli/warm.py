@@ -88,6 +88,7 @@ def _compile_all() -> None:
     from klsa_search.indexing.build import build
     from klsa_search.kernels.document_kernel import DocumentKernel
     from klsa_search.lowrank.eigensolver import decompose
+    from klsa_search.search.engine.warm_up import compile_shared_seeds
 
     with tempfile.TemporaryDirectory(prefix="klsa-warm-") as home:
         for preset, expansion in _LAYOUTS:
@@ -100,6 +101,7 @@ def _compile_all() -> None:
                 if index.arrays.sparse_expansion is not None:
                     write(index)
                     _query_all(index)
+    compile_shared_seeds()
     random = np.random.default_rng(0)
     features = sparse.csr_array(random.random((_WIDE, _WIDE), np.float32))
     decompose(DocumentKernel(features, np.ones(_WIDE), np.zeros(_WIDE)), 1)

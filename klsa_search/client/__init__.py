@@ -3,16 +3,16 @@
 `Client` blocks, and `AsyncClient` awaits; both have the same methods.
 """
 
-from klsa_search.client.analytics import (
+from klsa_search.client.asynchronous import AsyncClient, AsyncRemoteIndex
+from klsa_search.client.blocking import Client, RemoteIndex
+from klsa_search.client.results import FederatedHit, FederatedResults, IndexInfo, Job
+from klsa_search.core.analytics import (
     Analytics,
     ClickedDocument,
     SearchFigures,
     SynonymCandidate,
     SynonymProposal,
 )
-from klsa_search.client.asynchronous import AsyncClient, AsyncRemoteIndex
-from klsa_search.client.blocking import Client, RemoteIndex
-from klsa_search.client.results import FederatedHit, FederatedResults, IndexInfo, Job
 
 __all__ = [
     "Analytics",

@@ -13,7 +13,6 @@ from typing import Any, Literal, Self, TypeVar, Unpack
 
 import httpx
 
-from klsa_search.client.analytics import Analytics, ListName, SynonymProposal
 from klsa_search.client.index_calls import (
     Batch,
     IndexCalls,
@@ -42,6 +41,7 @@ from klsa_search.client.service_calls import (
     wait_call,
 )
 from klsa_search.collection.model import Document
+from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation

@@ -8,18 +8,13 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from klsa_search.client.analytics import (
-    Analytics,
-    ListName,
-    SynonymProposal,
-    analytics_of,
-    proposals_of,
-)
+from klsa_search.client.analytics import analytics_of, proposals_of
 from klsa_search.client.protocol import Call, path_part
 from klsa_search.client.results import IndexInfo, Job
 from klsa_search.client.vectors import with_lists
 from klsa_search.collection.model import Document, Problems
 from klsa_search.collection.passages import page_of
+from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.facets import Facet

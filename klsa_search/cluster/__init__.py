@@ -1,3 +1,3 @@
-"""Build and search an index with many processes, on one machine or several."""
+"""Serve the partitions of an index by processes of several machines."""
 
 __all__: list[str] = []

@@ -1,28 +1,28 @@
-"""Call all shards in parallel, with hedged requests to replicas, timeouts and partial answers.
+"""Call all partitions in parallel, with hedged requests to replicas, timeouts and partial answers.
 
-A slow or failed call is repeated at another replica, and answers are validated before use.
+A slow or failed call is repeated at another replica.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.errors import ShardMissing
+from klsa_search.errors import PartitionMissing
 
 
 @dataclass(slots=True)
-class ShardTally:
-    """Shards that answered one search, over all rounds.
+class PartitionTally:
+    """Partitions that answered one search, over all rounds.
 
     partial  whether the search may go on without some of them
-    total    number of shards
-    failed   reasons by number of the shards that did not answer
+    total    number of partitions
+    failed   reasons by number of the partitions that did not answer
     """
 
     partial: bool = False
@@ -30,25 +30,25 @@ class ShardTally:
     failed: dict[int, str] = field(default_factory=dict)
 
     def add(self, total: int, failed: dict[int, str]) -> None:
-        """Add a round; ShardMissing if shards failed and `partial` is false, or all failed."""
+        """Add a round; PartitionMissing if some failed and `partial` is false, or all failed."""
         self.total = total
         self.failed |= failed
         if failed and (not self.partial or len(self.failed) == total):
             number, reason = next(iter(failed.items()))
             step = "" if self.partial else ", or ask for what the others have with partial=true"
-            raise ShardMissing(
-                f"{len(failed)} of {total} shards do not answer (shard {number}: "
+            raise PartitionMissing(
+                f"{len(failed)} of {total} partitions do not answer (partition {number}: "
                 f"{reason}); check that all machines of the cluster are up{step}"
             )
 
 
-_tally: ContextVar[ShardTally | None] = ContextVar("klsa_tally", default=None)
+_tally: ContextVar[PartitionTally | None] = ContextVar("klsa_tally", default=None)
 
 
 @contextmanager
-def count_shards(*, partial: bool = False) -> Iterator[ShardTally]:
-    """Yield a tally of the shards that are called in this thread until the block ends."""
-    tally = ShardTally(partial)
+def count_partitions(*, partial: bool = False) -> Iterator[PartitionTally]:
+    """Yield a tally of the partitions that are called in this thread until the block ends."""
+    tally = PartitionTally(partial)
     before = _tally.set(tally)
     try:
         yield tally
@@ -56,39 +56,40 @@ def count_shards(*, partial: bool = False) -> Iterator[ShardTally]:
         _tally.reset(before)
 
 
-def current_shard_tally() -> ShardTally:
+def current_tally() -> PartitionTally:
     """Return the tally of this thread, or a new one."""
-    return _tally.get() or ShardTally()
+    return _tally.get() or PartitionTally()
 
 
 HEDGE_DELAY: Final = 0.25
 """Seconds after which a slow call is repeated at another replica."""
 
 TIMEOUT: Final = 10.0
-"""Seconds after which a shard counts as failed."""
+"""Seconds after which a partition counts as failed."""
 
 _POLL_INTERVAL: Final = 0.05  # seconds between checks of the deadline of the request
+
+Call = tuple[Any, ...]
+"""Name of a method of `PartitionHost`, and its arguments."""
 
 Reference = Any
 """Reference to a running call; hashable, and equal only to itself."""
 
 
 class Replicas(Protocol):
-    """The processes that serve the shards of an index.
+    """The processes that serve the partitions of an index.
 
-    shards    number of shards; `replicas` processes of each
-    network   network file system that one of them reads the index through, or None
+    partitions  number of partitions; `replicas` processes of each
     """
 
-    shards: int
+    partitions: int
     replicas: int
-    network: str | None
 
-    def call(self, shard: int, replica: int, method: str, arguments: Sequence[Any]) -> Reference:
+    def call(self, partition: int, replica: int, call: Call) -> Reference:
         """Start a call."""
 
     def wait(self, running: Sequence[Reference], seconds: float) -> Sequence[Reference]:
-        """Wait for a call to end, at most so many seconds; return those that ended."""
+        """Wait for all calls, at most so many seconds; return those that ended."""
 
     def result(self, reference: Reference) -> Any:
         """Return the result of a call that ended; CallFailed if it failed."""
@@ -98,8 +99,8 @@ class CallFailed(Exception):
     """A failed call of a replica, with the reason."""
 
 
-class ShardAnswers(NamedTuple):
-    """Answers by shard, and reasons by failed shard."""
+class Answers(NamedTuple):
+    """Answers by partition, and reasons by failed partition."""
 
     given: dict[int, Any]
     failed: dict[int, str]
@@ -107,64 +108,58 @@ class ShardAnswers(NamedTuple):
 
 def call_all(
     replicas: Replicas,
-    method: str,
-    arguments: Sequence[Sequence[Any] | None],
-    is_valid: Callable[[int, Any], bool],
+    calls: Sequence[Call | None],
     *,
     first: int = 0,
     hedge_delay: float = HEDGE_DELAY,
-    timeout: float = TIMEOUT,
-) -> ShardAnswers:
-    """Call a method of each shard with its own arguments; None skips the shard.
+    timeout: float | None = None,
+) -> Answers:
+    """Call each partition; None skips it.
 
-    is_valid  whether an answer of a shard is valid, as a broken machine may send anything
-    first     replica to call first, so that the load is spread
+    first    replica to call first, so that the load is spread
+    timeout  by default `TIMEOUT`
     """
-    started = time.monotonic()
+    started, timeout = time.monotonic(), timeout or TIMEOUT
     given: dict[int, Any] = {}
     failed: dict[int, str] = {}
     untried = {
-        shard: [(first + each) % replicas.replicas for each in range(replicas.replicas)]
-        for shard, own in enumerate(arguments)
+        partition: [(first + each) % replicas.replicas for each in range(replicas.replicas)]
+        for partition, own in enumerate(calls)
         if own is not None
     }
     under_way: dict[Reference, int] = {}
 
-    def call(shard: int) -> None:
-        own = arguments[shard]
+    def call(partition: int) -> None:
+        own = calls[partition]
         assert own is not None
-        under_way[replicas.call(shard, untried[shard].pop(0), method, own)] = shard
+        under_way[replicas.call(partition, untried[partition].pop(0), own)] = partition
 
-    for shard in untried:
-        call(shard)
+    for partition in untried:
+        call(partition)
     hedged = replicas.replicas == 1
     while len(given) + len(failed) < len(untried):
         check_deadline()
         passed = time.monotonic() - started
         if passed > timeout:
-            for shard in untried.keys() - given.keys() - failed.keys():
-                failed[shard] = f"no answer within {timeout:g} s"
+            for partition in untried.keys() - given.keys() - failed.keys():
+                failed[partition] = f"no answer within {timeout:g} s"
             break
         if not hedged and passed > hedge_delay:
             hedged = True
-            for shard in untried.keys() - given.keys() - failed.keys():
-                if untried[shard]:
-                    call(shard)
+            for partition in untried.keys() - given.keys() - failed.keys():
+                if untried[partition]:
+                    call(partition)
         until = timeout if hedged else hedge_delay
         seconds = min(max(until - passed, 0.0), _POLL_INTERVAL)
         for reference in replicas.wait(list(under_way), seconds):
-            shard = under_way.pop(reference)
-            if shard in given:
+            partition = under_way.pop(reference)
+            if partition in given:
                 continue
             try:
-                answer = replicas.result(reference)
-                reason = "" if is_valid(shard, answer) else "its answer is none"
+                given[partition] = replicas.result(reference)
             except CallFailed as failure:
-                reason = str(failure)
-            if not reason:
-                given[shard] = answer
-            elif untried[shard]:
-                call(shard)
-            elif shard not in under_way.values():
-                failed[shard] = reason
-    return ShardAnswers(given, failed)
+                if untried[partition]:
+                    call(partition)
+                elif partition not in under_way.values():
+                    failed[partition] = str(failure)
+    return Answers(given, failed)

@@ -1,202 +1,214 @@
-"""Processes that serve shards, and their client for one state of an index."""
+"""A process that serves one partition: its searches, its documents and its writes."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import threading
-from collections.abc import Sequence
-from itertools import count
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, Final, NamedTuple, TypeVar
 
 from klsa_search.analysis.tokenizers import trust
-from klsa_search.cluster.calls import Replicas, call_all, current_shard_tally
-from klsa_search.cluster.messages import (
-    RerankRequest,
-    RerankScores,
-    ShardCandidates,
-    ShardHits,
-    ShardRequest,
-)
-from klsa_search.cluster.shard import Shard, Share, shard_postings
-from klsa_search.kernels.postings import Postings
-from klsa_search.search.engine.formulas import Query
-from klsa_search.search.engine.mask import Mask
-from klsa_search.search.log_tailer import LogTailer, PointInTime
-from klsa_search.search.state import State, open_state
-from klsa_search.storage.files import network_file_system
+from klsa_search.core.config import Settings
+from klsa_search.errors import KlsaError
+from klsa_search.search.collection_statistics import Elsewhere, OwnStatistics
+from klsa_search.search.engine.shared_seeds import SharedSeeds
+from klsa_search.search.engine.warm_up import compile_shared_seeds
+from klsa_search.search.partition import Begun, Fetched, Partition, PartitionPage, PartitionSearch
+from klsa_search.search.query_request import QueryRequest
 from klsa_search.storage.log import LogPosition
 
-MAX_STATES: Final = 3
-"""Number of recent states of a shard that a host keeps, for clients that lag behind writes."""
+MAX_VERSIONS: Final = 3
+"""Number of recent versions that a host keeps, for searches that began before a write."""
+
+MAX_SEARCHES: Final = 256
+"""Number of searches that a host keeps between their rounds."""
+
+_Value = TypeVar("_Value")
 
 
-class Host:
-    """Serves one shard of a generation; safe to share between threads.
+class Published(NamedTuple):
+    """Statistics of a partition after a write."""
 
-    generation  folder of the generation, on storage shared by all machines
-    number      number of the shard, of `shards`
-    tokenizer   trusted tokenizer, if the index has one
+    position: LogPosition
+    statistics: OwnStatistics
+
+
+class Preparation(NamedTuple):
+    """What makes a version of a partition: its writes, and what it has in common with the others.
+
+    version    name of the version of the index
+    position   last write of the partition
+    elsewhere  statistics of the other partitions
     """
 
-    def __init__(
-        self, generation: str, number: int, shards: int, tokenizer: str | None = None
-    ) -> None:
+    version: str
+    position: LogPosition
+    elsewhere: Elsewhere
+    synonyms: Mapping[str, Sequence[str]]
+    settings: Settings
+
+
+class Refused(NamedTuple):
+    """An error of the request, which is raised again in the calling process."""
+
+    error: KlsaError
+
+
+class Unprepared(NamedTuple):
+    """The answer of a host that does not have a version: it was started since, or it is old."""
+
+    version: str
+
+
+class _UnpreparedError(Exception):
+    """A version is not prepared."""
+
+
+@dataclass
+class _Search:
+    """A search between its rounds."""
+
+    search: PartitionSearch
+    is_collected: bool = False
+
+
+class PartitionHost:
+    """Serves one partition; safe to share between threads.
+
+    folder     of its generation
+    tokenizer  trusted tokenizer, if the index has one
+    """
+
+    def __init__(self, folder: str, tokenizer: str | None = None) -> None:
         if tokenizer is not None:
             trust(tokenizer)
-        self._built = open_state(Path(generation))
-        self._following, self._state = LogTailer(self._built), self._built
-        self._share = Share(len(self._built.snapshot), number, shards)
-        self._whole = self._built.snapshot.query_kernel.postings.parts[0].postings
-        self._postings = shard_postings(self._built.snapshot, self._share)
-        self._shards: dict[LogPosition, Shard] = {}
-        self._taking_up = threading.Lock()
-        self._shard(self._built.info.last)
+        self._partition = Partition(Path(folder))
+        self._views: OrderedDict[str, Partition] = OrderedDict()
+        self._searches: OrderedDict[str, _Search] = OrderedDict()
+        self._lock = threading.Lock()  # of the two above
+        self._preparing = threading.Lock()  # while the partition changes its state
 
-    def ready(self) -> str | None:
-        """Open and compile, then return the network file system of the index, or None."""
-        shard = self._shard(self._built.info.last)
-        none = Query(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        first = range(len(self._built.snapshot.vocabulary))[:1]  # an empty index has no term
-        shard.best(ShardRequest(list(first), none, 1, 1, 1, 1, totals=True), None)
-        return network_file_system(self._built.info.path)
-
-    def process(self) -> int:
-        """Return the ID of the process."""
+    def ready(self) -> int:
+        """Compile what searches need; return the process ID."""
+        self._partition.warm_up()
+        compile_shared_seeds()
         return os.getpid()
 
-    def best(
-        self, last: LogPosition, wanted: Sequence[ShardRequest], packed: bytes | None
-    ) -> list[ShardHits]:
-        """Answer round 1 of some queries, in the state after these writes."""
-        shard = self._shard(last)
-        mask = self._mask(shard, packed)
-        return [shard.best(each, mask) for each in wanted]
+    def packed_answer(self, call: bytes) -> bytes:
+        """Return the pickled answer to a pickled call: see `answer`.
 
-    def scores(
+        Ray itself would make arrays read-only, for which the engine is not compiled.
+        """
+        return pickle.dumps(self.answer(*pickle.loads(call)), pickle.HIGHEST_PROTOCOL)  # noqa: S301 - of the cluster, whose processes trust each other
+
+    def answer(self, method: str, *arguments: Any) -> Any:
+        """Return the result of a method; `Refused` or `Unprepared` for its errors."""
+        try:
+            return getattr(self, method)(*arguments)
+        except _UnpreparedError as error:
+            return Unprepared(str(error))
+        except KlsaError as error:
+            return Refused(error)
+
+    def refresh(self) -> LogPosition:
+        """Read the log; return the last write."""
+        with self._preparing:
+            self._partition.refresh()
+            return self._partition.last_write
+
+    def publish(self, shared: int) -> Published:
+        """Return the statistics after the last write: see `Partition.statistics`."""
+        with self._preparing:
+            self._partition.refresh()
+            return Published(self._partition.last_write, self._partition.statistics(shared))
+
+    def prepare(self, made: Preparation) -> bool:
+        """Make a version; return False if the partition was written since. Cost: O(V)."""
+        with self._preparing:
+            with self._lock:
+                if made.version in self._views:
+                    self._views.move_to_end(made.version)
+                    return True
+            if self._partition.last_write != made.position:
+                self._partition.refresh()
+            if self._partition.last_write != made.position:
+                return False
+            self._partition.configure(made.synonyms, made.settings)
+            self._partition.weigh_by(made.elsewhere)
+            with self._lock:
+                _keep(self._views, made.version, self._partition.snapshot(), MAX_VERSIONS)
+            return True
+
+    def begin(self, version: str, search: str, request: QueryRequest) -> Begun:
+        """Begin a search in a version; `search` names it in the next rounds."""
+        return self._search(version, search, request).search.begin()
+
+    def collect(
+        self, version: str, search: str, request: QueryRequest, seeds: SharedSeeds | None
+    ) -> PartitionPage:
+        """Return the first documents; the search begins again if it is not kept."""
+        kept = self._search(version, search, request)
+        page = kept.search.collect(seeds)
+        kept.is_collected = True
+        return page
+
+    def fetch(
         self,
-        last: LogPosition,
-        request: Sequence[RerankRequest],
-        asked: Sequence[ShardCandidates],
-    ) -> list[RerankScores]:
-        """Answer round 2 of some queries."""
-        shard = self._shard(last)
-        return [shard.scores(*each) for each in zip(request, asked, strict=True)]
+        version: str,
+        search: str,
+        request: QueryRequest,
+        seeds: SharedSeeds | None,
+        places: Sequence[int],
+    ) -> Fetched:
+        """Return the hits at some places of the page; the search is repeated if it is not kept."""
+        kept = self._search(version, search, request)
+        if not kept.is_collected:
+            kept.search.collect(seeds)
+        with self._lock:
+            self._searches.pop(search, None)
+        return kept.search.fetch(places)
 
-    def _shard(self, last: LogPosition) -> Shard:
-        with self._taking_up:
-            shard = self._shards.pop(last, None)
-            if shard is None:
-                state = self._state_of(last)
-                shard = Shard(state.snapshot, self._share, self._own(state))
-            self._shards[last] = shard  # moves it to the end
-            for oldest in list(self._shards)[:-MAX_STATES]:
-                del self._shards[oldest]
-            return shard
-
-    def _state_of(self, last: LogPosition) -> State:
-        following = self._following
-        if last.seq < self._state.info.last.seq:
-            following = LogTailer(self._built)  # an earlier state, for a client that lags behind
-            return following.state(self._built, moment=PointInTime(last, {}))
-        self._state = following.state(self._state, moment=PointInTime(last, {}))
-        return self._state
-
-    def _own(self, state: State) -> Postings:
-        """Return the postings of the build; they change only if writes change the mean length."""
-        whole = state.snapshot.query_kernel.postings.parts[0].postings
-        if whole is not self._whole:
-            self._whole, self._postings = whole, shard_postings(state.snapshot, self._share)
-        return self._postings
-
-    @staticmethod
-    def _mask(shard: Shard, packed: bytes | None) -> Mask | None:
-        return None if packed is None else shard.mask(unpacked(packed, shard.size))
-
-
-def packed(allowed: npt.NDArray[np.bool_]) -> bytes:
-    """Return a mask as bits."""
-    return np.packbits(allowed).tobytes()
-
-
-def unpacked(bits: bytes, count: int) -> npt.NDArray[np.bool_]:
-    """Return the mask of bits: (count,)."""
-    return np.unpackbits(np.frombuffer(bits, np.uint8), count=count).astype(np.bool_)
-
-
-_turn = count()
-
-
-class RemoteShards:
-    """The shards of one state of an index, served by replicas: see `index.Shards`.
-
-    built  number of doc ids of the build
-    last   last write of the state
-    """
-
-    def __init__(self, replicas: Replicas, built: int, last: LogPosition) -> None:
-        self._replicas, self._last = replicas, last
-        self.shares = [Share(built, each, replicas.shards) for each in range(replicas.shards)]
-
-    def best(
-        self, wanted: Sequence[ShardRequest], masks: Sequence[npt.NDArray[np.bool_]] | None
-    ) -> list[list[ShardHits]]:
-        """Run round 1; without failed shards, if partial answers are allowed."""
-
-        def fits(shard: int, answer: Any) -> bool:
-            return _each(answer, ShardHits, len(wanted)) and all(
-                len(found.documents) <= query.results
-                and self._has(shard, found.documents)
-                and self._has(shard, found.allowed_documents)
-                and len(found.saturations) == min(len(found.documents), query.best)
-                for query, found in zip(wanted, answer, strict=True)
-            )
-
-        arguments = [
-            (self._last, wanted, None if masks is None else packed(masks[shard]))
-            for shard in range(len(self.shares))
-        ]
-        return self._asked("best", arguments, fits)
-
-    def scores(
+    def use(
         self,
-        request: Sequence[RerankRequest],
-        asked: Sequence[Sequence[ShardCandidates]],
-    ) -> list[list[RerankScores]]:
-        """Run round 2 at the shards that answered round 1."""
+        version: str | None,
+        name: str,
+        arguments: Sequence[Any] | None,
+        keywords: Mapping[str, Any],
+    ) -> Any:
+        """Return an attribute of `Partition`, or the result of a method; iterators as lists.
 
-        def fits(shard: int, answer: Any) -> bool:
-            return _each(answer, RerankScores, len(request)) and all(
-                self._has(shard, scored.documents)
-                and len(scored.documents) == len(scored.scores) == len(scored.compared)
-                for scored in answer
-            )
+        version    in which it is read; None to write
+        arguments  of a method; None for an attribute
+        """
+        partition = self._partition if version is None else self._view(version)
+        value = getattr(partition, name)
+        if arguments is not None:
+            value = value(*arguments, **keywords)
+        return list(value) if isinstance(value, Iterator) else value
 
-        missing = current_shard_tally().failed
-        arguments = [
-            None if shard in missing else (self._last, request, asked[shard])
-            for shard in range(len(self.shares))
-        ]
-        return self._asked("scores", arguments, fits)
+    def _view(self, version: str) -> Partition:
+        with self._lock:
+            view = self._views.get(version)
+        if view is None:
+            raise _UnpreparedError(version)
+        return view
 
-    def _has(self, shard: int, documents: npt.NDArray[np.integer]) -> bool:
-        return bool(self.shares[shard].holds(documents).all())
+    def _search(self, version: str, name: str, request: QueryRequest) -> _Search:
+        with self._lock:
+            kept = self._searches.get(name)
+        if kept is None:
+            kept = _Search(PartitionSearch(self._view(version).state(), request))
+            with self._lock:
+                _keep(self._searches, name, kept, MAX_SEARCHES)
+        return kept
 
-    def _asked(self, method: str, arguments: Sequence[Any], fits: Any) -> list[Any]:
-        answers = call_all(
-            self._replicas, method, arguments, fits, first=next(_turn) % self._replicas.replicas
-        )
-        current_shard_tally().add(len(self.shares), answers.failed)
-        return [answers.given[shard] for shard in sorted(answers.given)]
 
-
-def _each(answer: Any, kind: type, count: int) -> bool:
-    """Return whether an answer is a list of `count` values of a type."""
-    return (
-        isinstance(answer, list)
-        and len(answer) == count
-        and all(isinstance(each, kind) for each in answer)
-    )
+def _keep(kept: OrderedDict[str, _Value], name: str, value: _Value, most: int) -> None:
+    """Add a value, and remove the oldest if there are too many."""
+    kept[name] = value
+    while len(kept) > most:
+        kept.popitem(last=False)

@@ -1,7 +1,6 @@
-"""Ray: processes of a cluster, as workers of a build and as replicas of shards.
+"""Ray: processes of a cluster, which serve partitions and build them.
 
-This is the only module that uses Ray. A step whose process dies is retried, and Ray restarts an
-actor that dies; the results of both depend on files only.
+This is the only module that uses Ray.
 """
 
 from __future__ import annotations
@@ -9,17 +8,18 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import secrets
+import pickle
 import signal
 import socket
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from klsa_search.cluster.calls import CallFailed, Reference
+from klsa_search.cluster.calls import Call, CallFailed, Reference
 from klsa_search.core.extras import require
 from klsa_search.errors import ClusterFailed
 
@@ -27,15 +27,14 @@ LOCAL: Final = "local"
 """Address for processes of this machine, which end with this process."""
 
 START: Final = 600.0
-"""Seconds that shards have to open their files and compile the engine."""
+"""Seconds that partitions have to open their files and compile the engine."""
 
-MAX_RETRIES: Final = 5
-"""Retries of a step whose process died; out of memory, it dies each time."""
+MAX_RETRIES: Final = 3
+"""Times that a task runs again if its process dies."""
 
-_CONNECT_TIMEOUT: Final = 5.0  # seconds for a connection
-_TASKS_PER_PROCESSOR: Final = 4  # calls submitted at a time
 _MAX_CONCURRENCY: Final = 4  # concurrent calls of an actor
 _ACTOR_MEMORY: Final = 2**20  # bytes; without a request Ray may use any machine
+_CONNECT_TIMEOUT: Final = 5.0  # seconds for a connection
 _STORE: Final = 256 * 2**20  # bytes of Ray's object store on this machine
 _CLEANUP: Final = ExitStack()  # removes files of a local cluster after its end
 
@@ -118,107 +117,8 @@ def leave() -> None:
     _CLEANUP.close()
 
 
-class _Task(NamedTuple):
-    """A submitted call.
-
-    number   number of the call
-    retries  how often its process died
-    """
-
-    number: int
-    call: tuple[Any, ...]
-    retries: int
-
-
-class RayWorkers:
-    """Workers of a build: see `work.Workers`.
-
-    Each call runs in its own process, and is retried up to `MAX_RETRIES` times if that dies;
-    finished steps are not repeated.
-    """
-
-    def __init__(self, address: str, processes: int | None = None) -> None:
-        self._ray = connect(address, processes)
-
-    def each(
-        self, function: Callable[..., None], calls: Iterable[tuple[Any, ...]]
-    ) -> Iterator[int]:
-        """Make all calls and yield their numbers as they end; an exception of a call is raised.
-
-        ClusterFailed names the step if its process died too often.
-        """
-        ray = self._ray
-        # Counted here, as Ray's own limit ignores processes that its memory monitor killed.
-        remote = ray.remote(num_cpus=1, max_retries=0)(function)
-        under_way: dict[Any, _Task] = {}
-        most = _TASKS_PER_PROCESSOR * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        for number, call in enumerate(calls):
-            if len(under_way) >= most:
-                yield from self._ended(remote, under_way)
-            under_way[remote.remote(*call)] = _Task(number, call, 0)
-        while under_way:
-            yield from self._ended(remote, under_way)
-
-    def _ended(self, remote: Any, under_way: dict[Any, _Task]) -> Iterator[int]:
-        """Wait for a task to end, and yield its number; submit it again if its process died."""
-        exceptions = self._ray.exceptions
-        died = (
-            exceptions.OutOfMemoryError,
-            exceptions.WorkerCrashedError,
-            exceptions.NodeDiedError,
-            exceptions.LocalRayletDiedError,
-        )
-        done, _ = self._ray.wait(list(under_way), num_returns=1)
-        for reference in done:
-            task = under_way.pop(reference)
-            try:
-                self._ray.get(reference)
-            except exceptions.RayTaskError as error:
-                raise error.cause from None
-            except died as error:
-                if task.retries == MAX_RETRIES:
-                    raise ClusterFailed(
-                        f"step `{_step_of(task.call)}` of the build failed: its worker process "
-                        f"died {MAX_RETRIES + 1} times ({_brief(error)}), most likely because "
-                        "it ran out of memory; give more `--shards`, fewer workers a machine or "
-                        "machines with more memory, and set `--memory` (in Python `memory=`) to "
-                        "what a worker has, so that a build that needs more is refused; then "
-                        "start it again: finished steps are kept"
-                    ) from error
-                retried = task._replace(retries=task.retries + 1)
-                under_way[remote.remote(*task.call)] = retried
-                continue
-            except exceptions.RayError as error:
-                raise ClusterFailed(
-                    f"a step of the build failed ({_brief(error)}); check memory "
-                    "and disk of the cluster, and start the build again: finished "
-                    "steps are kept"
-                ) from error
-            yield task.number
-
-
-class RayShardCluster:
-    """Starts actors that serve shards: see `index.ShardCluster`.
-
-    shards    shards of each index
-    replicas  replicas of each shard
-    """
-
-    def __init__(self, address: str, shards: int, replicas: int = 1) -> None:
-        self._ray = connect(address)
-        self._shards, self._replicas = shards, replicas
-
-    def replicas(self, generation: Path, tokenizer: str | None) -> RayReplicas:
-        """Start the replicas of a generation and wait until all are ready; they end with the
-        object. ClusterFailed with the reason of the first failure.
-        """
-        return RayReplicas(
-            self._ray, str(generation.absolute()), self._shards, self._replicas, tokenizer
-        )
-
-
-def shard_machines(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the IDs of the machines for shards, sorted: those that offer processors, if any.
+def machines_of(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the IDs of the machines for partitions, sorted: those that offer processors, if any.
 
     A machine without joined as head or client.
     """
@@ -227,90 +127,128 @@ def shard_machines(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted(node["NodeID"] for node in able or alive)
 
 
-def places(shards: int, replicas: int, machines: Sequence[str]) -> list[list[str]]:
-    """Return the machine of each replica of each shard, evenly distributed.
+def places(partitions: int, replicas: int, machines: Sequence[str]) -> list[list[str]]:
+    """Return the machine of each replica of each partition, evenly distributed.
 
-    Replicas of a shard are on different machines, if there are enough.
+    Replicas of a partition are on different machines, if there are enough.
     """
     return [
-        [machines[(shard + replica) % len(machines)] for replica in range(replicas)]
-        for shard in range(shards)
+        [machines[(partition + replica) % len(machines)] for replica in range(replicas)]
+        for partition in range(partitions)
     ]
 
 
+class RayCluster:
+    """Starts actors that serve partitions: see `index.Cluster`.
+
+    replicas  replicas of each partition
+    """
+
+    def __init__(self, address: str, replicas: int = 1) -> None:
+        self._ray, self._replicas = connect(address), replicas
+
+    def replicas(self, generations: Sequence[Path], tokenizer: str | None) -> RayReplicas:
+        """Start the replicas of partitions and wait until all are ready; they end with the object.
+
+        ClusterFailed with the reason of the first failure.
+        """
+        return RayReplicas(self._ray, generations, self._replicas, tokenizer)
+
+
 class RayReplicas:
-    """Actors that serve shards: see `calls.Replicas`."""
+    """Actors that serve partitions: see `calls.Replicas`. Ray restarts an actor that dies."""
 
     def __init__(
-        self, ray: Any, generation: str, shards: int, replicas: int, tokenizer: str | None
+        self, ray: Any, generations: Sequence[Path], replicas: int, tokenizer: str | None
     ) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        from klsa_search.cluster.host import Host
+        from klsa_search.cluster.host import PartitionHost
 
-        self._ray, self.shards, self.replicas = ray, shards, replicas
+        self._ray, self.partitions, self.replicas = ray, len(generations), replicas
         kind = ray.remote(
-            # A machine may have more shards than processors.
+            # A machine may have more partitions than processors.
             num_cpus=0,
             memory=_ACTOR_MEMORY,
             max_restarts=-1,
             max_concurrency=_MAX_CONCURRENCY,
-        )(Host)
-        mark = secrets.token_hex(4)
+        )(PartitionHost)
+        rows = places(self.partitions, replicas, machines_of(ray.nodes()))
         self._actors = [
             [
                 kind.options(
-                    name=f"klsa-{mark}-{shard}-{replica}",
-                    scheduling_strategy=NodeAffinitySchedulingStrategy(machine, soft=True),
-                ).remote(generation, shard, shards, tokenizer)
-                for replica, machine in enumerate(row)
+                    scheduling_strategy=NodeAffinitySchedulingStrategy(machine, soft=True)
+                ).remote(str(generation.absolute()), tokenizer)
+                for machine in row
             ]
-            for shard, row in enumerate(places(shards, replicas, shard_machines(ray.nodes())))
+            for generation, row in zip(generations, rows, strict=True)
         ]
-        ready = [actor.ready.remote() for row in self._actors for actor in row]
         try:
-            networks = ray.get(ready, timeout=START)
+            self.processes()
         except ray.exceptions.RayError as error:
-            cause = getattr(error, "cause", None) or error
             raise ClusterFailed(
-                f"the shards of `{generation}` do not start ({_brief(cause)}); "
-                "check that every machine of the cluster has that folder and this "
-                "version of klsa-search"
+                f"the partitions in `{generations[0].parent.parent}` do not start "
+                f"({_brief(error)}); check that every machine of the cluster has that folder and "
+                "this version of klsa-search"
             ) from error
-        self.network = next(filter(None, networks), None)
 
     def processes(self) -> list[list[int]]:
-        """Return the process IDs, by shard and replica."""
-        return [
-            self._ray.get([actor.process.remote() for actor in row], timeout=START)
-            for row in self._actors
-        ]
+        """Return the process IDs, by partition and replica, when all are ready."""
+        ready = [[actor.ready.remote() for actor in row] for row in self._actors]
+        return [self._ray.get(row, timeout=START) for row in ready]
 
-    def call(self, shard: int, replica: int, method: str, arguments: Sequence[Any]) -> Reference:
+    def call(self, partition: int, replica: int, call: Call) -> Reference:
         """Start a call."""
-        return getattr(self._actors[shard][replica], method).remote(*arguments)
+        packed = pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
+        return self._actors[partition][replica].packed_answer.remote(packed)
 
     def wait(self, running: Sequence[Reference], seconds: float) -> Sequence[Reference]:
-        """Wait for a call to end, at most so many seconds; return those that ended."""
-        done, _ = self._ray.wait(list(running), num_returns=1, timeout=seconds)
+        """Wait for all calls, at most so many seconds; return those that ended."""
+        done, _ = self._ray.wait(list(running), num_returns=len(running), timeout=seconds)
         return list(done)
 
     def result(self, reference: Reference) -> Any:
         """Return the result of a call that ended; CallFailed if it failed."""
         try:
-            return self._ray.get(reference)
+            return pickle.loads(self._ray.get(reference))  # noqa: S301 - of the cluster
         except self._ray.exceptions.RayError as error:
-            raise CallFailed(_brief(getattr(error, "cause", None) or error)) from None
+            raise CallFailed(_brief(error)) from None
 
 
-def _step_of(call: tuple[Any, ...]) -> str:
-    """Return the name of the step that a call of `work.run_step` does."""
-    step = call[0] if call else None
-    return getattr(step, "__name__", "unknown").strip("_")
+def run_tasks(address: str, function: Callable[[Any], None], tasks: Sequence[Any]) -> Iterator[int]:
+    """Call a function with each task in a process of a cluster; yield their numbers as they end.
+
+    A task whose process dies runs again, up to `MAX_RETRIES` times; ClusterFailed then. An
+    exception of a task is raised.
+    """
+    ray = connect(address)
+    # Counted here, as Ray's own limit ignores processes that its memory monitor killed.
+    remote = ray.remote(num_cpus=1, max_retries=0)(function)
+    died: Counter[int] = Counter()
+    running = {remote.remote(task): number for number, task in enumerate(tasks)}
+    while running:
+        (done,), _ = ray.wait(list(running), num_returns=1)
+        number = running.pop(done)
+        try:
+            ray.get(done)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except ray.exceptions.RayError as error:
+            died[number] += 1
+            if died[number] <= MAX_RETRIES:
+                running[remote.remote(tasks[number])] = number
+                continue
+            raise ClusterFailed(
+                f"a process that built partition {number} ended early {died[number]} times "
+                f"({_brief(error)}); use more partitions, or machines with more memory, and build "
+                "again"
+            ) from error
+        yield number
 
 
 def _brief(error: BaseException) -> str:
-    """Return the reason of an error in one line, without the traceback that Ray adds."""
+    """Return the reason of an error of Ray in one line, without the traceback that Ray adds."""
+    error = getattr(error, "cause", None) or error
     lines = str(error).strip().splitlines()
     if not lines:
         return type(error).__name__

@@ -10,22 +10,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.intake import Intake, TruncatedFile, document_fault, text_fault
-from klsa_search.collection.lines import LineRange, lines, open_decompressed, translate_read_errors
+from klsa_search.collection.lines import lines, open_decompressed, translate_read_errors
 from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, Query
 from klsa_search.errors import CollectionError
 
 
-def documents(
-    path: Path, intake: Intake, *, may_number: bool = True, line_range: LineRange | None = None
-) -> Iterator[Document]:
+def documents(path: Path, intake: Intake, *, may_number: bool = True) -> Iterator[Document]:
     """Stream the documents of one file; blank lines are skipped, invalid ones refused.
 
     If the first object has no id, all are numbered, if allowed; if it has no title and text, names
-    as in `Columns.completed` are used for objects without. A line range is read like a file.
+    as in `Columns.completed` are used for objects without.
     """
     columns, numbered, begun = None, False, not may_number
-    for number, line in lines(path, line_range=line_range):
+    for number, line in lines(path):
         if not line.isspace():
             origin = f"{path}:{number}"
             try:

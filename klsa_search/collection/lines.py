@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from klsa_search.collection.intake import TruncatedFile
@@ -70,25 +70,8 @@ def translate_read_errors(path: Path, line: Callable[[], int] = lambda: 1) -> It
         raise TruncatedFile(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-class LineRange(NamedTuple):
-    """Complete lines of an uncompressed file.
-
-    begin   offset of the first line in bytes
-    end     offset after the last line
-    number  number of the first line, from 1
-    """
-
-    begin: int
-    end: int
-    number: int
-
-
-def lines(
-    path: Path, encoding: str = "utf-8", line_range: LineRange | None = None
-) -> Iterator[tuple[int, str]]:
+def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line with its ending), one line in memory at a time.
-
-    line_range  lines to read, numbered as in the whole file
 
     Byte-order marks at the start of lines are dropped. An invalid byte becomes a lone surrogate,
     which `text_fault` reports, so that the reader decides how much to refuse. TruncatedFile if the
@@ -97,8 +80,7 @@ def lines(
     """
     number = 0
     with translate_read_errors(path, lambda: number), open_decompressed(path) as stream:
-        found = _lines(stream) if line_range is None else _within(stream, line_range)
-        for number, line in enumerate(found, start=1 if line_range is None else line_range.number):
+        for number, line in enumerate(_lines(stream), start=1):
             if number == 1 and line.startswith(UTF16_BOMS):
                 raise TruncatedFile(
                     f"{path}:1: the file is UTF-16, which only CSV may be; convert it to UTF-8"
@@ -129,12 +111,6 @@ def utf16_lines(path: Path, encoding: str) -> Iterator[str]:
             raise TruncatedFile(
                 f"{path}:{number + 1}: invalid UTF-16 ({error.reason}); convert the file to UTF-8"
             ) from None
-
-
-def is_compressed(path: Path) -> bool:
-    """Return whether a file is compressed."""
-    with path.open("rb") as raw:
-        return raw.read(4).startswith((GZIP, ZSTD, ZIP))
 
 
 def read_decompressed(path: Path) -> bytes:
@@ -208,14 +184,6 @@ def _refuse_long(length: int, path: Path, number: int) -> None:
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield lines, one that is too long only as far as needed to detect it."""
     return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
-
-
-def _within(stream: IO[bytes], line_range: LineRange) -> Iterator[bytes]:
-    stream.seek(line_range.begin)
-    left = line_range.end - line_range.begin
-    while left > 0 and (line := stream.readline(LONGEST_LINE + 1)):
-        yield line
-        left -= len(line)
 
 
 def _only(archive: ZipFile, path: Path) -> ZipInfo:

@@ -39,7 +39,6 @@ from klsa_search.collection.files.reading import folder_documents, paths
 from klsa_search.collection.files.rows import READERS as TABLE_READERS
 from klsa_search.collection.files.rows import Reader
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.lines import LineRange
 from klsa_search.collection.mappings import PLAIN, Columns
 from klsa_search.collection.model import Document, Unread
 from klsa_search.collection.opened_collection import OpenedCollection
@@ -228,12 +227,6 @@ def open_collection(
         address=address,
         columns=named,
     )
-
-
-def open_line_range(path: Path, on_error: str, line_range: LineRange) -> OpenedCollection:
-    """Open a range of lines of a JSON Lines file with ids as a collection."""
-    read = partial(json_files.documents, may_number=False, line_range=line_range)
-    return OpenedCollection(path.name, "jsonl", on_error, partial(_one_file, read, path), root=path)
 
 
 def _smart(

@@ -16,7 +16,7 @@ from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.search.options import RankingOptions
-from klsa_search.search.searcher import ids_by_doc_id
+from klsa_search.search.searcher import ids_of
 from klsa_search.storage.directories import is_index
 
 try:
@@ -75,7 +75,7 @@ class KlsaRetriever(pt.Transformer):
         doc_ids = np.concatenate([np.empty(0, np.int64), *(each for each, _ in rankings)])
         scores = np.concatenate([np.empty(0), *(each for _, each in rankings)])
         ranks = np.concatenate([np.empty(0, np.int64), *map(np.arange, counts)])
-        return found.assign(docno=ids_by_doc_id(snapshot)[doc_ids], score=scores, rank=ranks)
+        return found.assign(docno=ids_of(snapshot)(doc_ids), score=scores, rank=ranks)
 
     def fuse_rank_cutoff(self, k: int) -> KlsaRetriever:
         """Return a retriever with at most k results, for `retriever % k`."""

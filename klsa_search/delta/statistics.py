@@ -1,5 +1,8 @@
 """The statistics of a build, which weight documents written later.
 
+    trained_frequencies.npy, trained_facts.npy
+                            of a partition: statistics of the documents that the partitions of an
+                            index were trained on; without them, the build's own are used
     epoch_pairs.npy  uint8  codes of `storage.forward_index`: for each term the number of pairs of
                             which it is the lesser term, then for each pair the difference of the
                             greater term from the previous one, and its document frequency minus 2
@@ -36,7 +39,7 @@ from klsa_search.kernels.segments import aligned
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.kernels.weighting import FeatureWeighting, mean_length
 from klsa_search.lowrank.sparse_expansion import NUMBERS, SparseExpansion, open_sparse_expansion
-from klsa_search.storage.arrays import open_array
+from klsa_search.storage.arrays import has_array, open_array
 from klsa_search.storage.forward_index import MAX_CODE_BYTES, read_code, write_code
 
 MIN_FREQUENCY: Final = 2
@@ -241,6 +244,35 @@ class Numbered(NamedTuple):
         return np.asarray((frequencies > self.above) | (equal & (np.cumsum(equal) <= self.equal)))
 
 
+class TrainedStatistics(NamedTuple):
+    """Statistics of the documents that weight features.
+
+    documents            their number
+    mean_content_length  their mean length without common terms
+    length               their mean length, quantised
+    frequencies          (V,) document frequencies of terms, 0 for common ones
+    """
+
+    documents: int
+    mean_content_length: float
+    length: float
+    frequencies: _Keys
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays that a partition stores."""
+        facts = np.array([self.documents, self.mean_content_length, self.length], np.float64)
+        return {"trained_frequencies": self.frequencies, "trained_facts": facts}
+
+
+def trained_statistics(generation: Path) -> TrainedStatistics | None:
+    """Return the statistics that a partition was trained by; None for an index of its own."""
+    if not has_array(generation, "trained_facts"):
+        return None
+    documents, content_length, length = open_array(generation, "trained_facts").tolist()
+    frequencies = open_array(generation, "trained_frequencies")
+    return TrainedStatistics(int(documents), content_length, length, frequencies)
+
+
 @dataclass(frozen=True)
 class BuildStatistics:
     """The arrays of a generation with sparse D, and derived statistics; immutable.
@@ -250,9 +282,8 @@ class BuildStatistics:
     expansion            its rows, features and document vectors
     ranks                (V,) of each term in the codes of the forward index
     common               the common terms, which are not features and form no pairs
-    pairs                its pairs, and the numbers of all features
-    mean_length          of its documents
-    mean_content_length  the same without common terms
+    pairs                pairs, and the numbers of all features
+    trained              statistics by which features are weighted
     """
 
     settings: Settings
@@ -262,8 +293,7 @@ class BuildStatistics:
     ranks: npt.NDArray[np.int32]
     common: frozenset[str]
     pairs: Pairs
-    mean_length: float
-    mean_content_length: float
+    trained: TrainedStatistics
 
     @lazy_property
     def weighting(self) -> FeatureWeighting:
@@ -273,7 +303,12 @@ class BuildStatistics:
     @lazy_property
     def quantised_length(self) -> float:
         """Return the quantised mean length that saturates its postings."""
-        return bm25.quantised_length(self.mean_length)
+        return self.trained.length
+
+    @property
+    def mean_content_length(self) -> float:
+        """Return the mean length of the documents without common terms."""
+        return self.trained.mean_content_length
 
     @property
     def first(self) -> int:
@@ -287,7 +322,7 @@ class BuildStatistics:
 
     @property
     def terms(self) -> int:
-        """Return V, the number of terms of the build."""
+        """Return V, the number of terms that are features."""
         return len(self.pairs.terms)
 
     @lazy_property
@@ -313,7 +348,7 @@ class BuildStatistics:
     def weights(self, features: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float64]:
         """Return w^p of feature numbers: (n,)."""
         frequencies = self.pairs.document_frequencies(features)
-        return self.weighting.weight(frequencies, self.documents)
+        return self.weighting.weight(frequencies, self.trained.documents)
 
     def latent_positions(self, saturated: sparse.csr_array) -> npt.NDArray[np.float64]:
         """Return Σ_t sat(t,d) · vector(t) of documents (n, V) in the latent space: (n, m)."""
@@ -340,9 +375,16 @@ def open_statistics(
     postings = postings_of_arrays(array, settings.k1)
     common = Analyzer(settings).common() if settings.common_weight < 1 else frozenset()
     common_numbers = [vocabulary.numbers[term] for term in common if term in vocabulary.numbers]
-    frequencies, occurrences = postings.frequencies.copy(), postings.occurrences.copy()
-    frequencies[common_numbers] = occurrences[common_numbers] = 0
-    content_tokens = int(occurrences.sum())
+    trained = trained_statistics(generation)
+    if trained is None:
+        frequencies, occurrences = postings.frequencies.copy(), postings.occurrences.copy()
+        frequencies[common_numbers] = occurrences[common_numbers] = 0
+        trained = TrainedStatistics(
+            postings.size,
+            mean_length(int(occurrences.sum()), postings.size),
+            bm25.quantised_length(bm25.average_length(array("lengths"))),
+            frequencies,
+        )
     return BuildStatistics(
         settings=settings,
         vocabulary=vocabulary,
@@ -350,7 +392,6 @@ def open_statistics(
         expansion=open_sparse_expansion(array),
         ranks=array("forward_ranks"),
         common=common,
-        pairs=Pairs.of(array("epoch_pairs"), frequencies),
-        mean_length=bm25.average_length(array("lengths")),
-        mean_content_length=mean_length(content_tokens, postings.size),
+        pairs=Pairs.of(array("epoch_pairs"), trained.frequencies),
+        trained=trained,
     )

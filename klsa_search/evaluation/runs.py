@@ -22,7 +22,7 @@ from klsa_search.core.array_types import Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import CollectionError
 from klsa_search.search.index import Index
-from klsa_search.search.searcher import ids_by_doc_id
+from klsa_search.search.searcher import ids_of
 
 AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
 """Parameters that read queries as plain words."""
@@ -48,13 +48,13 @@ def rank_best(
 
     Takes the parameters of `Index.rank_many`. Memory: some thousand queries at a time.
     """
-    ids = ids_by_doc_id(index)
+    ids = ids_of(index)
     for begin in range(0, len(queries), _BATCH):
         batch = queries[begin : begin + _BATCH]
         texts = [query.text for query in batch]
         rankings = index.rank_many(texts, k, threads=threads, dimensions=dimensions, **parameters)
         for query, (doc_ids, scores) in zip(batch, rankings, strict=True):
-            yield Ranking(query.id, tuple(ids[doc_ids]), scores)
+            yield Ranking(query.id, tuple(ids(doc_ids)), scores)
 
 
 _FILE = "a run file"

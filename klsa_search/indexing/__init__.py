@@ -4,6 +4,7 @@ from klsa_search.indexing.build import BuildOptions, build
 from klsa_search.indexing.checks import other_source
 from klsa_search.indexing.embedding import Embedded, embed
 from klsa_search.indexing.plan import PhaseCost, Plan, plan, plan_of_size
+from klsa_search.indexing.repartition import split
 from klsa_search.indexing.rewrite import Repair, build_like, rebuild, refit, repair, upgrade
 from klsa_search.indexing.sizes import Shape
 from klsa_search.indexing.verify import verify_deep
@@ -24,6 +25,7 @@ __all__ = [
     "rebuild",
     "refit",
     "repair",
+    "split",
     "upgrade",
     "verify_deep",
 ]

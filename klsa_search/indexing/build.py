@@ -6,7 +6,7 @@ import hashlib
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -21,6 +21,7 @@ from klsa_search.collection.row_vectors import GivenRows
 from klsa_search.core.array_types import Eigenvalues
 from klsa_search.core.config import PASSAGE_WORDS, Settings
 from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.parallel import processors
 from klsa_search.core.progress import FILES, Progress, of_passages, open_progress
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import (
@@ -31,6 +32,7 @@ from klsa_search.indexing.checks import (
     refuse_large_source,
     refuse_other_source,
     refuse_overlap,
+    refuse_partitions,
     refuse_to_drop_writes,
     refuse_to_shrink,
 )
@@ -47,6 +49,7 @@ from klsa_search.search.index import Index
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.files import write_fresh
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
+from klsa_search.storage.maintenance import remove_partitions
 from klsa_search.storage.manifest import (
     FORMAT_VERSION,
     BuildEntry,
@@ -59,6 +62,7 @@ from klsa_search.storage.manifest import (
     plugins_of,
 )
 from klsa_search.storage.names import MANIFEST, PASSAGES, index_path
+from klsa_search.storage.partitions import former_builds
 
 
 class BuildOptions(Reading, IndexSettings, total=False):
@@ -77,6 +81,10 @@ def split_options(options: BuildOptions) -> tuple[Reading, dict[str, Any]]:
     return cast(Reading, reading), settings
 
 
+PartitionWorkers = Callable[[Callable[[Any], None], Sequence[Any]], Iterator[int]]
+"""Calls a function with each of some tasks, and yields the numbers of those that are done."""
+
+
 def build(
     source: Source,
     *,
@@ -87,6 +95,8 @@ def build(
     memory: str | int | None = None,
     replace: bool = False,
     vectors: GivenRows | None = None,
+    partitions: int = 1,
+    workers: int | PartitionWorkers | None = None,
     **options: Unpack[BuildOptions],
 ) -> Index:
     """Build an index and open it.
@@ -114,6 +124,13 @@ def build(
     vectors   vectors of the documents by space, each an array (documents, dimension) of float16,
               float32, float64 or int8, or the path of one (`.npy`), which is mapped into memory:
               row i is that of the i-th document of the source. No record may be skipped
+    partitions
+              divide the documents into so many indexes, which search and write as one:
+              docs/guides/partitions.md. Rankings differ a little from those of one partition, more
+              if partitions are small; each should have at least 100,000 documents
+    workers   build so many partitions at the same time, each with its share of the processors; by
+              default one for each processor. `memory` is the limit of each. Or a function that runs
+              tasks elsewhere, such as `klsa_search.cluster.ray.run_tasks`
 
     Skipped records, unread files and numbered documents are logged as warnings of the logger
     `klsa_search`, unless the collection was opened before. A build that would exceed the memory
@@ -145,7 +162,18 @@ def build(
     path = index_path(Path(home), name)
     budget = memory_budget(memory)
     with open_progress(progress) as report:
-        index = build_generation(path, source, chosen, report, budget, replace=replace)
+        if partitions == 1:
+            index = build_generation(path, source, chosen, report, budget, replace=replace)
+        else:
+            from klsa_search.indexing.partitions import build_partitions  # which uses this module
+
+            if workers is None or isinstance(workers, int):
+                workers = min(partitions, workers or processors())
+                if memory is None:
+                    budget //= workers
+            index = build_partitions(
+                path, source, chosen, partitions, workers, report, budget, replace=replace
+            )
     if opened is not None:
         warn_of_skipped(opened)
     return index
@@ -212,7 +240,7 @@ def _write(
 
     check  refuses what was read, before it is weighed
     """
-    counts, digest, fields, vectors, settings = read(
+    counts, digest, fields, vectors, settings, _ = read(
         collection, generation, chosen, report, memory=budget
     )
     documents, terms = counts.matrix.shape
@@ -247,17 +275,17 @@ def _write_passages(
     chosen = built.settings.model_copy(update={"passages": "off"})
     divided = DividedDocuments(generation, words)
     types = {name: column.type for name, column in built.fields.columns.items()}
-    manifest = _manifest(collection, built, started, {})
+    manifest = manifest_of(collection, built, started, {})
     passages = StoredCollection(manifest, number, divided.read, types)
     folder = generation / PASSAGES
     folder.mkdir()
     built = _write(folder, passages, chosen, of_passages(report), budget)
     divided.write(folder)
-    manifest = _manifest(passages, built, started, describe_files(folder))
+    manifest = manifest_of(passages, built, started, describe_files(folder))
     write_fresh(folder / MANIFEST, manifest.as_text())
 
 
-def _manifest(
+def manifest_of(
     collection: Collection, built: Built, started: float, files: Mapping[str, FileEntry]
 ) -> Manifest:
     """Return the manifest of a generation with these files."""
@@ -304,17 +332,21 @@ def write_generation(
     """
     started = time.monotonic()
     refuse_overlap(path, collection)
+    if replay is None:
+        refuse_partitions(path)
+    former = former_builds(path)
     with new_generation(path, allow_writes=replay is not None) as generation:
         if not replace:
             refuse_other_source(path, collection)
             refuse_to_drop_writes(path)
         built = write(generation)
         report(FILES, 0, None)
-        manifest = _manifest(collection, built, started, describe_files(generation))
+        manifest = manifest_of(collection, built, started, describe_files(generation))
         sync_files(generation)  # before writers are locked out
         with replay(generation) if replay else nullcontext():
             commit(generation, manifest)
         note_checked(generation, manifest)
+        remove_partitions(path, set(former_builds(path)) - set(former))
     return Index(generation)
 
 

@@ -15,7 +15,7 @@ from klsa_search.core.config import Settings
 from klsa_search.core.parallel import memory_limit, processors
 from klsa_search.errors import CollectionError, SettingsError, StoreError
 from klsa_search.indexing.reading import Extent
-from klsa_search.indexing.sizes import Shape, memory_needed
+from klsa_search.indexing.sizes import Shape, memory_needed, shape_of_part
 from klsa_search.indexing.survey import read_shape, survey
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.storage.current import current_generation
@@ -24,6 +24,7 @@ from klsa_search.storage.generations import committed_generations
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import FieldsEntry, Manifest, read_manifest
 from klsa_search.storage.names import PASSAGES
+from klsa_search.storage.partitions import is_partitioned, parts_of, read_partitions
 
 SHARE: Final = 0.75
 """Share of the memory of the machine, or of its control group, that a build uses by default."""
@@ -88,22 +89,23 @@ def refuse_overlap(path: Path, collection: Collection) -> None:
 Kind = Literal["documents", "passages"]
 
 Needed = Callable[[Shape], Mapping[str, int]]
+Share = Callable[[int], int]
 """Returns the memory of each phase in bytes for a shape."""
 
 
 def refuse_large_source(
-    collection: Collection, settings: Settings, budget: int, needed: Needed | None = None
+    collection: Collection, settings: Settings, budget: int, share: Share = lambda all_: all_
 ) -> None:
     """Raise SettingsError if the first documents show that all will not fit into the budget.
 
-    needed  memory by phase that the budget is for, if not a build on one machine
+    share  number of documents that a process has in memory, of the number of all
     Small sources are not read, nor are those without files, which may be readable only once.
     """
     if Extent(collection).bytes * _MEMORY_RATIO > budget:
         sample = survey(collection, settings, most=_SAMPLE)
-        shape = sample.shape
-        _refuse(shape, (needed or _needed(settings, budget))(shape), budget, "about ")
-        if sample.passages is not None and needed is None:
+        shape = shape_of_part(sample.shape, share(sample.shape.documents))
+        _refuse(shape, _needed(settings, budget)(shape), budget, "about ")
+        if sample.passages is not None:
             shape = sample.passages.shape
             _refuse(shape, _needed(settings, budget)(shape), budget, "about ", "passages")
 
@@ -147,6 +149,8 @@ def existing_index(path: Path) -> list[Manifest]:
 
     If it or CURRENT cannot be read: all readable manifests, the newest first.
     """
+    if is_partitioned(path):
+        return [read_partitions(path).manifest]
     try:
         return [read_manifest(current_generation(path), legacy=True)]
     except StoreError:
@@ -155,6 +159,24 @@ def existing_index(path: Path) -> list[Manifest]:
             with suppress(StoreError):
                 readable.append(read_manifest(generation, legacy=True))
         return readable
+
+
+def refuse_partitions(path: Path) -> None:
+    """Raise StoreError for an index in partitions, which one partition would replace."""
+    if is_partitioned(path):
+        raise StoreError(
+            f"`{path}` has partitions, and a build with one partition would replace them; build "
+            "under another name, and delete this one or let an alias name the new one"
+        )
+
+
+def refuse_one_partition(path: Path) -> None:
+    """Raise StoreError for an index with one partition, which several would replace."""
+    if not is_partitioned(path) and existing_index(path):
+        raise StoreError(
+            f"`{path}` has one partition; build under another name, and delete this one or let an "
+            "alias name the new one"
+        )
 
 
 def is_unreadable(path: Path) -> bool:
@@ -226,7 +248,7 @@ def refuse_to_drop_writes(path: Path) -> None:
     if not is_index(path):
         return
     try:
-        in_use = [current_generation(path)]
+        in_use = [current_generation(part) for part in parts_of(path)]
     except StoreError:
         in_use = committed_generations(path)
     puts = deletes = 0

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.languages import AUTO, detect_language, language_name
@@ -33,9 +34,11 @@ from klsa_search.core.config import FieldType, Settings
 from klsa_search.core.field_weights import TEXT, TITLE, SearchedFields
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.core.progress import COUNTS, DOCUMENTS, Progress
+from klsa_search.delta.features import DocumentFeatures, document_features
+from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.sizes import spool_limit
-from klsa_search.kernels.counts import CountsBuilder, TermCounts
+from klsa_search.kernels.counts import BlockCounts, CountsBuilder, TermCounts
 from klsa_search.kernels.spool import Spools
 from klsa_search.storage.columns.builder import FieldsWriter
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
@@ -51,6 +54,7 @@ class ReadDocuments(NamedTuple):
 
     digest    SHA-256 of all content, in hexadecimal digits
     settings  with the detected language
+    features  of blocks of documents, by the statistics of a training; none without it
     """
 
     counts: TermCounts
@@ -58,6 +62,7 @@ class ReadDocuments(NamedTuple):
     fields: FieldsEntry
     vectors: Sequence[SpaceEntry]
     settings: Settings
+    features: Sequence[DocumentFeatures] = ()
 
 
 _FIRST = 5_000  # documents before the first estimate
@@ -202,6 +207,7 @@ def read(
     *,
     memory: int,
     processes: int | None = None,
+    trained: BuildStatistics | None = None,
 ) -> ReadDocuments:
     """Write documents, their vectors, forward index and fields.
 
@@ -209,6 +215,8 @@ def read(
                removed at the end
     processes  for the analysis, used once the collection proves large enough; the processors by
                default. Their number does not affect the result
+    trained    statistics of the documents that the partitions of an index are trained on, whose
+               terms get the first numbers
     Raise CollectionError, StoreError; KlsaError if a process dies.
     """
     declared = DeclaredFields.of(settings)
@@ -223,9 +231,18 @@ def read(
         spools,
         weights=searched.weights,
         common=analyzer.common() if settings.common_weight < 1 else frozenset(),
+        first=() if trained is None else trained.vocabulary.terms,
     )
+    features: list[DocumentFeatures] = []
+
+    def weigh_block(block: BlockCounts, content: npt.NDArray[np.bool_]) -> None:
+        assert trained is not None
+        features.append(document_features(trained, block, content))
+
     known = collection.types if isinstance(collection, StoredCollection) else {}
-    fields = FieldsWriter(declared.types, spools.spool(np.uint8), known)
+    fields = FieldsWriter(
+        declared.types, spools.spool(np.uint8), known, keeps_empty=trained is not None
+    )
     digest = hashlib.sha256()
     extent = Extent(collection)
     done = 0
@@ -254,11 +271,15 @@ def read(
                 report(DOCUMENTS, done, extent.documents(done))
     report(DOCUMENTS, done, done)
     columns = fields.finish(generation)
-    counts = builder.finish(lambda part, whole: report(COUNTS, part, whole))
+    counts = builder.finish(
+        lambda part, whole: report(COUNTS, part, whole),
+        None if trained is None else weigh_block,
+    )
     write_forward(generation, builder.blocks(), counts)
     builder.close()
     shutil.rmtree(scratch)
-    return ReadDocuments(counts, digest.hexdigest(), columns, vectors.entries(), settings)
+    entries = vectors.entries()
+    return ReadDocuments(counts, digest.hexdigest(), columns, entries, settings, features)
 
 
 def searched_before(collection: Collection) -> Sequence[str]:

@@ -19,33 +19,34 @@ from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing.build import build, build_generation, fingerprint_of
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.computed_vectors import with_computed_vectors
+from klsa_search.indexing.partitions import build_set
 from klsa_search.indexing.reading import StoredCollection, content_of
+from klsa_search.indexing.repartition import repartition, stored_documents
+from klsa_search.indexing.replay import LogTail, replay, replayed_settings
 from klsa_search.indexing.verify import verify_deep
 from klsa_search.kernels.segments import aligned
 from klsa_search.lowrank import sparse_expansion
-from klsa_search.search.embedders import without_spaces
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
-from klsa_search.search.query_settings import refuse_refit
+from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.storage.arrays import has_array
 from klsa_search.storage.backup import live_documents
 from klsa_search.storage.checksums import verify_shared
 from klsa_search.storage.current import current_generation, last_resort
 from klsa_search.storage.files import read_regular
-from klsa_search.storage.generations import writing
+from klsa_search.storage.generations import index_lock, writing
 from klsa_search.storage.legacy import legacy_documents, legacy_settings
 from klsa_search.storage.log import WriteLog
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.maintenance import use_partitions
 from klsa_search.storage.manifest import FORMAT_VERSION, Manifest, read_manifest, settings_as_built
-from klsa_search.storage.names import MANIFEST
+from klsa_search.storage.names import MANIFEST, index_of
+from klsa_search.storage.partitions import is_partitioned, read_partitions
 from klsa_search.storage.query_settings import current_settings, replace_settings
 from klsa_search.storage.recovery import RecoveredRecords, repair_current, repair_manifest
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import Embedder
-
-_BATCH = 1_000
 
 
 @contextmanager
@@ -70,46 +71,30 @@ def replayed_log(
                 f"`{path}` was rebuilt after generation {index.generation} was "
                 "opened; open it again and start over"
             )
-        _replay_settings(index, settings, generation)
-        now = log.last()
-        if log.valid_until(last) < last.seq:
-            raise StoreError(f"writes to `{path}` were undone during the rebuild; start over")
-        if now.seq > last.seq and not has_array(generation, "cut_rows"):
-            raise StoreError(
-                f"`{path}` was written to during a rebuild with a dense or "
-                "factored expansion, which makes it read-only; start over"
-            )
-        puts_since = sum(write.document is not None for write in log.rows(last.seq, now))
-        if puts_since and aligned(len(index)) + puts_since > sparse_expansion.MAX_DOCUMENTS:
-            raise StoreError(
-                f"`{path}` was written to during the refit and has more documents "
-                f"than a generation can number ({sparse_expansion.MAX_DOCUMENTS:,}); delete "
-                "some, then start over"
-            )
-        with LogWriter(generation) as writer:
-            puts: list[Document] = []
-            deletes: list[str] = []
-            for write in log.rows(last.seq, now):
-                # In a batch, deletions come first.
-                if len(puts) + len(deletes) == _BATCH or (puts and write.document is None):
-                    writer.append(puts, deletes)
-                    puts, deletes = [], []
-                if write.document is None:
-                    deletes.append(write.id)
-                else:
-                    puts.append(without_spaces(write.document, replaced))
-            if puts or deletes:
-                writer.append(puts, deletes)
+        now = current_settings(index.path, index.manifest)
+        chosen = replayed_settings(index.settings, now, settings)
+        replace_settings(generation, settings, chosen)
+        tail = LogTail(log, last)
+        refuse_tail(path, tail, generation, len(index))
+        replay([tail], [generation], replaced)
         yield
 
 
-def _replay_settings(index: Index, settings: Settings, generation: Path) -> None:
-    """Apply changes of query settings since an index was opened to a new generation."""
-    now = current_settings(index.path, index.manifest)
-    later = {name: value for name, value in now if value != getattr(index.settings, name)}
-    chosen = Settings.checked({**settings.model_dump(), **later})
-    refuse_refit(settings, chosen)
-    replace_settings(generation, settings, chosen)
+def refuse_tail(path: Path, tail: LogTail, generation: Path, documents: int) -> None:
+    """Raise StoreError if writes cannot be replayed in a generation with so many documents."""
+    end = tail.end()
+    if end.seq > tail.last.seq and not has_array(generation, "cut_rows"):
+        raise StoreError(
+            f"`{path}` was written to during a rebuild with a dense or "
+            "factored expansion, which makes it read-only; start over"
+        )
+    puts = sum(write.document is not None for write in tail.log.rows(tail.last.seq, end))
+    if puts and aligned(documents) + puts > sparse_expansion.MAX_DOCUMENTS:
+        raise StoreError(
+            f"`{path}` was written to during the refit and has more documents "
+            f"than a generation can number ({sparse_expansion.MAX_DOCUMENTS:,}); delete "
+            "some, then start over"
+        )
 
 
 def rebuild(
@@ -151,6 +136,8 @@ def rebuilt(
     replaced  spaces whose vectors are computed again if they are by another model
     """
     folder = index.path.parent
+    if isinstance(index, PartitionedIndex):
+        return _rebuilt_partitions(index, models, changes, report, memory)
     if current_generation(folder) != index.path:
         raise StoreError(
             f"`{folder}` was rebuilt after generation {index.generation} was "
@@ -158,7 +145,7 @@ def rebuilt(
         )
     snapshot = index.snapshot()  # without concurrent writes
     settings = Settings.checked({**snapshot.settings.model_dump(), **changes})
-    collection = _stored(snapshot)
+    collection = stored_documents(snapshot)
     with ExitStack() as computing:
         if models.embedders:
             computing.enter_context(
@@ -175,6 +162,23 @@ def rebuilt(
             replace=True,
             replay=partial(replayed_log, snapshot, settings, replaced=replaced),
         )
+
+
+def _rebuilt_partitions(
+    index: PartitionedIndex,
+    models: Models,
+    changes: Mapping[str, Any],
+    report: Progress,
+    memory: int | str | None,
+) -> Index:
+    """Rebuild an index in partitions with as many, with other settings: see `rebuild`."""
+    if models.embedders:
+        raise SettingsError(
+            f"embedders: index `{index.name}` has partitions, whose vectors are not computed "
+            "again; rebuild it without embedders",
+            field="embedders",
+        )
+    return repartition(index, len(index.partitions), changes, report, memory)
 
 
 def refit(
@@ -221,14 +225,14 @@ def build_like(
     2.0
     """
     settings = {**index.settings.model_dump(), **changes}
-    return build(_stored(index), name=name, home=home, progress=progress, replace=True, **settings)
-
-
-def _stored(index: Index) -> StoredCollection:
-    """Return the present documents of an index as a collection."""
-    snapshot = index.snapshot()
-    types = {name: field.type for name, field in snapshot.fields.items()}
-    return StoredCollection(snapshot.manifest, len(snapshot), snapshot.live_documents, types)
+    return build(
+        stored_documents(index.snapshot()),
+        name=name,
+        home=home,
+        progress=progress,
+        replace=True,
+        **settings,
+    )
 
 
 def upgrade(
@@ -295,28 +299,19 @@ def repair(
     True
     """
     path = Path(path)
-    fault = repair_current(path)
+    if is_partitioned(path):
+        return _repaired_partitions(path, progress, memory)
+    mended = repair_current(path)
     verify_shared(path)
     generation = current_generation(path)
-    fault = repair_manifest(generation) or fault
+    fault = repair_manifest(generation) or mended
     try:
-        manifest = read_manifest(generation)
+        read_manifest(generation)
+        verify_deep(path)
+        return Repair(Index(generation), fault)
     except IndexDamaged as damage:
         fault = damage.message
-        records = RecoveredRecords(generation)
-        manifest = _proven_manifest(generation, records)
-    else:
-        try:
-            verify_deep(path)
-            return Repair(Index(generation), fault)
-        except IndexDamaged as damage:
-            fault = damage.message
-        records = RecoveredRecords(generation)
-        if changed := records.fault(manifest):
-            raise IndexDamaged(
-                f"{changed}, so a document may be altered, and nothing was built; "
-                f"{last_resort(path)}"
-            )
+    manifest, records = _recovered(generation)
     settings = current_settings(generation, manifest)
     with open_progress(progress) as report:
         index = build_generation(
@@ -328,6 +323,59 @@ def repair(
             replace=True,
         )
     return Repair(index, fault)
+
+
+def _repaired_partitions(
+    path: Path, progress: Progress | bool | None, memory: int | str | None
+) -> Repair:
+    """Verify and repair an index in partitions: all are built again if one is damaged."""
+    found = read_partitions(path)
+    fault: str | None = None
+    for name in found.folders:
+        fault = repair_current(path / name) or fault
+        fault = repair_manifest(current_generation(path / name)) or fault
+    verify_shared(path)
+    try:
+        verify_deep(path)
+        return Repair(open_index(path), fault)
+    except IndexDamaged as damage:
+        fault = damage.message
+    with open_progress(progress) as report, index_lock(path):
+        recovered = []
+        for name in found.folders:
+            generation = current_generation(path / name)
+            _, records = _recovered(generation)
+            recovered.append((generation, records))
+
+        def read() -> Iterator[Document]:
+            for generation, records in recovered:
+                yield from _read(generation, records)
+
+        size = sum(records.size for _, records in recovered)
+        collection = StoredCollection(found.manifest, size, read)
+        settings, count = found.current_settings(), len(found.folders)
+        budget = memory_budget(memory)
+        use_partitions(path, build_set(path, collection, settings, count, 1, report, budget))
+    return Repair(open_index(path), fault)
+
+
+def _recovered(generation: Path) -> tuple[Manifest, RecoveredRecords]:
+    """Return the manifest and the documents of a damaged generation; IndexDamaged.
+
+    Both are as they were written: by the checksums of the manifest, or its fingerprint.
+    """
+    try:
+        manifest = read_manifest(generation)
+    except IndexDamaged:
+        records = RecoveredRecords(generation)
+        return _proven_manifest(generation, records), records
+    records = RecoveredRecords(generation)
+    if changed := records.fault(manifest):
+        raise IndexDamaged(
+            f"{changed}, so a document may be altered, and nothing was built; "
+            f"{last_resort(index_of(generation))}"
+        )
+    return manifest, records
 
 
 def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -156,6 +156,16 @@ def _heaps(one: tuple[int, int], other: tuple[int, int], documents: int) -> int:
         return round(many * documents / last)
     slope = math.log(many / few) / math.log(last / first)
     return round(many * math.pow(documents / last, min(max(slope, 0.0), 1.0)))
+
+
+def shape_of_part(shape: Shape, documents: int) -> Shape:
+    """Return the shape of so many of the documents, with all terms and pairs of words."""
+    if documents >= shape.documents:
+        return shape
+    share = documents / shape.documents
+    names = ("stored", "tokens", "non_zeros", "pair_non_zeros", "words", "columns", "texts")
+    parts = {name: round(getattr(shape, name) * share) for name in names}
+    return replace(shape, documents=documents, **parts)
 
 
 Layout = Literal["dense", "factored", "sparse"]

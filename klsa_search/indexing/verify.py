@@ -20,6 +20,7 @@ from klsa_search.collection.searched_text import all_texts
 from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.config import PASSAGE_WORDS
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages, open_progress
+from klsa_search.delta.statistics import trained_statistics
 from klsa_search.errors import IndexDamaged
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import Block
@@ -34,6 +35,7 @@ from klsa_search.storage.current import current_generation, step_for
 from klsa_search.storage.forward_index import encoded
 from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import MANIFEST
+from klsa_search.storage.partitions import is_partitioned, partition_of, read_partitions
 from klsa_search.storage.passages import passages_of
 
 _BATCH: Final = 500
@@ -50,15 +52,32 @@ def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) ->
     >>> verify_deep("index/reports").counts.documents
     6
     """
-    manifest = verify(Path(path))
-    base = open_state(current_generation(Path(path)))
-    with closing(base), open_progress(progress) as report:
+    path = Path(path)
+    manifest = verify(path)
+    with open_progress(progress) as report:
+        if not is_partitioned(path):
+            _compare_index(path, report)
+            return manifest
+        folders = read_partitions(path).folders
+        for number, name in enumerate(folders):
+            _compare_index(path / name, report, number, len(folders))
+    return manifest
+
+
+def _compare_index(path: Path, report: Progress, number: int = 0, partitions: int = 1) -> None:
+    """Raise IndexDamaged unless an index, or one of several partitions, matches its documents."""
+    base = open_state(current_generation(path))
+    with closing(base):
         state = LogTailer(base).state(base)
         _Comparison(state, base).run(report)
         if state.passages is not None and base.passages is not None:
             _compare_passages(state, state.passages)
             _Comparison(state.passages.state, base.passages.state).run(of_passages(report))
-    return manifest
+        if partitions == 1:
+            return
+        for id_ in state.documents.ids(state.documents.live_doc_ids()):
+            if partition_of(id_, partitions) != number:
+                raise _damaged(state, f"document {id_!r} belongs to another partition")
 
 
 def _compare_passages(state: State, passages: PassageIndex) -> None:
@@ -113,13 +132,18 @@ class _Comparison:
         kernel = self._snapshot.query_kernel
         if not np.array_equal(kernel.frequencies, self._frequencies):
             raise self._damaged("the document frequency of a term does not match the documents")
-        average = bm25.quantised_length(bm25.average_length(self._built.lengths))
+        trained = trained_statistics(self._state.info.path)
+        if trained is not None:  # a partition: the mean length is that of all documents
+            built = trained.length
+        else:
+            built = bm25.quantised_length(bm25.average_length(self._built.lengths))
+        average = built
         for segment in self._built.query_kernel.postings.parts:
             self._compare_postings(segment, average)
         if self._snapshot.average_length is not None:  # writes may have changed it
             average = self._snapshot.average_length
-            mean = self._tokens / len(doc_ids) if self._tokens else average
-            if bm25.next_quantised_length(average, np.array([mean])) != average:
+            mean = self._tokens / max(len(doc_ids), 1)
+            if trained is None and bm25.live_length(built, mean) != average:
                 raise self._damaged("the mean length does not match the documents")
             for segment in kernel.postings.parts:
                 self._compare_postings(segment, average)

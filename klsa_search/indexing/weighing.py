@@ -78,10 +78,14 @@ def document_kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
     return DocumentKernel.of(features, centred=settings.centred, normalised=settings.normalised)
 
 
-def postings_of(counts: TermCounts, settings: Settings) -> Postings:
-    """Return the postings of the query kernel. Cost: O(nnz)."""
+def postings_of(counts: TermCounts, settings: Settings, average: float | None = None) -> Postings:
+    """Return the postings of the query kernel. Cost: O(nnz).
+
+    average  quantised mean length of the documents that are compared; by default of these
+    """
     lengths = counts.lengths
-    average = bm25.quantised_length(bm25.average_length(lengths))
+    if average is None:
+        average = bm25.quantised_length(bm25.average_length(lengths))
     norms = bm25.norms(lengths, average, k1=settings.k1, b=settings.b)
     return Postings.of(counts.matrix, norms, settings.k1)
 

@@ -97,23 +97,17 @@ def length_step(quantised: float) -> int:
     return int(np.rint(np.log2(quantised) * 64))
 
 
-def next_quantised_length(quantised: float, averages: npt.NDArray[np.float64]) -> float:
-    """Return the quantised length after a sequence of writes.
+def live_length(built: float, mean: float) -> float:
+    """Return the quantised length that saturates live documents with this mean length.
 
-    quantised  the length before them
-    averages   (n,) the mean length after each write, NaN if no document has a term
-    It moves to the nearest step of the grid when the mean is more than one step away, so a mean
-    that oscillates between two steps moves it once, and saturations rarely change. It depends on
-    the build and the order of the writes, not on how they are grouped.
+    built  that of the build, which stays until the mean is more than one step away
+    mean   0 if no document has a word
+    It depends on the build and the live documents alone, so an index has the same scores in any
+    number of partitions, and after any order of writes.
     """
-    place = 0
-    while True:
-        rest = averages[place:]
-        moves = np.flatnonzero((rest > quantised * _STEP) | (rest < quantised / _STEP))
-        if not len(moves):
-            return quantised
-        place += int(moves[0])
-        quantised = quantised_length(float(averages[place]))
+    if mean <= 0 or built / _STEP <= mean <= built * _STEP:
+        return built
+    return quantised_length(mean)
 
 
 def saturated(

@@ -60,6 +60,11 @@ class BlockCounts(NamedTuple):
     keys: npt.NDArray[np.int64]
     key_counts: _INT32
 
+    def without_pairs(self) -> BlockCounts:
+        """Return the same without pairs."""
+        sizes = np.zeros_like(self.key_sizes)
+        return self._replace(key_sizes=sizes, keys=self.keys[:0], key_counts=self.key_counts[:0])
+
 
 def count_block(
     block: Block, paired: npt.NDArray[np.bool_], weights: Sequence[int] = ()
@@ -221,6 +226,7 @@ class CountsBuilder:
     threads       number of threads, by default that of processors; does not change the result
     weights       of a word in each part of a document: see `count_block`
     common        terms that are skipped when making pairs
+    first         terms that have the first numbers, whether documents contain them or not
     """
 
     def __init__(
@@ -230,9 +236,10 @@ class CountsBuilder:
         threads: int | None = None,
         weights: Sequence[int] = (),
         common: Set[str] = frozenset(),
+        first: Sequence[str] = (),
     ) -> None:
         self._spools = spools or Spools()
-        self._weights, self._common = tuple(weights), common
+        self._weights, self._common, self._first = tuple(weights), common, first
         self._tokens = 0
         self._threads = threads or processors()
         self._numberings: dict[int, dict[str, int]] = {}
@@ -275,10 +282,16 @@ class CountsBuilder:
         documents = len(lengths) // parts if parts else 1
         self._parts.append(np.full(documents, parts, np.int32))
 
-    def finish(self, counted: Callable[[int, int], None] | None = None) -> TermCounts:
+    def finish(
+        self,
+        counted: Callable[[int, int], None] | None = None,
+        each: Callable[[BlockCounts, npt.NDArray[np.bool_]], None] | None = None,
+    ) -> TermCounts:
         """Sort the vocabulary and return the counts.
 
         counted  called with the amount done and the total, 2 per document: terms, then pairs
+        each     called with the counts of each block, and whether each term makes pairs; pairs are
+                 left out of the result then
         Cost O(T log T) for T words, on all threads; memory besides the result and the spools about
         40 bytes per word of the blocks in work.
         """
@@ -295,6 +308,9 @@ class CountsBuilder:
                 self.blocks(),
                 ahead=self._threads,
             ):
+                if each is not None:
+                    each(block, paired)
+                    block = block.without_pairs()
                 found.append(block)
                 report(found.documents, 2 * N)
         matrix = _matrix(np.concatenate(found.sizes), found.columns, found.counts, len(terms))
@@ -312,9 +328,10 @@ class CountsBuilder:
         found.keys.close()
         found.key_counts.close()
         pairs = _matrix(*numbered, len(shared))
-        return TermCounts(
-            Vocabulary(terms), matrix, pairs, shared, common, len(self._words), self._tokens
-        )
+        vocabulary, first = Vocabulary(self._first or terms), len(self._first)
+        if first:
+            vocabulary = vocabulary.extended(terms[first:])
+        return TermCounts(vocabulary, matrix, pairs, shared, common, len(self._words), self._tokens)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the documents again, after `finish`, in blocks of about `BLOCK` words."""
@@ -346,7 +363,8 @@ class CountsBuilder:
 
     def _sort(self) -> list[str]:
         """Sort the terms of all dictionaries, and map their numbers to the sorted ones."""
-        terms = sorted(set().union(*self._numberings.values()))
+        others = set().union(*self._numberings.values()).difference(self._first)
+        terms = [*self._first, *sorted(others)]
         number_of = {term: number for number, term in enumerate(terms)}
         for name, known in self._numberings.items():
             numbers = np.empty(len(known) + 1, np.int32)

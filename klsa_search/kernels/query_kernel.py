@@ -50,8 +50,8 @@ PLAIN: Final = TermWeighting()
 
 
 @dataclass(frozen=True)
-class DeletedCounts:
-    """Statistics of deleted documents that are still in the postings.
+class DocumentCounts:
+    """Statistics of documents by which terms are weighted.
 
     documents    their number
     frequencies  (V,) how many of them contain each term
@@ -68,12 +68,13 @@ class QueryKernel:
     """BM25 between queries and documents.
 
     postings      including those of deleted documents
-    documents     N, number of live documents
+    documents     N, number of live documents, of all partitions
     term_weights  (V,) float32, h(t) · w(t)
     weights       (V,) int64, the same in 65,536ths, at least 1
     burstiness    (V,) float32, b(t)
     unseen        w of a term that no document contains
     deleted       statistics of deleted documents in the postings; None without any
+    elsewhere     statistics of live documents in other partitions; None without any
     """
 
     postings: Segments
@@ -82,14 +83,16 @@ class QueryKernel:
     weights: _Numbers
     burstiness: _Floats
     unseen: float
-    deleted: DeletedCounts | None = None
+    deleted: DocumentCounts | None = None
+    elsewhere: DocumentCounts | None = None
 
     @classmethod
     def of(
         cls,
         postings: Postings | Segments,
-        deleted: DeletedCounts | None = None,
+        deleted: DocumentCounts | None = None,
         weighting: TermWeighting = PLAIN,
+        elsewhere: DocumentCounts | None = None,
     ) -> QueryKernel:
         """Return the kernel of postings. Cost O(V).
 
@@ -102,25 +105,43 @@ class QueryKernel:
             documents -= deleted.documents
             frequencies = frequencies - deleted.frequencies
             occurrences = occurrences - deleted.occurrences
+        if elsewhere is not None:
+            documents += elsewhere.documents
+            frequencies = frequencies + elsewhere.frequencies
+            occurrences = occurrences + elsewhere.occurrences
         burstiness = burst_factors(frequencies, occurrences, documents, weighting.burstiness)
         term_weights = idf_of(frequencies, documents, weighting.idf) * burstiness
         term_weights[weighting.common] *= weighting.common_weight
         weights = np.maximum(np.rint(term_weights * UNIT), 1).astype(np.int64)
         whole, factors = term_weights.astype(np.float32), burstiness.astype(np.float32)
         (unseen,) = idf_of(np.zeros(1), documents, weighting.idf).tolist()
-        return cls(segments, documents, whole, weights, factors, unseen, deleted)
+        return cls(segments, documents, whole, weights, factors, unseen, deleted, elsewhere)
+
+    @property
+    def own_documents(self) -> int:
+        """Return the number of live documents in these postings."""
+        return self.documents - (0 if self.elsewhere is None else self.elsewhere.documents)
+
+    @property
+    def own_counts(self) -> DocumentCounts:
+        """Return the statistics of the live documents in these postings. Cost O(V)."""
+        frequencies, occurrences = self.postings.frequencies, self.postings.occurrences
+        if self.deleted is not None:
+            frequencies = frequencies - self.deleted.frequencies
+            occurrences = occurrences - self.deleted.occurrences
+        return DocumentCounts(self.own_documents, frequencies, occurrences)
 
     @property
     def frequencies(self) -> _Numbers:
-        """Return n_t: (V,) document frequencies among live documents."""
-        frequencies = self.postings.frequencies
-        return frequencies if self.deleted is None else frequencies - self.deleted.frequencies
+        """Return n_t: (V,) document frequencies among live documents, of all partitions."""
+        own = self.own_counts.frequencies
+        return own if self.elsewhere is None else own + self.elsewhere.frequencies
 
     @property
     def occurrences(self) -> _Numbers:
-        """Return c_t: (V,) occurrences of each term in live documents."""
-        occurrences = self.postings.occurrences
-        return occurrences if self.deleted is None else occurrences - self.deleted.occurrences
+        """Return c_t: (V,) occurrences of each term in live documents, of all partitions."""
+        own = self.own_counts.occurrences
+        return own if self.elsewhere is None else own + self.elsewhere.occurrences
 
     @property
     def size(self) -> int:

@@ -123,7 +123,7 @@ class Segments:
     def best(self) -> npt.NDArray[np.uint16]:
         """Return (V, 4) as `Postings`: the maximum, then lower bounds of the n-th best."""
         (first, *others) = self.parts
-        if not others:
+        if not others and len(first.postings.best) == self.terms:
             return first.postings.best
         best = np.zeros((self.terms, first.postings.best.shape[1]), np.uint16)
         for part in self.parts:

@@ -37,11 +37,6 @@ def slices(rows: int) -> list[slice]:
     return [slice(first, min(first + ROWS, rows)) for first in range(0, rows, ROWS)]
 
 
-def slice_number(row: int) -> int:
-    """Return the number of the slice of a row."""
-    return row // ROWS
-
-
 def inner_of(X: Sequence[Block], Y: Block, rows: slice) -> Matrix:
     """Return Xᵀ Y of a slice: (n, a), (n, b) → (a, b), X in blocks of columns."""
     return np.concatenate([block[rows].T @ Y[rows] for block in X])

@@ -22,7 +22,7 @@ from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.mining.coordinates import latent_space
 from klsa_search.search.index import Index
 from klsa_search.search.options import whole_number
-from klsa_search.search.query.word_forms import commonest, written_forms
+from klsa_search.search.query.word_forms import commonest, sources_of, written_forms
 
 
 def words_of(index: Index, terms: Iterable[int]) -> list[str]:
@@ -31,7 +31,8 @@ def words_of(index: Index, terms: Iterable[int]) -> list[str]:
     For counts and cost see `written_forms`.
     """
     numbers = [int(term) for term in terms]
-    forms = written_forms(index.arrays, index.analyzer, index.documents, numbers)
+    sources = sources_of(index.arrays, index.analyzer, index.documents, numbers)
+    forms = map(written_forms, sources)
     names = index.arrays.vocabulary.terms
     return [
         commonest(counts) if counts else names[number]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from klsa_search.analysis.languages import stop_list
+from klsa_search.core.analytics import SynonymCandidate, SynonymProposal
 from klsa_search.search.index import Index
 from klsa_search.search.query.word_forms import commonest
 
@@ -44,37 +45,9 @@ class SearchedQuery:
     replaced_by: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A proposed synonym.
-
-    count, of  searches that replaced the word by it, of all that replaced the word alone
-    queries    up to three queries with it that replaced one with the word, most frequent first
-    """
-
-    synonym: str
-    count: int
-    of: int
-    queries: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A word that no or few documents contain, with candidates for synonyms, the best first.
-
-    searches   searches with the word
-    documents  number of documents that contain it
-    queries    the most frequent queries with it
-    """
-
-    word: str
-    searches: int
-    documents: int
-    queries: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
-
-
-def propose_synonyms(index: Index, queries: Sequence[SearchedQuery], k: int = 10) -> list[Proposal]:
+def propose_synonyms(
+    index: Index, queries: Sequence[SearchedQuery], k: int = 10
+) -> list[SynonymProposal]:
     """Return proposals for up to k words, those that were searched most often first.
 
     Left out are stop words, words that have synonyms, and words without candidates. Cost: the
@@ -89,17 +62,17 @@ def propose_synonyms(index: Index, queries: Sequence[SearchedQuery], k: int = 10
             if words.documents(term) <= _RARE and term not in settled:
                 searched[term].append(query)
     counts = {term: sum(each.searches for each in some) for term, some in searched.items()}
-    proposals: list[Proposal] = []
+    proposals: list[SynonymProposal] = []
     for term in sorted(searched, key=lambda term: (-counts[term], term)):
         some = searched[term]
         candidates = _candidates(words, term, some)
         if candidates:
             proposals.append(
-                Proposal(
+                SynonymProposal(
                     words.of(some[0].text)[term],
                     counts[term],
                     words.documents(term),
-                    tuple(each.text for each in some[:_QUERIES]),
+                    [each.text for each in some[:_QUERIES]],
                     candidates,
                 )
             )
@@ -131,7 +104,7 @@ class _Words:
 
 def _candidates(
     words: _Words, term: str, queries: Iterable[SearchedQuery]
-) -> tuple[Candidate, ...]:
+) -> list[SynonymCandidate]:
     """Return what the word alone was replaced by, in queries that stayed the same otherwise."""
     total = 0
     forms: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
@@ -148,14 +121,14 @@ def _candidates(
                 forms[added][" ".join(after[each] for each in added)] += count
                 examples[added][text] += count
     candidates = [
-        Candidate(
+        SynonymCandidate(
             commonest(forms[added]),
             texts.total(),
             total,
-            tuple(text for text, _ in texts.most_common(_SHOWN)),
+            [text for text, _ in texts.most_common(_SHOWN)],
         )
         for added, texts in examples.items()
         if texts.total() >= _MIN_REPLACED
     ]
     candidates.sort(key=lambda each: (-each.count, each.synonym))
-    return tuple(candidates[:_CANDIDATES])
+    return candidates[:_CANDIDATES]

@@ -26,8 +26,9 @@ _LIMIT: Final = 1e6
 
 
 class Pin(NamedTuple):
-    """The position that a rule gives a document."""
+    """The position that a rule gives a document, by its ID."""
 
+    id: str
     rule: str
     position: int
 
@@ -112,7 +113,7 @@ def apply_rules(
         for pin in sorted(rule.then.pin, key=lambda pin: pin.position):
             doc_id = find(pin.id)
             if doc_id is not None and doc_id != named and doc_id not in hidden:
-                pins.setdefault(doc_id, Pin(rule.id, pin.position))
+                pins.setdefault(doc_id, Pin(pin.id, rule.id, pin.position))
     boosts = (
         _Boost(rule.id, boost.factor, mask)
         for rule in rules

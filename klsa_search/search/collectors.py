@@ -16,11 +16,11 @@ from klsa_search.search.engine.engine import ALL_CANDIDATES
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.facets import Facet, facet_of, groups_of
-from klsa_search.search.options import QueryPlan
+from klsa_search.search.planning import QueryPlan
 from klsa_search.search.ranking import Rank, scores_of
 from klsa_search.search.searcher import intersection, top_docs
 from klsa_search.search.state import State
-from klsa_search.search.vector_ranking import VectorParts, vector_parts, with_vectors
+from klsa_search.search.vector_ranking import vector_parts, with_vectors
 from klsa_search.storage.columns.columns import Field, Fields
 
 
@@ -55,7 +55,7 @@ def ranks_by(keys: Sequence[SortKey], doc_ids: DocIds) -> npt.NDArray[np.int64]:
     """
     ranks = np.zeros(len(doc_ids), np.int64)
     for field, descending in keys:
-        values, present = _values(field, doc_ids, descending)
+        values, present = values_of(field, doc_ids, descending)
         order = np.unique(values[present], return_inverse=True)[1].astype(np.int64)
         own = np.full(len(doc_ids), len(order), np.int64)
         own[present] = -order if descending else order
@@ -63,9 +63,10 @@ def ranks_by(keys: Sequence[SortKey], doc_ids: DocIds) -> npt.NDArray[np.int64]:
     return np.asarray(ranks, np.int64)
 
 
-def _values(
+def values_of(
     field: Field, doc_ids: DocIds, descending: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Return the values that documents are sorted by, and whether each has one: (n,), (n,)."""
     present = field.present()[doc_ids]
     if field.starts is None:
         return field.values[doc_ids], present
@@ -148,16 +149,16 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
     Cost: a ranking of `offset` and k; facets, `distinct`, sorting, `min_score` and boosts of rules
     rank all matches, and cost O(N).
     """
-    size, rules = len(state.snapshot), plan.rules
-    rank: Rank = partial(_rank, state, plan)
+    size, request, rules = len(state.snapshot), plan.request, plan.rules
+    rank = state.searcher.ranking(plan.parsed, plan.parameters, plan.dimensions)
     mask, pinnable = plan.mask, plan.pinnable
-    if plan.filter is not None:
-        filtered = state.filters.of(plan.filter)
+    if request.filter is not None:
+        filtered = state.filters.of(request.filter)
         mask, pinnable = intersection(mask, filtered), intersection(pinnable, filtered)
     mask = rules.hide(mask, size)
     # A blank query matches every document of the mask.
-    blank = not plan.query.strip() and (plan.filter is not None or bool(plan.sort))
-    if plan.positive or plan.negative:
+    blank = not request.query.strip() and (request.filter is not None or bool(request.sort))
+    if request.positive or request.negative:
         rank, blank = partial(_rank_by, _feedback_scores(state, plan)), False
     if plan.vector is not None:
         parts = vector_parts(state.snapshot, plan.vector, rank)
@@ -174,29 +175,30 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
         alone = Mask(np.zeros(size, np.bool_)).with_document(plan.named)
         rank = partial(_rank_named_first, rank, plan.named, alone)
     fields = state.fields
-    facet_fields = {name: fields.filterable(name, "facets") for name in plan.facets}
-    keys = sort_keys(plan.sort, fields)
-    distinct = _distinct_field(plan.distinct, fields)
-    if not (facet_fields or keys or distinct or blank or plan.min_score is not None):
-        return _page(ScoreCollector(rank, mask, plan.k), plan, pinned), {}
+    distinct = distinct_field(request.distinct, fields)
+    facet_fields = {name: fields.filterable(name, "facets") for name in request.facets}
+    keys = sort_keys(request.sort, fields)
+    if not (facet_fields or keys or distinct or blank or request.min_score is not None):
+        return _page(ScoreCollector(rank, mask, plan.page), plan, pinned), {}
     if blank:
-        found = _match_all(size, mask, plan.min_score)
+        found = _match_all(size, mask, request.min_score)
     else:
-        found = _matches(size, rank, mask, plan.min_score)
+        found = _matches(size, rank, mask, request.min_score)
     order: Collector
     if keys:
         order = FieldCollector(rank, found, keys)
     elif blank:
         order = DocIdCollector(found)
     else:
-        order = ScoreCollector(rank, mask if plan.min_score is None else Mask(found), plan.k)
+        order = ScoreCollector(rank, mask if request.min_score is None else Mask(found), plan.page)
     if pinned is not None:
         found[pinned.doc_ids] = True
     top = _page(order, plan, pinned, distinct, found)
     if distinct is None:
         top = top._replace(total=int(np.count_nonzero(found)))
     facets = {
-        name: facet_of(field, found, plan.max_facet_values) for name, field in facet_fields.items()
+        name: facet_of(field, found, request.max_facet_values)
+        for name, field in facet_fields.items()
     }
     return top, facets
 
@@ -246,20 +248,6 @@ def boosted_scores(rank: Rank, factors: npt.NDArray[np.float64]) -> Scores:
     return scores
 
 
-def vector_parts_of(state: State, plan: QueryPlan) -> VectorParts | None:
-    """Return what the vector of a search adds to scores; None without one."""
-    if plan.vector is None:
-        return None
-    return vector_parts(state.snapshot, plan.vector, partial(_rank, state, plan))
-
-
-def _rank(state: State, plan: QueryPlan, k: int, mask: Mask | None) -> TopDocs:
-    (top,) = state.searcher.top(
-        [plan.parsed], k, plan.parameters, plan.dimensions, mask, totals=True
-    )
-    return top
-
-
 def _rank_named_first(rank: Rank, named: int, alone: Mask, k: int, mask: Mask | None) -> TopDocs:
     """Rank a document first if the mask allows it, with its own score, or 0 without a match.
 
@@ -278,26 +266,11 @@ def _rank_named_first(rank: Rank, named: int, alone: Mask, k: int, mask: Mask | 
     return TopDocs(doc_ids[:k], scores[:k], total)
 
 
-def unboosted_scores(
-    state: State, plan: QueryPlan, top: TopDocs, parts: VectorParts | None
-) -> Scores:
-    """Return the scores of documents found, without the boosts of rules."""
-    if not plan.rules.boosts or not plan.query.strip():
-        return top.scores
-    rank: Rank = partial(_rank, state, plan)
-    if parts is not None:
-        rank = with_vectors(rank, parts)
-
-    def deep(k: int, mask: Mask | None) -> TopDocs:
-        return rank(max(k, ALL_CANDIDATES), mask)
-
-    return scores_of(deep, top.doc_ids, len(state.snapshot))
-
-
 def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
     """Return the scores of all documents with relevance feedback."""
     positive, negative = (
-        np.array(state.documents.doc_ids(ids), np.int64) for ids in (plan.positive, plan.negative)
+        np.array(state.documents.doc_ids(ids), np.int64)
+        for ids in (plan.request.positive, plan.request.negative)
     )
     return state.searcher.scores_with_feedback(
         plan.parsed, plan.parameters, plan.dimensions, positive, negative
@@ -330,7 +303,7 @@ def _matches(size: int, rank: Rank, mask: Mask | None, least: float | None) -> D
     return found
 
 
-def _distinct_field(name: str | None, fields: Fields) -> Field | None:
+def distinct_field(name: str | None, fields: Fields) -> Field | None:
     """Return the field whose values must be distinct."""
     if name is None:
         return None

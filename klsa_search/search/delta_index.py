@@ -19,9 +19,10 @@ from klsa_search.delta.segment_cache import SegmentCache
 from klsa_search.delta.statistics import open_statistics
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings
-from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel, TermWeighting
+from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.segments import ALIGNED, Segment, Segments
 from klsa_search.search.appended_arrays import AppendedArrays
+from klsa_search.search.collection_statistics import Elsewhere
 from klsa_search.search.delta_vectors import DeltaVectors
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 _MERGE_SIZE: Final = 1024
 """Documents from which a segment is kept instead of being rebuilt with every write."""
+
+
+_AHEAD: Final = 2 ** (1 / 1024)
+"""A sixteenth of a step of the quantised mean length: so near to the next, it is prepared."""
 
 
 class _Segment(NamedTuple):
@@ -150,7 +155,7 @@ class DeltaIndex:
         self._lengths = int(base.lengths.sum(dtype=np.int64))  # of live documents
         self._common = statistics.common
         zeros = np.zeros(len(base.vocabulary), np.int64)
-        self._deleted = DeletedCounts(0, zeros, zeros)
+        self._deleted = DocumentCounts(0, zeros, zeros)
         self._deleted_of_build = 0
         self._delta_words = self._unseen = 0  # of live documents of the delta
 
@@ -158,8 +163,6 @@ class DeltaIndex:
         """Apply writes in order. Cost: see `delta.folding`, and 10 µs a deletion."""
         documents = [write.document for write in writes if write.document is not None]
         doc_id = self._builder.after
-        count, words_before = self._count(), self._lengths
-        changes = np.zeros((2, len(writes)), np.int64)  # of documents and words, for each write
         if documents:
             segment = self._segment(documents)
             self._arrays.append(segment, documents)
@@ -170,16 +173,13 @@ class DeltaIndex:
             self._reverse.append(len(self._arrays), segment.reverse, segment.reverse_values)
             unused = len(self._arrays) - len(self._live.rows) - len(documents)
             self._live.extend(np.arange(unused + len(documents)) >= unused)
-            put_rows = [n for n, write in enumerate(writes) if write.document is not None]
-            changes[0, put_rows], changes[1, put_rows] = 1, segment.lengths
             words = int(segment.lengths.sum(dtype=np.int64))
             self._lengths += words
             self._delta_words += words
             is_new = segment.terms >= len(self._base.vocabulary)
             self._unseen += int(segment.counts[is_new[segment.count_terms]].sum(dtype=np.int64))
         deleted_ids: list[int] = []
-        delete_rows: list[int] = []
-        for n, write in enumerate(writes):
+        for write in writes:
             previous = (
                 self._doc_ids[write.id]
                 if write.id in self._doc_ids
@@ -187,17 +187,12 @@ class DeltaIndex:
             )
             if previous is not None:
                 deleted_ids.append(previous)
-                delete_rows.append(n)
             self._doc_ids[write.id] = None
             if write.document is not None:
                 self._doc_ids[write.id] = doc_id
                 doc_id += 1
-        changes[0, delete_rows] -= 1
-        changes[1, delete_rows] -= self._arrays.view("lengths")[deleted_ids]
         self._delete(np.array(deleted_ids, np.int64))
-        counts, words_after = count + np.cumsum(changes[0]), words_before + np.cumsum(changes[1])
-        averages = np.where(words_after > 0, words_after / np.maximum(counts, 1), np.nan)
-        self._length = bm25.next_quantised_length(self._length, averages)
+        self._length = bm25.live_length(self._first_length, self._mean_length())
 
     def save(self) -> None:
         """Store what was computed from the writes, so that other processes need not compute it.
@@ -205,10 +200,10 @@ class DeltaIndex:
         Slow parts are computed in the background, before they are needed.
         """
         self.kept.save()
-        if self._lengths:
-            nearest = bm25.quantised_length(self._lengths / self._count())
-            if nearest not in (self._length, self._first_length):
-                self._saturated.prepare(nearest)
+        for ahead in (self._mean_length() * _AHEAD, self._mean_length() / _AHEAD):
+            length = bm25.quantised_length(ahead) if ahead else self._first_length
+            if length not in (self._length, self._first_length):
+                self._saturated.prepare(length)
 
     def drift(self) -> Drift:
         """Return the drift from the build. Cost: none."""
@@ -222,24 +217,36 @@ class DeltaIndex:
             bytes=self._arrays.delta_bytes(),
         )
 
-    def snapshot(self) -> tuple[Snapshot, DocumentReader, Fields]:
-        """Return the present state. Cost O(max_doc + V), some ms for 300,000."""
+    def snapshot(
+        self, elsewhere: Elsewhere | None = None
+    ) -> tuple[Snapshot, DocumentReader, Fields]:
+        """Return the present state. Cost O(max_doc + V), some ms for 300,000.
+
+        elsewhere  statistics of the other partitions, if there are some
+        """
         base, n = self._base, len(self._arrays)
         live = self._live.rows.copy()
         mask = None if live.all() else Mask(live)
-        terms = len(base.vocabulary) + len(self._new_terms)
+        new_terms, counts_elsewhere, length = self._new_terms, None, self._length
+        if elsewhere is not None:
+            numbers, first = base.vocabulary.numbers, len(base.vocabulary)
+            new_terms = [*new_terms, *elsewhere.unknown(numbers, new_terms)]
+            counts_elsewhere = elsewhere.counts(numbers, first, new_terms)
+            length = elsewhere.length
+        terms = len(base.vocabulary) + len(new_terms)
         forward = self._arrays.forward(base.forward, terms)
-        segments = Segments(self._segments(), terms)
+        segments = Segments(self._segments(length), terms)
         _ = segments.best  # computed here, so that no query waits for it
-        is_common = [term in self._common for term in self._new_terms]
+        is_common = [term in self._common for term in new_terms]
         common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(is_common)))
         settings = self._settings
         weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
-        query_kernel = QueryKernel.of(segments, self._deleted_counts(terms), weighting)
+        deleted = self._deleted_counts(terms)
+        query_kernel = QueryKernel.of(segments, deleted, weighting, counts_elsewhere)
         unused_terms = np.flatnonzero(query_kernel.frequencies == 0).tolist()
         snapshot_ = replace(
             base,
-            vocabulary=base.vocabulary.extended(self._new_terms, unused_terms),
+            vocabulary=base.vocabulary.extended(new_terms, unused_terms),
             query_kernel=query_kernel,
             common=common,
             lengths=self._arrays.view("lengths"),
@@ -250,7 +257,7 @@ class DeltaIndex:
             forward=forward,
             live=mask,
             reverse=self._reverse.build(n),
-            average_length=self._length,
+            average_length=length,
             vectors=self._vectors.spaces(),
         )
         reader = self._documents.extended(
@@ -259,7 +266,7 @@ class DeltaIndex:
             MappingProxyType(dict(self._doc_ids)),
             live,
         )
-        return snapshot_, reader, self._fields.fields(live)
+        return snapshot_, reader, self._fields.fields(live, only_built=elsewhere is not None)
 
     def _segment(self, documents: Sequence[Document]) -> DeltaSegment:
         """Return the segment of the next documents, stored or new."""
@@ -271,18 +278,22 @@ class DeltaIndex:
             self._builder.add_segment(segment)
         return segment
 
+    def _mean_length(self) -> float:
+        """Return the mean length of the live documents; 0 without any."""
+        return self._lengths / max(self._count(), 1)
+
     def _count(self) -> int:
         """Return the number of live documents."""
         return len(self._base) + self._builder.after - self._builder.first - self._deleted.documents
 
-    def _segments(self) -> list[Segment]:
-        """Return segments of all postings, saturated by the mean length of live documents."""
-        if self._length != self._base_length:
+    def _segments(self, length: float) -> list[Segment]:
+        """Return segments of all postings, saturated by a quantised mean length."""
+        if length != self._base_length:
             (self._base_segment,) = self._base.query_kernel.postings.parts
-            if self._length != self._first_length:
-                self._base_segment = Segment(0, self._saturated.at(self._length))
-            self._base_length = self._length
-        return [self._base_segment, *self._delta_segments.segments(self._length)]
+            if length != self._first_length:
+                self._base_segment = Segment(0, self._saturated.at(length))
+            self._base_length = length
+        return [self._base_segment, *self._delta_segments.segments(length)]
 
     def _delete(self, doc_ids: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         """Mark documents as deleted."""
@@ -291,7 +302,7 @@ class DeltaIndex:
         terms = len(self._base.vocabulary) + len(self._new_terms)
         counts = self._arrays.forward(self._base.forward, terms).counts(doc_ids)
         deleted = self._deleted_counts(terms)
-        self._deleted = DeletedCounts(
+        self._deleted = DocumentCounts(
             deleted.documents + len(doc_ids),
             deleted.frequencies + np.bincount(counts.indices, minlength=terms),
             deleted.occurrences + np.bincount(counts.indices, counts.data, terms).astype(np.int64),
@@ -305,10 +316,10 @@ class DeltaIndex:
         self._unseen -= int(counts.data[is_new].sum(dtype=np.int64))
         self._live.rows[doc_ids] = False
 
-    def _deleted_counts(self, terms: int) -> DeletedCounts:
+    def _deleted_counts(self, terms: int) -> DocumentCounts:
         """Return the counts of deleted documents, for V terms."""
         later = np.zeros(terms - len(self._deleted.frequencies), np.int64)
-        return DeletedCounts(
+        return DocumentCounts(
             self._deleted.documents,
             np.concatenate((self._deleted.frequencies, later)),
             np.concatenate((self._deleted.occurrences, later)),

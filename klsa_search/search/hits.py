@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from klsa_search.collection.searched_text import field_text
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.kernels.vector_space import ABSENT
-from klsa_search.search.collectors import unboosted_scores, vector_parts_of
 from klsa_search.search.engine.workspace import TopDocs
-from klsa_search.search.explain.explainer import Explainer
-from klsa_search.search.explain.explanation import Explanation, PassagePart, VectorPart
-from klsa_search.search.options import QueryPlan
-from klsa_search.search.passage_hits import best_passages_of, with_places
+from klsa_search.search.hit_explanations import explained_hits
+from klsa_search.search.passage_hits import as_passages, best_passages_of, with_places
 from klsa_search.search.passage_searcher import PassageSearcher
-from klsa_search.search.query.parser import ParsedQuery
+from klsa_search.search.planning import QueryPlan
 from klsa_search.search.results import Hit, highlighted
 from klsa_search.search.snippets import LENGTH, snippet
 from klsa_search.search.state import State
-from klsa_search.search.vector_ranking import VectorParts
 from klsa_search.storage.columns.values import as_number
 
 
-def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, ...], float | None]:
-    """Return hits of the documents found, and the quality of the best one if requested."""
+def fetch_hits(
+    opened: State, state: State, plan: QueryPlan, top: TopDocs
+) -> tuple[tuple[Hit, ...], float | None]:
+    """Return hits of the documents found, and the quality of the best one if requested.
+
+    opened  state of the index
+    state   that the search was executed on: see `plan_search`
+    """
     check_deadline()
     terms = state.query_parser.known_terms(plan.parsed)
-    weights = _weights(state, terms) if plan.highlight else None
-    length = plan.snippet_length
+    weights = _weights(state, terms) if plan.request.highlight else None
+    length = plan.request.snippet_length
     if isinstance(state.searcher, PassageSearcher):
         best_passages = best_passages_of(state, state.searcher, plan, top.doc_ids, terms, weights)
         snippets = best_passages.snippets
@@ -41,93 +41,15 @@ def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, 
     else:
         hits = hits_of(state, top.doc_ids, top.scores, terms, weights, plan.offset, length)
     best = None
-    if plan.highlight:
+    if plan.request.highlight:
         hits = tuple(_add_highlights(state, plan, hit, terms, weights) for hit in hits)
-    if plan.quality:
+    if plan.request.quality:
         hits, best = _add_quality(state, plan, hits, top)
-    if plan.explain and hits:
-        hits = tuple(_explained(state, plan, hits, top))
+    if plan.request.explain and hits:
+        hits = tuple(explained_hits(state, plan, hits, top))
+    if plan.request.group == "passage":
+        hits = as_passages(opened, hits, opened.passages)
     return hits, best
-
-
-def _explained(state: State, plan: QueryPlan, hits: Sequence[Hit], top: TopDocs) -> Iterator[Hit]:
-    """Yield hits with explanations of their scores."""
-    parts = vector_parts_of(state, plan)
-    by_words = unboosted_scores(state, plan, top, parts)
-    if parts is not None:
-        by_words = by_words - parts.values[top.doc_ids]
-    explanations = explanations_of(
-        state, plan.parsed, plan.parameters, plan.dimensions, top.doc_ids, by_words.tolist()
-    )
-    for hit, doc_id, explanation in zip(hits, top.doc_ids.tolist(), explanations, strict=True):
-        if parts is not None:
-            explanation = with_vector_part(explanation, parts, doc_id)
-        if rules := plan.rules.effects(doc_id, explanation.score):
-            explanation = replace(explanation, score=hit.score, rules=rules)
-        yield replace(hit, explanation=explanation)
-
-
-def with_vector_part(explanation: Explanation, parts: VectorParts, doc_id: int) -> Explanation:
-    """Return the explanation of a score by words and vectors."""
-    cosine = float(parts.cosines[doc_id])
-    part = VectorPart(
-        value=float(parts.values[doc_id]),
-        space=parts.space,
-        cosine=None if cosine == ABSENT else cosine,
-        deviations=float(parts.deviations[doc_id]),
-    )
-    return replace(explanation, score=explanation.score + part.value, vector=part)
-
-
-def explanations_of(
-    state: State,
-    parsed: ParsedQuery,
-    parameters: SearchSettings,
-    dimensions: int,
-    doc_ids: DocIds,
-    scores: Sequence[float | None],
-) -> Iterator[Explanation]:
-    """Yield explanations of the scores of documents for a query."""
-    explainer = _explainer_of(state, parsed, parameters, dimensions)
-    searcher = state.searcher
-    if not isinstance(searcher, PassageSearcher) or not searcher.uses_passages(parameters):
-        for doc_id, score in zip(doc_ids.tolist(), scores, strict=True):
-            check_deadline()
-            yield explainer.of(doc_id, score)
-        return
-    own = searcher.own_scores(parsed, doc_ids, parameters, dimensions).tolist()
-    rows, best, _ = searcher.best_passages(parsed, doc_ids, parameters)
-    of_passages = searcher.passages.state
-    explain_passage = _explainer_of(
-        of_passages,
-        searcher.of_passages(parsed),
-        parameters,
-        of_passages.parameters.dimensions(None, parameters),
-    )
-    for doc_id, score, own_score, row, passage_score in zip(
-        doc_ids.tolist(), scores, own, rows.tolist(), best.tolist(), strict=True
-    ):
-        check_deadline()
-        explanation = explainer.of(doc_id, own_score if score else score)
-        if row >= 0 and score:
-            passage = PassagePart(
-                value=score - own_score,
-                weight=parameters.passage_weight,
-                explanation=explain_passage.of(row, passage_score),
-            )
-            explanation = replace(explanation, score=score, passage=passage)
-        yield explanation
-
-
-def _explainer_of(
-    state: State, parsed: ParsedQuery, parameters: SearchSettings, dimensions: int
-) -> Explainer:
-    """Return an explainer for the scores of a query."""
-    numbers = list(parsed.terms)
-    use_klsa_engine = state.searcher.uses_klsa_engine(numbers, parameters)
-    return Explainer(
-        state.snapshot, state.documents, numbers, parameters, dimensions, engine=use_klsa_engine
-    )
 
 
 def _add_highlights(
@@ -139,7 +61,7 @@ def _add_highlights(
 ) -> Hit:
     """Return a hit with highlights of title, snippet, and a passage of each other field."""
     check_deadline()
-    analyzer, length = state.info.analyzer, plan.snippet_length
+    analyzer, length = state.info.analyzer, plan.request.snippet_length
     texts = {"title": hit.title, "snippet": hit.snippet}
     for name in state.snapshot.forward.fields.others:
         if text := field_text(hit.metadata.get(name)):

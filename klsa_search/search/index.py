@@ -2,69 +2,43 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cache
-from typing import Final, Unpack, get_args
+from typing import Unpack
 
 import numpy as np
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.config import SearchSettings, SpellingName
 from klsa_search.core.keywords import SearchParameters
-from klsa_search.errors import EmbedderFailed, QueryError
-from klsa_search.search.applied_rules import NO_RULES, apply_rules
-from klsa_search.search.budget import CANDIDATES, CountTokens, estimated_tokens, within_budget
+from klsa_search.errors import EmbedderFailed
+from klsa_search.search.assembly import assemble_results
+from klsa_search.search.budget import CountTokens, estimated_tokens
 from klsa_search.search.collectors import collect
-from klsa_search.search.costs import RANKINGS_WITH_PASSAGES, QueryCounts
-from klsa_search.search.embedders import embedded_query
-from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.workspace import TopDocs
+from klsa_search.search.costs import QueryCounts, counts_of, is_quick
 from klsa_search.search.excerpts import Excerpt, excerpt_of
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
-from klsa_search.search.hits import explanations_of, fetch_hits, hits_of, with_vector_part
+from klsa_search.search.hit_explanations import explanation_of
+from klsa_search.search.hits import fetch_hits, hits_of
 from klsa_search.search.options import (
     GroupName,
     PrefixName,
-    QueryPlan,
     SearchOptions,
+    checked_mask,
     finite_score,
     names,
     whole_number,
 )
-from klsa_search.search.passage_hits import as_passages
-from klsa_search.search.query.interpretation import QueryInterpretation
-from klsa_search.search.query.parser import ParsedQuery
-from klsa_search.search.query.rules import words_for_rules
-from klsa_search.search.rankers import ranker_of
-from klsa_search.search.ranking import Rank
-from klsa_search.search.reranking import checked_rerank, rerank_hits
+from klsa_search.search.planning import parse_query, plan_search, query_vector
+from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel, intersection
 from klsa_search.search.snippets import LENGTH, checked_length
-from klsa_search.search.state import State
-from klsa_search.search.suggest.suggester import Suggestion
-from klsa_search.search.vector_ranking import (
-    GivenVector,
-    checked_vector,
-    vector_parts,
-    with_vectors,
-)
+from klsa_search.search.suggest.suggester import Suggestion, checked_typed
+from klsa_search.search.vector_ranking import GivenVector, vector_parts, with_vectors
 from klsa_search.search.writable_index import WritableIndex
 from klsa_search.storage.manifest import SpaceEntry
-
-_QUICK_HITS: Final = 20
-_QUICK_QUERY: Final = 256
-"""Hits and characters of a query that are quick: ten hits take 50 µs."""
-
-_QUICK_BYTES: Final = 2**20
-"""Total bytes of the k longest documents up to which a search is quick: 5 ms if all are hits."""
-
-
-_ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udfff]+")
-"""Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""
 
 
 class Index(WritableIndex):
@@ -89,7 +63,7 @@ class Index(WritableIndex):
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
         state = self._opened()
-        parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
+        parsed, chosen, used = parse_query(state, query, dimensions, parameters)
         return state.searcher.scores(parsed, chosen, used)
 
     def rank(
@@ -111,15 +85,17 @@ class Index(WritableIndex):
         """
         state = self._opened()
         k = whole_number("k", k)
-        parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
-        allowed = self._checked_mask(mask)
-        found = checked_vector(self._embedded(state, query, vector), state.snapshot.vectors)
+        parsed, chosen, used = parse_query(state, query, dimensions, parameters)
+        allowed = checked_mask(mask, len(state.snapshot))
+        found, warnings = query_vector(state, state, query, vector, self._models.embedders)
+        if warnings:
+            raise EmbedderFailed(warnings[0], field="embedder")
         if found is None:
             (top,) = state.searcher.top([parsed], k, chosen, used, allowed)
         else:
-            rank = _by_words(state, parsed._replace(mask=None), chosen, used)
-            parts = vector_parts(state.snapshot, found, rank)
-            top = with_vectors(rank, parts)(k, intersection(allowed, parsed.mask))
+            by_words = state.searcher.ranking(parsed._replace(mask=None), chosen, used)
+            rank = with_vectors(by_words, vector_parts(state.snapshot, found, by_words))
+            top = rank(k, intersection(allowed, parsed.mask))
         return top.doc_ids, top.scores
 
     def rank_many(
@@ -142,7 +118,7 @@ class Index(WritableIndex):
         reading, chosen = state.parameters.read(parameters)
         used = state.parameters.dimensions(dimensions, chosen)
 
-        allowed = self._checked_mask(mask)
+        allowed = checked_mask(mask, len(state.snapshot))
 
         def work(batch: Sequence[str]) -> list[tuple[DocIds, Scores]]:
             if self._models.embedders and state.snapshot.vectors:
@@ -231,120 +207,50 @@ class Index(WritableIndex):
         >>> [hit.id for hit in index.search('"wet roads" -title:grip').hits]
         ['tyre', 'copy']
         """
-        opened = state = self._opened()
-        k, first = whole_number("k", k), whole_number("offset", offset, 0)
-        checked_mask = self._checked_mask(mask)
-        if group not in get_args(GroupName):
-            raise QueryError(
-                f"group = {group!r} is unknown; use 'document' or 'passage'", field="group"
+        return self._search(
+            QueryRequest(
+                query=query,
+                k=whole_number("k", k),
+                offset=whole_number("offset", offset, 0),
+                filter=filter,
+                sort=names("sort", sort),
+                facets=names("facets", facets),
+                max_facet_values=whole_number("max_facet_values", max_facet_values),
+                distinct=distinct,
+                min_score=finite_score(min_score),
+                positive=names("positive", positive),
+                negative=names("negative", negative),
+                mask=mask,
+                explain=explain,
+                highlight=highlight,
+                snippet_length=checked_length(snippet_length),
+                quality=quality,
+                prefix=prefix,
+                group=group,
+                max_tokens=None if max_tokens is None else whole_number("max_tokens", max_tokens),
+                count_tokens=count_tokens,
+                rerank=None if rerank is None else whole_number("rerank", rerank),
+                rules=rules,
+                vector=vector,
+                dimensions=dimensions,
+                parameters=parameters,
             )
-        if group == "passage" and opened.passages is not None:
-            state = opened.passages.state
-            checked_mask = opened.passages.mask(checked_mask)
-        if max_tokens is not None:
-            whole_number("max_tokens", max_tokens)
-            if group != "passage" or offset:
-                raise QueryError(
-                    "max_tokens: only the first passages can be limited in tokens; use "
-                    "group = 'passage' without offset",
-                    field="max_tokens",
-                )
-        reranker = None
-        if rerank is not None:
-            whole_number("rerank", rerank)
-            reranker = checked_rerank(rerank, self._models.reranker, is_sorted=bool(sort))
-        reading, chosen = state.parameters.read(parameters)
-        if prefix not in (None, "last"):
-            raise QueryError(f"prefix = {prefix!r} is unknown; use 'last' or None", field="prefix")
-        named = _named_document(state, query) if group == "document" else None
-        if named is not None:  # the rest of the ranking is by its words
-            reading = reading.model_copy(update={"operators": False, "spelling": "off"})
-        parsed = state.query_parser.parse(
-            query, reading, correct_short=True, complete_last=prefix == "last" and named is None
         )
-        interpretation = state.query_parser.interpretation(query, parsed)
-        if named is not None:
-            (id_,) = state.documents.ids([named])
-            interpretation = replace(interpretation, id=id_, unknown=())
-            if parsed.mask is not None:
-                parsed = parsed._replace(mask=parsed.mask.with_document(named))
-        used = state.parameters.dimensions(dimensions, chosen)
-        own, sort = checked_mask, names("sort", sort)
-        allowed = intersection(own, parsed.mask)
-        applied = NO_RULES
-        if rules and opened.rules and (query.strip() or filter is not None or sort or positive):
-            words = words_for_rules(query, interpretation)
-            matching = opened.rules.matching(words, filter)
-            may_pin = not sort and group == "document"
-            applied = apply_rules(opened, matching, named=named, may_pin=may_pin)
-            if state is not opened and opened.passages is not None:
-                applied = applied.of_passages(opened.passages)
-        warnings: tuple[str, ...] = ()
-        if vector is None and named is None and self._models.embedders:
-            vector, warnings = embedded_query(self._models.embedders, opened, state, query)
-        wanted = k if max_tokens is None else max(k, CANDIDATES)
-        plan = QueryPlan(
-            query=query,
-            parsed=parsed._replace(mask=None),  # which is in `mask`
-            interpretation=interpretation,
-            named=named,
-            parameters=chosen,
-            dimensions=used,
-            mask=allowed,
-            pinnable=allowed if _has_operators(interpretation) else own,
-            rules=applied,
-            k=wanted if rerank is None else max(rerank, first + wanted),
-            offset=first if rerank is None else 0,
-            filter=filter,
-            sort=sort,
-            facets=names("facets", facets),
-            max_facet_values=whole_number("max_facet_values", max_facet_values),
-            distinct=distinct,
-            min_score=finite_score(min_score),
-            positive=names("positive", positive),
-            negative=names("negative", negative),
-            explain=explain,
-            highlight=highlight,
-            snippet_length=checked_length(snippet_length),
-            quality=quality,
-            group=group,
-            vector=checked_vector(vector or None, state.snapshot.vectors),
-        )
-        top, facets_ = collect(state, plan)
-        hits, best = fetch_hits(state, plan, top)
-        if group == "passage":
-            hits = as_passages(opened, hits, opened.passages)
-        if rerank is not None and reranker is not None:
-            fixed = [*applied.pins, *([] if named is None else [named])]
-            hits, failed = rerank_hits(opened, hits, query, rerank, reranker, fixed)
-            warnings += failed
-            hits = hits[first : first + wanted]
-            best = max((hit.quality for hit in hits if hit.quality is not None), default=best)
-        tokens = truncated = None
-        if max_tokens is not None:
 
-            @cache  # documents are long, and passages of one are compared repeatedly
-            def text_of(id_: str) -> str:
-                return opened.documents.get(id_).text
-
-            hits, tokens, truncated = within_budget(hits, k, max_tokens, count_tokens, text_of)
-        return SearchResults(
-            query=query,
-            interpretation=plan.interpretation,
-            hits=hits,
-            total=top.total,
-            ranker=chosen.ranker,
-            parameters={
-                name: used if name == "dimensions" else getattr(chosen, name)
-                for name in (*ranker_of(chosen.ranker).parameters, *_of_passages(state))
-            },
-            offset=first,
-            facets=facets_,
-            quality=best,
-            tokens=tokens,
-            truncated=truncated,
-            rules=applied.ids,
-            warnings=warnings,
+    def _search(self, request: QueryRequest) -> SearchResults:
+        """Return the results of a request, on the present state."""
+        opened = self._opened()
+        state, plan = plan_search(opened, request, self._models)
+        top, facets = collect(state, plan)
+        hits, best = fetch_hits(opened, state, plan, top)
+        return assemble_results(
+            plan,
+            top.total,
+            facets,
+            hits,
+            best,
+            reranker=self._models.reranker,
+            document_of=opened.documents.get,
         )
 
     def explain(
@@ -366,32 +272,10 @@ class Index(WritableIndex):
         ['leak', 'coolant']
         """
         state = self._opened()
-        parsed, chosen, used = _parse_query(state, query, dimensions, parameters)
-        parsed = parsed._replace(mask=None)  # explain it even if the operators exclude it
+        parsed, chosen, used = parse_query(state, query, dimensions, parameters)
         (doc_id,) = state.documents.doc_ids([id])
-        only = np.zeros(len(state.snapshot), np.bool_)
-        only[doc_id] = True
-        (top,) = state.searcher.top([parsed], 1, chosen, used, Mask(only))
-        score = float(top.scores[0]) if len(top.scores) else None
-        doc_ids = np.array([doc_id], np.int64)
-        (explanation,) = explanations_of(state, parsed, chosen, used, doc_ids, [score])
-        if vector is None:
-            vector = embedded_query(self._models.embedders, state, state, query).vector
-        found = checked_vector(vector or None, state.snapshot.vectors)
-        if found is None:
-            return explanation
-        rank = _by_words(state, parsed, chosen, used)
-        parts = vector_parts(state.snapshot, found, rank)
-        return with_vector_part(explanation, parts, doc_id)
-
-    def _embedded(self, state: State, query: str, vector: GivenVector | None) -> GivenVector | None:
-        """Return the vector of a query, by an embedder if none is given; EmbedderFailed."""
-        if vector is not None:
-            return vector or None
-        embedded = embedded_query(self._models.embedders, state, state, query)
-        if embedded.warnings:
-            raise EmbedderFailed(embedded.warnings[0], field="embedder")
-        return embedded.vector
+        found, _ = query_vector(state, state, query, vector, self._models.embedders)
+        return explanation_of(state, parsed, chosen, used, found, doc_id)
 
     def excerpt(
         self,
@@ -503,9 +387,8 @@ class Index(WritableIndex):
         [('word', 'tyres'), ('title', 'Tyres'), ('title', 'Tyres again')]
         """
         state = self._opened()
-        if not isinstance(typed, str):
-            raise QueryError(f"typed = {typed!r} is not a text; give a string", field="q")
-        return tuple(state.suggester.suggestions(typed, whole_number("k", k)))
+        checked_typed(typed)
+        return tuple(state.suggester.suggestions(typed, whole_number("k", k), Evidence()))
 
     def parameters(self, /, **given: Unpack[SearchParameters]) -> SearchSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""
@@ -521,18 +404,7 @@ class Index(WritableIndex):
         >>> index.is_quick("leaking coolant"), index.is_quick("leaking -coolant")
         (True, False)
         """
-        state = self._opened()
-        if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.info.analyzer.tokenizes:
-            return False
-        if self.embeds_queries:
-            return False
-        terms = state.query_parser.known_terms_of(query)
-        return (
-            terms is not None
-            and not (state.rules and state.rules.for_query(query))
-            and state.searcher.is_quick(terms)
-            and state.documents.size_of_longest(k) <= _QUICK_BYTES
-        )
+        return not self.embeds_queries and is_quick(self._opened(), query, k)
 
     def query_counts(
         self,
@@ -548,15 +420,8 @@ class Index(WritableIndex):
         >>> index.query_counts('"wet roads" tyres')
         QueryCounts(words=3, operators=1, ..., phrase_documents=3, boosts=0, rankings=1)
         """
-        state = self._opened()
-        reading, _ = state.parameters.read({"operators": operators, "spelling": spelling})
-        counts = state.query_parser.counts(query, reading)
-        rules = state.rules.for_query(query) if state.rules else ()
-        boosts = sum(len(rule.then.boost) for rule in rules)
-        rankings = 1 if state.passages is None else RANKINGS_WITH_PASSAGES
-        return counts._replace(
-            hit_bytes=state.documents.mean_size, boosts=boosts, rankings=rankings
-        )
+        given: SearchParameters = {"operators": operators, "spelling": spelling}
+        return counts_of(self._opened(), query, given)
 
     def warm_up(self) -> None:
         """Compile what the first queries need: about 30 s, or 0.3 s from the cache."""
@@ -566,51 +431,3 @@ class Index(WritableIndex):
         live = self._opened().snapshot.live
         first = np.arange(self.max_doc)[slice(None) if live is None else live.allowed][:1]
         self.hits(first, np.zeros(len(first), np.float32), ())
-
-    def _checked_mask(self, mask: DocumentMask | None) -> Mask | None:
-        if mask is None:
-            return None
-        if not isinstance(mask, np.ndarray):
-            fact = f"a {type(mask).__name__}"
-        elif mask.dtype != np.bool_ or mask.shape != (self.max_doc,):
-            fact = f"of shape {mask.shape} and type {mask.dtype}"
-        else:
-            return Mask(mask)
-        raise QueryError(
-            f"mask is {fact}; give a bool array of length max_doc = {self.max_doc}",
-            field="mask",
-        )
-
-
-def _of_passages(state: State) -> tuple[str, ...]:
-    """Return the parameters of passages, if documents are divided."""
-    return () if state.passages is None else ("passage_weight",)
-
-
-def _named_document(state: State, query: str) -> int | None:
-    """Return the doc id of the document whose ID is the query, or None."""
-    text = query.strip() if isinstance(query, str) else ""
-    return state.documents.find_in_any_case(text) if _ID.fullmatch(text) else None
-
-
-def _has_operators(said: QueryInterpretation) -> bool:
-    """Return whether operators of the query restrict the documents."""
-    return bool(said.phrases or said.required or said.excluded or said.fields)
-
-
-def _by_words(state: State, query: ParsedQuery, parameters: SearchSettings, used: int) -> Rank:
-    """Return the ranking of a query by its words."""
-
-    def rank(k: int, mask: Mask | None) -> TopDocs:
-        return state.searcher.top([query], k, parameters, used, mask, totals=True)[0]
-
-    return rank
-
-
-def _parse_query(
-    state: State, query: str, dimensions: int | None, parameters: SearchParameters
-) -> tuple[ParsedQuery, SearchSettings, int]:
-    """Return the parsed query, its parameters and the number of eigenvectors."""
-    reading, chosen = state.parameters.read(parameters)
-    parsed = state.query_parser.parse(query, reading)
-    return parsed, chosen, state.parameters.dimensions(dimensions, chosen)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from klsa_search.core.config import PASSAGE_WORDS, Settings
+from klsa_search.search.collection_statistics import Elsewhere
 from klsa_search.search.passage_index import PassageIndex, PassageWrites
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
@@ -47,6 +48,16 @@ class LogTailer:
         self._rules = RuleSet((), built.info.analyzer)
         self._settings = built.info.settings
         self._stamps: tuple[Stamp | None, ...] = (None, None, None)
+        self._is_configured = False
+        self.elsewhere: Elsewhere | None = None  # statistics of the other partitions
+        self._weighed_by: Elsewhere | None = None
+
+    def configure(self, synonyms: Mapping[str, Sequence[str]], settings: Settings) -> None:
+        """Use these instead of the files of the index, as a partition does."""
+        self._is_configured = True
+        if synonyms != self._synonyms.given:
+            self._synonyms = Synonyms(synonyms, self._built.info.analyzer)
+        self._settings = settings
 
     def state(
         self, current: State, *, wait: bool = True, moment: PointInTime | None = None
@@ -63,14 +74,17 @@ class LogTailer:
             rules = RuleSet(moment.rules, analyzer)
             return _with(state, synonyms, rules, moment.settings or self._settings)
         state = self._written(current, self.log.last(), wait=wait)
-        generation, path = self._built.info.path, self._built.info.path.parent
-        files = path / SYNONYMS, path / RULES, generation / SETTINGS
-        stamps = tuple(map(stamp_of, files))
-        if stamps != self._stamps:
-            self._synonyms = Synonyms(read_synonyms(path), analyzer)
-            self._rules = RuleSet(read_rules(path), analyzer)
-            self._settings = current_settings(generation, self._built.info.manifest)
-            self._stamps = stamps
+        if not self._is_configured:
+            self._read_files()
+        return self._completed(state)
+
+    def weighed(self, current: State, elsewhere: Elsewhere) -> State:
+        """Return a state with the same writes and other statistics of the other partitions."""
+        self.elsewhere = elsewhere
+        return self._completed(self._written(current, current.info.last, wait=True))
+
+    def _completed(self, state: State) -> State:
+        """Return a state with the present synonyms, rules and query settings."""
         if (
             state.query_parser.synonyms is self._synonyms.given
             and state.rules.rules is self._rules.rules
@@ -79,15 +93,26 @@ class LogTailer:
             return state
         return _with(state, self._synonyms, self._rules, self._settings)
 
+    def _read_files(self) -> None:
+        """Read synonyms, rules and query settings if their files have changed."""
+        generation, path = self._built.info.path, self._built.info.path.parent
+        stamps = tuple(map(stamp_of, (path / SYNONYMS, path / RULES, generation / SETTINGS)))
+        if stamps != self._stamps:
+            analyzer = self._built.info.analyzer
+            self._synonyms = Synonyms(read_synonyms(path), analyzer)
+            self._rules = RuleSet(read_rules(path), analyzer)
+            self._settings = current_settings(generation, self._built.info.manifest)
+            self._stamps = stamps
+
     def _written(self, current: State, last: LogPosition, *, wait: bool) -> State:
         """Return the state after the writes up to `last`.
 
         wait  for code that is compiled in the background, which folding needs
         Cost: reading the log, and applying each new write: see `DeltaIndex`.
         """
-        if last == current.info.last:
+        if last == current.info.last and self.elsewhere is self._weighed_by:
             return current
-        if last.seq == 0:
+        if last.seq == 0 and self.elsewhere is None:
             return replace(self._built, info=replace(self._built.info, last=last))
         delta, self._delta = self._delta, None  # start again after a failure
         truncated = (
@@ -103,8 +128,8 @@ class LogTailer:
             self._applied = LogPosition()
         for write in self.log.rows(self._applied.seq, last):
             delta.add(write, save=self.saves)
-        state = delta.state(last)
-        self._delta, self._applied = delta, last
+        state = delta.state(last, self.elsewhere)
+        self._delta, self._applied, self._weighed_by = delta, last, self.elsewhere
         return state
 
     def save(self) -> None:
@@ -149,8 +174,11 @@ class _Delta:
             for each in self._of_passages.of(write):
                 self._passages.add(each, save=save)
 
-    def state(self, last: LogPosition) -> State:
-        """Return the state after all writes, of which this is the last."""
+    def state(self, last: LogPosition, elsewhere: Elsewhere | None = None) -> State:
+        """Return the state after all writes, of which this is the last.
+
+        elsewhere  statistics of the other partitions, if there are some
+        """
         self._delta.apply(self._batch)
         self._begin_batch()
         self._delta.kept.end()
@@ -158,8 +186,8 @@ class _Delta:
         if self._passages is not None:
             document_of = self._of_passages.document_of()
             passages = PassageIndex(self._passages.state(last), document_of)
-        snapshot, documents, fields = self._delta.snapshot()
-        count = snapshot.query_kernel.documents
+        snapshot, documents, fields = self._delta.snapshot(elsewhere)
+        count = snapshot.query_kernel.own_documents
         built = self._built
         info = replace(built.info, documents=count, last=last, drift=self._delta.drift())
         titles = self._delta.titles

@@ -12,9 +12,11 @@ from klsa_search.errors import SettingsError
 from klsa_search.search.embedders import refuse_other_models
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
+from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.storage.aliases import followed
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.maintenance import indexes_in
+from klsa_search.storage.partitions import is_partitioned
 
 if TYPE_CHECKING:
     from klsa_search.embedding.functions import EmbeddingFunction
@@ -49,7 +51,12 @@ def open_index(
     """
     name = None if tokenizer is None else trust(tokenizer)
     models = Models.opened(embedders or {}, reranker)
-    index = Index(current_generation(followed(Path(path))), models=models)
+    folder = followed(Path(path))
+    index: Index
+    if is_partitioned(folder):
+        index = PartitionedIndex(folder, models=models)
+    else:
+        index = Index(current_generation(folder), models=models)
     try:
         refuse_other_models(index.name, index.manifest.vectors, models.embedders)
     except SettingsError:

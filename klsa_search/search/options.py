@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -14,15 +13,12 @@ from klsa_search.core.config import LanguageSettings, SearchSettings, unsearched
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
-from klsa_search.search.applied_rules import AppliedRules
 from klsa_search.search.budget import CountTokens
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.masks import Given
-from klsa_search.search.query.interpretation import QueryInterpretation
-from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.search.vector_ranking import GivenVector, QueryVector
+from klsa_search.search.vector_ranking import GivenVector
 
 _CACHE_SIZE: Final = 1000
 """Validated sets of parameters that are cached."""
@@ -210,61 +206,6 @@ class SearchOptions(RankingOptions, total=False):
     vector: GivenVector | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryPlan:
-    """A search, checked against one state of an index; see `Index.search`.
-
-    parsed      query, without its mask
-    named       document whose ID the query is; it comes first
-    parameters, dimensions  of its ranking
-    mask        documents that may be returned, by the caller and by the operators; None for all
-    pinnable    documents that rules may pin: of the mask, without the requirement of `match`
-    rules       rules of the index that apply
-    vector      of the query, if it has one
-    """
-
-    query: str
-    parsed: ParsedQuery
-    interpretation: QueryInterpretation
-    named: int | None
-    parameters: SearchSettings
-    dimensions: int
-    mask: Mask | None
-    pinnable: Mask | None
-    rules: AppliedRules
-    k: int
-    offset: int
-    filter: Given | None
-    sort: tuple[str, ...]
-    facets: tuple[str, ...]
-    max_facet_values: int
-    distinct: str | None
-    min_score: float | None
-    positive: tuple[str, ...]
-    negative: tuple[str, ...]
-    explain: bool
-    highlight: bool
-    snippet_length: int
-    quality: bool
-    group: GroupName
-    vector: QueryVector | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse options that exclude each other; QueryError."""
-        if self.group == "passage" and (self.positive or self.negative):
-            raise QueryError(
-                "group: relevance feedback is by documents; leave the examples out, or use "
-                "group = 'document'",
-                field="group",
-            )
-        if self.explain and (self.positive or self.negative):
-            raise QueryError(
-                "explain: scores moved by positive or negative examples cannot be "
-                "split into parts; leave the examples out",
-                field="explain",
-            )
-
-
 def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
     """Return a list of names as a tuple; QueryError."""
     if isinstance(given, str):
@@ -288,3 +229,18 @@ def finite_score(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise QueryError(f"min_score = {value!r} is not a finite number", field="min_score")
     return float(value)
+
+
+def checked_mask(mask: object, max_doc: int) -> Mask | None:
+    """Return a mask of documents, None for all; QueryError."""
+    if mask is None:
+        return None
+    if not isinstance(mask, np.ndarray):
+        fact = f"a {type(mask).__name__}"
+    elif mask.dtype != np.bool_ or mask.shape != (max_doc,):
+        fact = f"of shape {mask.shape} and type {mask.dtype}"
+    else:
+        return Mask(mask)
+    raise QueryError(
+        f"mask is {fact}; give a bool array of length max_doc = {max_doc}", field="mask"
+    )

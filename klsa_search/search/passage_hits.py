@@ -10,9 +10,9 @@ import numpy as np
 
 from klsa_search.collection.passages import SEPARATOR, page_of
 from klsa_search.core.array_types import DocIds
-from klsa_search.search.options import QueryPlan
 from klsa_search.search.passage_index import PassageIndex
 from klsa_search.search.passage_searcher import PassageSearcher
+from klsa_search.search.planning import QueryPlan
 from klsa_search.search.results import Hit
 from klsa_search.search.state import State
 from klsa_search.storage.passages import PassageId
@@ -48,7 +48,9 @@ def best_passages_of(
         (searcher.passages.state, rows >= 0, rows),
         (state, rows < 0, doc_ids),
     ):
-        found = source.snippets.of(ids[which], terms, weights=weights, length=plan.snippet_length)
+        found = source.snippets.of(
+            ids[which], terms, weights=weights, length=plan.request.snippet_length
+        )
         for place, snippet in zip(np.flatnonzero(which).tolist(), found, strict=True):
             snippets[place] = snippet
     return BestPassages(searcher.passages, rows, counts, snippets)

@@ -12,7 +12,13 @@ from klsa_search.search.rankers import ranker_of
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import writing
 from klsa_search.storage.manifest import read_manifest
-from klsa_search.storage.query_settings import current_settings, replace_settings
+from klsa_search.storage.partitions import (
+    is_partitioned,
+    read_partitions,
+    require_index,
+    write_partitions,
+)
+from klsa_search.storage.query_settings import changes_of, current_settings, replace_settings
 
 
 def needing_refit(built: Settings, chosen: Settings) -> list[str]:
@@ -53,14 +59,28 @@ def change_settings(path: Path, changes: Mapping[str, Any] | None) -> Settings:
     Raise SettingsError for an invalid setting, or one that needs a refit; IndexNotFound,
     IndexDamaged, IndexBusy, StoreError.
     """
-    current_generation(path)
+    require_index(path)
     with writing(path):
+        if is_partitioned(path):
+            found = read_partitions(path)
+            built = found.manifest.checked_settings()
+            chosen = _changed(built, found.current_settings(), changes)
+            write_partitions(path, found.model_copy(update={"settings": changes_of(built, chosen)}))
+            return chosen
         generation = current_generation(path)
         manifest = read_manifest(generation)
-        chosen = built = manifest.checked_settings()
+        built = manifest.checked_settings()
+        chosen = built
         if changes is not None:
-            now = current_settings(generation, manifest)
-            chosen = Settings.checked({**now.model_dump(), **changes})
-            refuse_refit(built, chosen)
+            chosen = _changed(built, current_settings(generation, manifest), changes)
         replace_settings(generation, built, chosen)
+    return chosen
+
+
+def _changed(built: Settings, now: Settings, changes: Mapping[str, Any] | None) -> Settings:
+    """Return settings with changes, or those of the build; SettingsError if they need a refit."""
+    if changes is None:
+        return built
+    chosen = Settings.checked({**now.model_dump(), **changes})
+    refuse_refit(built, chosen)
     return chosen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -13,7 +13,6 @@ from klsa_search.search.results import Hit, Reranked
 
 if TYPE_CHECKING:
     from klsa_search.embedding.checked import CheckedReranker
-    from klsa_search.search.state import State
 
 _MAX_CHARACTERS: Final = 8_000
 """Characters of a text that a reranker gets; models read some hundred words."""
@@ -44,26 +43,25 @@ def checked_rerank(
 
 
 def rerank_hits(
-    state: State,
     hits: tuple[Hit, ...],
     query: str,
     count: int,
     reranker: CheckedReranker,
-    fixed: Collection[int],
+    fixed: Collection[str],
+    document_of: Callable[[str], Document],
 ) -> RerankedHits:
     """Order the first `count` hits by the scores of a reranker; equal ones keep their order.
 
-    state  of the documents
-    fixed  doc ids whose hits keep their ranks: they come first by a rule, or by their ID
+    fixed        IDs whose hits keep their ranks: they come first by a rule, or by their ID
+    document_of  returns the document of an ID
     The reranker gets the best passage of a hit, or the beginning of its text, with its title. If
     it fails, the hits stay as they are.
     """
-    ids = set(state.documents.ids(fixed))
-    places = [place for place, hit in enumerate(hits[:count]) if hit.id not in ids]
+    places = [place for place, hit in enumerate(hits[:count]) if hit.id not in fixed]
     if not places or not query.strip():
         return RerankedHits(hits, ())
     try:
-        scores = reranker(query, [_text_of(state, hits[place]) for place in places])
+        scores = reranker(query, [_text_of(hits[place], document_of) for place in places])
     except EmbedderFailed as failure:
         return RerankedHits(hits, (f"the hits are not reranked: {failure.message}",))
     ordered = list(hits)
@@ -75,10 +73,10 @@ def rerank_hits(
     return RerankedHits(tuple(ordered), ())
 
 
-def _text_of(state: State, hit: Hit) -> str:
+def _text_of(hit: Hit, document_of: Callable[[str], Document]) -> str:
     text = hit.text
     if text is None:
-        whole = state.documents.get(hit.id).text
+        whole = document_of(hit.id).text
         text = whole if hit.span is None else whole[slice(*hit.span)]
     passage = Document(id=hit.id, title=hit.title, text=text)
     return embedded_text(passage)[:_MAX_CHARACTERS]

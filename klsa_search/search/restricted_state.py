@@ -10,7 +10,7 @@ import numpy as np
 
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.forks import lock_free_in_children
-from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel, TermWeighting
+from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.masks import Given, key_of
@@ -93,7 +93,7 @@ def _restricted(state: State, live: DocumentMask) -> Snapshot:
     return restricted
 
 
-def _deleted_counts(snapshot: Snapshot, live: DocumentMask) -> DeletedCounts:
+def _deleted_counts(snapshot: Snapshot, live: DocumentMask) -> DocumentCounts:
     """Return the statistics of all documents in the postings that are not live."""
     kernel, terms = snapshot.query_kernel, len(snapshot.vocabulary)
     visible, hidden = np.flatnonzero(live), np.flatnonzero(snapshot.live_docs() & ~live)
@@ -107,7 +107,7 @@ def _deleted_counts(snapshot: Snapshot, live: DocumentMask) -> DeletedCounts:
             kernel.occurrences - occurrences,
         )
     postings = kernel.postings
-    return DeletedCounts(
+    return DocumentCounts(
         postings.documents - len(visible),
         postings.frequencies - frequencies,
         postings.occurrences - occurrences,

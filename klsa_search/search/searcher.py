@@ -18,12 +18,14 @@ from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.seeds import KlsaParams
+from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.feedback import add_feedback
 from klsa_search.search.rankers.klsa import klsa_params
+from klsa_search.search.ranking import Rank
 from klsa_search.search.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -51,11 +53,14 @@ def in_parallel(
         return list(chain.from_iterable(pool.map(work, chunks)))
 
 
-def ids_by_doc_id(index: Index) -> npt.NDArray[Any]:
-    """Return the document ID of each doc id: (max_doc,) of str, None for deleted documents."""
-    ids = np.full(index.max_doc, None, dtype=object)
-    ids[index.arrays.live_docs()] = index.ids()
-    return ids
+def ids_of(index: Index) -> Callable[[DocIds], npt.NDArray[Any]]:
+    """Return a function that returns the IDs of live documents by doc id: (n,) of str.
+
+    It is for many rankings: it reads all IDs first.
+    """
+    live, ids = index.live_doc_ids(), np.array(index.ids(), dtype=object)
+    order = np.argsort(live)
+    return lambda doc_ids: ids[order[np.searchsorted(live, doc_ids, sorter=order)]]
 
 
 _QUICK_POSTINGS: Final = 2**17
@@ -95,10 +100,14 @@ class KlsaEngineLike(Protocol):
 
 
 class Engines(NamedTuple):
-    """Engines that return the same results as those of a snapshot."""
+    """Engines that rank instead of those of a snapshot.
+
+    shared  seeds of several partitions that they rank by
+    """
 
     bm25_engine: Bm25EngineLike
     klsa_engine: KlsaEngineLike
+    shared: SharedSeeds | None = None
 
 
 class Searcher:
@@ -113,6 +122,11 @@ class Searcher:
         self, snapshot: Snapshot, defaults: SearchSettings, engines: Engines | None = None
     ) -> None:
         self._snapshot, self._defaults, self._engines = snapshot, defaults, engines
+
+    @property
+    def shared_seeds(self) -> SharedSeeds | None:
+        """Return the seeds of several partitions that scores depend on, if there are some."""
+        return None if self._engines is None else self._engines.shared
 
     def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
         """Return the scores of all documents: (N,) float32."""
@@ -176,6 +190,15 @@ class Searcher:
             )[0]
             for each in queries
         ]
+
+    def ranking(self, query: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Rank:
+        """Return the ranking of a query, which counts all documents of a mask that match."""
+
+        def rank(k: int, mask: Mask | None) -> TopDocs:
+            (top,) = self.top([query], k, parameters, dimensions, mask, totals=True)
+            return top
+
+        return rank
 
     def _top(
         self,
@@ -268,15 +291,16 @@ class Searcher:
 
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:
         """Return whether the engine of a sparse D computes this ranking."""
-        if self._snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT:
+        few = self._snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT
+        if few and self._engines is None:
             return False
         if parameters is self._defaults:
             return self._defaults_use_klsa_engine
-        return _ranks_with_klsa_engine(parameters)
+        return ranks_with_klsa_engine(parameters)
 
     @lazy_property
     def _defaults_use_klsa_engine(self) -> bool:
-        return _ranks_with_klsa_engine(self._defaults)
+        return ranks_with_klsa_engine(self._defaults)
 
     @property
     def _bm25_engine(self) -> Bm25EngineLike:
@@ -287,7 +311,8 @@ class Searcher:
         return klsa_params(self._snapshot, self._defaults)
 
 
-def _ranks_with_klsa_engine(parameters: SearchSettings) -> bool:
+def ranks_with_klsa_engine(parameters: SearchSettings) -> bool:
+    """Return whether the engine of a sparse D computes a ranking."""
     every_document = parameters.exact or parameters.boosts
     ranks_klsa = parameters.ranker == "klsa" and parameters.alpha > 0 and not every_document
     return ranks_klsa and is_multiple_of_kernel(

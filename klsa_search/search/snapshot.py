@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from klsa_search.delta.statistics import Pairs
 
 
+_LATER: Final = 2**40
+"""Ordinal of the first later document: more than an index has documents."""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """The arrays of one generation; which of them exist depends on the layout of D.
@@ -67,6 +71,7 @@ class Snapshot:
     reverse          entries of later documents in earlier rows, if any
     average_length   quantised mean length of the saturations; None for that of the build
     vectors          spaces of vectors, by name
+    ordinals         of a partition: numbers of the documents of the build in the source
     """
 
     generation: Path
@@ -92,6 +97,7 @@ class Snapshot:
     reverse: ReverseNeighbours | None = None
     average_length: float | None = None
     vectors: VectorSpaces = field(default_factory=dict)
+    ordinals: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         """Return N, the number of doc ids."""
@@ -105,6 +111,19 @@ class Snapshot:
     def live_docs(self) -> DocumentMask:
         """Return which documents are live: (N,)."""
         return np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
+
+    def ordinals_of(self, doc_ids: DocIds) -> npt.NDArray[np.int64]:
+        """Return numbers by which documents of several partitions are ordered: (n,).
+
+        Documents of the build are in the order of the source, then come later ones.
+        """
+        numbers = doc_ids.astype(np.int64)
+        if self.ordinals is None:
+            return numbers
+        built = len(self.ordinals)
+        places = np.minimum(numbers, built - 1) if built else numbers
+        of_build = self.ordinals[places] if built else numbers
+        return np.where(numbers < built, of_build, _LATER + numbers)
 
     def nearest(self, document: int) -> DocIds:
         """Return the documents in a row of a sparse D, strongest first, and reverse entries."""
@@ -178,10 +197,14 @@ class Snapshot:
     @lazy_property
     def pairs(self) -> Pairs:
         """Terms and pairs that are features of a sparse D, with their numbers. Cost: `Pairs.of`."""
-        from klsa_search.delta.statistics import Pairs  # not needed to search
+        from klsa_search.delta.statistics import Pairs, trained_statistics  # not needed to search
 
-        frequencies = self.query_kernel.postings.parts[0].postings.frequencies.copy()
-        frequencies[self.common[self.common < len(frequencies)]] = 0
+        trained = trained_statistics(self.generation)
+        if trained is not None:
+            frequencies = trained.frequencies
+        else:
+            frequencies = self.query_kernel.postings.parts[0].postings.frequencies.copy()
+            frequencies[self.common[self.common < len(frequencies)]] = 0
         return Pairs.of(open_array(self.generation, "epoch_pairs"), frequencies)
 
     @lazy_property
@@ -251,7 +274,7 @@ def open_snapshot(
 
     Cost O(V) for the vocabulary; the rest is read on use.
     """
-    vocabulary = Vocabulary(read_vocabulary(generation))
+    vocabulary = _vocabulary(generation)
     sparse_expansion = None
     if has_array(generation, "cut_rows"):
         sparse_expansion = open_sparse_expansion(partial(open_array, generation))
@@ -288,6 +311,7 @@ def open_snapshot(
         b=settings.b,
         forward=Forward.open(generation, settings.searched_fields),
         vectors=open_vectors(generation, vectors),
+        ordinals=open_array(generation, "ordinals") if has_array(generation, "ordinals") else None,
     )
     if sparse_expansion is None:
         # Mapped now, so that an open index still works after its files are deleted.
@@ -296,6 +320,15 @@ def open_snapshot(
         for name in ("weights", "basis", "eigenvalues"):
             getattr(snapshot.lsi, name)
     return snapshot
+
+
+def _vocabulary(generation: Path) -> Vocabulary:
+    """Return the terms of a build; those of a partition follow those that all partitions have."""
+    terms = read_vocabulary(generation)
+    if not has_array(generation, "trained_frequencies"):
+        return Vocabulary(terms)
+    shared = len(open_array(generation, "trained_frequencies"))
+    return Vocabulary(terms[:shared]).extended(terms[shared:])
 
 
 def _optional(generation: Path, name: str) -> Matrix | None:

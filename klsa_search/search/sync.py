@@ -23,6 +23,7 @@ from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.search.writing import BATCH_CHARACTERS, WriteResult
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import document_as_json, document_of
+from klsa_search.storage.partitions import partition_of
 from klsa_search.storage.records import record_of
 
 MAX_DELETE_SHARE: Final = 0.2
@@ -96,28 +97,53 @@ def max_deletions(max_delete: str | int | None, documents: int) -> int:
     return int(limit[1]) if limit[1] else int(float(limit[2]) / 100 * documents)
 
 
+class _Stored:
+    """The documents of an index, or of one of its partitions, that a source may have.
+
+    documents  their number
+    """
+
+    def __init__(self, reader: DocumentReader) -> None:
+        self.reader = reader
+        live = np.array(reader.live_doc_ids(), np.int64)
+        self.documents = len(live)
+        missing = np.zeros(len(reader.starts), np.bool_)  # one more, which is no document
+        missing[live] = True
+        self._missing = bytearray(missing.tobytes())
+        self._next = 0  # the doc id after that of the last document
+
+    def find(self, id_: str, record: bytes) -> int | None:
+        """Return the doc id of a document of the source; None if it is not stored."""
+        doc_id: int | None = self._next
+        # A source mostly has the order of the build: this saves the look-up of the ID.
+        if not (self._missing[self._next] and self.reader.is_record(self._next, record)):
+            doc_id = self.reader.find(id_)
+        if doc_id is not None:
+            self._missing[doc_id], self._next = False, doc_id + 1
+        return doc_id
+
+    def missing(self) -> list[str]:
+        """Return the IDs of the documents that were not found, in order of doc ids."""
+        return self.reader.ids(np.flatnonzero(np.frombuffer(self._missing, np.uint8)))
+
+
 class Comparison(AbstractContextManager["Comparison"]):
     """Differences between the documents of an index and those of a source.
 
-    stored     of the index; a document that is written later counts as it was
+    stored     of each partition of the index; a document that is written later counts as it was
     documents  number of documents of the index
     added, changed, unchanged  as in `SyncResult`
     Memory: 60 bytes for each ID that differs, 1 byte for each doc id.
     """
 
-    def __init__(self, stored: DocumentReader) -> None:
+    def __init__(self, stored: Sequence[DocumentReader]) -> None:
         self.added: list[str] = []
         self.changed: list[str] = []
         self.unchanged = 0
         self._names: set[str] = set()  # of metadata fields in the source
         self._replaced: set[str] = set()  # of metadata fields in documents that changed
-        self._stored = stored
-        live = np.array(stored.live_doc_ids(), np.int64)
-        self.documents = len(live)
-        missing = np.zeros(len(stored.starts), np.bool_)  # one more, which is no document
-        missing[live] = True
-        self._missing = bytearray(missing.tobytes())
-        self._next = 0  # the doc id after that of the last document
+        self._stored = [_Stored(reader) for reader in stored]
+        self.documents = sum(each.documents for each in self._stored)
         self._spool: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed at exit
 
     def __exit__(self, *_: object) -> None:
@@ -139,29 +165,21 @@ class Comparison(AbstractContextManager["Comparison"]):
     def _compare(self, document: Document) -> None:
         self._names.update(document.metadata)
         record = b"".join(record_of(document))
-        doc_id: int | None = self._next
-        # A source mostly has the order of the build: this saves the look-up of the ID.
-        if not (self._missing[self._next] and self._stored.is_record(self._next, record)):
-            doc_id = self._stored.find(document.id)
+        part = self._stored[0]
+        if len(self._stored) > 1:
+            part = self._stored[partition_of(document.id, len(self._stored))]
+        doc_id, reader = part.find(document.id, record), part.reader
         if doc_id is not None:
-            self._missing[doc_id], self._next = False, doc_id + 1
-            if self._stored.is_record(doc_id, record) or self._stored.equals(
-                doc_id, self._with_stored_vectors(doc_id, document)
+            if reader.is_record(doc_id, record) or reader.equals(
+                doc_id, _with_stored_vectors(reader, doc_id, document)
             ):
                 self.unchanged += 1
                 return
-            stored = (without_vectors(each.metadata) for each in self._stored.at([doc_id]))
+            stored = (without_vectors(each.metadata) for each in reader.at([doc_id]))
             self._replaced.update(*stored)
         (self.added if doc_id is None else self.changed).append(document.id)
         line = f"{json.dumps(document.id)}\t{document_as_json(document)}\n"
         self._spool.write(line.encode())
-
-    def _with_stored_vectors(self, doc_id: int, document: Document) -> Document:
-        """Return a document with the vectors that the index has, if the source gives none."""
-        (stored,) = self._stored.at([doc_id])
-        if VECTORS in document.metadata or VECTORS not in stored.metadata:
-            return document
-        return set_vectors(document, vectors_of(stored))
 
     def removed_fields(self) -> list[str]:
         """Return the metadata fields that changed documents had, and no document of the source."""
@@ -169,7 +187,7 @@ class Comparison(AbstractContextManager["Comparison"]):
 
     def deleted(self) -> list[str]:
         """Return the IDs of the documents that the source does not have, in order of doc ids."""
-        return self._stored.ids(np.flatnonzero(np.frombuffer(self._missing, np.uint8)))
+        return [id_ for each in self._stored for id_ in each.missing()]
 
     def differing(self) -> Iterator[Document]:
         """Yield the documents that were added or changed."""
@@ -177,6 +195,14 @@ class Comparison(AbstractContextManager["Comparison"]):
         for line in self._spool:
             id_, _, written = line.decode().partition("\t")
             yield document_of(json.loads(id_), written)
+
+
+def _with_stored_vectors(reader: DocumentReader, doc_id: int, document: Document) -> Document:
+    """Return a document with the vectors that the index has, if the source gives none."""
+    (stored,) = reader.at([doc_id])
+    if VECTORS in document.metadata or VECTORS not in stored.metadata:
+        return document
+    return set_vectors(document, vectors_of(stored))
 
 
 def refuse_deletions(

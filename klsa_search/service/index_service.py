@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypeVar
@@ -38,7 +37,7 @@ from klsa_search.service.middleware.auth import FULL_ACCESS, Access
 from klsa_search.service.replication import Replication
 from klsa_search.service.schemas.responses import Answer, refuse_too_large
 from klsa_search.storage.maintenance import delete_index
-from klsa_search.storage.names import CURRENT, index_path
+from klsa_search.storage.names import index_path, is_built
 
 T = TypeVar("T")
 
@@ -231,7 +230,7 @@ class IndexService:
             with _settings_from_client():
                 chosen = Settings.checked({"expansion": "sparse", **_without_code(settings)})
                 path = index_path(self.catalog.home, name)
-                if name in self.catalog.aliases() or os.path.lexists(path / CURRENT):
+                if name in self.catalog.aliases() or is_built(path):
                     raise IndexExists(f"`{name}` exists already; choose another name", field="name")
                 build((), name=name, home=self.catalog.home, **chosen.model_dump()).close()
                 self.catalog.refresh(name)

@@ -13,9 +13,12 @@ from numba import NumbaError
 from klsa_search.errors import KlsaError
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
+from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.storage import files
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.names import CURRENT, MANIFEST
+from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.names import CURRENT, MANIFEST, PARTITIONS
+from klsa_search.storage.partitions import is_partitioned, parts_of
 
 FAULTS = (
     KlsaError,
@@ -57,11 +60,22 @@ def open_and_warm_up(path: Path, opener: IndexOpener = open_index) -> Index:
 def generation_mark(path: Path) -> tuple[object, ...]:
     """Return a value that changes when CURRENT, or the directory it names, is replaced.
 
-    Replacing by the same content changes it; writes to the index do not.
+    Replacing by the same content changes it; writes to the index do not. That of an index in
+    partitions is PARTITIONS, with the values of all partitions.
     """
+    if is_partitioned(path):
+        file = (path / PARTITIONS).stat()
+        marks = (generation_mark(part) for part in parts_of(path))
+        return file.st_ino, file.st_mtime_ns, *marks
     generation = current_generation(path)
     files = (path / CURRENT).stat(), (generation / MANIFEST).stat()
     return generation.name, *((file.st_ino, file.st_mtime_ns) for file in files)
+
+
+def generations_of(index: Index) -> dict[Path, Manifest]:
+    """Return the manifests of the generations of an index, one for each partition, by folder."""
+    parts = index.partitions if isinstance(index, PartitionedIndex) else (index,)
+    return {each.path: each.manifest for each in parts}
 
 
 def reason_not_opened(path: Path, fault: BaseException) -> str:

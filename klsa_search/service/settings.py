@@ -193,18 +193,15 @@ class ServiceSettings(BaseSettings):
     )
     cluster: Annotated[str | None, Shown(metavar="ADDRESS")] = Field(
         None,
-        description="Search the indexes in shards by the processes of this Ray cluster: local for "
+        description="Open the partitions of indexes in processes of this Ray cluster: local for "
         "processes of this machine, auto or HOST:PORT (pip install 'klsa-search[cluster]')",
-    )
-    shards: int = Field(
-        4, ge=1, le=1024, description="Divide each index into this many shards, with --cluster"
     )
     replicas: int = Field(
         1,
         ge=1,
         le=64,
-        description="Keep each shard in this many processes; if one is slow or dies, another "
-        "is used",
+        description="Open each partition in this many processes of the cluster; if one is slow or "
+        "dies, another is used",
     )
     threads: Annotated[int | None, Shown(default="as many as processors, 2 at least")] = Field(
         None, ge=1, le=1024, description="Run this many requests at the same time"

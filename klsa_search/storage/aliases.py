@@ -18,7 +18,7 @@ from typing import Final
 from klsa_search.errors import IndexBusy, IndexNotFound, SettingsError
 from klsa_search.storage.files import is_real, read_regular, sync, write_fresh
 from klsa_search.storage.locks import exclusive_lock
-from klsa_search.storage.names import CURRENT, NAME, NEW, index_path
+from klsa_search.storage.names import NAME, NEW, index_path, is_built
 
 _ALIAS: Final = re.compile(rf"klsa-search alias\n({NAME.pattern})\n")
 _LOCK: Final = ".aliases.lock"
@@ -63,7 +63,7 @@ def set_alias(home: Path, name: str, target: str) -> None:
         raise SettingsError(
             f"`{target}` is itself an alias of `{alias_at(index)}`; name that index", field="index"
         )
-    if not os.path.lexists(index / CURRENT):
+    if not is_built(index):
         raise IndexNotFound(
             f"no index `{target}` in `{home}`; build it before you set the alias `{name}`",
             field="index",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -13,13 +14,27 @@ from uuid import uuid4
 from klsa_search.collection.model import Document
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import current_generation, step_for
-from klsa_search.storage.directories import is_unfinished
+from klsa_search.storage.directories import is_unfinished, mark_index
 from klsa_search.storage.files import sync, writable
-from klsa_search.storage.generations import check_sizes, commit, new_generation, sync_files
+from klsa_search.storage.generations import (
+    check_sizes,
+    commit,
+    index_lock,
+    new_generation,
+    sync_files,
+    writing,
+)
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log import WriteLog
+from klsa_search.storage.maintenance import remove_partitions
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
-from klsa_search.storage.names import CURRENT, JUDGEMENT_FILES, NEW
+from klsa_search.storage.names import CURRENT, JUDGEMENT_FILES, LOG_ID, NEW, WRITES
+from klsa_search.storage.partitions import (
+    is_partitioned,
+    read_partitions,
+    with_files,
+    write_partitions,
+)
 from klsa_search.storage.query_settings import copy_settings
 from klsa_search.storage.recovery import RecoveredRecords
 from klsa_search.storage.rules import read_rules, replace_rules
@@ -38,32 +53,79 @@ def copy_index(source: Path, target: Path) -> Manifest:
     """
     if os.path.lexists(target) and not is_unfinished(target):
         raise _taken(target)
+    if is_partitioned(source):
+        return _copy_partitions(source, target)
     generation = current_generation(source)
-    manifest = read_manifest(generation)
-    check_sizes(generation, manifest)
     with new_generation(target) as fresh:
         if os.path.lexists(target / CURRENT):  # completed by another process meanwhile
             raise _taken(target)
-        for name in manifest.files:
-            (fresh / name).parent.mkdir(exist_ok=True)
-            try:
-                shutil.copyfile(generation / name, fresh / name)
-            except FileNotFoundError as error:
-                raise StoreError(
-                    f"`{generation}` was removed during the copy; copy the index again"
-                ) from error
-            actual = sha256_of(fresh / name)
-            if actual != manifest.files[name].sha256:
-                raise IndexDamaged(
-                    f"`{generation / name}` has changed since it was built; "
-                    f"{step_for(generation / name)}"
-                )
+        manifest = _copy_files(generation, fresh)
         WriteLog(generation).copy_to(fresh)
-        copy_settings(generation, manifest, fresh)
         copy_shared_files(source, target)
         sync_files(fresh)
         commit(fresh, manifest)
     return manifest
+
+
+def _copy_files(generation: Path, fresh: Path) -> Manifest:
+    """Copy the files and query settings of a generation to an empty one; return its manifest."""
+    manifest = read_manifest(generation)
+    check_sizes(generation, manifest)
+    for name in manifest.files:
+        (fresh / name).parent.mkdir(exist_ok=True)
+        try:
+            shutil.copyfile(generation / name, fresh / name)
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"`{generation}` was removed during the copy; copy the index again"
+            ) from error
+        actual = sha256_of(fresh / name)
+        if actual != manifest.files[name].sha256:
+            raise IndexDamaged(
+                f"`{generation / name}` has changed since it was built; "
+                f"{step_for(generation / name)}"
+            )
+    copy_settings(generation, manifest, fresh)
+    return manifest
+
+
+def _copy_partitions(source: Path, target: Path) -> Manifest:
+    """Copy an index in partitions, with all writes up to one moment: see `copy_index`."""
+    target.mkdir(parents=True, exist_ok=True)
+    with index_lock(target):
+        if is_partitioned(target):
+            raise _taken(target)
+        mark_index(target)
+        remove_partitions(target)
+        found = read_partitions(source)
+        generations = [current_generation(source / name) for name in found.folders]
+        with ExitStack() as folders:
+            fresh = [folders.enter_context(new_generation(target / name)) for name in found.folders]
+            manifests = list(map(_copy_files, generations, fresh))
+            copy_logs(source, generations, fresh)
+            for folder, manifest in zip(fresh, manifests, strict=True):
+                sync_files(folder)
+                commit(folder, manifest)
+        copy_shared_files(source, target)
+        write_partitions(target, found)
+    return with_files(target, found.manifest, dict(zip(fresh, manifests, strict=True)))
+
+
+def copy_logs(path: Path, generations: Sequence[Path], targets: Sequence[Path]) -> None:
+    """Copy the logs of all partitions of an index, as they are at one moment, to empty folders.
+
+    Writers wait only if one of them writes during the first attempt.
+    """
+    logs = [WriteLog(generation) for generation in generations]
+    for attempt in range(2):
+        with writing(path) if attempt else nullcontext():
+            before = [log.last() for log in logs]
+            for log, target in zip(logs, targets, strict=True):
+                for name in (LOG_ID, WRITES):  # of the first attempt
+                    (target / name).unlink(missing_ok=True)
+                log.copy_to(target)
+            if [log.last() for log in logs] == before:
+                return
 
 
 def copy_shared_files(source: Path, target: Path) -> None:
@@ -129,9 +191,10 @@ def as_line(document: Document) -> str:
     return json.dumps({**line, **metadata}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def export(generation: Path, file: Path, known_faults: Iterable[str] = ()) -> int:
+def export(generations: Iterable[Path], file: Path, known_faults: Iterable[str] = ()) -> int:
     """Write the live documents to a file, which is replaced atomically; return their number.
 
+    generations   of the index, one for each partition
     known_faults  why this may not be the generation in use: see `readable_generation`
     The file is durable on return. Raise StoreError if it cannot be written; then nothing of it
     remains. Raise IndexDamaged if something cannot be read: a new file then has all readable
@@ -143,9 +206,10 @@ def export(generation: Path, file: Path, known_faults: Iterable[str] = ()) -> in
     with writable(file):
         try:
             with fresh.open("x", encoding="utf-8", newline="\n") as stream:
-                for document in readable_documents(generation, faults):
-                    stream.write(as_line(document))
-                    count += 1
+                for generation in generations:
+                    for document in readable_documents(generation, faults):
+                        stream.write(as_line(document))
+                        count += 1
                 stream.flush()
                 os.fsync(stream.fileno())
             if faults and file.exists():

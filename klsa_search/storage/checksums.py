@@ -41,6 +41,13 @@ from klsa_search.storage.names import (
     RULES,
     SYNONYMS,
 )
+from klsa_search.storage.partitions import (
+    former_builds,
+    is_partitioned,
+    parts_of,
+    read_partitions,
+    with_files,
+)
 from klsa_search.storage.query_settings import current_settings
 from klsa_search.storage.recovery import check_current
 from klsa_search.storage.rules import read_rules
@@ -172,14 +179,16 @@ PAUSE_RATIO: Final = 7
 
 
 class ChecksumCheck:
-    """Compares the checksums of a generation in a background thread of low priority.
+    """Compares the checksums of an index in a background thread of low priority.
+
+    generations  the manifest of its generation, or of those of all partitions, by folder
 
     It takes at most a ninth of one processor and half of the disk bandwidth: ten seconds per
     gigabyte, or a few times that while searches run.
     """
 
-    def __init__(self, generation: Path, manifest: Manifest) -> None:
-        self._generation, self._manifest = generation, manifest
+    def __init__(self, generations: Mapping[Path, Manifest]) -> None:
+        self._generations = generations
         self._stopped = threading.Event()
         self._failure: str | None = None
         self._whole = False
@@ -211,27 +220,30 @@ class ChecksumCheck:
         self._thread.join()
 
     def _run(self) -> None:
-        try:
-            for name in sorted(self._manifest.files):
-                compare_checksum(self._generation, name, self._manifest, self._throttled)
-            self._whole = True
-        except (_Stopped, OSError):  # too many open files, which is not damage
-            return
-        except IndexDamaged as failure:
-            if self._in_use():
-                forget(self._generation)
-                self._failure = failure.message
+        for generation, manifest in self._generations.items():
+            try:
+                for name in sorted(manifest.files):
+                    compare_checksum(generation, name, manifest, self._throttled)
+            except (_Stopped, OSError):  # too many open files, which is not damage
+                return
+            except IndexDamaged as failure:
+                if _is_current(generation):
+                    forget(generation)
+                    self._failure = failure.message
+                return
+        self._whole = True
 
     def _throttled(self, path: Path) -> str:
         with _ThrottledFile(path, self._stopped) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
-    def _in_use(self) -> bool:
-        """Return whether CURRENT still names the generation; files of an older one may be gone."""
-        try:
-            return current_generation(self._generation.parent) == self._generation
-        except (StoreError, OSError):
-            return True
+
+def _is_current(generation: Path) -> bool:
+    """Return whether CURRENT still names the generation; files of an older one may be gone."""
+    try:
+        return current_generation(generation.parent) == generation
+    except (StoreError, OSError):
+        return True
 
 
 class _Stopped(Exception):
@@ -263,6 +275,10 @@ def verify(path: Path) -> Manifest:
     log (`delta-*.npz`, `saturated-*.bin`) are compared when they are used. Cost: one read of each.
     """
     verify_shared(path)
+    if is_partitioned(path):
+        parts = parts_of(path)
+        manifests = {current_generation(part): verify(part) for part in parts}
+        return with_files(path, read_partitions(path).manifest, manifests)
     generation = current_generation(path)
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
@@ -275,7 +291,10 @@ def verify(path: Path) -> Manifest:
 def verify_shared(path: Path) -> None:
     """Read the files of an index outside its generations; IndexDamaged."""
     for name in INDEX_FILES:
-        _CHECKS[name](path)
+        if name != CURRENT or not is_partitioned(path):
+            _CHECKS[name](path)
+    for build in former_builds(path):
+        read_partitions(path, build)
 
 
 def _check_mark(path: Path) -> None:

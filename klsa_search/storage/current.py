@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from klsa_search.errors import IndexDamaged, IndexNotFound
+from klsa_search.errors import IndexDamaged, IndexNotFound, PartitionsUnsupported
 from klsa_search.storage.aliases import alias_at
 from klsa_search.storage.files import is_exhausted, read_regular, sync, write_fresh
 from klsa_search.storage.names import (
@@ -26,6 +26,7 @@ from klsa_search.storage.names import (
     MANIFEST,
     MARKER,
     NEW_CURRENT,
+    PARTITIONS,
     index_of,
 )
 
@@ -52,11 +53,13 @@ class Current:
 def read_current(path: Path) -> Current:
     """Read CURRENT of the index at `path`; IndexNotFound if missing, IndexDamaged if invalid.
 
+    PartitionsUnsupported if it is missing, and the index has partitions.
     Raise OSError if the process has too many open files.
     """
     try:
         content = read_regular(path / CURRENT, _MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
+        _refuse_partitions(path)
         raise IndexNotFound(_missing(path)) from None
     except OSError as error:
         if is_exhausted(error):
@@ -89,7 +92,11 @@ def write_current(path: Path, current: Current) -> None:
 
 
 def current_generation(path: Path) -> Path:
-    """Return the folder of the generation in use; IndexNotFound, IndexDamaged if it is gone."""
+    """Return the folder of the generation in use; IndexNotFound, IndexDamaged if it is gone.
+
+    PartitionsUnsupported for an index in partitions, even if a generation is kept for a rollback.
+    """
+    _refuse_partitions(path)
     name = read_current(path).generation
     generation = path / name
     if not generation.is_dir():
@@ -117,6 +124,15 @@ def last_resort(path: Path) -> str:
 def step_for(file: Path) -> str:
     """Return the next step for a damaged file of a generation. See `repair_step`."""
     return repair_step(index_of(file.parent))
+
+
+def _refuse_partitions(path: Path) -> None:
+    """Raise PartitionsUnsupported for an index in partitions."""
+    if os.path.lexists(path / PARTITIONS):
+        raise PartitionsUnsupported(
+            f"index `{path.name}` has partitions, which do not support this; open it again if it "
+            "was divided meanwhile, or build it with one partition"
+        )
 
 
 def _missing(path: Path) -> str:

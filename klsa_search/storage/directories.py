@@ -31,10 +31,11 @@ from klsa_search.storage.names import (
     MARKER,
     NEW,
     NEW_CURRENT,
+    PARTITION,
+    PARTITIONS,
     PASSAGES,
     SCRATCH,
     TEMPORARY_FOLDER,
-    WORK_FOLDER,
 )
 
 _INDEX: Final = "klsa-search index"
@@ -69,6 +70,7 @@ def is_unfinished(path: Path) -> bool:
         _is_marked(path, _INDEX)
         and not os.path.lexists(path / CURRENT)
         and not os.path.lexists(path / DELETED)
+        and not os.path.lexists(path / PARTITIONS)
         and not any(map(is_committed, generations(path)))
     )
 
@@ -104,13 +106,37 @@ def mark_index(path: Path) -> bool:
     return True
 
 
+def next_number(path: Path, above: str = "") -> int:
+    """Return a number above those of all generations and builds of partitions of an index."""
+    names = [above or "0", *(old.name for old in generations(path))]
+    names += [each.name.partition("-")[0] for each in partition_folders(path)]
+    return max(map(int, names)) + 1
+
+
+def partition_folders(path: Path) -> list[Path]:
+    """Return the folders of partitions of an index, in use or not, complete or not, by name."""
+    if not path.is_dir():
+        return []
+    return sorted(
+        entry
+        for entry in path.iterdir()
+        if PARTITION.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR) and _is_own(entry)
+    )
+
+
+def _is_own(folder: Path) -> bool:
+    """Return whether a folder is an index, or was made for one by a process that died."""
+    return is_index(folder) or all(
+        _is_bare_lock(entry) or _is_half_mark(entry) for entry in folder.iterdir()
+    )
+
+
 def make_generation(path: Path, above: str = "") -> Path:
     """Create the folder of the next generation; it has its marker before it has its name.
 
     above  the generation that CURRENT names, even if it is gone
     """
-    names = [above or "0", *(old.name for old in generations(path))]
-    number = max(map(int, names)) + 1
+    number = next_number(path, above)
     while os.path.lexists(path / f"{number:06d}"):  # not ours, so it stays
         number += 1
     generation = path / f"{number:06d}"
@@ -142,37 +168,8 @@ def is_committed(generation: Path) -> bool:
     return os.path.lexists(generation / MANIFEST)
 
 
-def work_folder(path: Path, key: str) -> Path:
-    """Return the folder for the progress of a build by many processes, kept until a commit.
-
-    key  32 hexadecimal digits that identify the build; folders of other builds are removed
-    """
-    folder = path / f".work-{key}.{NEW}"
-    for other in work_folders(path):
-        if other != folder:
-            shutil.rmtree(other)
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
-def work_folders(path: Path) -> list[Path]:
-    """Return the folders for the progress of unfinished builds by many processes."""
-    if not path.is_dir():
-        return []
-    return [
-        entry
-        for entry in sorted(path.iterdir())
-        if WORK_FOLDER.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR)
-    ]
-
-
-def collect_garbage(path: Path, keep: Collection[str], *, work: bool = True) -> None:
-    """Remove all generations but those to keep, and what interrupted processes left.
-
-    work  also remove the progress of builds that could be resumed
-    """
-    for folder in work_folders(path) if work else ():
-        shutil.rmtree(folder)
+def collect_garbage(path: Path, keep: Collection[str]) -> None:
+    """Remove all generations but those to keep, and what interrupted processes left."""
     for entry in sorted(path.iterdir()):
         if TEMPORARY_FOLDER.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR):
             shutil.rmtree(entry)

@@ -34,7 +34,6 @@ from klsa_search.storage.directories import (
     refuse_foreign,
     remove_empty,
     remove_generation,
-    work_folders,
 )
 from klsa_search.storage.files import is_real, read_regular, sync, writable, write_fresh
 from klsa_search.storage.locks import exclusive_lock
@@ -225,7 +224,7 @@ def _marked(path: Path) -> Iterator[None]:
         mark_index(path)
         yield
     except BaseException:
-        if bare and not generations(path) and not work_folders(path):
+        if bare and not generations(path):
             for name in (MARKER, *QUERY_FILES, *JUDGEMENT_FILES, *HOLDERS, *LOCKS):
                 (path / name).unlink(missing_ok=True)
         raise
@@ -238,7 +237,7 @@ def _remove_leftovers(path: Path) -> None:
     if not deleted or os.path.lexists(path / CURRENT):
         keep = [generation.name for generation in committed_generations(path)]
         keep += [named(path) or ""]
-    collect_garbage(path, keep, work=deleted)
+    collect_garbage(path, keep)
     if deleted:
         (path / DELETED).unlink()
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from klsa_search.errors import StoreError
+from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import Current, current_generation, write_current
 from klsa_search.storage.directories import (
     collect_garbage,
     is_index,
     mark_index,
+    partition_folders,
     refuse_foreign,
     remove_empty,
 )
@@ -36,7 +39,21 @@ from klsa_search.storage.names import (
     LOCKS,
     MARKER,
     NAME,
+    NEW,
+    PARTITIONS,
+    PARTITIONS_WORK,
     QUERY_FILES,
+)
+from klsa_search.storage.partitions import (
+    PartitionSet,
+    former_builds,
+    former_file,
+    is_partitioned,
+    keep_partitions,
+    read_partitions,
+    restore_partitions,
+    retire_partitions,
+    write_partitions,
 )
 
 
@@ -75,6 +92,7 @@ def unfinished_in(home: Path) -> list[Path]:
         and os.path.isfile(path / MARKER)
         and is_index(path)
         and not os.path.lexists(path / CURRENT)
+        and not is_partitioned(path)
     )
 
 
@@ -89,23 +107,91 @@ def rollback(path: Path, to: str | None = None) -> Rollback:
     """
     _refuse_other(path)
     with index_lock(path):
-        before = named(path)
+        before = _in_use(path)
         committed = committed_generations(path)
-        target = _chosen(path, committed, before, to)
-        manifest = read_manifest(target)
-        check_sizes(target, manifest)
-        write_current(path, Current(target.name, manifest_checksums(path, committed)))
+        builds = sorted({*(each.name for each in committed), *former_builds(path)})
+        target = _chosen(path, builds, before, to)
+        if target in former_builds(path):
+            manifest = _checked(path, target)
+            if before is not None and is_partitioned(path):
+                keep_partitions(path)
+            restore_partitions(path, target)
+        else:
+            manifest = read_manifest(path / target)
+            check_sizes(path / target, manifest)
+            write_current(path, Current(target, manifest_checksums(path, committed)))
+            if before is not None and is_partitioned(path):
+                retire_partitions(path)
+            else:
+                (path / PARTITIONS).unlink(missing_ok=True)
         (path / DELETED).unlink(missing_ok=True)
-    return Rollback(manifest, target.name, before)
+    return Rollback(manifest, target, before)
+
+
+def _in_use(path: Path) -> str | None:
+    """Return the name of the build in use; None if CURRENT or PARTITIONS is damaged."""
+    if not is_partitioned(path):
+        return named(path)
+    try:
+        return read_partitions(path).generation
+    except IndexDamaged:
+        return None
+
+
+def _checked(path: Path, build: str) -> Manifest:
+    """Return the manifest of a former build of partitions; errors as of `rollback`."""
+    found = read_partitions(path, build)
+    for name in found.folders:
+        generation = current_generation(path / name)
+        check_sizes(generation, read_manifest(generation))
+    return found.manifest
+
+
+def use_partitions(path: Path, found: PartitionSet) -> None:
+    """Use new partitions, in one step; the index is locked.
+
+    What was in use before is kept for a rollback, and other builds are removed.
+    """
+    before = read_partitions(path).generation if is_partitioned(path) else None
+    if before is not None:
+        keep_partitions(path)
+    write_partitions(path, found)
+    if before is not None:
+        (path / CURRENT).unlink(missing_ok=True)
+    kept = named(path)
+    collect_garbage(path, [] if kept is None else [kept])
+    remove_partitions(path, {found.generation, before or found.generation})
+
+
+def remove_partitions(path: Path, keep: Collection[str] = ()) -> None:
+    """Remove all partitions but those of some builds, and what an interrupted build left.
+
+    The index is locked.
+    """
+    for build in former_builds(path):
+        if build not in keep:
+            former_file(path, build).unlink()
+    for fresh in path.glob(f".{PARTITIONS}*.{NEW}"):
+        fresh.unlink()
+    shutil.rmtree(path / PARTITIONS_WORK, ignore_errors=True)
+    for folder in partition_folders(path):
+        if folder.name.partition("-")[0] not in keep:
+            mark_index(folder)  # a process may have died before it did
+            delete_index(folder)
 
 
 def undo_writes(path: Path, batches: int = 1) -> LogPosition:
     """Undo the last batches of writes to the generation in use; return the new end of its log.
 
     A batch is what one call wrote, at most a thousand documents. Raise IndexNotFound; IndexBusy;
-    StoreError if there are fewer.
+    StoreError if there are fewer, or the index has partitions.
     """
     _refuse_other(path)
+    if is_partitioned(path):
+        raise StoreError(
+            f"`{path}` has partitions, whose writes cannot be undone; write the earlier documents "
+            "again (klsa-index sync), or restore a backup"
+        )
     with writing(path):
         generation = current_generation(path)
         effective = sum(batch.undone is None for batch in WriteLog(generation).batches())
@@ -139,6 +225,8 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         collect_garbage(path, keep=())
+        (path / PARTITIONS).unlink(missing_ok=True)
+        remove_partitions(path)
         own = (*QUERY_FILES, *JUDGEMENT_FILES, *EMBEDDING_FILES, *HOLDERS, DELETED, MARKER)
         for name in (*own, *reversed(LOCKS)):
             (path / name).unlink(missing_ok=True)
@@ -152,12 +240,12 @@ def _refuse_other(path: Path) -> None:
         current_generation(path)
 
 
-def _chosen(path: Path, committed: list[Path], before: str | None, to: str | None) -> Path:
-    there = ", ".join(generation.name for generation in committed) or "none"
-    older = [each for each in committed if before is None or each.name < before]
-    for generation in reversed(older) if to is None else committed:
-        if to in (None, generation.name):
-            return generation
+def _chosen(path: Path, builds: Sequence[str], before: str | None, to: str | None) -> str:
+    there = ", ".join(builds) or "none"
+    older = [each for each in builds if before is None or each < before]
+    for build in reversed(older) if to is None else builds:
+        if to in (None, build):
+            return build
     wanted = f"generation {to!r}" if to is not None else f"generation before {before}"
     raise StoreError(
         f"`{path}` has no {wanted}; its generations are: {there}; choose one with --to (in "
@@ -167,6 +255,8 @@ def _chosen(path: Path, committed: list[Path], before: str | None, to: str | Non
 
 
 def _has_current(path: Path) -> bool:
+    if is_partitioned(path):
+        return True
     try:
         (path / CURRENT).lstat()
     except PermissionError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -16,21 +17,25 @@ HOLDERS = tuple(f"{lock}-holder" for lock in LOCKS)
 """Files that version 0.2 wrote next to a lock and may have left."""
 MANIFEST = "manifest.json"
 MARKER = "KLSA-INDEX"
+PARTITIONS = "PARTITIONS"
+"""File that names the partitions of an index: see `storage.partitions`."""
+PARTITION = re.compile(r"[0-9]{6}-[0-9]{1,4}")
+FORMER_PARTITIONS = re.compile(rf"{PARTITIONS}-[0-9]{{6}}")
+"""Files of partitions that are kept for a rollback."""
 GENERATION = re.compile(r"[0-9]{6}")
 
 # Names of incomplete files, which an interrupted process may leave; users would not choose them.
 NEW_CURRENT = ".CURRENT.klsa-new"
 DELETED = ".CURRENT.klsa-deleted"
 NEW, GONE = "klsa-new", "klsa-gone"
+PARTITIONS_WORK = f".partitions.{NEW}"
+"""Documents and training of a build of partitions."""
 TEMPORARY_FOLDER = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 
 SYNONYMS = "SYNONYMS"
 RULES = "RULES"
 QUERY_FILES = (SYNONYMS, f".{SYNONYMS}.{NEW}", RULES, f".{RULES}.{NEW}")
 """Synonyms and rules, which belong to no generation, and what an interrupted change left."""
-
-WORK_FOLDER = re.compile(r"\.work-[0-9a-f]{32}\.klsa-new")
-"""Progress of a build by many processes, kept until its commit."""
 
 SCRATCH = "scratch"
 PASSAGES = "passages"
@@ -68,6 +73,11 @@ INDEX_FILES = (CURRENT, MARKER, *SHARED_FILES)
 """Files with content outside the generations: `verify` reads each."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def is_built(path: Path) -> bool:
+    """Return whether there is a complete index at a path, in partitions or not."""
+    return any(os.path.lexists(path / name) for name in (CURRENT, PARTITIONS))
 
 
 def index_of(generation: Path) -> Path:

@@ -10,7 +10,9 @@ refit builds the next one with them, and a rollback returns to those of the earl
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.errors import IndexDamaged, SettingsError
@@ -27,7 +29,7 @@ def current_settings(generation: Path, manifest: Manifest) -> Settings:
         changes = json.loads(read_checked(generation / SETTINGS))
         if not isinstance(changes, dict) or not changes.keys() <= QUERY_SETTINGS:
             raise ValueError("it has other settings than those of queries")
-        return Settings.checked({**built.model_dump(), **changes})
+        return with_changes(built, changes)
     except FileNotFoundError:
         return built
     except (OSError, ValueError, RecursionError, SettingsError) as error:
@@ -47,14 +49,24 @@ def current_manifest(generation: Path) -> Manifest:
     return manifest.model_copy(update={"settings": settings.stored()})
 
 
+def changes_of(built: Settings, settings: Settings) -> dict[str, Any]:
+    """Return the query settings that differ from those of a build, as JSON."""
+    old, new = built.model_dump(mode="json"), settings.model_dump(mode="json")
+    return {name: new[name] for name in sorted(QUERY_SETTINGS) if new[name] != old[name]}
+
+
+def with_changes(built: Settings, changes: Mapping[str, Any]) -> Settings:
+    """Return the settings of a build with changes; SettingsError."""
+    return Settings.checked({**built.model_dump(), **changes})
+
+
 def replace_settings(generation: Path, built: Settings, settings: Settings) -> None:
     """Replace the changed settings of a generation atomically and durably.
 
     built  settings of its build; if none differs, the file is removed
     The caller has the lock of the log. StoreError if something else is in the place of the file.
     """
-    old, new = built.model_dump(mode="json"), settings.model_dump(mode="json")
-    changes = {name: new[name] for name in sorted(QUERY_SETTINGS) if new[name] != old[name]}
+    changes = changes_of(built, settings)
     content = json.dumps(changes, ensure_ascii=False, indent=1) + "\n" if changes else None
     replace_checked(generation / SETTINGS, content)
     sync(generation)

@@ -14,7 +14,7 @@ import hashlib
 import re
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -24,12 +24,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import StringConstraints, ValidationError
+from pydantic import Field, StringConstraints, ValidationError
 
 from klsa_search.core.parallel import map_in_order
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, StoreError
 from klsa_search.storage.aliases import aliases_in
-from klsa_search.storage.backup import copy_shared_files
+from klsa_search.storage.backup import copy_logs, copy_shared_files
 from klsa_search.storage.current import current_generation, step_for
 from klsa_search.storage.files import explain
 from klsa_search.storage.generations import check_sizes
@@ -37,8 +37,14 @@ from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import indexes_in
 from klsa_search.storage.manifest import FileName, Frozen, Manifest, read_manifest
-from klsa_search.storage.names import MANIFEST, NAME
+from klsa_search.storage.names import MANIFEST, NAME, PARTITION
 from klsa_search.storage.objects import open_store
+from klsa_search.storage.partitions import (
+    is_partitioned,
+    parts_of,
+    read_partitions,
+    write_partitions,
+)
 from klsa_search.storage.query_settings import copy_settings
 from klsa_search.storage.replication_state import BACKUP_STATE, ReplicationState, write_state
 
@@ -60,6 +66,7 @@ _TIMEOUT: Final = 60.0
 """Seconds to wait for another backup of the same index directory."""
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+PartitionName = Annotated[str, StringConstraints(pattern=f"^{PARTITION.pattern}$")]
 IndexName = Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
 
 
@@ -81,7 +88,8 @@ class IndexCopy(Frozen):
     log_state   state of the log of writes: see `WriteLog.state_id`
     generation  files of the generation, with its manifest
     log         files of its log; none if nothing was written
-    shared      other files that change: synonyms, rules, judgements, query settings
+    shared      other files that change: synonyms, rules, judgements, query settings, PARTITIONS
+    partitions  of the index, by folder, in order; none if it has one: then the files are its own
     """
 
     build: Sha256
@@ -89,11 +97,16 @@ class IndexCopy(Frozen):
     generation: dict[FileName, FileCopy]
     log: dict[FileName, FileCopy]
     shared: dict[FileName, FileCopy]
+    partitions: dict[PartitionName, IndexCopy] = Field(
+        default_factory=dict, exclude_if=lambda copies: not copies
+    )
 
     def files(self) -> Iterator[FileCopy]:
         """Yield all files."""
         for part in (self.generation, self.log, self.shared):
             yield from part.values()
+        for copy in self.partitions.values():
+            yield from copy.files()
 
 
 class Backup(Frozen):
@@ -134,6 +147,11 @@ class BackupResult:
     indexes: int
     written: int
     faults: Mapping[str, str] = field(default_factory=dict)
+
+
+def generations_in_use(path: Path) -> list[Path]:
+    """Return the generation in use of an index, or those of its partitions."""
+    return [current_generation(part) for part in parts_of(path)]
 
 
 def build_id(manifest: Manifest) -> str:
@@ -354,16 +372,55 @@ class _Writer:
                     self.copies[path.name] = self._before[path.name]
 
     def _copy(self, path: Path) -> IndexCopy:
-        """Copy the generation in use, with the writes to it."""
+        """Copy the build in use, with the writes to it."""
         while True:
-            generation = current_generation(path)
+            generations = generations_in_use(path)
             try:
-                return self._copy_generation(generation)
+                return self._copy_build(path, generations)
             except (KlsaError, OSError):
-                if current_generation(path) == generation:
+                if generations_in_use(path) == generations:
                     raise  # else it was replaced meanwhile
 
-    def _copy_generation(self, generation: Path) -> IndexCopy:
+    def _copy_build(self, path: Path, generations: Sequence[Path]) -> IndexCopy:
+        """Copy an index: its generation, or those of all partitions."""
+        files = list(map(self._copy_generation, generations))
+        builds = [build_id(read_manifest(generation)) for generation in generations]
+        with tempfile.TemporaryDirectory(prefix="klsa-backup-") as folder:
+            shared = Path(folder, "shared")
+            shared.mkdir()
+            copy_shared_files(path, shared)
+            before = self._before.get(path.name)
+            if not is_partitioned(path):
+                (generation,), (build,) = generations, builds
+                copy_settings(generation, read_manifest(generation), shared)
+                (log,), (state,) = self._copy_logs(path, generations, [before], builds)
+                return IndexCopy(
+                    build=build,
+                    log_state=state,
+                    generation=files[0],
+                    log=log,
+                    shared=self._store_all(shared),
+                )
+            found = read_partitions(path)
+            known = [before.partitions.get(name) if before else None for name in found.folders]
+            logs, states = self._copy_logs(path, generations, known, builds)
+            write_partitions(shared, found)
+            partitions = {
+                name: IndexCopy(build=build, log_state=state, generation=own, log=log, shared={})
+                for name, build, state, own, log in zip(
+                    found.folders, builds, states, files, logs, strict=True
+                )
+            }
+            return IndexCopy(
+                build=hashlib.sha256(repr(builds).encode()).hexdigest(),
+                log_state=" ".join(states),
+                generation={},
+                log={},
+                shared=self._store_all(shared),
+                partitions=partitions,
+            )
+
+    def _copy_generation(self, generation: Path) -> dict[FileName, FileCopy]:
         manifest = read_manifest(generation)
         check_sizes(generation, manifest)
         files = {
@@ -371,28 +428,36 @@ class _Writer:
             for name, entry in manifest.files.items()
         }
         files[MANIFEST] = self._store(generation / MANIFEST)
-        path, build, log = generation.parent, build_id(manifest), WriteLog(generation)
-        before = self._before.get(path.name)
+        return files
+
+    def _copy_logs(
+        self,
+        path: Path,
+        generations: Sequence[Path],
+        before: Sequence[IndexCopy | None],
+        builds: Sequence[str],
+    ) -> tuple[list[dict[FileName, FileCopy]], list[str]]:
+        """Copy the logs of an index, as they are at one moment; return files and states.
+
+        before  last copies; logs that have not changed since are not copied again
+        """
+        states = [WriteLog(generation).state_id() for generation in generations]
+        known = [
+            copy.log if copy and (copy.build, copy.log_state) == (build, state) else None
+            for copy, build, state in zip(before, builds, states, strict=True)
+        ]
+        logs = [log for log in known if log is not None]
+        if len(logs) == len(known) and (
+            len(logs) == 1 or states == [WriteLog(each).state_id() for each in generations]
+        ):
+            return logs, states
         with tempfile.TemporaryDirectory(prefix="klsa-backup-") as folder:
-            staged_log, shared = Path(folder, "log"), Path(folder, "shared")
-            staged_log.mkdir()
-            shared.mkdir()
-            copy_shared_files(path, shared)
-            copy_settings(generation, manifest, shared)
-            state = log.state_id()
-            if before and (before.build, before.log_state) == (build, state):
-                logs = before.log
-            else:
-                log.copy_to(staged_log)
-                state = WriteLog(staged_log).state_id()
-                logs = self._store_all(staged_log)
-            return IndexCopy(
-                build=build,
-                log_state=state,
-                generation=files,
-                log=logs,
-                shared=self._store_all(shared),
-            )
+            targets = [Path(folder, f"{number}") for number in range(len(generations))]
+            for target in targets:
+                target.mkdir()
+            copy_logs(path, generations, targets)
+            states = [WriteLog(target).state_id() for target in targets]
+            return [self._store_all(target) for target in targets], states
 
     def _store_all(self, folder: Path) -> dict[str, FileCopy]:
         """Copy all files of a folder of changing files."""

@@ -23,22 +23,40 @@ from klsa_search.errors import IndexExists, IndexNotFound, StoreError
 from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.directories import is_unfinished
+from klsa_search.storage.directories import is_unfinished, mark_index, next_number
 from klsa_search.storage.files import sync
-from klsa_search.storage.generations import commit, new_generation, sync_files, writing
+from klsa_search.storage.generations import (
+    commit,
+    index_lock,
+    new_generation,
+    sync_files,
+    writing,
+)
 from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import create_log
-from klsa_search.storage.maintenance import delete_index, indexes_in
-from klsa_search.storage.manifest import read_manifest, sha256_of
+from klsa_search.storage.maintenance import (
+    delete_index,
+    indexes_in,
+    remove_partitions,
+    use_partitions,
+)
+from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import (
     LOG_ID,
     MANIFEST,
     NEW,
+    PARTITIONS,
     SETTINGS,
     SHARED_FILES,
     WRITES,
     index_path,
+)
+from klsa_search.storage.partitions import (
+    PartitionSet,
+    is_partitioned,
+    read_partitions,
+    write_partitions,
 )
 from klsa_search.storage.replication_state import (
     FOLLOWER_STATE,
@@ -46,7 +64,14 @@ from klsa_search.storage.replication_state import (
     read_state,
     write_state,
 )
-from klsa_search.storage.repository import Backup, IndexCopy, Repository, build_id, number_of
+from klsa_search.storage.repository import (
+    Backup,
+    IndexCopy,
+    Repository,
+    build_id,
+    generations_in_use,
+    number_of,
+)
 
 _LOCK: Final = ".follower.lock"
 
@@ -138,8 +163,11 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
     for name, copy in sorted(backup.indexes.items()):
         path = index_path(home, name)
         try:
-            if _is_same_build(path, copy) and _replace_log(repository, copy, path):
-                _replace_shared(repository, copy, current_generation(path))
+            if _is_same_build(path, copy) and _follow_log(repository, copy, path):
+                if copy.partitions:
+                    _follow_partitions(repository, copy, path)
+                else:
+                    _replace_shared(repository, copy, path, current_generation(path))
             else:
                 _install(repository, copy, path)
         except StoreError as fault:  # the others can still follow
@@ -160,20 +188,77 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
 
 
 def _is_same_build(path: Path, copy: IndexCopy) -> bool:
-    """Return whether the generation in use is that of the copy; its log may differ."""
+    """Return whether the build in use is that of the copy; its logs may differ."""
     with suppress(StoreError):  # none, or damaged
-        return build_id(read_manifest(current_generation(path))) == copy.build
+        builds = [build_id(read_manifest(each)) for each in generations_in_use(path)]
+        return builds == [each.build for each in _parts(copy)]
     return False
+
+
+def _parts(copy: IndexCopy) -> list[IndexCopy]:
+    """Return the copies of the partitions of an index; its own if it has one."""
+    return list(copy.partitions.values()) or [copy]
 
 
 def _is_equal(path: Path, copy: IndexCopy) -> bool:
     """Return whether an index has the documents of a copy."""
     if not _is_same_build(path, copy):
         return False
-    return WriteLog(current_generation(path)).state_id() == copy.log_state
+    states = [WriteLog(each).state_id() for each in generations_in_use(path)]
+    return states == [each.log_state for each in _parts(copy)]
+
+
+def _follow_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
+    """Replace the logs of the build in use by those of a copy: see `_replace_log`.
+
+    Those of partitions follow one another.
+    """
+    if not copy.partitions:
+        return _replace_log(repository, copy, path)
+    names = read_partitions(path).folders
+    return all(
+        _replace_log(repository, own, path / name)
+        for name, own in zip(names, copy.partitions.values(), strict=True)
+    )
 
 
 def _install(repository: Repository, copy: IndexCopy, path: Path) -> None:
+    """Restore a build with its log, or those of all partitions, then use it."""
+    if copy.partitions:
+        _install_partitions(repository, copy, path)
+        return
+    fresh, manifest = _install_generation(repository, copy, path)
+    if is_partitioned(path):  # a follower whose source has one partition now
+        with index_lock(path):
+            (path / PARTITIONS).unlink()
+            remove_partitions(path)
+    note_checked(fresh, manifest)
+
+
+def _install_partitions(repository: Repository, copy: IndexCopy, path: Path) -> None:
+    """Restore all partitions under a new number, then use them, in one step."""
+    path.mkdir(parents=True, exist_ok=True)
+    with index_lock(path):
+        mark_index(path)
+        number = next_number(path)
+        folders = [f"{number:06d}-{part}" for part in range(len(copy.partitions))]
+        for name, own in zip(folders, copy.partitions.values(), strict=True):
+            fresh, manifest = _install_generation(repository, own, path / name)
+            note_checked(fresh, manifest)
+        _replace_shared(repository, copy, path, None)
+        use_partitions(path, _partitions_of(repository, copy, folders))
+
+
+def _partitions_of(repository: Repository, copy: IndexCopy, folders: list[str]) -> PartitionSet:
+    """Return the description of the partitions of a copy, in these folders."""
+    with TemporaryDirectory(prefix="klsa-restore-") as folder:
+        repository.fetch(copy.shared[PARTITIONS], Path(folder, PARTITIONS))
+        return read_partitions(Path(folder)).model_copy(update={"folders": folders})
+
+
+def _install_generation(
+    repository: Repository, copy: IndexCopy, path: Path
+) -> tuple[Path, Manifest]:
     """Restore a generation with its log, then use it."""
     with new_generation(path) as fresh:
         # Those that change come first: they may be gone before a long transfer ends.
@@ -186,10 +271,10 @@ def _install(repository: Repository, copy: IndexCopy, path: Path) -> None:
             manifest = read_manifest(Path(folder))
         if build_id(manifest) != copy.build:
             raise StoreError(f"the backup of `{path.name}` is inconsistent; use another backup")
-        _replace_shared(repository, copy, fresh)
+        _replace_shared(repository, copy, path, fresh)
         sync_files(fresh)
         commit(fresh, manifest)
-    note_checked(fresh, manifest)
+    return fresh, manifest
 
 
 def _replace_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
@@ -227,15 +312,21 @@ def _replace_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
     return True
 
 
-def _replace_shared(repository: Repository, copy: IndexCopy, generation: Path) -> None:
-    """Replace the changing files of an index besides the log, each in one step."""
-    path = generation.parent
-    if unknown := sorted(copy.shared.keys() - {*SHARED_FILES, SETTINGS}):
+def _replace_shared(
+    repository: Repository, copy: IndexCopy, path: Path, generation: Path | None
+) -> None:
+    """Replace the changing files of an index besides the log, each in one step.
+
+    generation  that has the query settings; None if they are in PARTITIONS, which stays
+    """
+    if unknown := sorted(copy.shared.keys() - {*SHARED_FILES, SETTINGS, PARTITIONS}):
         raise StoreError(
             f"the backup of `{path.name}` has a file `{unknown[0]}` that this version does not "
             "know; install the version of klsa-search that wrote it"
         )
-    for target in (*(path / name for name in SHARED_FILES), generation / SETTINGS):
+    targets = [path / name for name in SHARED_FILES]
+    targets += [] if generation is None else [generation / SETTINGS]
+    for target in targets:
         name = target.name
         file = copy.shared.get(name)
         if file is None:
@@ -246,8 +337,16 @@ def _replace_shared(repository: Repository, copy: IndexCopy, generation: Path) -
             repository.fetch(file, fresh)
             sync(fresh)
             fresh.replace(target)
-    sync(generation)
-    sync(path)
+        sync(target.parent)
+
+
+def _follow_partitions(repository: Repository, copy: IndexCopy, path: Path) -> None:
+    """Replace the changing files of an index in partitions besides their logs."""
+    _replace_shared(repository, copy, path, None)
+    with writing(path):
+        found = _partitions_of(repository, copy, read_partitions(path).folders)
+        if found != read_partitions(path):
+            write_partitions(path, found)
 
 
 def _exists(path: Path) -> IndexExists:

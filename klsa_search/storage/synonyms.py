@@ -18,10 +18,10 @@ from typing import Any, Final
 from klsa_search.collection.intake import text_fault
 from klsa_search.errors import IndexDamaged, SettingsError
 from klsa_search.storage.checked_file import read_checked, replace_checked
-from klsa_search.storage.current import current_generation
 from klsa_search.storage.files import is_exhausted, sync
 from klsa_search.storage.generations import writing
 from klsa_search.storage.names import SYNONYMS
+from klsa_search.storage.partitions import require_index
 
 Synonyms = Mapping[str, tuple[str, ...]]
 """Synonyms of words or phrases."""
@@ -102,7 +102,7 @@ def write_synonyms(path: Path, synonyms: Synonyms) -> None:
 
     Raise IndexNotFound; IndexBusy; StoreError if something else is in the place of their file.
     """
-    current_generation(path)
+    require_index(path)
     with writing(path):
         replace_synonyms(path, synonyms)
         sync(path)

@@ -15,6 +15,7 @@
     python -m studies.effectiveness search-box      [--json FILE] [TASK...]
     python -m studies.effectiveness operators       [--json FILE] [TASK...]
     python -m studies.effectiveness difficulty      [--json FILE] [TASK...]
+    python -m studies.effectiveness partitions      [--json FILE] [TASK...]
     python -m studies.effectiveness passages        [--json FILE] [TASK...]
     python -m studies.effectiveness needles         [--json FILE]
     python -m studies.effectiveness evidence        [--json FILE] [TASK...]
@@ -51,6 +52,7 @@ from studies.effectiveness import (
     leave_one_out,
     needles,
     operators,
+    partitions,
     passages,
     quality,
     search_box,
@@ -82,6 +84,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "operators": operators.report,
     "difficulty": difficulty.report,
     "passages": passages.report,
+    "partitions": partitions.report,
     "needles": needles.report,
     "evidence": evidence.report,
     "vectors": vectors.report,
@@ -99,6 +102,7 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "searched-fields": searched_fields.report,
     "difficulty": difficulty.report,
     "passages": passages.report,
+    "partitions": partitions.report,
     "evidence": evidence.report,
     "vectors": vectors.report,
     "similar": similar.report,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import Ranking
-from klsa_search.search.searcher import ids_by_doc_id
+from klsa_search.search.searcher import ids_of
 from studies.effectiveness import reuters
 from studies.effectiveness.kinds import KINDS, interval, task_of
 from studies.effectiveness.measuring import Bench, Task, heading, row
@@ -63,7 +63,7 @@ def _reuters(name: str) -> Task:
 
 def _of_task(bench: Bench, task: Task) -> dict[str, dict[str, list[float]]]:
     index = bench.index(task, {})
-    judge, ids = Judge(task.judgements, measures=MEASURES), ids_by_doc_id(index)
+    judge, ids = Judge(task.judgements, measures=MEASURES), ids_of(index)
     came_out: dict[str, list[float]] = {name: [] for name in MEASURES}
     foretold: dict[str, list[float]] = {name: [] for name in PREDICTORS}
     for query in task.queries:
@@ -71,7 +71,7 @@ def _of_task(bench: Bench, task: Task) -> dict[str, dict[str, list[float]]]:
             continue
         evidence = Evidence(index, query.text)
         positions, scores = evidence.default
-        ranking = Ranking(query.id, tuple(ids[positions]), scores)
+        ranking = Ranking(query.id, tuple(ids(positions)), scores)
         values = judge.score(ranking) if len(positions) else dict.fromkeys(MEASURES, 0.0)
         for name in MEASURES:
             came_out[name].append(values[name])

@@ -20,7 +20,7 @@ from klsa_search.collection import Document
 from klsa_search.collection.model import Query
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import AS_WORDS, DEPTH, Ranking
-from klsa_search.search.searcher import ids_by_doc_id
+from klsa_search.search.searcher import ids_of
 from klsa_search.storage.passages import passages_of
 from studies.effectiveness.kinds import task_of
 from studies.effectiveness.measuring import Bench, Task, heading, percent, row
@@ -125,14 +125,14 @@ def _means(index: Index, task: Task, ranker: Ranker) -> dict[str, Means]:
     judge = Judge(task.judgements, measures=_MEASURES)
     weights = (0.0, *WEIGHTS)
     runs: list[list[Ranking]] = [[] for _ in weights]
-    ids = ids_by_doc_id(index)
+    ids = ids_of(index)
     for query in task.queries:
         own, best = _scores(index, query, ranker)
         for run, weight in zip(runs, weights, strict=True):
             scores = own + np.float32(weight) * best
             order = np.argsort(-scores, kind="stable")[:DEPTH]
             order = order[own[order] > 0]
-            run.append(Ranking(query.id, tuple(ids[order]), scores[order]))
+            run.append(Ranking(query.id, tuple(ids(order)), scores[order]))
     measured = (judge.measure(iter(run)).means() for run in runs)
     return {f"{weight:g}": dict(means) for weight, means in zip(weights, measured, strict=True)}
 

@@ -43,17 +43,6 @@ def test_restarts(built, world, tmp_path):
     assert all(row["failed"] == 0 < row["requests"] for row in told.values())
 
 
-def test_cluster(world, tmp_path):
-    pytest.importorskip("ray", reason="ray is not installed: pip install 'klsa-search[cluster]'")
-    for what in ("answers", "search", "build"):
-        found = tmp_path / f"{what}.json"
-        few = ("--asked", 5, "--shards", 2, "--workers", 2, "--rounds", 1, "--json", found)
-        run("benchmarks.cluster", what, world / "corpus.jsonl", world / "queries.tsv", *few)
-    assert {row["differ"] for row in figures(tmp_path / "answers.json")} == {0}
-    assert figures(tmp_path / "search.json")["first round"] > 0
-    assert {row["way"] for row in figures(tmp_path / "build.json")} == {"plain", "cluster"}
-
-
 def test_collections(collections_home, tmp_path, monkeypatch):
     from benchmarks import collections
 

@@ -39,32 +39,6 @@ def test_a_budget_too_small_is_reported_by_the_estimate_and_refused_by_the_build
     assert "error: memory = 1 MiB is not enough: 4 documents need" in done.err
 
 
-def test_the_memory_of_a_worker(shell, cars):
-    done = shell("klsa-index", "plan", cars, "--shards", 4)
-    assert (done.code, done.err) == (0, "")
-    assert "per worker" in done.out
-    worker = shell("klsa-index", "plan", cars, "--shards", 4, "--json").json["worker"]
-    assert list(worker) == ["documents", "counts", "postings", *PHASES_OF_KERNEL]
-    assert "worker" not in shell("klsa-index", "plan", cars, "--json").json
-    refused = shell("klsa-index", "plan", cars, "--shards", 4, "--preset", "paper")
-    assert refused.code == 2
-    assert "dense" in refused.err
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--shards", 2], "--cluster"),
-        (["--cluster", "10.0.0.1:6379"], "needs --shards"),
-        (["--cluster", "auto", "--shards", 2, "--workers", 2], "--cluster local"),
-    ],
-)
-def test_options_of_a_cluster_that_do_not_fit(shell, cars, options, said):
-    done = shell("klsa-index", "build", cars, "--name", "cars", *options)
-    assert done.code == 2
-    assert said in done.err
-
-
 @pytest.mark.parametrize("command", [["plan"], ["build", "--name", "cars"]])
 def test_what_is_no_amount_is_wrong_usage(shell, cars, command):
     done = shell("klsa-index", *command, cars, "--memory", "much")

@@ -332,12 +332,6 @@ def test_damaged_index_is_told(capsys, home):
     assert error.startswith(f"error: no index in `{home}` can be served")
 
 
-def test_shards_without_a_cluster_are_refused(capsys, home):
-    code, printed = leave(capsys, "--home", home, "--shards", 2)
-    assert code == 2
-    assert "--cluster" in printed.err
-
-
 def test_port_in_use(capsys, home):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

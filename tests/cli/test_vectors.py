@@ -34,7 +34,7 @@ def test_wrong_vectors_are_refused(shell, tmp_path):
         (("m=rows.npy",), "1 rows"),
         (("rows.npy",), "names no space"),
         (("m=rows.npy", "--vectors", "m=rows.npy"), "given twice"),
-        (("m=rows.npy", "--cluster", "local"), "exclude each other"),
+        (("m=rows.npy", "--cluster", "local"), "--cluster needs --partitions"),
     ):
         failed = shell(*build, *given)
         assert failed.code

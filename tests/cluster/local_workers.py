@@ -1,59 +1,58 @@
-"""Workers and replicas in this process: slow, failing, or returning invalid data."""
+"""Replicas in this process: slow, failing, or started again without what they had."""
 
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+import pickle
+from concurrent.futures import ThreadPoolExecutor, wait
 
 from klsa_search.cluster.calls import CallFailed
-from klsa_search.cluster.host import Host
-
-
-class Here:
-    """Workers: this process makes the calls in their order."""
-
-    def each(self, function, calls):
-        for number, call in enumerate(calls):
-            function(*call)
-            yield number
+from klsa_search.cluster.host import PartitionHost
 
 
 class Threads:
-    """Replicas of shards; `trouble(shard, replica, method)` is called before each call."""
+    """Replicas of partitions; `trouble(partition, replica, method)` is called before each call."""
 
     def __init__(self, hosts, replicas, trouble=None):
-        self.shards, self.replicas = len(hosts), replicas
-        self._hosts, self._trouble = hosts, trouble
-        self.network = next(filter(None, (host.ready() for host in hosts)), None)
+        self.partitions, self.replicas = len(hosts), replicas
+        self.hosts, self._trouble = hosts, trouble
         self._pool = ThreadPoolExecutor(8)
         self.calls = []
 
-    def call(self, shard, replica, method, arguments):
-        self.calls.append((shard, replica, method))
-        return self._pool.submit(self._work, shard, replica, method, arguments)
+    def call(self, partition, replica, call):
+        self.calls.append((partition, replica, call[0]))
+        return self._pool.submit(self._work, partition, replica, pickle.dumps(call))
 
     def wait(self, under_way, seconds):
-        return list(wait(under_way, seconds, FIRST_COMPLETED).done)
+        return list(wait(under_way, seconds).done)
 
     def result(self, reference):
         error = reference.exception()
         if error is not None:
             raise CallFailed(f"{type(error).__name__}: {error}")
-        return reference.result()
+        return pickle.loads(reference.result())
 
-    def _work(self, shard, replica, method, arguments):
+    def _work(self, partition, replica, call):
         if self._trouble is not None:
-            instead = self._trouble(shard, replica, method)
-            if instead is not None:
-                return instead
-        return getattr(self._hosts[shard], method)(*arguments)
+            self._trouble(partition, replica, pickle.loads(call)[0])
+        return self.hosts[partition][replica].packed_answer(call)
 
 
-class Fleet:
-    def __init__(self, shards, replicas=1, trouble=None):
-        self._shards, self._replicas, self._trouble = shards, replicas, trouble
+class LocalCluster:
+    """Starts hosts in this process."""
+
+    def __init__(self, replicas=1, trouble=None):
+        self._replicas, self._trouble = replicas, trouble
         self.started = []
 
-    def replicas(self, generation, tokenizer):
-        self.started.append(generation.name)
+    def replicas(self, generations, tokenizer):
+        self._folders, self._tokenizer = generations, tokenizer
         hosts = [
-            Host(str(generation), each, self._shards, tokenizer) for each in range(self._shards)
+            [self._host(each) for _ in range(self._replicas)] for each in range(len(generations))
         ]
-        return Threads(hosts, self._replicas, self._trouble)
+        self.started.append(Threads(hosts, self._replicas, self._trouble))
+        return self.started[-1]
+
+    def restart(self, partition, replica=0):
+        """Start a host again, as Ray does when its process dies."""
+        self.started[-1].hosts[partition][replica] = self._host(partition)
+
+    def _host(self, partition):
+        return PartitionHost(str(self._folders[partition]), self._tokenizer)

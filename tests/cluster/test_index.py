@@ -1,180 +1,180 @@
-"""An index searched by shards: filters, writes and rebuilds as on one machine."""
+"""An index whose partitions are in other hosts: the same results, and honest ones if some fail."""
+
+from __future__ import annotations
 
 import pickle
 
 import pytest
 
-from klsa_search.cluster.calls import count_shards
-from klsa_search.cluster.index import ShardedIndex
-from klsa_search.errors import ShardMissing, WritingRefused
-from klsa_search.indexing.build import build
-from klsa_search.lowrank import sparse_expansion
-from klsa_search.search.opening import open_index
-from klsa_search.storage.current import current_generation
-from klsa_search.storage.log import WriteLog
-from tests.support.forked import another_thread
-from tests.support.worlds import random_documents
-
-from .local_workers import Fleet
-
-LONG = 60
+from klsa_search import build, open_index
+from klsa_search.cluster.calls import count_partitions
+from klsa_search.cluster.index import ClusterIndex
+from klsa_search.errors import DocumentNotFound, PartitionMissing, QueryError
+from tests.cluster.local_workers import LocalCluster
+from tests.cluster.worlds import QUERIES, documents
+from tests.support.waiting import PATIENCE
 
 
-def documents(count, seed=3, first=0):
-    for at, text in enumerate(random_documents(count, 60, seed=seed)):
-        yield {
-            "id": f"d{first + at}",
-            "title": "",
-            "text": text,
-            "metadata": {"part": "abc"[at % 3]},
-        }
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("home")
+    build(documents(), name="notes", home=folder, partitions=3, workers=1).close()
+    return folder
 
 
-@pytest.fixture
-def home(tmp_path):
-    build(documents(400), name="notes", home=tmp_path).close()
-    return tmp_path
+@pytest.fixture(scope="module")
+def here(home):
+    with open_index(home / "notes") as index:
+        yield index
 
 
-def queries():
-    return [" ".join(text.split()[:4]) for text in random_documents(12, 60, seed=9)]
+class World:
+    """An index in three hosts, of which some fail in some steps."""
+
+    def __init__(self, path, replicas=1):
+        self.failing = set()
+        self.cluster = LocalCluster(replicas, self._trouble)
+        self.index = ClusterIndex(path, self.cluster)
+
+    @property
+    def calls(self):
+        return self.cluster.started[-1].calls
+
+    def _trouble(self, partition, replica, step):
+        for each in self.failing:
+            if each in ((partition,), (partition, replica), (partition, step)):
+                raise ConnectionError("gone")
 
 
-def assert_alike(index, spread):
-    for query in queries():
-        for options in (
-            {},
-            {"ranker": "bm25"},
-            {"exact": True},
-            {"k": 100},
-            {"filter": "part = a"},
-            {"filter": "part = b", "ranker": "bm25", "k": 3},
-            {"facets": ["part"], "sort": ["part"]},
-        ):
-            one, many = index.search(query, **options), spread.search(query, **options)
-            assert one.hits
-            assert many.hits == one.hits
-            assert (many.total, many.facets) == (one.total, one.facets)
+@pytest.fixture(scope="module")
+def world(home):
+    return World(home / "notes")
 
 
-def test_it_answers_as_the_index_does(home):
-    index = open_index(home / "notes")
-    with ShardedIndex(index.path, Fleet(3)) as spread:
-        assert_alike(index, spread)
-        assert [r.hits for r in spread.search_many(queries())] == [
-            r.hits for r in index.search_many(queries())
-        ]
+@pytest.fixture(autouse=True)
+def well(world, monkeypatch):
+    world.failing.clear()
+    monkeypatch.setattr("klsa_search.cluster.calls.TIMEOUT", PATIENCE)
 
 
-def test_passages_count_as_on_one_machine(tmp_path):
-    build(documents(100), name="notes", home=tmp_path, passages=10).close()
-    index = open_index(tmp_path / "notes")
-    with ShardedIndex(index.path, Fleet(3)) as spread:
-        assert index.search(queries()[0])[0].span
-        assert_alike(index, spread)
-        for query in queries():
-            for options in ({"passage_weight": 0}, {"group": "passage"}):
-                assert spread.search(query, **options) == index.search(query, **options)
+def same(one, other, query, **options):
+    ours, theirs = one.search(query, 20, **options), other.search(query, 20, **options)
+    return (ours.hits, ours.total, ours.facets) == (theirs.hits, theirs.total, theirs.facets)
 
 
-@pytest.mark.parametrize("count", [0, 1, 70])
-def test_there_may_be_fewer_documents_than_shards(tmp_path, count):
-    build(documents(count), name="notes", home=tmp_path).close()
-    index = open_index(tmp_path / "notes")
-    with ShardedIndex(index.path, Fleet(4)) as spread:
-        for replica in spread.replicas._hosts:
-            replica.ready()
-        assert [spread.search(query).hits for query in queries()] == [
-            index.search(query).hits for query in queries()
-        ]
-        assert spread.search("").total == 0
+@pytest.mark.parametrize("options", [
+    {}, {"ranker": "bm25"}, {"filter": "year >= 50", "facets": ["year"]},
+    {"sort": ["year:desc"], "offset": 5}, {"highlight": True, "quality": True},
+])  # fmt: skip
+def test_results_are_those_of_one_process(here, world, options):
+    assert all(same(world.index, here, query, **options) for query in QUERIES)
 
 
-def test_it_takes_up_what_is_written(home):
-    index, fleet = open_index(home / "notes"), Fleet(3)
-    with ShardedIndex(index.path, fleet) as spread:
-        before = spread.snapshot()
-        known = [before.search(query).hits for query in queries()]
-        spread.add(documents(60, seed=4, first=1000))
-        spread.delete(["d3", "d200", "d1010"])
-        index.refresh()
-        assert_alike(index, spread)
-        # Who began before still gets what was there.
-        assert [before.search(query).hits for query in queries()] == known
-        spread.add(documents(300, seed=5, first=2000))  # which moves the mean length
-        index.refresh()
-        assert_alike(index, spread)
-        assert len(fleet.started) == 1
-
-
-def test_it_takes_up_what_is_built(home):
-    index, fleet = open_index(home / "notes"), Fleet(2)
-    with ShardedIndex(index.path, fleet) as spread:
-
-        def ask():
-            assert spread.snapshot().search("t00 t01").hits
-
-        with another_thread(ask):
-            build(documents(300, seed=8), name="notes", home=home, replace=True).close()
-            assert spread.refresh()
-        index.refresh()
-        assert_alike(index, spread)
-        assert fleet.started == ["000001", "000002"]
-
-
-def test_a_shard_that_fails_is_told(home):
-    gone = set()
-    fleet = Fleet(
-        3, trouble=lambda shard, replica, method: 1 / 0 if (shard, method) in gone else None
+def test_documents_are_read_where_they_are(here, world):
+    assert world.index.document("d7") == here.document("d7")
+    assert len(world.index) == len(here)
+    assert sorted(id_ for each in world.index.partitions for id_ in each.ids()) == sorted(
+        here.ids()
     )
-    with ShardedIndex(current_generation(home / "notes"), fleet) as spread:
-        (query, *_) = queries()
-        whole = spread.search(query, k=400)
-        for method in ("best", "scores"):
-            gone.clear()
-            gone.add((1, method))
-            with pytest.raises(ShardMissing, match=r"1 of 3 shards .*shard 1: ZeroDivisionError"):
-                spread.search(query)
-            with count_shards(partial=True) as tally:
-                found = spread.search(query, k=400)
-            assert (tally.total, list(tally.failed)) == (3, [1])
-            assert 0 < len(found.hits) < len(whole.hits)
-        gone |= {(shard, "best") for shard in range(3)}
-        with pytest.raises(ShardMissing, match="3 of 3"), count_shards(partial=True):
-            spread.search(query)
+    with pytest.raises(DocumentNotFound):
+        world.index.document("none")
+    with pytest.raises(QueryError, match="nothing"):
+        world.index.search("word01", filter="nothing = 1")
 
 
-def test_rubbish_is_no_answer(home):
-    rubbish = []
-    fleet = Fleet(2, trouble=lambda shard, *_: rubbish[0] if shard == 1 and rubbish else None)
-    with ShardedIndex(current_generation(home / "notes"), fleet) as spread:
-        other = spread.arrays.bm25_engine  # anything that is no answer
-        for answer in ("no", [], [None], {"a": 1}, other):
-            rubbish[:] = [answer]
-            with pytest.raises(ShardMissing, match="its answer is none"):
-                spread.search("t00 t01")
+def test_a_partition_without_hits_is_not_called_to_fetch(world):
+    del world.calls[:]
+    world.index.search("d7", 1)
+    assert len([call for call in world.calls if call[2] == "fetch"]) == 1
 
 
-def test_pickled_it_needs_no_shards(home):
-    with ShardedIndex(current_generation(home / "notes"), Fleet(2)) as spread:
-        index = pickle.loads(pickle.dumps(spread))
-        assert type(index).__name__ == "Index"
-        hits = spread.search("t00 t01").hits
-        assert hits
-        assert index.search("t00 t01").hits == hits
+@pytest.mark.parametrize("step", ["begin", "collect", "fetch"])
+def test_a_missing_partition_is_an_error_or_a_partial_result(here, world, step):
+    world.failing.add((1, step))
+    with pytest.raises(PartitionMissing, match=r"1 of 3 partitions .* \(partition 1: .*gone"):
+        world.index.search("word01 word05", 20)
+    with count_partitions(partial=True) as tally:
+        found = world.index.search("word01 word05", 20)
+    assert (tally.total, list(tally.failed)) == (3, [1])
+    kept = {id_ for number in (0, 2) for id_ in here.partitions[number].ids()}
+    assert found.hits
+    assert {hit.id for hit in found.hits} <= kept
+    world.failing.update({(0, step), (2, step)})
+    with count_partitions(partial=True), pytest.raises(PartitionMissing, match="3 of 3"):
+        world.index.search("word01 word05", 20)
 
 
-def test_a_full_index_refuses_documents_at_the_front_too(home, monkeypatch):
-    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 400)
-    with ShardedIndex(current_generation(home / "notes"), Fleet(2)) as spread:
-        with pytest.raises(WritingRefused, match="is full"):
-            spread.add(documents(1, first=400))
-        assert WriteLog(spread.path).last().seq == 0
+@pytest.mark.parametrize("step", ["begin", "collect", "fetch"])
+def test_a_host_that_restarts_between_rounds_is_prepared_again(here, world, step, monkeypatch):
+    restarted = []
+
+    def restart(partition, replica, now):
+        if (partition, now) == (1, step) and not restarted:
+            restarted.append(True)
+            world.cluster.restart(1)
+
+    monkeypatch.setattr(world.cluster.started[-1], "_trouble", restart)
+    assert same(world.index, here, "word01 word05")
+    assert restarted
 
 
-def test_shards_behind_a_network_file_system_take_no_writes(home, monkeypatch):
-    monkeypatch.setattr("klsa_search.cluster.host.network_file_system", lambda path: "nfs4")
-    with ShardedIndex(current_generation(home / "notes"), Fleet(2)) as spread:
-        with pytest.raises(WritingRefused, match=r"network file system \(nfs4\)"):
-            spread.add(documents(1, first=400))
-        assert spread.search("t00").total
+def test_another_replica_goes_on_with_the_next_round(home, here):
+    world = World(home / "notes", replicas=2)
+    for step in ("begin", "collect", "fetch"):
+        for query in QUERIES[:2]:
+            world.failing = {(1, 0)} if step == "begin" else {(0, 1), (2, 1)}
+            assert same(world.index, here, query)
+
+
+def test_writes_reach_their_partitions_and_weigh_everywhere(home):
+    build(documents(90), name="written", home=home, partitions=3, workers=1).close()
+    world, path = World(home / "written", replicas=2), home / "written"
+    before = world.index.snapshot()
+    world.index.add([{"id": "new", "title": "", "text": "zebra word01"}, *documents(9, 2, 500)])
+    assert not before.search("zebra", spelling="off").hits
+    assert world.index.search("zebra").hits[0].id == "new"
+    world.index.delete(["d3", "d4"])
+    world.index.patch("d7", {"text": "word01 quagga"})
+    with open_index(path) as here:
+        for query in (*QUERIES, "zebra", "quagga word01"):
+            assert same(world.index, here, query)
+            assert same(world.index, here, query, ranker="bm25")
+        here.add([{"id": "other", "title": "", "text": "okapi word02"}])
+        assert world.index.refresh()
+        assert not world.index.refresh()
+        assert same(world.index, here, "okapi")
+
+
+def test_a_write_to_a_missing_partition_is_an_error(home):
+    build(documents(60), name="refused", home=home, partitions=3, workers=1).close()
+    world = World(home / "refused")
+    world.failing.add((1,))
+    with pytest.raises(PartitionMissing):
+        world.index.add(documents(30, 2, 500))
+    world.failing.clear()
+    world.index.add(documents(30, 2, 500))
+    assert len(world.index) == 90
+
+
+def test_others_are_weighed_while_one_is_missing(home):
+    build(documents(60), name="weighed", home=home, partitions=3, workers=1).close()
+    world = World(home / "weighed")
+    with open_index(home / "weighed") as other:
+        number = next(n for n in (0, 1, 2) if "d7" not in other.partitions[n].ids())
+        world.failing.add((number, "publish"))
+        world.index.delete(["d7"])
+        other.refresh()
+        assert same(world.index, other, "word01 word05")
+
+
+def test_a_new_build_starts_new_hosts(home):
+    build(documents(60), name="built", home=home, partitions=3, workers=1).close()
+    world = World(home / "built")
+    build(documents(80), name="built", home=home, partitions=2, workers=1).close()
+    assert world.index.refresh()
+    assert (len(world.index), len(world.cluster.started)) == (80, 2)
+
+
+def test_it_is_pickled_as_an_index_of_one_process(world, here):
+    with pickle.loads(pickle.dumps(world.index)) as copy:
+        assert same(copy, here, "word01 word05")

@@ -12,7 +12,6 @@ from uuid import UUID
 import pytest
 
 from klsa_search import build
-from klsa_search.cluster.source import SharedSource
 from klsa_search.collection import open_collection
 from klsa_search.errors import CollectionError
 
@@ -94,12 +93,6 @@ def test_files_that_are_no_database_are_named(tmp_path, database):
         read(f"sqlite:{tmp_path / 'a.db'}?table=a")
     with pytest.raises(CollectionError, match=r"is a SQLite database, .*sqlite:FILE\?table=NAME"):
         read(database)
-
-
-def test_workers_read_the_database_by_its_absolute_path(database, monkeypatch):
-    monkeypatch.chdir(database.parent)
-    source = SharedSource(f"sqlite:{database.name}?table=tickets", {})
-    assert source.reading["source"] == f"sqlite:{database}?table=tickets"
 
 
 def test_a_cursor_of_any_database_is_a_source(database, tmp_path):

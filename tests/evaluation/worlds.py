@@ -1,7 +1,6 @@
 """A small index and collection whose measures can be worked out by hand."""
 
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -27,9 +26,8 @@ class FakeIndex:
     def ids(self):
         return [f"d{number}" for number in range(self.size)]
 
-    @property
-    def arrays(self):
-        return SimpleNamespace(live_docs=lambda: np.arange(self.size))
+    def live_doc_ids(self):
+        return np.arange(self.size)
 
     def rank_many(self, queries, k, *, threads=1, dimensions=None, **parameters):
         return [self._rank(query, k, parameters) for query in queries]

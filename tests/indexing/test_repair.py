@@ -125,7 +125,7 @@ def test_settings_that_cannot_be_proven_are_not_built_with(path, before, after):
     with pytest.raises(IndexDamaged, match=r"cannot recover.*klsa-index export cars FILE"):
         repair(path)
     with pytest.raises(IndexDamaged, match="some documents could not be read"):
-        export(path / "000001", path.parent / "all.jsonl")
+        export([path / "000001"], path.parent / "all.jsonl")
     assert len((path.parent / "all.jsonl").read_text().splitlines()) == 49
 
 

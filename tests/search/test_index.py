@@ -9,8 +9,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
-from klsa_search.search import index as index_of
-from klsa_search.search import searcher
+from klsa_search.search import costs, searcher
 from klsa_search.search.rankers import RANKERS
 from tests.search.conftest import DOCUMENTS
 
@@ -230,7 +229,7 @@ def test_quick_are_few_hits_of_plain_words_that_documents_hold(index):
 
 
 def test_no_query_is_quick_if_its_hits_may_be_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(index_of, "_QUICK_BYTES", 1000)
+    monkeypatch.setattr(costs, "_QUICK_BYTES", 1000)
     with build(DOCUMENTS, name="long", home=tmp_path, ranker="bm25") as index:
         assert index.is_quick("yeast", k=10)
         index.add([{"id": f"page{n}", "text": "yeast " * 100} for n in range(2)])

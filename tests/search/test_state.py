@@ -13,7 +13,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
-from klsa_search.search import writable_index
+from klsa_search.search import opened_index
 from klsa_search.search.log_tailer import LogTailer
 from tests.search.conftest import DOCUMENTS
 from tests.search.test_closing import held
@@ -70,7 +70,7 @@ def test_an_index_closed_while_it_takes_up_writes_stays_closed(path, monkeypatch
 def test_an_index_closed_while_it_opens_a_generation_stays_closed(path, monkeypatch, step):
     index = open_index(path)
     build(DOCUMENTS[:3], name="t", home=path.parent, dimensions=2, z=2, replace=True).close()
-    closed_within(monkeypatch, index, writable_index, step)
+    closed_within(monkeypatch, index, opened_index, step)
     refused(index)
     monkeypatch.undo()
     if Path("/proc/self/fd").exists():

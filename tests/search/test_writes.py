@@ -79,8 +79,8 @@ def fresh_bm25(documents, query, average):
     terms = sorted(Analyzer(chosen).common() & counts.vocabulary.numbers.keys())
     common = np.array([counts.vocabulary.numbers[term] for term in terms], np.int64)
     weighting = TermWeighting(chosen.burstiness, common, chosen.common_weight)
-    mean = np.array([bm25.average_length(counts.lengths) if counts.lengths.any() else np.nan])
-    assert average is None or bm25.next_quantised_length(average, mean) == average
+    mean = bm25.average_length(counts.lengths) if counts.lengths.any() else 0.0
+    assert average is None or bm25.live_length(average, mean) == average
     kernel = query_kernel(counts, weighting=weighting, average=average)
     (top,) = Bm25Engine(kernel).top([known], 1000, totals=True)
     ids = [*documents]

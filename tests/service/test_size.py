@@ -8,10 +8,10 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 from starlette.testclient import TestClient
 
+from klsa_search.core.analytics import ListName
 from klsa_search.errors import QueryError
 from klsa_search.service.analytics.recorder import MAX_QUERY as MAX_RECORDED
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.analytics.reports import ListName
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
 from klsa_search.service.app import create_app
 from klsa_search.service.routes import (

@@ -100,7 +100,7 @@ def test_damage_is_not_remembered_as_checked(tmp_path):
             check_once(path, manifest)
 
 
-@pytest.mark.parametrize("finder", [check_again, lambda *of: ChecksumCheck(*of).wait()])
+@pytest.mark.parametrize("finder", [check_again, lambda *of: ChecksumCheck(dict([of])).wait()])
 def test_damage_that_is_found_later_is_looked_for_at_the_next_opening(
     tmp_path, monkeypatch, finder
 ):

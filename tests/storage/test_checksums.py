@@ -55,13 +55,13 @@ def test_too_many_open_files_are_no_damage(sealed, monkeypatch):
     with pytest.raises(OSError, match="Too many open files"):
         compare_checksums(*sealed)
     monkeypatch.setattr(ChecksumCheck, "_throttled", lambda check, path: exhausted(path))
-    check = ChecksumCheck(*sealed)
+    check = ChecksumCheck(dict([sealed]))
     assert check.wait(BOUND)
     assert (check.state, check.failure) == ("stopped", None)
 
 
 def test_a_whole_generation_is_found_whole_behind_other_work(sealed):
-    check = ChecksumCheck(*sealed)
+    check = ChecksumCheck(dict([sealed]))
     assert check.wait(BOUND)
     assert (check.state, check.failure) == ("whole", None)
     check.stop()
@@ -70,7 +70,7 @@ def test_a_whole_generation_is_found_whole_behind_other_work(sealed):
 
 def test_damage_is_found_behind_other_work(sealed):
     (sealed[0] / "b").write_text("x" * 1000)
-    check = ChecksumCheck(*sealed)
+    check = ChecksumCheck(dict([sealed]))
     assert check.wait(BOUND)
     assert check.state == "damaged"
     assert check.failure.startswith(f"`{sealed[0] / 'b'}` has changed since it was built")
@@ -79,12 +79,12 @@ def test_damage_is_found_behind_other_work(sealed):
 def test_a_file_that_is_gone_is_damage_only_of_what_is_in_use(sealed):
     path, manifest = sealed
     (path / "c").unlink()
-    check = ChecksumCheck(path, manifest)
+    check = ChecksumCheck({path: manifest})
     assert check.wait(BOUND)
     assert (check.state, "cannot read" in check.failure) == ("damaged", True)
     path.with_name("000002").mkdir()
     (path.parent / CURRENT).write_text("000002\n")
-    check = ChecksumCheck(path, manifest)
+    check = ChecksumCheck({path: manifest})
     assert check.wait(BOUND)
     assert (check.state, check.failure) == ("stopped", None)
 
@@ -99,7 +99,7 @@ def test_it_can_be_stopped_at_any_time(sealed, monkeypatch):
     read = _ThrottledFile.readinto
     monkeypatch.setattr(_ThrottledFile, "readinto", readinto)
     monkeypatch.setattr("klsa_search.storage.checksums.PAUSE_RATIO", 1e9)  # it rests for years
-    check = ChecksumCheck(*sealed)
+    check = ChecksumCheck(dict([sealed]))
     assert reading.wait(BOUND)
     assert check.state == "checking"
     check.stop()

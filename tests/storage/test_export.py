@@ -60,7 +60,7 @@ def test_what_lives_is_exported_and_read_as_the_same_documents(index, tmp_path):
     assert everything(index) == WANTED
     file = tmp_path / "out.jsonl"
     file.write_text("before")
-    assert export(current_generation(index), file) == 4
+    assert export([current_generation(index)], file) == 4
     assert [json.loads(line)["id"] for line in file.open(encoding="utf-8")] == [
         document.id for document in WANTED
     ]
@@ -76,7 +76,7 @@ def test_an_export_that_fails_leaves_what_was_there(index, tmp_path):
     generation = current_generation(index)
     (generation / "documents.npy").unlink()
     with pytest.raises(IndexDamaged):
-        export(generation, file)
+        export([generation], file)
     assert file.read_text() == "before"
     assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == ["out.jsonl"]
 
@@ -153,11 +153,11 @@ def test_two_that_export_to_one_file_do_not_meet(index, tmp_path, monkeypatch):
 
     def within(path, faults, former=readable_documents):
         monkeypatch.setattr("klsa_search.storage.backup.readable_documents", former)
-        assert export(path, file) == len(WANTED)
+        assert export([path], file) == len(WANTED)
         yield from former(path, faults)
 
     monkeypatch.setattr("klsa_search.storage.backup.readable_documents", within)
-    assert export(generation, file) == len(WANTED)
+    assert export([generation], file) == len(WANTED)
     assert file.read_text().count("\n") == len(WANTED)
     assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == ["out.jsonl"]
 
@@ -165,5 +165,5 @@ def test_two_that_export_to_one_file_do_not_meet(index, tmp_path, monkeypatch):
 def test_an_export_is_durable_with_its_name(index, tmp_path, monkeypatch):
     synced = []
     monkeypatch.setattr("klsa_search.storage.backup.sync", synced.append)
-    export(current_generation(index), tmp_path / "out.jsonl")
+    export([current_generation(index)], tmp_path / "out.jsonl")
     assert synced == [tmp_path]

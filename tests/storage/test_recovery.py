@@ -155,11 +155,11 @@ def test_export_gives_all_that_can_be_read_of_a_damaged_index(path, tmp_path):
     flipped(generation / "documents.npy", 200, 1)
     new = tmp_path / "new.jsonl"
     with pytest.raises(IndexDamaged, match="12 documents, but"):
-        export(generation, new)
+        export([generation], new)
     assert len(new.read_text().splitlines()) == 12
     new.write_text("before")
     with pytest.raises(IndexDamaged, match="was not changed"):
-        export(generation, new)
+        export([generation], new)
     assert new.read_text() == "before"
 
 
@@ -171,7 +171,7 @@ def test_an_export_says_if_the_generation_in_use_is_not_known(path, tmp_path):
     (path / "CURRENT").write_bytes(b"")
     generation = readable_generation(path, faults)
     with pytest.raises(IndexDamaged, match=r"is damaged.*`000002` was read"):
-        export(generation, tmp_path / "all.jsonl", faults)
+        export([generation], tmp_path / "all.jsonl", faults)
 
 
 def test_a_build_that_ends_between_two_reads_is_no_damage(path, monkeypatch):

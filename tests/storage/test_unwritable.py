@@ -41,7 +41,7 @@ WRITES = {
     "rollback": lambda home: rollback(home / "one"),
     "deletion": lambda home: delete_index(home / "one"),
     "backup": lambda home: copy_index(home / "one", home / "two"),
-    "export": lambda home: export(home / "one" / "000002", home / "out.jsonl"),
+    "export": lambda home: export([home / "one" / "000002"], home / "out.jsonl"),
     "build": lambda home: build(RECORDS, name="two", home=home),
 }
 

@@ -16,7 +16,8 @@ from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import SparseExpansion
 from klsa_search.search.engine.bm25 import search
-from klsa_search.search.engine.klsa import search_expanded
+from klsa_search.search.engine.formulas import DocFeatures
+from klsa_search.search.engine.klsa import find_seeds, search_expanded, search_shared
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.reference import ReferenceEngine
 from klsa_search.search.engine.reverse_neighbours import MAX_REVERSE, ReverseNeighbours
@@ -27,6 +28,12 @@ from klsa_search.search.engine.seeds import (
     KlsaParams,
     RerankDepths,
     parameters_record,
+)
+from klsa_search.search.engine.shared_seeds import (
+    NEAREST,
+    LocalSeeds,
+    SharedSeeds,
+    shared_record,
 )
 from klsa_search.search.engine.workspace import (
     MAX_RETAINED,
@@ -145,7 +152,7 @@ class Bm25Engine:
         row = self._kernel.steps(query.numbers, query.counts)
         mask = request.mask or self._live
         if mask is not None:
-            row = row * mask.allowed[: len(row)]  # the mask of a shard is that of the whole index
+            row = row * mask.allowed
         doc_ids, steps = top_z(row, request.k)
         return doc_ids, steps, int(np.count_nonzero(row)) if request.totals else 0
 
@@ -221,6 +228,69 @@ class KlsaEngine:
             answers += self._compiled(queries[begin : begin + batch], request, params)
         return answers
 
+    def seeds(self, terms: Sequence[int], params: KlsaParams) -> LocalSeeds | None:
+        """Return the seeds of a query among these documents: see `shared_seeds`.
+
+        None for queries that `top` does not support.
+        """
+        request = EngineQuery(min(params.best, self._kernel.size))
+        if params.seeds > MAX_SEEDS or not request.k or len(terms) > MAX_TERMS:
+            return None
+        if not_compiled(find_seeds):
+            return self._reference.seeds(terms, params)
+        state, queries = self._thread_state(request, params), Queries.of([terms], request.k)
+        scratch, z = state.scratch, params.seeds
+        steps, latent, facts = np.zeros(z, np.int64), np.zeros(z, np.int32), np.zeros(2)
+        find_seeds(
+            scratch.context, state.record, steps, latent, facts,
+            *queries, *scratch.buffers, *self._postings.arrays, *self._index, *state.workspace,
+        )  # fmt: skip
+        count = int(queries.counts[0, 0])
+        documents = queries.documents[0, :count]
+        return LocalSeeds(
+            steps[:count],
+            documents.astype(np.int64),
+            queries.scores[0, :count].copy(),
+            latent[:count],
+            DocFeatures.of(self._index, documents),
+            float(facts[0]),
+            np.float32(facts[1]),
+        )
+
+    def top_shared(
+        self,
+        terms: Sequence[int],
+        k: int,
+        params: KlsaParams,
+        shared: SharedSeeds,
+        near: DocIds,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> TopDocs:
+        """Return the k best of these documents by the seeds of all partitions. See `top`.
+
+        near  documents that are candidates too, at most `NEAREST`: those near to the seeds
+        """
+        request = EngineQuery(min(k, self._kernel.size), mask, totals)
+        if not request.k:
+            return TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
+        if not_compiled(search_shared):
+            depths = self.depths(request, params)
+            found = self._reference.top(terms, request, params, depths, shared, near)
+            if found is not None:
+                return found
+        state, queries = self._thread_state(request, params), Queries.of([terms], request.k)
+        scratch = state.scratch
+        search_shared(
+            scratch.context, *request.arguments(self._postings), state.record,
+            shared_record(shared), *shared.scorer.arrays, near.astype(np.int32),
+            *queries, *scratch.buffers, *self._postings.arrays, *self._index, *state.workspace,
+        )  # fmt: skip
+        (found,) = queries.top_docs()
+        assert found is not None  # `seeds` refuses queries of too many terms
+        return found
+
     def _compiled(
         self, terms: Sequence[Sequence[int]], request: EngineQuery, params: KlsaParams
     ) -> list[TopDocs | None]:
@@ -270,7 +340,7 @@ class KlsaEngine:
     def _workspace(self, matched: int, best: int, seeds: int) -> Workspace:
         documents = self._kernel.size
         from_rows = seeds * (self._index.rows.shape[1] + MAX_REVERSE)
-        size = matched + min(documents, from_rows) + 1
+        size = matched + min(documents, from_rows) + NEAREST + 1
         scores = np.zeros(size + LANES, np.float32)
         return Workspace(
             slots=np.zeros(self._kernel.size, np.int32),

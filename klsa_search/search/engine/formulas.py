@@ -1,7 +1,7 @@
 """The steps of the default ranking as NumPy functions, equal to the compiled code to the bit.
 
-Floats are added in the same order. Functions take entries, not an index, so that shards can
-compute them for entries of several machines.
+Floats are added in the same order. Functions take entries, not an index, so that they also
+work on the features of the seeds of other partitions.
 """
 
 from __future__ import annotations
@@ -93,6 +93,11 @@ class ExpansionScorer(NamedTuple):
             step,
             params.unit_length,
         )
+
+    @property
+    def arrays(self) -> tuple[_Numbers, npt.NDArray[np.int16]]:
+        """Return features and sums in the types that compiled code expects."""
+        return self.numbers, self.sums.astype(np.int16)
 
     def __call__(self, features: DocFeatures) -> _Floats:
         """Return E of documents: (n,). Cost: a binary search for each of their features."""
@@ -223,11 +228,15 @@ def term_impacts(
 
 def query_alpha(kernel: QueryKernel, query: Query, terms: TermImpacts, params: KlsaParams) -> float:
     """Return α(q), from the share of the query that the first of the best contains."""
+    share = matched_share(kernel, query, terms)
+    return effective_alpha(params.alpha, params.hold_back, share)
+
+
+def matched_share(kernel: QueryKernel, query: Query, terms: TermImpacts) -> float:
+    """Return the share of the query that the first of the best contains, by term weights."""
     weights = query.counts * kernel.weights[query.terms]
     contained = terms.impacts[0, : len(weights)] > 0
-    return effective_alpha(
-        params.alpha, params.hold_back, int(weights[contained].sum()) / int(weights.sum())
-    )
+    return int(weights[contained].sum()) / int(weights.sum())
 
 
 def coverage_scores(
@@ -264,6 +273,8 @@ def seed_weights(
 ) -> _Floats:
     """Return the weights of the seeds; 0 if negligible relative to the first."""
     weights = top * power(lexical, params.sharpness)
+    if not len(weights):
+        return weights
     if coverage is not None:
         weights = weights * power(coverage / coverage.max(), params.coverage_power)
     return np.where(weights < _F(NEGLIGIBLE) * weights[0], _F(0), weights)

@@ -30,7 +30,12 @@ import numpy.typing as npt
 from klsa_search.core.compiling import compiled, internal
 from klsa_search.core.selection import LOW, Keys, select_largest, sort_descending
 from klsa_search.search.engine.bm25 import best_keys, count_without, look_up_impacts, look_up_keys
-from klsa_search.search.engine.candidates import clear_features, project_query
+from klsa_search.search.engine.candidates import (
+    clear_features,
+    expansion_score,
+    latent_score,
+    project_query,
+)
 from klsa_search.search.engine.scores import (
     SlotRanges,
     rescore_coverage,
@@ -39,10 +44,13 @@ from klsa_search.search.engine.scores import (
     write_results,
 )
 from klsa_search.search.engine.seeds import (
+    KlsaParams,
     RerankDepths,
     add_rows,
     add_seed_features,
+    clip,
     exclude_masked,
+    matched_share,
     part_factors,
     query_alpha,
     weigh_seeds,
@@ -96,7 +104,7 @@ def search_expanded(
             counts[query, 0] = counts[query, 1] = 0
             continue
         best, seeds = min(count, params.best), min(count, params.seeds)
-        top = _assign_slots(buffers.keys[0], workspace, count, best, seeds)
+        top = _assign_slots(buffers.keys[0], workspace, count, best, seeds, int(np.int64(0)))
         if masked:
             context.masked, context.count_totals = True, count_totals
             extra = _filtered_keys(context, postings, buffers, words, depths)
@@ -131,6 +139,159 @@ def search_expanded(
                 clear_features(int(workspace.documents[i + 1]), index, workspace)
 
 
+@compiled
+def find_seeds(
+    contexts: npt.NDArray[np.void],
+    parameters: npt.NDArray[np.void],
+    steps: npt.NDArray[np.int64],
+    latent: npt.NDArray[np.int32],
+    facts: npt.NDArray[np.float64],
+    *arrays: Any,
+) -> None:
+    """Find the seeds of a query in one partition: steps 1 and 2.
+
+    steps, latent  (z,) k_q and L of the seeds, in steps; documents and T are in the results
+    facts          (3,) share of the query in the first document, one step of a cosine, step of k_q
+    arrays         as of `search_expanded`, of one query
+    """
+    queries, buffers = Queries(*arrays[:4]), SearchBuffers(*arrays[4:8])
+    postings = PostingArrays(
+        arrays[8],
+        arrays[9],
+        arrays[10],
+        SegmentArrays(*arrays[11:17]),
+        SegmentArrays(*arrays[17:23]),
+    )
+    index, workspace = IndexArrays(*arrays[23:36]), Workspace(*arrays[36:])
+    context, params = contexts[0], parameters[0]
+    counts = queries.counts
+    if not load_query(context, queries.terms, int(np.int64(0)), len(counts)):
+        counts[0, 0] = -1
+        return
+    context.masked = context.count_totals = False
+    count = best_keys(context, postings, buffers, postings.live, params.best)
+    seeds = min(count, params.seeds)
+    counts[0, 0] = seeds
+    if count == 0:
+        return
+    keys = buffers.keys[0]
+    top = _assign_slots(keys, workspace, count, count, seeds, int(np.int64(0)))
+    terms = distinct_terms(context, postings)
+    stride = look_up_impacts(context, postings, buffers, terms, index, workspace, count)
+    facts[1] = project_query(context, terms, index, workspace)
+    weigh_seeds(index, workspace, params, stride, seeds, top)
+    facts[0] = matched_share(context, workspace, terms, stride)
+    for i in range(seeds):
+        document = workspace.documents[i + 1]
+        queries.documents[0, i], steps[i] = document, keys[i] >> 32
+        queries.scores[0, i] = workspace.covered[i + 1]
+        latent[i] = latent_score(index.document_vectors, int(document), workspace.query_vector)
+    _release_slots(workspace, count)
+
+
+@compiled
+def search_shared(
+    contexts: npt.NDArray[np.void],
+    words: Words,
+    masked: bool,
+    count_totals: bool,
+    parameters: npt.NDArray[np.void],
+    shared: npt.NDArray[np.void],
+    features: npt.NDArray[np.int64],
+    sums: npt.NDArray[np.int16],
+    near: npt.NDArray[np.int32],
+    *arrays: Any,
+) -> None:
+    """Search one partition by the seeds of all: see `search_expanded`.
+
+    Rows of the seeds of the partition give candidates, and estimates of E; other candidates are
+    near to seeds in other partitions.
+
+    shared          of type `SHARED`
+    features, sums  the sum of each feature of the seeds, in steps
+    near            documents near to the seeds
+    """
+    queries, buffers = Queries(*arrays[:4]), SearchBuffers(*arrays[4:8])
+    postings = PostingArrays(
+        arrays[8],
+        arrays[9],
+        arrays[10],
+        SegmentArrays(*arrays[11:17]),
+        SegmentArrays(*arrays[17:23]),
+    )
+    index, workspace = IndexArrays(*arrays[23:36]), Workspace(*arrays[36:])
+    context, params, depths, given = contexts[0], parameters[0], parameters[0], shared[0]
+    counts, k = queries.counts, queries.documents.shape[1]
+    if not load_query(context, queries.terms, int(np.int64(0)), len(counts)):
+        counts[0, 0] = -1
+        return
+    context.masked = False
+    context.count_totals = count_totals and not masked
+    count = best_keys(context, postings, buffers, postings.live, max(params.best, k))
+    best, seeds = min(count, params.best), min(count, params.seeds)
+    top = _assign_slots(buffers.keys[0], workspace, count, best, seeds, given.first)
+    if masked:
+        context.masked, context.count_totals = True, count_totals
+        extra = _filtered_keys(context, postings, buffers, words, depths)
+        count = _assign_filtered_slots(buffers.keys[0], workspace, count, extra, top)
+    top *= np.float32(context.step)
+    terms = distinct_terms(context, postings)
+    stride = look_up_impacts(context, postings, buffers, terms, index, workspace, best)
+    project_query(context, terms, index, workspace)
+    weigh_seeds(index, workspace, params, stride, seeds, top)
+    size = add_rows(index, workspace, params, seeds, count)
+    for i in range(len(features)):
+        workspace.sums[features[i]] = sums[i]
+    centre = given.scale, given.mean, given.mean_square, given.step
+    size = _add_near(near, index, workspace, params, centre, size)
+    counts[0, 1] = context.total * count_totals
+    if count_totals:
+        counts[0, 1] += count_without(
+            context, postings, buffers, words, terms, workspace, count, size
+        )
+    for slot in range(1, seeds + 1):
+        exact = expansion_score(int(workspace.documents[slot]), index, workspace, centre)
+        workspace.expanded[slot] = clip(exact, params)
+    factors = given.expansion, given.coverage, given.latent, given.lexical
+    ranges = SlotRanges(stride, best, seeds, count, size)
+    score_all(index, workspace, params, ranges, factors)
+    if len(words) > 0:
+        exclude_masked(words, workspace, size)
+    rescore_coverage(index, workspace, params, ranges, depths.coverage_depth, k, factors)
+    chosen = rescore_expansion(
+        index, workspace, params, ranges, depths.expansion_depth, factors, centre
+    )
+    counts[0, 0] = write_results(
+        workspace, size, chosen, k, queries.documents[0], queries.scores[0]
+    )
+    _release_slots(workspace, size)
+    for i in range(len(features)):
+        workspace.sums[features[i]] = 0
+
+
+@internal
+def _add_near(
+    near: npt.NDArray[np.int32],
+    index: IndexArrays,
+    workspace: Workspace,
+    params: KlsaParams,
+    centre: Any,
+    size: int,
+) -> int:
+    """Add candidates with their exact E; return the last slot."""
+    documents, slots, expanded = workspace.documents, workspace.slots, workspace.expanded
+    for i in range(len(near)):
+        document = near[i]
+        slot = slots[document]
+        if slot == 0:
+            size += 1
+            slot = size
+            slots[document], documents[slot] = slot, document
+        exact = expansion_score(int(document), index, workspace, centre)
+        expanded[slot] = clip(exact, params)
+    return size
+
+
 @internal
 def _release_slots(workspace: Workspace, size: int) -> None:
     """Clear the slots of all candidates."""
@@ -143,11 +304,12 @@ def _release_slots(workspace: Workspace, size: int) -> None:
 
 @internal
 def _assign_slots(
-    keys: Keys, workspace: Workspace, count: int, best: int, seeds: int
+    keys: Keys, workspace: Workspace, count: int, best: int, seeds: int, first: int
 ) -> np.float32:
     """Assign slots to the documents found: seeds in order, then the other best, then all others.
 
-    Returns the score of the first, in steps.
+    first  score in steps that scores are divided by; 0 for that of the first document
+    Returns it.
     """
     if count > best:
         select_largest(keys, count, best)
@@ -156,7 +318,7 @@ def _assign_slots(
     sort_descending(keys, seeds, workspace.sort_buffer)
     documents, slots, lexical = workspace.documents, workspace.slots, workspace.lexical
     remaining, is_best = workspace.remaining, workspace.is_best
-    top = np.float32(keys[0] >> 32)
+    top = np.float32(first if first > 0 else keys[0] >> 32)
     for i in range(count):
         document = LOW - (keys[i] & LOW)
         documents[i + 1] = document

@@ -7,6 +7,7 @@ of `klsa`, with the functions of `formulas`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from klsa_search.search.engine.formulas import (
     add_rows,
     coverage_scores,
     distinct_query,
+    matched_share,
     part_factors,
     power,
     query_alpha,
@@ -35,10 +37,13 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.scan import LANES, SAMPLED
 from klsa_search.search.engine.scores import EXCLUDED, MIN_SCORE, PROMISING
 from klsa_search.search.engine.seeds import KlsaParams, RerankDepths
+from klsa_search.search.engine.shared_seeds import LocalSeeds, SharedSeeds
 from klsa_search.search.engine.workspace import EngineQuery, IndexArrays, TopDocs
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]
+
+NONE: Final = np.zeros(0, np.int64)
 
 SAMPLING_LIMIT = SAMPLED * LANES
 """Candidates from which the compiled search samples scores in the order of slots."""
@@ -64,25 +69,34 @@ class ReferenceEngine:
         self._neighbours, self._dimensions = neighbours, dimensions
 
     def top(
-        self, numbers: Sequence[int], request: EngineQuery, params: KlsaParams, depths: RerankDepths
+        self,
+        numbers: Sequence[int],
+        request: EngineQuery,
+        params: KlsaParams,
+        depths: RerankDepths,
+        shared: SharedSeeds | None = None,
+        near: DocIds = NONE,
     ) -> TopDocs | None:
-        """Return the k best documents, or None for `SAMPLING_LIMIT` candidates or more."""
+        """Return the k best documents, or None for `SAMPLING_LIMIT` candidates or more.
+
+        shared  the seeds of the query, if it is searched in several partitions
+        near    further candidates, near to the seeds
+        """
         kernel, index, k, mask = self._kernel, self._index, request.k, request.mask
         query = distinct_query(kernel, numbers)
-        lexical_scores = kernel.steps(query.terms, query.counts.astype(np.float64))
+        lexical_scores = self._lexical_scores(query)
         allowed = mask or self._live
-        if self._live is not None:
-            lexical_scores = lexical_scores * self._live.allowed
         matched = top_z(lexical_scores, max(params.best, k))[0]
-        if not len(matched):
+        if not len(matched) and not len(near):
             return TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
+        first = lexical_scores[matched[0]] if shared is None else shared.first
         if mask is not None:
             filtered = top_z(lexical_scores * mask.allowed, depths.filtered)[0]
             matched = np.concatenate((matched, filtered[~np.isin(filtered, matched)]))
         keys = lexical_scores[matched]
         best, seeds = matched[: params.best], matched[: params.seeds]
-        lexical = keys.astype(_F) / _F(keys[0])
-        top = _F(keys[0]) * _F(kernel.postings.step)
+        lexical = keys.astype(_F) / _F(first)
+        top = _F(first) * _F(kernel.postings.step)
         rank_of = np.full(kernel.size, -1)
         rank_of[best] = np.arange(len(best))
         terms = self._terms(query, best)
@@ -94,22 +108,32 @@ class ReferenceEngine:
         documents, sums = add_rows(self._rows(seeds, weights, params))
         expanded, is_candidate = np.zeros(kernel.size, _F), np.zeros(kernel.size, np.bool_)
         expanded[documents] = sums
-        is_candidate[documents] = is_candidate[matched] = True
+        is_candidate[documents] = is_candidate[matched] = is_candidate[near] = True
         candidates = np.flatnonzero(is_candidate)
         if len(candidates) >= SAMPLING_LIMIT:
             return None
-        expansion_scores = ExpansionScorer.of(DocFeatures.of(index, seeds), weights, params)
-        expanded[seeds] = expansion_scores(DocFeatures.of(index, seeds))
+        features = DocFeatures.of(index, seeds)
+        if shared is None:
+            expansion_scores = ExpansionScorer.of(features, weights, params)
+        else:
+            expansion_scores = shared.scorer
+        expanded[near] = expansion_scores(DocFeatures.of(index, near))
+        expanded[seeds] = expansion_scores(features)
         query_vector = QueryVector.of(index, self._dimensions, query)
         latent = np.zeros(kernel.size, _F)
         latent[candidates] = query_vector.cosines(
             index.document_vectors[candidates], clip=params.unit_length
         )
         lexicals = power(lexical, params.lexical_sharpness)
-        e, t, a, x = part_factors(
-            query_alpha(kernel, query, terms, params), params, query_vector.angle, top,
-            expanded[seeds], coverage[seeds], latent[seeds], lexicals[: len(seeds)],
-        )  # fmt: skip
+        if shared is None:
+            alpha = query_alpha(kernel, query, terms, params)
+            factors = part_factors(
+                alpha, params, query_vector.angle, top, expanded[seeds], coverage[seeds],
+                latent[seeds], lexicals[: len(seeds)],
+            )  # fmt: skip
+        else:
+            factors = shared.factors
+        e, t, a, x = factors
         scores = np.zeros(kernel.size, _F)
         scores[candidates] = e * expanded[candidates]
         if params.coverage > 0:
@@ -148,6 +172,36 @@ class ReferenceEngine:
             is_found &= True if allowed is None else allowed.allowed
             total = int(np.count_nonzero(is_found))
         return TopDocs(chosen[order].astype(np.int32), values, total)
+
+    def seeds(self, numbers: Sequence[int], params: KlsaParams) -> LocalSeeds:
+        """Return the seeds of a query: see `KlsaEngine.seeds`."""
+        kernel, index = self._kernel, self._index
+        query = distinct_query(kernel, numbers)
+        steps = self._lexical_scores(query)
+        best = top_z(steps, params.best)[0]
+        seeds = best[: params.seeds]
+        features = DocFeatures.of(index, seeds)
+        if not len(best):
+            none, no_step = np.zeros(0, _F), np.zeros(0, np.int64)
+            return LocalSeeds(no_step, no_step, none, none.astype(np.int32), features, 0, _F(0))
+        rank_of = np.full(kernel.size, -1)
+        rank_of[best] = np.arange(len(best))
+        terms = self._terms(query, best)
+        coverage = np.zeros(len(seeds), _F)
+        if params.coverage > 0:
+            coverage = self._coverage(seeds, rank_of, terms)
+        query_vector = QueryVector.of(index, self._dimensions, query)
+        latent = query_vector.cosines(index.document_vectors[seeds], clip=False).astype(np.int32)
+        share = matched_share(kernel, query, terms)
+        return LocalSeeds(
+            steps[seeds], seeds.astype(np.int64), coverage, latent, features, share,
+            query_vector.angle,
+        )  # fmt: skip
+
+    def _lexical_scores(self, query: Query) -> npt.NDArray[np.int64]:
+        """Return k_q of live documents in steps: (N,)."""
+        scores = self._kernel.steps(query.terms, query.counts.astype(np.float64))
+        return scores if self._live is None else scores * self._live.allowed
 
     def _terms(self, query: Query, best: DocIds) -> TermImpacts:
         saturations = term_saturations(self._kernel.postings, query.terms, best)

@@ -223,12 +223,19 @@ def query_alpha(
     context: QueryContext, workspace: Workspace, params: KlsaParams, terms: int, stride: int
 ) -> float:
     """Return α(q), from the share of the query that the first document contains."""
+    share = matched_share(context, workspace, terms, stride)
+    return _effective_alpha(params.alpha, params.hold_back, share)
+
+
+@internal
+def matched_share(context: QueryContext, workspace: Workspace, terms: int, stride: int) -> float:
+    """Return the share of the query that the first document contains, by term weights."""
     contained, total = 0, 0
     for j in range(terms):
         total += context.weight[j]
         if workspace.impacts[stride + j] > 0:
             contained += context.weight[j]
-    return _effective_alpha(params.alpha, params.hold_back, contained / total)
+    return contained / total
 
 
 @inlined

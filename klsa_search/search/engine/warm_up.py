@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,10 +20,13 @@ from klsa_search.lowrank.sparse_expansion import (
 )
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.seeds import KlsaParams
+from klsa_search.search.engine.shared_seeds import shared_seeds
 from klsa_search.search.query.matching import find_phrase
 from klsa_search.search.stored_snippets import StoredSnippets
 from klsa_search.search.suggest.suggester import count_following
 from klsa_search.storage.forward_index import Forward
+
+_PARAMS: Final = KlsaParams(1, 1, 0.5, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0, 3.0, True, 1.0, 0.0)
 
 
 def compile_search() -> None:
@@ -31,6 +34,27 @@ def compile_search() -> None:
 
     Some 20 s of one processor, or 0.3 s if compiled before.
     """
+    kernel = _kernel()
+    Bm25Engine(kernel).top([[0]], 1)
+    _engine(kernel).top([[0]], 1, _PARAMS)
+    kernel.steps(np.zeros(1, np.int64), np.ones(1, np.float32))
+    _compile_passages()
+    _compile_phrases()
+
+
+def compile_shared_seeds() -> None:
+    """Compile the query engine of partitions: see `search.engine.shared_seeds`."""
+    kernel = _kernel()
+    engine = _engine(kernel)
+    found = engine.seeds([0], _PARAMS)
+    assert found is not None  # the document has the word
+    shared = shared_seeds([found], _PARAMS, kernel.postings.step)
+    assert shared is not None
+    engine.top_shared([0], 1, _PARAMS, shared, np.zeros(1, np.int32))
+
+
+def _kernel() -> QueryKernel:
+    """Return the query kernel of an index of one document with one word."""
     postings = Postings(
         1.2,
         np.array([1, 16]),
@@ -43,7 +67,11 @@ def compile_search() -> None:
     )
     for array in (postings.starts, postings.entries, postings.run_starts, postings.runs):
         array.flags.writeable = False
-    kernel = QueryKernel.of(postings)
+    return QueryKernel.of(postings)
+
+
+def _engine(kernel: QueryKernel) -> KlsaEngine:
+    """Return the engine of the default ranking of that index."""
     expansion = SparseExpansion(
         np.zeros((1, ENTRIES), np.uint32),
         np.zeros((1, 2), np.float32),
@@ -53,13 +81,7 @@ def compile_search() -> None:
         np.zeros((1, document_vector_width(1)), np.int8),
         np.zeros((1, term_width(1)), np.int8),
     )
-    params = KlsaParams(1, 1, 0.5, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0, 3.0, True, 1.0, 0.0)
-    terms = np.zeros(1, np.int64)
-    Bm25Engine(kernel).top([[0]], 1)
-    KlsaEngine(kernel, expansion, 1, 1, small=False).top([[0]], 1, params)
-    kernel.steps(terms, np.ones(1, np.float32))
-    _compile_passages()
-    _compile_phrases()
+    return KlsaEngine(kernel, expansion, 1, 1, small=False)
 
 
 def _compile_phrases() -> None:

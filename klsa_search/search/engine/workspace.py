@@ -261,7 +261,7 @@ class Scratch:
         context = self.context[0]
         context["documents"], context["segments"] = postings.size, len(postings.parts)
         context["blocks"], context["block_bits"] = postings.blocks, postings.block_bits
-        context["deleted"] = postings.documents - kernel.documents
+        context["deleted"] = postings.documents - kernel.own_documents
         context["step"] = postings.step
         _write_segments(context, postings)
 

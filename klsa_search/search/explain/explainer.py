@@ -12,6 +12,8 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.coverage import Covered, Numbers, QueryWeights, Values
+from klsa_search.search.engine.formulas import DocFeatures
+from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import (
     Coverage,
     CoveredTerm,
@@ -40,6 +42,10 @@ MAX_SHARED: Final = 5
 """Common features of two documents that are reported, at most."""
 
 
+FeatureValues = tuple[Numbers, Values]
+"""Numbers of the features of a document, and their values."""
+
+
 class Features:
     """Compares documents by features.
 
@@ -49,15 +55,16 @@ class Features:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
-    def shared(self, document: int, others: list[int]) -> list[tuple[SharedTerm, ...]]:
+    def shared(
+        self, document: int, others: Sequence[FeatureValues]
+    ) -> list[tuple[SharedTerm, ...]]:
         """Return the features that a document shares with others, strongest first.
 
         Cost: their features, and 25 ns for each pair of terms that is a feature, once per index.
         """
-        numbers, values = self._of(document)
-        features: list[tuple[Numbers, Values]] = []
-        for other in others:
-            theirs, weights = self._of(other)
+        numbers, values = self.of(document)
+        features: list[FeatureValues] = []
+        for theirs, weights in others:
             both, mine, other_places = np.intersect1d(
                 numbers, theirs, assume_unique=True, return_indices=True
             )
@@ -76,7 +83,8 @@ class Features:
             )
         return result
 
-    def _of(self, document: int) -> tuple[Numbers, Values]:
+    def of(self, document: int) -> FeatureValues:
+        """Return the features of a document."""
         expansion = self._snapshot.sparse_expansion
         if expansion is None:
             features = self._snapshot.kernel.features
@@ -88,7 +96,7 @@ class Features:
         )
         return (entries >> np.uint32(8)).astype(np.int64), values
 
-    def _names(self, features: list[tuple[Numbers, Values]]) -> dict[int, str]:
+    def _names(self, features: list[FeatureValues]) -> dict[int, str]:
         """Return the names of the strongest features of each document, and possibly of others."""
         terms = self._snapshot.vocabulary.terms
         if self._snapshot.sparse_expansion is None:
@@ -126,6 +134,7 @@ class Explainer:
 
     numbers  term numbers in query order
     engine   whether the engine of a sparse D ranks this query
+    shared   seeds of several partitions, by which it ranks
     """
 
     def __init__(
@@ -137,6 +146,7 @@ class Explainer:
         dimensions: int,
         *,
         engine: bool,
+        shared: SharedSeeds | None = None,
     ) -> None:
         self._snapshot, self._documents = snapshot, documents
         self._ranker, self._dimensions = parameters.ranker, dimensions
@@ -157,7 +167,7 @@ class Explainer:
         self._splitter: ScoreSplitter | None = None
         if parameters.ranker == "klsa" and parameters.alpha > 0 and self._lexical_scores.any():
             self._splitter = (
-                EngineSplitter(snapshot, list(numbers), klsa_params(snapshot, parameters))
+                EngineSplitter(snapshot, list(numbers), klsa_params(snapshot, parameters), shared)
                 if engine
                 else RowSplitter(
                     snapshot, self._query, self._lexical_scores, parameters, dimensions
@@ -291,16 +301,22 @@ class Explainer:
         strengths = np.abs(parts.by_seed) * (parts.expansion != 0)
         first = [i for i in np.argsort(-strengths, kind="stable")[:MAX_SEEDS] if strengths[i] > 0]
         seeds = [int(parts.seeds[i]) for i in first]
-        shared = self._features.shared(doc_id, seeds)
+        if parts.elsewhere is None:
+            names = [(each.id, each.title) for each in self._documents.records(seeds)]
+            features = [self._features.of(seed) for seed in seeds]
+        else:
+            names = [parts.elsewhere.names[seed] for seed in seeds]
+            features = [_features_at(parts.elsewhere.features, seed) for seed in seeds]
+        shared = self._features.shared(doc_id, features)
         entries = tuple(
             Seed(
-                id=record.id,
-                title=record.title,
+                id=id_,
+                title=title,
                 weight=float(parts.weights[i]),
                 value=float(parts.by_seed[i]),
                 shared=terms,
             )
-            for i, record, terms in zip(first, self._documents.records(seeds), shared, strict=True)
+            for i, (id_, title), terms in zip(first, names, shared, strict=True)
         )
         others = parts.expansion - sum(seed.value for seed in entries)
         return Expanded(value=parts.expansion, seeds=entries, others=others)
@@ -323,3 +339,11 @@ class Explainer:
             lexical=None,
             latent=Latent(value=total, terms=tuple(entries)),
         )
+
+
+def _features_at(features: DocFeatures, place: int) -> FeatureValues:
+    """Return the features of one of some documents."""
+    entries = features.entries[features.starts[place] : features.starts[place + 1]]
+    step = features.document_scalars[place, 0]
+    values = step * (entries & np.uint32(LEVELS)).astype(np.float64)
+    return (entries >> np.uint32(8)).astype(np.int64), values

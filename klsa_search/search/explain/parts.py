@@ -38,6 +38,7 @@ from klsa_search.search.engine.formulas import (
 from klsa_search.search.engine.reference import ReferenceEngine
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.engine.seeds import SUMS, KlsaParams
+from klsa_search.search.engine.shared_seeds import SeedDetails, SharedSeeds
 from klsa_search.search.engine.workspace import IndexArrays
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.klsa import parts_of
@@ -52,6 +53,7 @@ class ScoreParts(NamedTuple):
     seeds      (z,) with their weights, in the order of the query kernel
     by_seed    (z,) what each adds to `expansion`
     estimated  names of parts that are estimates
+    elsewhere  the seeds, if they may be in other partitions: `seeds` are their numbers
     """
 
     alpha: float
@@ -63,6 +65,7 @@ class ScoreParts(NamedTuple):
     weights: Values
     by_seed: Values
     estimated: tuple[str, ...]
+    elsewhere: SeedDetails | None = None
 
 
 class ScoreSplitter(Protocol):
@@ -79,9 +82,18 @@ _Option = tuple[tuple[float, bool], tuple[Covered | None, bool], tuple[float, bo
 
 
 class EngineSplitter(ReferenceEngine):
-    """Splits scores of the engine."""
+    """Splits scores of the engine.
 
-    def __init__(self, snapshot: Snapshot, numbers: list[int], params: KlsaParams) -> None:
+    shared  seeds of several partitions, by which it ranks
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        numbers: list[int],
+        params: KlsaParams,
+        shared: SharedSeeds | None = None,
+    ) -> None:
         expansion = snapshot.sparse_expansion
         assert expansion is not None
         super().__init__(
@@ -94,23 +106,21 @@ class EngineSplitter(ReferenceEngine):
             snapshot.live,
         )
         self._snapshot, self._params = snapshot, params
+        self._details = None if shared is None else shared.details
         query = distinct_query(snapshot.query_kernel, numbers)
         self._query_weights = QueryWeights.of(
             snapshot, query.terms, query.counts.astype(np.float64)
         )
-        self._prepare(query)
+        self._prepare(query, shared)
 
-    def _prepare(self, query: Query) -> None:
+    def _prepare(self, query: Query, shared: SharedSeeds | None) -> None:
         """Compute what is the same for all documents, as `ReferenceEngine.top` does."""
         kernel, params = self._kernel, self._params
-        lexical_scores = kernel.steps(query.terms, query.counts.astype(np.float64))
-        lexical_scores = (
-            lexical_scores if self._live is None else lexical_scores * self._live.allowed
-        )
+        lexical_scores = self._lexical_scores(query)
         best = top_z(lexical_scores, params.best)[0]
         seeds = best[: params.seeds]
-        self._lexical_scores, self._best, self._seeds = lexical_scores, best, seeds
-        self._first = _F(lexical_scores[best[0]])
+        self._row, self._best, self._seeds = lexical_scores, best, seeds
+        self._first = _F(lexical_scores[best[0]] if shared is None else shared.first)
         self._top = self._first * _F(kernel.postings.step)
         lexical = lexical_scores[seeds].astype(_F) / self._first
         rank_of = np.full(kernel.size, -1)
@@ -122,10 +132,17 @@ class EngineSplitter(ReferenceEngine):
         self._weights = seed_weights(
             self._top, lexical, covered if params.coverage > 0 else None, params
         )
+        self._query_vector = QueryVector.of(self._index, self._dimensions, query)
+        if shared is not None:
+            assert shared.details is not None
+            details = shared.details
+            self._expansion_scores, self._shares = shared.scorer, shared.factors
+            self._seed_features = _SeedFeatures.of(details.features, details.weights, params)
+            self._query_alpha = details.alpha
+            return
         features = DocFeatures.of(self._index, seeds)
         self._expansion_scores = ExpansionScorer.of(features, self._weights, params)
-        self._seed_features = _SeedFeatures.of(self._index, seeds, self._weights, params)
-        self._query_vector = QueryVector.of(self._index, self._dimensions, query)
+        self._seed_features = _SeedFeatures.of(features, self._weights, params)
         self._query_alpha = query_alpha(kernel, query, terms, params)
         self._shares = part_factors(
             self._query_alpha, params, self._query_vector.angle, self._top, self._exact(seeds),
@@ -135,7 +152,7 @@ class EngineSplitter(ReferenceEngine):
     def split(self, document: int, score: float | None) -> ScoreParts:
         """Split a score; None for the exact score."""
         e, t, a, x = (float(share) for share in self._shares)
-        params, steps = self._params, float(self._lexical_scores[document])
+        params, steps = self._params, float(self._row[document])
         lexical = x * float(power(np.array([steps], _F) / self._first, params.lexical_sharpness)[0])
         latent = a * float(self._cosines(np.array([document]))[0]) if params.latent > 0 else None
         exact = e * float(self._exact(np.array([document]))[0])
@@ -160,6 +177,8 @@ class EngineSplitter(ReferenceEngine):
         best_option = next(iter(options)) if score is None or seed else min(options, key=error_of)
         (expansion, by_rows_only), (covered, own_only), (lexical_, omitted) = best_option
         parts = (("expansion", by_rows_only), ("coverage", own_only), ("lexical", omitted))
+        details = None if by_rows_only else self._details
+        weights = self._weights if details is None else details.weights
         by_seed = e * (
             by_rows if by_rows_only else self._seed_features.values(self._index, params, document)
         )
@@ -169,10 +188,11 @@ class EngineSplitter(ReferenceEngine):
             covered=None if covered is None else covered._replace(value=t * covered.value),
             latent=latent,
             expansion=expansion,
-            seeds=self._seeds,
-            weights=(self._weights / self._weights.max()).astype(np.float64),
+            seeds=self._seeds if details is None else np.arange(len(details.names)),
+            weights=(weights / weights.max()).astype(np.float64),
             by_seed=by_seed,
             estimated=tuple(name for name, estimated in parts if estimated),
+            elsewhere=details,
         )
 
     def _exact(self, documents: DocIds) -> npt.NDArray[np.float32]:
@@ -211,29 +231,20 @@ class _SeedFeatures(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        index: IndexArrays,
-        seeds: DocIds,
-        weights: npt.NDArray[np.float32],
-        params: KlsaParams,
+        cls, features: DocFeatures, weights: npt.NDArray[np.float32], params: KlsaParams
     ) -> _SeedFeatures:
-        info, largest = index.document_scalars[seeds], 0.0
+        info, largest = features.document_scalars, 0.0
         weighted = _F(params.slope) * weights
         for weight, fact in zip(weighted, info, strict=True):
             largest += float(weight * fact[-3]) * LEVELS
         steps = _F(SUMS / largest) if largest > 0 else _F(0)
-        entries_ = [index.features[:0]]
-        values = [np.zeros(0, _F)]
-        for seed, weight in zip(seeds, weighted, strict=True):
-            entries = index.features[index.feature_starts[seed] : index.feature_starts[seed + 1]]
-            factor = weight * steps * index.document_scalars[seed, -3]
-            entries_.append(entries)
-            values.append(np.rint(factor * (entries & np.uint32(LEVELS)).astype(_F)))
-        sizes = [len(entries) for entries in entries_[1:]]
+        sizes = np.diff(features.starts)
+        factors = np.repeat(weighted * steps * info[:, -3], sizes)
+        levels = (features.entries & np.uint32(LEVELS)).astype(_F)
         return cls(
-            np.repeat(np.arange(len(seeds)), sizes),
-            (np.concatenate(entries_) >> np.uint32(8)).astype(np.int64),
-            np.concatenate(values).astype(np.float64),
+            np.repeat(np.arange(len(weights)), sizes),
+            (features.entries >> np.uint32(8)).astype(np.int64),
+            np.rint(factors * levels).astype(np.float64),
             weighted.astype(np.float64) * info[:, -2],
             weighted.astype(np.float64) * info[:, -1],
             1.0 / float(steps) if steps > 0 else 0.0,

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import SpellingName
+from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.query.syntax import Clause
@@ -22,6 +23,9 @@ class Word(NamedTuple):
     number: int
 
 
+Restriction = tuple[str, ...]
+"""A clause and the names of what it matches."""
+
 END: Final = Word("", UNKNOWN)
 """Ends a sequence of plain words."""
 
@@ -32,11 +36,13 @@ class ParsingRules(NamedTuple):
     synonyms  synonyms that apply
     last      word to complete
     short     whether to correct short words
+    evidence  of documents
     """
 
     spelling: SpellingName
     synonyms: Synonyms | None
     last: Word | None
+    evidence: Evidence
     short: bool = False
 
 
@@ -45,7 +51,9 @@ class QueryBuilder:
     """The parts of a query while it is parsed.
 
     plain_words    plain words in sequence
-    plain_phrases  phrases without operator or field, and which documents contain them
+    restrictions   what restricts the documents: clauses, with what they match by name
+    plain_phrases  phrases without operator or field, with their restriction, and which documents
+                   contain them
     completions    term of the last word, and terms that are completions of it
     alternatives   what counts as each word, by term number or by the word as it is written
     """
@@ -64,7 +72,8 @@ class QueryBuilder:
     joined: dict[str, str] = field(default_factory=dict)
     corrections: dict[str, str] = field(default_factory=dict)
     synonyms_used: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    plain_phrases: list[tuple[Clause, DocumentMask]] = field(default_factory=list)
+    restrictions: list[Restriction] = field(default_factory=list)
+    plain_phrases: list[tuple[Clause, Restriction, DocumentMask]] = field(default_factory=list)
     checked: set[str] = field(default_factory=set)
     completions: tuple[str, list[str]] | None = None
     alternatives: dict[int | str, dict[tuple[int, ...], None]] = field(default_factory=dict)
@@ -84,8 +93,13 @@ class QueryBuilder:
             word.text for word in words if word.number == UNKNOWN and word != self.rules.last
         ]
 
-    def restrict(self, clause: Clause, matching: DocumentMask) -> None:
-        """Restrict the documents to those found, or to all others, as the clause requires."""
+    def restrict(self, clause: Clause, names: tuple[str, ...], matching: DocumentMask) -> None:
+        """Restrict the documents to those found, or to all others, as the clause requires.
+
+        names  of what it matches, by which `matching` is the same in any index
+        """
+        restriction = (clause.sign, clause.field, clause.text, *names)
+        self.restrictions.append(restriction)
         if clause.sign == "-":
             self.excluded.append(clause.shown)
             matching = ~matching
@@ -93,7 +107,7 @@ class QueryBuilder:
             self.required.append(clause.shown)
         if clause.kind == "phrase" and not clause.field and not clause.sign:
             self.phrases.append(clause.shown)
-            self.plain_phrases.append((clause, matching))
+            self.plain_phrases.append((clause, restriction, matching))
         if clause.field and not clause.sign:
             self.fields.append(clause.shown)
         self.allowed = matching if self.allowed is None else self.allowed & matching

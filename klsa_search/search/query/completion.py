@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from typing import Final
 
-import numpy as np
-
 from klsa_search.search.query.builder import Word
-from klsa_search.search.query.matching import Alternatives, containing_all, containing_words
+from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query.matching import (
+    Alternatives,
+    containing_all,
+    containing_words,
+    names_of,
+)
 from klsa_search.search.query.term_dictionary import SHORTEST
 from klsa_search.search.snapshot import Snapshot
 
@@ -37,7 +42,11 @@ def last_word(query: str) -> str:
 
 
 def best_completions(
-    snapshot: Snapshot, word: Word, completions: Collection[int], others: Collection[Alternatives]
+    snapshot: Snapshot,
+    word: Word,
+    completions: Collection[int],
+    others: Collection[Alternatives],
+    evidence: Evidence,
 ) -> list[int]:
     """Return the completions by which documents are ranked.
 
@@ -50,8 +59,16 @@ def best_completions(
     if word.number >= 0:
         least = MORE_FREQUENT * frequencies[word.number]
         best = [term for term in best if frequencies[term] >= least]
-    if not others:
+    if not others or not best:
         return best[:COMPLETIONS]
-    fitting = containing_words(snapshot, others, "all") & snapshot.live_docs()
-    counts = [np.count_nonzero(fitting[containing_all(snapshot, [term])]) for term in best]
-    return [best[int(np.argmax(counts))]] if best else []
+    names = snapshot.vocabulary.terms
+
+    def documents_with() -> Counter[str]:
+        fitting = containing_words(snapshot, others, "all", evidence) & snapshot.live_docs()
+        found = {term: fitting[containing_all(snapshot, [term])] for term in best}
+        return Counter({names[term]: int(each.sum()) for term, each in found.items()})
+
+    with_others = (names_of(snapshot, alternatives) for alternatives in others)
+    question = "completions", *with_others, *(names[term] for term in best)
+    counts = evidence.of(question, documents_with)
+    return [max(best, key=lambda term: counts[names[term]])]  # the first of equals

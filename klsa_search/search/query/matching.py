@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.compiling import compiled, wait_until_compiled
+from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.forward_index import GAPS, Codes, read_code, read_ends
@@ -53,8 +54,17 @@ def _intersection(parts: Iterable[Integers]) -> Integers:
     return documents
 
 
+def names_of(snapshot: Snapshot, alternatives: Alternatives) -> tuple[tuple[str, ...], ...]:
+    """Return the terms of alternatives by name."""
+    names = snapshot.vocabulary.terms
+    return tuple(tuple(names[term] for term in terms) for terms in alternatives)
+
+
 def containing_words(
-    snapshot: Snapshot, words: Iterable[Alternatives], match: Literal["most", "all"]
+    snapshot: Snapshot,
+    words: Iterable[Alternatives],
+    match: Literal["most", "all"],
+    evidence: Evidence,
 ) -> DocumentMask:
     """Return which documents contain all words, or more than `MOST` of their weight: (N,).
 
@@ -62,6 +72,7 @@ def containing_words(
     an alternative. Documents that contain all words also contain most.
     Cost: their postings; for "most" also O(N).
     """
+    words = list(words)
     found = [_containing_one(snapshot, alternatives) for alternatives in words]
     result = np.zeros(len(snapshot), np.bool_)
     if match == "all":
@@ -69,8 +80,9 @@ def containing_words(
         return result
     live, count = snapshot.live_docs(), snapshot.query_kernel.documents
     contained, total = np.zeros(len(snapshot)), 0.0
-    for documents in found:
-        n = np.count_nonzero(live[documents])
+    for alternatives, documents in zip(words, found, strict=True):
+        question = "containing", *names_of(snapshot, alternatives)
+        n = evidence.of(question, lambda: int(live[documents].sum()))  # noqa: B023 - called at once
         weight = math.log1p((count - n + 0.5) / (n + 0.5))
         contained[documents] += weight
         total += weight
@@ -117,6 +129,21 @@ def containing_phrase(snapshot: Snapshot, words: Sequence[int], field: str = "")
     find_phrase(*arguments)
     result[documents[matches]] = True
     return result
+
+
+def documents_with(snapshot: Snapshot, words: Sequence[int], evidence: Evidence) -> int:
+    """Return the number of live documents that contain words in sequence."""
+    question = "phrase", *pattern_names(snapshot, words)
+    return evidence.of(
+        question,
+        lambda: int((containing_phrase(snapshot, words) & snapshot.live_docs()).sum()),
+    )
+
+
+def pattern_names(snapshot: Snapshot, words: Sequence[int]) -> tuple[str, ...]:
+    """Return the words of a phrase by name; "" for words without a term."""
+    names = snapshot.vocabulary.terms
+    return tuple(names[word] if word >= 0 else "" for word in words)
 
 
 def pattern_of(snapshot: Snapshot, words: Sequence[int]) -> npt.NDArray[np.int64]:

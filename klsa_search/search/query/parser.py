@@ -20,12 +20,14 @@ from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.query.builder import END, ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.completion import best_completions, last_word
+from klsa_search.search.query.evidence import Evidence, Question
 from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
 from klsa_search.search.query.matching import (
     Alternatives,
     containing_any,
     containing_phrase,
     containing_words,
+    pattern_names,
 )
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, Terms
@@ -116,18 +118,21 @@ class QueryParser:
         *,
         correct_short: bool = False,
         complete_last: bool = False,
+        evidence: Evidence | None = None,
     ) -> ParsedQuery:
         """Parse a query; QueryError if it is not a text.
 
         correct_short  also correct short words, if documents contain no word of the query
         complete_last  also search for completions of the last word
+        evidence       of documents, by default of the snapshot
         Cost: 3 µs for plain words, else that of `matching` and `spelling`.
         """
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
+        evidence = evidence or Evidence()
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         numbers, clauses, reason = self._tokenize(query, settings.operators)
-        last = self._last_word(query) if complete_last else None
+        last = self._last_word(query, evidence) if complete_last else None
         if numbers is not None and last is None:
             corrected = settings.spelling == "off" or self._is_spelled_right(query, numbers)
             if corrected and (synonyms is None or self._first_terms.isdisjoint(numbers)):
@@ -135,7 +140,8 @@ class QueryParser:
                     return ParsedQuery(numbers)
                 known = dict.fromkeys(number for number in numbers if number >= 0)
                 alternatives = [((number,),) for number in known]
-                return ParsedQuery(numbers, self._mask(None, alternatives, settings.match))
+                mask = self._mask(None, alternatives, settings.match, evidence)
+                return ParsedQuery(numbers, mask)
         if numbers is not None:
             clauses = [_as_words(query)]
         relaxed: dict[str, Relaxed] = {}
@@ -144,7 +150,7 @@ class QueryParser:
             clauses = [_as_words(query)]
         clauses = _first_signs(clauses)
         last = None if clauses and clauses[-1].has_sign else last
-        rules = ParsingRules(settings.spelling, synonyms, last)
+        rules = ParsingRules(settings.spelling, synonyms, last, evidence)
         builder = self._read_clauses(clauses, rules)
         if correct_short and builder.unknown and not builder.terms:
             rules = rules._replace(short=True)
@@ -157,15 +163,20 @@ class QueryParser:
         if builder.completions:
             expansion = expansion.with_terms(*builder.completions)
         interpretation = replace(builder.interpretation(query), relaxed=relaxed)
-        mask = self._mask(builder.allowed, builder.alternatives.values(), settings.match)
+        words = builder.alternatives.values()
+        mask = self._mask(builder.allowed, words, settings.match, evidence)
         return ParsedQuery(builder.terms, mask, interpretation, expansion)
 
     def _mask(
-        self, allowed: DocumentMask | None, words: Collection[Alternatives], match: MatchName
+        self,
+        allowed: DocumentMask | None,
+        words: Collection[Alternatives],
+        match: MatchName,
+        evidence: Evidence,
     ) -> Mask | None:
         """Return the allowed documents that contain as many of these words as required."""
         if match != "any" and words:
-            containing = containing_words(self._snapshot, words, match)
+            containing = containing_words(self._snapshot, words, match, evidence)
             allowed = containing if allowed is None else allowed & containing
         return None if allowed is None else Mask(allowed)
 
@@ -201,13 +212,13 @@ class QueryParser:
         """Return the number of words of a clause; a hyphenated word is one."""
         return len(self.words(clause.text.replace("-", "")))
 
-    def _last_word(self, query: str) -> Word | None:
+    def _last_word(self, query: str, evidence: Evidence) -> Word | None:
         """Return the last word of a query if it has completions."""
         words = self.words(last_word(query))
         if len(words) != 1 or words[0].number == NO_TERM:
             return None
         (word,) = words
-        return word if self.term_dictionary.completions(word.text) else None
+        return word if self.term_dictionary.completions(word.text, evidence) else None
 
     def _read_clauses(self, clauses: Sequence[Clause], rules: ParsingRules) -> QueryBuilder:
         """Read all clauses of a query."""
@@ -220,12 +231,12 @@ class QueryParser:
 
     def _complete(self, word: Word, builder: QueryBuilder) -> None:
         """Add the completions of a word."""
-        key = word.number if word.number >= 0 else word.text
+        key, evidence = word.number if word.number >= 0 else word.text, builder.rules.evidence
         others = [words for other, words in builder.alternatives.items() if other != key]
-        terms = self.term_dictionary.completions(word.text)
+        terms = self.term_dictionary.completions(word.text, evidence)
         for term in terms:
             builder.count(key, (term,))
-        best = best_completions(self._snapshot, word, terms, others)
+        best = best_completions(self._snapshot, word, terms, others, evidence)
         if not best:
             return
         names = self._snapshot.vocabulary.terms
@@ -238,13 +249,21 @@ class QueryParser:
 
     def _unmatched(self, builder: QueryBuilder) -> set[Clause]:
         """Return plain phrases that no live document contains, or all if no document is left."""
-        live = self._snapshot.live_docs()
+        live, evidence = self._snapshot.live_docs(), builder.rules.evidence
+
+        def documents(question: Question, matching: DocumentMask) -> int:
+            return evidence.of(question, lambda: int((matching & live).sum()))
+
         missing = {
-            clause for clause, matching in builder.plain_phrases if not (matching & live).any()
+            clause
+            for clause, restriction, matching in builder.plain_phrases
+            if not documents(("clause", *restriction), matching)
         }
-        if missing or builder.allowed is None or (builder.allowed & live).any():
+        if missing or builder.allowed is None:
             return missing
-        return {clause for clause, _ in builder.plain_phrases}
+        if documents(("clauses", *builder.restrictions), builder.allowed):
+            return missing
+        return {clause for clause, _, _ in builder.plain_phrases}
 
     def known_terms_of(self, query: str) -> Sequence[int] | None:
         """Return the term numbers of a query of known plain words, or None for other queries.
@@ -313,7 +332,7 @@ class QueryParser:
         if clause.has_sign:
             builder.plain_words.append(END)
         if clause.field in self._columns:
-            builder.restrict(clause, self._columns[clause.field].equal(clause.text))
+            builder.restrict(clause, (), self._columns[clause.field].equal(clause.text))
             return
         words, spelling = self.words(clause.text), builder.rules.spelling
         if clause.kind == "prefix" and len(words) == 1 and len(clause.text) >= SHORTEST:
@@ -341,12 +360,12 @@ class QueryParser:
                 for whole, word in joined:
                     if whole == clause.text:
                         matching |= containing_phrase(self._snapshot, [word.number], clause.field)
-                builder.restrict(clause, matching)
+                builder.restrict(clause, pattern_names(self._snapshot, numbers), matching)
 
     def _correct(self, words: Sequence[Word], builder: QueryBuilder) -> list[Word]:
         """Replace words that no document contains by their corrections, or only record these."""
         corrected: list[Word] = []
-        spelling, synonyms, last, short = builder.rules
+        spelling, synonyms, last, evidence, short = builder.rules
         for word in words:
             matching = None
             meant = synonyms is not None and self._term(word) in synonyms
@@ -357,7 +376,7 @@ class QueryParser:
                 and (word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS)
             ):
                 builder.checked.add(word.text)
-                matching = self.spelling.correction(word.text, short=short)
+                matching = self.spelling.correction(word.text, evidence, short=short)
             if matching is not None:
                 builder.corrections[word.text] = matching.words
             if matching is None or spelling == "suggest" or not matching.sure:
@@ -419,21 +438,20 @@ class QueryParser:
         return joined
 
     def _read_prefix(self, clause: Clause, builder: QueryBuilder) -> None:
-        terms = self.term_dictionary.beginning_with(clause.text)
+        terms = self.term_dictionary.beginning_with(clause.text, builder.rules.evidence)
+        names = tuple(self._snapshot.vocabulary.terms[term] for term in terms[:EXPANSIONS])
         if clause.sign != "-":
-            best = terms[:EXPANSIONS]
-            builder.terms += best
-            names = self._snapshot.vocabulary.terms
-            builder.prefixes[clause.shown] = tuple(names[term] for term in best)
+            builder.terms += terms[:EXPANSIONS]
+            builder.prefixes[clause.shown] = names
             for term in terms:
                 builder.count(clause.shown, (term,))
         if clause.field:
             allowed = np.zeros(len(self._snapshot), np.bool_)
             for term in terms:
                 allowed |= containing_phrase(self._snapshot, [term], clause.field)
-            builder.restrict(clause, allowed)
+            builder.restrict(clause, names[:1], allowed)
         elif clause.sign:
-            builder.restrict(clause, containing_any(self._snapshot, terms))
+            builder.restrict(clause, names[:1], containing_any(self._snapshot, terms))
 
 
 def _as_words(text: str) -> Clause:

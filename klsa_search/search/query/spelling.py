@@ -8,7 +8,6 @@ word as they are long; the candidates are then compared as documents write them,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,7 +17,8 @@ from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
-from klsa_search.search.query.matching import containing_phrase
+from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.term_dictionary import ENDING, TermDictionary
 from klsa_search.search.query.word_forms import written_as
 from klsa_search.search.snapshot import Snapshot
@@ -69,7 +69,7 @@ class SpellChecker:
     """Corrects words by the terms of one snapshot; thread-safe.
 
     The first correction costs 0.1 s per million terms, each word some 10 ms for reading documents;
-    4,096 words are cached. Memory: 60 bytes a term.
+    the candidates of 4,096 words are cached. Memory: 60 bytes a term.
     """
 
     def __init__(
@@ -79,9 +79,11 @@ class SpellChecker:
         term_dictionary: TermDictionary,
     ) -> None:
         self._snapshot, self._analyzer, self._term_dictionary = snapshot, analyzer, term_dictionary
-        self._cache: dict[str, Correction | None] = {}
+        self._cache: dict[str, list[int]] = {}
 
-    def correction(self, word: str, *, short: bool = False) -> Correction | None:
+    def correction(
+        self, word: str, evidence: Evidence, *, short: bool = False
+    ) -> Correction | None:
         """Return the correction of a word that no document contains, or None.
 
         short  whether to correct words of `SHORT` letters too, and replace words below `SURE`
@@ -90,22 +92,13 @@ class SpellChecker:
         shortest = SHORT if short else SHORTEST
         if not shortest <= len(folded) <= LONGEST or not folded.isalpha():
             return None
-        found = self._correction(folded)
+        if self._analyzer.term(folded) in self._common:
+            return None
+        found = self._split(folded, evidence) or self._nearest(folded, evidence)
         large = self._snapshot.query_kernel.documents >= MANY
         return found._replace(sure=True) if found is not None and short and large else found
 
-    def _correction(self, folded: str) -> Correction | None:
-        if self._analyzer.term(folded) in self._common:
-            return None
-        with suppress(KeyError):  # a single look-up, since another thread may clear the cache
-            return self._cache[folded]
-        found = self._split(folded) or self._nearest(folded)
-        if len(self._cache) >= _CACHE_SIZE:
-            self._cache.clear()
-        self._cache[folded] = found
-        return found
-
-    def _split(self, word: str) -> Correction | None:
+    def _split(self, word: str, evidence: Evidence) -> Correction | None:
         """Return the two words, adjacent in most documents, that the word joins."""
         numbers, best = self._snapshot.vocabulary.numbers, 0
         found: Correction | None = None
@@ -114,20 +107,23 @@ class SpellChecker:
             terms = [numbers.get(self._analyzer.term(part), -1) for part in parts]
             if min(terms) < 0:
                 continue
-            documents = int(
-                np.count_nonzero(containing_phrase(self._snapshot, terms) & self._counting)
-            )
+            documents = documents_with(self._snapshot, terms, evidence)
             if documents > best:
                 best, found = documents, Correction(tuple(terms), " ".join(parts))
         return found
 
-    def _nearest(self, word: str) -> Correction | None:
+    def _nearest(self, word: str, evidence: Evidence) -> Correction | None:
         """Return the nearest word that documents contain, the most frequent of equals."""
         edits = 2 if len(word) >= LONG else 1
-        terms = self._candidates(word, edits)
+        terms = self._cache.get(word)
+        if terms is None:
+            terms = self._candidates(word, edits)
+            if len(self._cache) >= _CACHE_SIZE:
+                self._cache.clear()
+            self._cache[word] = terms
         frequencies = self._snapshot.query_kernel.frequencies
         best: tuple[tuple[int, int, str], int, str, str] | None = None
-        for term, forms in zip(terms, self._term_dictionary.forms(terms), strict=True):
+        for term, forms in zip(terms, self._term_dictionary.forms(terms, evidence), strict=True):
             if not forms:
                 continue
             stem = self._snapshot.vocabulary.terms[term]
@@ -160,7 +156,10 @@ class SpellChecker:
         for _, number, distance in self._near_terms(word, stems, edits):
             ranks[number] = min(distance, ranks.get(number, distance))
         frequencies = self._snapshot.query_kernel.frequencies
-        nearest = sorted(ranks, key=lambda each: (ranks[each], -int(frequencies[each]), each))
+        names = self._snapshot.vocabulary.terms
+        nearest = sorted(
+            ranks, key=lambda each: (ranks[each], -int(frequencies[each]), names[each])
+        )
         return nearest[:_MAX_CANDIDATES]
 
     def _near_terms(
@@ -195,10 +194,6 @@ class SpellChecker:
     def _common(self) -> frozenset[str]:
         """Terms of the language's function words, which are never corrected."""
         return self._analyzer.common()
-
-    @lazy_property
-    def _counting(self) -> npt.NDArray[np.bool_]:
-        return self._snapshot.live_docs()
 
     @lazy_property
     def _lengths(self) -> npt.NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy.typing as npt
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.core.cached import lazy_property
-from klsa_search.search.query.word_forms import written_forms
+from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query.word_forms import Source, sources_of, written_forms
 from klsa_search.search.snapshot import Snapshot
 
 SHORTEST: Final = 2
@@ -29,7 +31,8 @@ _CACHE_SIZE: Final = 4096
 class TermDictionary:
     """Finds terms of a snapshot by prefix; thread-safe.
 
-    The first look-up sorts all terms. The written forms of 4,096 terms are cached.
+    The first look-up sorts all terms. The sources of the written forms of 4,096 terms are
+    cached.
     """
 
     def __init__(
@@ -39,21 +42,22 @@ class TermDictionary:
         documents_at: Callable[[Iterable[int]], list[Document]],
     ) -> None:
         self._snapshot, self._analyzer, self._documents_at = snapshot, analyzer, documents_at
-        self._forms: Mapping[int, Counter[str]] = {}
+        self._sources: Mapping[int, tuple[Source, ...]] = {}
 
-    def completions(self, text: str) -> list[int]:
+    def completions(self, text: str, evidence: Evidence) -> list[int]:
         """Return terms with words that begin with a text, except that of the text itself.
 
         Unlike `beginning_with`, also a stem that is shorter than the text, if there are longer
         terms: `valida` is completed by `valid`, of *validation*, and by `validatepayload`.
         """
-        terms, numbers = self.beginning_with(text), self._snapshot.vocabulary.numbers
-        stem = self._stem_beginning(self._analyzer.folded(text))
+        terms, numbers = self.beginning_with(text, evidence), self._snapshot.vocabulary.numbers
+        stem = self._stem_beginning(self._analyzer.folded(text), evidence)
+        names = self._snapshot.vocabulary.terms
         own = {numbers.get(term) for term in self._analyzer.terms(text)}
         found = {*terms, numbers[stem]} if stem else {*terms}
-        return sorted(found - own, key=lambda term: (-int(self.frequencies[term]), term))
+        return sorted(found - own, key=lambda term: (-int(self.frequencies[term]), names[term]))
 
-    def beginning_with(self, text: str, limit: int | None = None) -> list[int]:
+    def beginning_with(self, text: str, evidence: Evidence, limit: int | None = None) -> list[int]:
         """Return terms with a prefix, and the term of the text as a word, most frequent first.
 
         limit  number of terms, at most
@@ -65,7 +69,7 @@ class TermDictionary:
         own = [place for term in self._analyzer.terms(text) for place in self._places(term)]
         places = np.union1d(np.arange(first, after), np.array(own, np.int64))
         if not len(places):
-            stem = self._stem_beginning(beginning)
+            stem = self._stem_beginning(beginning, evidence)
             places = np.array(self._places(stem) if stem else [], np.int64)
         terms = self._numbers[places]
         frequencies = self.frequencies[terms]
@@ -78,23 +82,36 @@ class TermDictionary:
         """Return terms with a prefix by code points, including those without live documents."""
         return self._names[slice(*self._range(beginning))]
 
-    def forms(self, terms: Sequence[int]) -> list[Counter[str]]:
+    def forms(self, terms: Sequence[int], evidence: Evidence) -> list[Counter[str]]:
         """Return the written forms of terms with their counts: see `written_forms`."""
-        known = self._forms  # replaced, never changed, as other threads read it
+        names = self._snapshot.vocabulary.terms
+        questions = [("forms", names[term]) for term in terms]
+        new = [
+            term for term, each in zip(terms, questions, strict=True) if each not in evidence.known
+        ]
+        own = dict(zip(new, self._sources_of(new), strict=True))
+        return [
+            written_forms(evidence.of(question, partial(own.__getitem__, term)))
+            for question, term in zip(questions, terms, strict=True)
+        ]
+
+    def _sources_of(self, terms: Sequence[int]) -> list[tuple[Source, ...]]:
+        """Return how the documents of the snapshot write terms: see `sources_of`."""
+        known = self._sources  # replaced, never changed, as other threads read it
         new = [term for term in terms if term not in known]
         if not new:
             return [known[term] for term in terms]
-        found = written_forms(self._snapshot, self._analyzer, self._documents_at, new)
+        found = sources_of(self._snapshot, self._analyzer, self._documents_at, new)
         result = dict(zip(new, found, strict=True))
-        self._forms = result if len(known) + len(result) > _CACHE_SIZE else {**known, **result}
+        self._sources = result if len(known) + len(result) > _CACHE_SIZE else {**known, **result}
         return [result[term] if term in result else known[term] for term in terms]
 
-    def _stem_beginning(self, beginning: str) -> str:
+    def _stem_beginning(self, beginning: str, evidence: Evidence) -> str:
         """Return a term shorter than a prefix that has words with that prefix, or ""."""
         for length in range(len(beginning) - 1, max(SHORTEST, len(beginning) - ENDING) - 1, -1):
             term = self._snapshot.vocabulary.numbers.get(beginning[:length])
             if term is not None:
-                (forms,) = self.forms([term])
+                (forms,) = self.forms([term], evidence)
                 if any(self._analyzer.folded(form).startswith(beginning) for form in forms):
                     return beginning[:length]
         return ""

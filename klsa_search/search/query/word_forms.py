@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,34 +20,57 @@ _CHARACTERS: Final = 10_000
 """Characters of each that are read."""
 
 
-def written_forms(
+class Source(NamedTuple):
+    """How a document writes a term.
+
+    saturation  of the term in the document, by which sources are chosen
+    ordinal     of the document, which orders equal ones
+    forms       written forms with their counts
+    """
+
+    saturation: int
+    ordinal: int
+    forms: Counter[str]
+
+
+def written_forms(sources: Iterable[Source]) -> Counter[str]:
+    """Return the written forms of a term with their counts; empty if none is found.
+
+    Counts are of the five documents in which the term has the highest weight.
+    """
+    best = sorted(sources, key=lambda source: (-source.saturation, source.ordinal))[:_SOURCES]
+    return sum((source.forms for source in best), Counter())
+
+
+def sources_of(
     snapshot: Snapshot,
     analyzer: Analyzer,
     documents_at: Callable[[Iterable[int]], list[Document]],
     terms: Sequence[int],
-) -> list[Counter[str]]:
-    """Return the written forms of each term with their counts; empty if none is found.
+) -> list[tuple[Source, ...]]:
+    """Return how each term is written in the five documents in which it has the highest weight.
 
     documents_at  returns documents by doc id
-    Counts are of the beginnings of the five documents in which the term has the highest weight,
-    each read and analysed once.
+    Only their beginnings count, each read and analysed once.
     """
     vocabulary = snapshot.vocabulary.terms
     fields = snapshot.forward.fields
     names = {vocabulary[term] for term in terms}
-    sources = {term: _sources(snapshot, term) for term in terms}
-    doc_ids = sorted({doc_id for found in sources.values() for doc_id in found})
+    sources = {term: _heaviest(snapshot, term) for term in terms}
+    doc_ids = sorted({doc_id for found in sources.values() for doc_id, _ in found})
+    ordinals = snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
+    ordinal_of = dict(zip(doc_ids, ordinals, strict=True))
     written = {
         doc_id: _written(analyzer, _beginnings(searched_texts(document, fields)), names)
         for doc_id, document in zip(doc_ids, documents_at(doc_ids), strict=True)
     }
-    forms = []
-    for term in terms:
-        counted: Counter[str] = Counter()
-        for doc_id in sources[term]:
-            counted.update(written[doc_id].get(vocabulary[term], {}))
-        forms.append(counted)
-    return forms
+    return [
+        tuple(
+            Source(saturation, ordinal_of[doc_id], written[doc_id].get(vocabulary[term], Counter()))
+            for doc_id, saturation in sources[term]
+        )
+        for term in terms
+    ]
 
 
 def _beginnings(texts: Iterable[str]) -> str:
@@ -71,12 +94,13 @@ def written_as(writings: Counter[str], word: str) -> str:
     return max(same, key=lambda writing: (writings[writing], writing))
 
 
-def _sources(snapshot: Snapshot, term: int) -> list[int]:
+def _heaviest(snapshot: Snapshot, term: int) -> list[tuple[int, int]]:
+    """Return the documents in which a term has the highest weight, with its saturations."""
     documents, saturations = snapshot.query_kernel.postings.of_term(term)
     is_live = snapshot.live_docs()[documents]
     documents, saturations = documents[is_live], saturations[is_live]
     heaviest = np.argsort(-saturations.astype(np.int64), kind="stable")[:_SOURCES]
-    return [int(doc_id) for doc_id in documents[heaviest]]
+    return list(zip(documents[heaviest].tolist(), saturations[heaviest].tolist(), strict=True))
 
 
 def _written(analyzer: Analyzer, text: str, terms: Set[str]) -> dict[str, Counter[str]]:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Final, Literal, NamedTuple
 
@@ -17,10 +18,13 @@ from rapidfuzz.distance import OSA
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.compiling import compiled, wait_until_compiled
+from klsa_search.errors import QueryError
+from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
     borders_of,
     containing_all,
-    containing_phrase,
+    documents_with,
+    pattern_names,
     pattern_of,
 )
 from klsa_search.search.query.parser import QueryParser
@@ -56,32 +60,44 @@ class Suggestion:
     documents: int | None
 
 
+def checked_typed(typed: object) -> None:
+    """Raise QueryError unless the typed text is a text."""
+    if not isinstance(typed, str):
+        raise QueryError(f"typed = {typed!r} is not a text; give a string", field="q")
+
+
+class CountedTitle(NamedTuple):
+    """A title that contains the typed text.
+
+    order      whether it does not begin with it, its length, and the ordinal of its document
+    folded     by which equal titles are counted
+    documents  number of documents with the title
+    """
+
+    order: tuple[bool, int, int]
+    folded: str
+    title: str
+    documents: int
+
+
 SAMPLE: Final = 4_000
 """Documents that are read for one suggestion, at most; of more, an even sample."""
 
 
-class FollowingTerms(NamedTuple):
-    """Terms that follow some words.
-
-    terms      term numbers, by descending number of documents
-    documents  number of documents of each
-    exact      whether all documents were read
-    """
-
-    terms: npt.NDArray[np.int64]
-    documents: npt.NDArray[np.int64]
-    exact: bool
+NOT_READ: Final = ""
+"""Counts the documents that are not in the sample."""
 
 
-def following(snapshot: Snapshot, words: Sequence[int]) -> FollowingTerms:
-    """Count the terms that follow some words, of which the first and the last have terms.
+def following(snapshot: Snapshot, words: Sequence[int]) -> Counter[str]:
+    """Count the documents in which each term follows some words, of which the first and the last
+    have terms; and those that are not read.
 
     Cost: the postings of the words, and 3 ns a word of the documents that contain all of them.
     """
     documents = containing_all(snapshot, {word for word in words if word >= 0}).astype(np.int64)
     documents = documents[snapshot.live_docs()[documents]]
-    exact = len(documents) <= SAMPLE
-    if not exact:
+    found = Counter({NOT_READ: max(len(documents) - SAMPLE, 0)})
+    if found[NOT_READ]:
         documents = documents[np.linspace(0, len(documents) - 1, SAMPLE).astype(np.int64)]
     forward, pattern = snapshot.forward, pattern_of(snapshot, words)
     counts = np.zeros(len(forward.ranks), np.int32)
@@ -92,9 +108,10 @@ def following(snapshot: Snapshot, words: Sequence[int]) -> FollowingTerms:
     wait_until_compiled(count_following)
     count_following(*arguments)
     ranks = np.flatnonzero(counts)
-    terms, counts_ = forward.terms[ranks].astype(np.int64), counts[ranks].astype(np.int64)
-    best = np.lexsort((terms, -counts_))
-    return FollowingTerms(terms[best], counts_[best], exact)
+    names = snapshot.vocabulary.terms
+    terms = [names[term] for term in forward.terms[ranks].tolist()]
+    found.update(dict(zip(terms, counts[ranks].tolist(), strict=True)))
+    return found
 
 
 @compiled
@@ -184,44 +201,45 @@ class Suggester:
         self._query_parser = query_parser
         self._term_dictionary, self._spelling = query_parser.term_dictionary, query_parser.spelling
         self.titles = titles
-        self._following_cache: dict[tuple[int, ...], FollowingTerms] = {}
+        self._following_cache: dict[tuple[int, ...], Counter[str]] = {}
 
-    def suggestions(self, typed: str, k: int) -> list[Suggestion]:
+    def suggestions(self, typed: str, k: int, evidence: Evidence) -> list[Suggestion]:
         """Return at most k completions: continued phrases first, then words, phrases and titles.
 
+        evidence  of documents
         Equally many of each kind as far as possible, most frequent first.
         """
         last_word = _LAST_WORD.search(typed, max(len(typed) - _READ, 0))
         last = last_word[0] if last_word else ""
         before = typed[: len(typed) - len(last)]
-        phrases = list(islice(self._phrases(before, last), k))
+        phrases = list(islice(self._phrases(before, last, evidence), k))
         known = {each.query for each in phrases}
-        words = (each for each in self._words(before, last, k) if each.query not in known)
+        words = (each for each in self._words(before, last, k, evidence) if each.query not in known)
         longer: Iterator[Suggestion] = iter(())
         if len(last) >= MIN_LETTERS and not phrases:
-            longer = self._phrases(f"{typed} ", "")
-        return _merge(k, [iter(phrases), words, longer, self._titles(typed, k)])
+            longer = self._phrases(f"{typed} ", "", evidence)
+        return _merge(k, [iter(phrases), words, longer, self._titles(typed, k, evidence)])
 
-    def _words(self, before: str, last: str, k: int) -> Iterator[Suggestion]:
+    def _words(self, before: str, last: str, k: int, evidence: Evidence) -> Iterator[Suggestion]:
         """Yield words with this prefix or, if there are none, corrections."""
-        terms = self._term_dictionary.beginning_with(last, k) if last else []
+        terms = self._term_dictionary.beginning_with(last, evidence, k) if last else []
         begun = False
         for term in terms:
-            word = self._form_of(term, last)
+            word = self._form_of(term, evidence, last)
             if word:
                 begun = True
                 yield self._word("word", before, term, word)
         if last and not begun:
-            yield from self._corrections(before, last)
+            yield from self._corrections(before, last, evidence)
 
     def _word(self, kind: Kind, before: str, term: int, word: str) -> Suggestion:
         count = int(self._term_dictionary.frequencies[term])
         return Suggestion(kind=kind, text=word, query=before + word, documents=count)
 
-    def _form_of(self, term: int, beginning: str = "") -> str:
+    def _form_of(self, term: int, evidence: Evidence, beginning: str = "") -> str:
         """Return a term as documents write it with this prefix, or ""."""
         folded = self._analyzer.folded(beginning)
-        (forms,) = self._term_dictionary.forms([term])
+        (forms,) = self._term_dictionary.forms([term], evidence)
         matching = {
             form: count
             for form, count in forms.items()
@@ -234,19 +252,19 @@ class Suggester:
         # Documents that were not read may contain it.
         return beginning if self._numbers(beginning) == [term] else ""
 
-    def _corrections(self, before: str, last: str) -> Iterator[Suggestion]:
+    def _corrections(self, before: str, last: str, evidence: Evidence) -> Iterator[Suggestion]:
         """Yield corrections of a word that no term begins with."""
         folded = self._analyzer.folded(last)
         if not SHORTEST <= len(folded) <= LONGEST or not folded.isalpha():
             return
-        correction = self._spelling.correction(last)
+        correction = self._spelling.correction(last, evidence)
         if correction is not None:
-            count = int(np.count_nonzero(self._contain(correction.terms)))
+            count = documents_with(self._snapshot, correction.terms, evidence)
             query = before + correction.words
             yield Suggestion(kind="correction", text=correction.words, query=query, documents=count)
         known = () if correction is None else correction.terms
         for term in self._near_prefix(folded)[:MAX_CORRECTIONS]:
-            word = self._form_of(term)
+            word = self._form_of(term, evidence)
             if word and term not in known:
                 yield self._word("correction", before, term, word)
 
@@ -266,14 +284,13 @@ class Suggester:
             distances = np.minimum(distances, distances_)
         numbers, frequencies = self._snapshot.vocabulary.numbers, self._term_dictionary.frequencies
         near = [
-            (int(distances[at]), numbers[names[at]])
+            (int(distances[at]), -int(frequencies[numbers[names[at]]]), names[at])
             for at in np.flatnonzero(distances <= edits).tolist()
             if names[at] in numbers
         ]
-        near.sort(key=lambda each: (each[0], -int(frequencies[each[1]]), each[1]))
-        return [term for _, term in near]
+        return [numbers[name] for _, _, name in sorted(near)]
 
-    def _phrases(self, before: str, last: str) -> Iterator[Suggestion]:
+    def _phrases(self, before: str, last: str, evidence: Evidence) -> Iterator[Suggestion]:
         """Yield terms with this prefix that follow the words before it, with these words."""
         context_words = self._query_parser.words(before[-_READ:])[-MAX_CONTEXT:]
         words, numbers = (
@@ -283,25 +300,27 @@ class Suggester:
         if not self._ends_with_term(before):
             return
         own, beginning = self._numbers(last), self._analyzer.folded(last)
-        names, has_phrase = self._snapshot.vocabulary.terms, False
+        numbers_of, has_phrase = self._snapshot.vocabulary.numbers, False
         for first in range(len(numbers)):
             context = tuple(numbers[first:])
             if context[0] < 0 or UNKNOWN in context:
                 continue
-            follow = self._following_terms(context)
+            question = "following", *pattern_names(self._snapshot, context)
+            follow = evidence.of(question, partial(self._following_terms, context))
             shown = _text_from(before, words[first:])
-            for term, count in zip(follow.terms.tolist(), follow.documents.tolist(), strict=True):
-                if count < MIN_DOCUMENTS:
-                    break
-                fits = names[term].startswith(beginning) or own == [term]
-                word = fits and (last or term not in self._common) and self._form_of(term, last)
+            exact = not follow[NOT_READ]
+            for name, count in _most_frequent(follow):
+                term = numbers_of[name]
+                fits = name.startswith(beginning) or own == [term]
+                allowed = fits and (last or term not in self._common)
+                word = allowed and self._form_of(term, evidence, last)
                 if word:
                     has_phrase = True
                     yield Suggestion(
                         kind="phrase",
                         text=shown + word,
                         query=before + word,
-                        documents=count if follow.exact else None,
+                        documents=count if exact else None,
                     )
             if has_phrase:
                 return
@@ -311,14 +330,33 @@ class Suggester:
         parts = text[-_READ:].split()
         return bool(parts) and max(self._numbers(parts[-1]), default=NO_TERM) >= 0
 
-    def _titles(self, typed: str, k: int) -> Iterator[Suggestion]:
-        found = self.titles.find(typed, self._documents, self._live)[:k]
-        titles = self._documents.titles(each.doc_id for each in found)
-        for each, title in zip(found, titles, strict=True):
-            count = self.titles.count(each.key, self._live)
-            yield Suggestion(kind="title", text=title, query=title, documents=count)
+    def _titles(self, typed: str, k: int, evidence: Evidence) -> Iterator[Suggestion]:
+        found = evidence.of(("titles", typed, k), partial(self._own_titles, typed, k))
+        counts: Counter[str] = Counter()
+        best: dict[str, CountedTitle] = {}
+        for each in sorted(found, key=lambda each: each.order):
+            counts[each.folded] += each.documents
+            best.setdefault(each.folded, each)
+        for folded, each in islice(best.items(), k):
+            count = counts[folded]
+            yield Suggestion(kind="title", text=each.title, query=each.title, documents=count)
 
-    def _following_terms(self, words: tuple[int, ...]) -> FollowingTerms:
+    def _own_titles(self, typed: str, k: int) -> tuple[CountedTitle, ...]:
+        """Return the best k titles of the documents of the index."""
+        found = self.titles.find(typed, self._documents, self._live)[:k]
+        doc_ids = [each.doc_id for each in found]
+        ordinals = self._snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
+        return tuple(
+            CountedTitle(
+                (*each.order, ordinal), self.titles.folded(title), title,
+                self.titles.count(each.key, self._live),
+            )
+            for each, ordinal, title in zip(
+                found, ordinals, self._documents.titles(doc_ids), strict=True
+            )
+        )  # fmt: skip
+
+    def _following_terms(self, words: tuple[int, ...]) -> Counter[str]:
         result = self._following_cache.get(words)
         if result is None:
             result = following(self._snapshot, words)
@@ -326,10 +364,6 @@ class Suggester:
                 self._following_cache = {}
             self._following_cache[words] = result
         return result
-
-    def _contain(self, words: Sequence[int]) -> npt.NDArray[np.bool_]:
-        """Return which live documents contain a phrase: (N,)."""
-        return containing_phrase(self._snapshot, words) & self._live
 
     def _numbers(self, text: str) -> list[int]:
         return [word.number for word in self._query_parser.words(text)]
@@ -341,6 +375,16 @@ class Suggester:
     @lazy_property
     def _live(self) -> npt.NDArray[np.bool_]:
         return self._snapshot.live_docs()
+
+
+def _most_frequent(follow: Counter[str]) -> list[tuple[str, int]]:
+    """Return terms of at least `MIN_DOCUMENTS` documents, most frequent first."""
+    found = [
+        (name, count)
+        for name, count in follow.items()
+        if count >= MIN_DOCUMENTS and name != NOT_READ
+    ]
+    return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
 def _text_from(text: str, words: Sequence[str]) -> str:

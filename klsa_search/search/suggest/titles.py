@@ -37,10 +37,12 @@ class TitleMatch(NamedTuple):
 
     doc_id  first document with this title
     key     hash of the folded title
+    order   whether it does not begin with the typed text, and its length in bytes
     """
 
     doc_id: int
     key: int
+    order: tuple[bool, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +102,7 @@ class Titles:
         Titles that begin with it come first, then the shortest. Of equal titles the first document
         counts. Cost: at most 1 ns a byte of all titles.
         """
-        needle = self._line(" " + typed.replace("\n", " ")).encode(errors="replace")
+        needle = self.folded(typed).encode(errors="replace")
         if not needle.strip():
             return []
         chunks = self._read_until(len(live), documents)
@@ -118,8 +120,12 @@ class Titles:
                     candidates += 1
                     key = int(chunk.keys[line])
                     order = (not begins, length, doc_id)
-                    matches.setdefault(key, (order, TitleMatch(doc_id, key)))
+                    matches.setdefault(key, (order, TitleMatch(doc_id, key, order[:2])))
         return [each for _, each in sorted(matches.values())]
+
+    def folded(self, title: str) -> str:
+        """Return what equal titles have in common."""
+        return self._line(" " + title.replace("\n", " "))
 
     def count(self, key: int, live: npt.NDArray[np.bool_]) -> int:
         """Return the number of live documents with a title. Cost: 1 ns a document."""

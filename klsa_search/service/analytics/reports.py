@@ -8,17 +8,15 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
+from klsa_search.core.analytics import Analytics, ClickedDocument, ListName, SearchFigures
 from klsa_search.errors import StoreError
 from klsa_search.mining.synonym_proposals import SearchedQuery
 from klsa_search.service.analytics.store import FILE
-
-ListName = Literal["days", "queries", "no_results", "low_quality", "documents"]
-"""Lists of a report."""
 
 _SUMS: Final = """
 sum(searches), sum(no_results), sum(low_quality), sum(corrected), sum(expanded), sum(clicked),
@@ -45,85 +43,7 @@ _MAX_QUERIES: Final = 2_000
 """Queries of which unknown words are looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """Figures of some searches.
-
-    no_results     searches that found nothing
-    low_quality    searches without a good match, among those that requested quality
-    corrected      searches with corrected words
-    expanded       searches with synonyms
-    clicked        searches with a click
-    click_through  clicked as a share of searches; None without searches
-    mean_position  mean rank of the clicked hits; None without clicks
-    mean_ms        mean duration; None without searches
-    """
-
-    searches: int
-    no_results: int
-    low_quality: int
-    corrected: int
-    expanded: int
-    clicked: int
-    clicks: int
-    conversions: int
-    click_through: float | None
-    mean_position: float | None
-    mean_ms: float | None
-
-    @classmethod
-    def of(cls, row: Sequence[int | None]) -> Figures:
-        """Return the figures of a row of `_SUMS`."""
-        searches, none, low, corrected, expanded, clicked, clicks, positions, conversions, time = (
-            value or 0 for value in row
-        )
-        return cls(
-            searches=searches,
-            no_results=none,
-            low_quality=low,
-            corrected=corrected,
-            expanded=expanded,
-            clicked=clicked,
-            clicks=clicks,
-            conversions=conversions,
-            click_through=round(clicked / searches, 4) if searches else None,
-            mean_position=round(positions / clicks, 2) if clicks else None,
-            mean_ms=round(time / searches / 1000, 3) if searches else None,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentFigures:
-    """Clicks and conversions of a document."""
-
-    id: str
-    clicks: int
-    conversions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Analytics of an index over some days, the last of them today (UTC).
-
-    since        first day
-    totals       figures of all searches, those of rare queries too
-    days         figures by day, of days with searches
-    queries      figures by query, most frequent first
-    no_results   the same of queries that found nothing, by how often they did
-    low_quality  the same of queries without a good match, by how often they had none
-    documents    documents by clicks
-    """
-
-    since: str
-    totals: Figures
-    days: dict[str, Figures]
-    queries: dict[str, Figures]
-    no_results: dict[str, Figures]
-    low_quality: dict[str, Figures]
-    documents: list[DocumentFigures]
-
-
-def report(home: Path, index: str, *, days: int, k: int, least: int) -> Report:
+def report(home: Path, index: str, *, days: int, k: int, least: int) -> Analytics:
     """Return the analytics of an index.
 
     k      length of each list of queries or documents
@@ -134,7 +54,7 @@ def report(home: Path, index: str, *, days: int, k: int, least: int) -> Report:
     values = {"index": index, "since": since, "k": k, "least": least}
     with _reading(home) as database:
         if database is None:
-            return Report(since, Figures.of([0] * 10), {}, {}, {}, {}, [])
+            return Analytics(index, since, least, _figures([0] * 10), {}, {}, {}, {}, [])
         by_day = database.execute(
             f"select day, {_SUMS} from all_queries where {_OF_PERIOD} "  # noqa: S608
             "group by day order by day",
@@ -142,7 +62,7 @@ def report(home: Path, index: str, *, days: int, k: int, least: int) -> Report:
         ).fetchall()
         lists = {
             name: {
-                query: Figures.of(row)
+                query: _figures(row)
                 for query, *row in database.execute(
                     f"select query, {_SUMS} from all_queries where {_OF_PERIOD} "  # noqa: S608
                     "and query != '' group by query "
@@ -155,12 +75,34 @@ def report(home: Path, index: str, *, days: int, k: int, least: int) -> Report:
         }
         documents = database.execute(_DOCUMENTS, values).fetchall()
     totals = [sum(column) for column in zip(*(row[1:] for row in by_day), strict=True)]
-    return Report(
+    return Analytics(
+        index=index,
         since=since,
-        totals=Figures.of(totals or [0] * 10),
-        days={day: Figures.of(row) for day, *row in by_day},
-        documents=[DocumentFigures(*row) for row in documents],
+        min_searches=least,
+        totals=_figures(totals or [0] * 10),
+        days={day: _figures(row) for day, *row in by_day},
+        documents=[ClickedDocument(*row) for row in documents],
         **lists,
+    )
+
+
+def _figures(row: Sequence[int | None]) -> SearchFigures:
+    """Return the figures of a row of `_SUMS`."""
+    searches, none, low, corrected, expanded, clicked, clicks, positions, conversions, time = (
+        value or 0 for value in row
+    )
+    return SearchFigures(
+        searches=searches,
+        no_results=none,
+        low_quality=low,
+        corrected=corrected,
+        expanded=expanded,
+        clicked=clicked,
+        clicks=clicks,
+        conversions=conversions,
+        click_through=round(clicked / searches, 4) if searches else None,
+        mean_position=round(positions / clicks, 2) if clicks else None,
+        mean_ms=round(time / searches / 1000, 3) if searches else None,
     )
 
 
@@ -183,7 +125,7 @@ def searched_queries(home: Path, index: str, *, days: int, least: int) -> list[S
     return [SearchedQuery(query, count, replaced.get(query, {})) for query, count in queries]
 
 
-def as_csv(found: Report, name: ListName) -> str:
+def as_csv(found: Analytics, name: ListName) -> str:
     """Return a list of a report as CSV with a header.
 
     Queries are the text of strangers: a value that a spreadsheet would run as a formula begins
@@ -192,14 +134,14 @@ def as_csv(found: Report, name: ListName) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     if name == "documents":
-        writer.writerow([field.name for field in fields(DocumentFigures)])
+        writer.writerow([field.name for field in fields(ClickedDocument)])
         writer.writerows(
             [_cell(each.id), each.clicks, each.conversions] for each in found.documents
         )
         return out.getvalue()
-    rows: Mapping[str, Figures] = getattr(found, name)
+    rows: Mapping[str, SearchFigures] = getattr(found, name)
     writer.writerow(
-        ["day" if name == "days" else "query", *(field.name for field in fields(Figures))]
+        ["day" if name == "days" else "query", *(field.name for field in fields(SearchFigures))]
     )
     writer.writerows([_cell(key), *asdict(figures).values()] for key, figures in rows.items())
     return out.getvalue()

@@ -182,7 +182,7 @@ export interface SearchAnswer {
   tokens?: number;
   /** Whether passages that were found did not fit, with `max_tokens`. */
   truncated?: boolean;
-  shards?: { total: number; ok: number; failed: number };
+  partitions?: { total: number; ok: number; failed: number };
   /** IDs of the rules that applied, if any did. */
   rules?: string[];
   /** What failed and is missing, such as a reranker, if anything. */

@@ -9,11 +9,12 @@ from typing import Annotated, Literal, Self
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import AfterValidator, Field, model_validator
 
+from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
 from klsa_search.errors import BadDocument
-from klsa_search.mining.synonym_proposals import Proposal, propose_synonyms
+from klsa_search.mining.synonym_proposals import propose_synonyms
 from klsa_search.search.index import Index
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.analytics.reports import ListName, Report, as_csv, report, searched_queries
+from klsa_search.service.analytics.reports import as_csv, report, searched_queries
 from klsa_search.service.analytics.store import EventRow
 from klsa_search.service.index_service import Service, requires
 from klsa_search.service.schemas.requests import (
@@ -160,13 +161,13 @@ class AnalyticsAnswer(Answer):
     documents: list[ClickedAnswer] = Field(description="most clicked documents")
 
     @classmethod
-    def of(cls, index: str, found: Report, least: int) -> AnalyticsAnswer:
+    def of(cls, found: Analytics) -> AnalyticsAnswer:
         """Return a report as an answer."""
         return cls.model_validate(
             {
-                "index": index,
+                "index": found.index,
                 "since": found.since,
-                "min_searches": least,
+                "min_searches": found.min_searches,
                 "totals": asdict(found.totals),
                 "days": [{"day": day, **asdict(each)} for day, each in found.days.items()],
                 **{
@@ -209,7 +210,7 @@ class ProposalsAnswer(Answer):
     proposals: list[ProposalAnswer]
 
     @classmethod
-    def of(cls, index: Index, proposals: list[Proposal]) -> ProposalsAnswer:
+    def of(cls, index: Index, proposals: list[SynonymProposal]) -> ProposalsAnswer:
         """Return proposals as an answer."""
         return cls.model_validate(
             {"index": index.name, "proposals": [asdict(each) for each in proposals]}
@@ -233,7 +234,7 @@ async def record_event(name: str, body: Annotated[EventBody, Body()], service: S
 
     def compute(index: Index) -> EventAccepted:
         recorder = service.analytics
-        index.doc_ids([body.id])
+        index.document(body.id)
         recorder.add(
             EventRow(int(body.search_id, 16), index.name, body.type, body.id, body.position)
         )
@@ -263,7 +264,7 @@ async def analytics(name: str, request: Request, service: Service) -> AnalyticsA
     def compute(recorder: Recorder, index: str) -> AnalyticsAnswer:
         least = recorder.min_searches
         found = report(recorder.home, index, days=params.days, k=params.k, least=least)
-        return AnalyticsAnswer.of(index, found, least)
+        return AnalyticsAnswer.of(found)
 
     return await service.read_analytics(name, compute)
 

@@ -280,7 +280,7 @@ async def _add_lines(name: str, request: Request, service: IndexService) -> Resp
 def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
     """Write the valid documents of some lines, and yield the status of each line."""
     declared = declared_of(index.settings, index.fields)
-    dimensions = {each.name: each.dimension for each in index.arrays.vectors.values()}
+    dimensions = {each.name: each.dimension for each in index.vector_spaces}
     valid: list[tuple[Line, Document]] = []
     refused: dict[int, BadDocument] = {}
     for line in lines:

@@ -102,7 +102,7 @@ class JudgementsAnswer(Answer):
 
 def _holds(index: Index, id_: str) -> bool:
     try:
-        index.doc_ids([id_])
+        index.document(id_)
     except DocumentNotFound:
         return False
     return True

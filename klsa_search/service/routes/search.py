@@ -15,7 +15,7 @@ from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic_core import from_json, to_json
 
-from klsa_search.cluster.calls import count_shards
+from klsa_search.cluster.calls import count_partitions
 from klsa_search.core.compiling import missing_functions
 from klsa_search.errors import KlsaError, QueryError, StoreError
 from klsa_search.search.costs import estimated_cost
@@ -115,7 +115,7 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
 
     def compute(index: Index) -> bytes:
         begin = time.perf_counter()
-        with count_shards(partial=params.partial) as tally:
+        with count_partitions(partial=params.partial) as tally:
             results = index.search(params.q or "", params.count, **params.search_options())
         found = time.perf_counter()
         search_id = None

@@ -135,6 +135,11 @@ ERROR_CODES: Final = MappingProxyType(
         "bad_collection": ErrorCode(
             422, "The documents or judgements are not valid.", "Correct them as the message says."
         ),
+        "partitions_unsupported": ErrorCode(
+            422,
+            "The index has partitions, which do not support the call.",
+            "Leave it out, or build the index with one partition: docs/guides/partitions.md.",
+        ),
         "rate_exceeded": ErrorCode(
             429, "The client exceeded `--rate-limit`.", "Wait for the seconds in `Retry-After`."
         ),
@@ -199,10 +204,10 @@ ERROR_CODES: Final = MappingProxyType(
         "cluster_failed": ErrorCode(
             503, "The cluster cannot be reached, or its processes fail.", "Check `ray status`."
         ),
-        "shard_missing": ErrorCode(
+        "partition_missing": ErrorCode(
             503,
-            "Some shards of the index do not answer.",
-            "Check the machines of the cluster, or send `partial=true` for the other shards.",
+            "Some partitions of the index do not answer.",
+            "Check the machines of the cluster, or send `partial=true` for the other partitions.",
         ),
     }
 )

@@ -175,7 +175,7 @@ class DriftAnswer(Answer):
             unseen_share=round(drift.unseen_share, 6),
             max_doc=index.max_doc,
             bytes=drift.bytes,
-            segments=len(index.arrays.query_kernel.postings.parts),
+            segments=index.segments,
             log_position=index.last_write.seq,
         )
 
@@ -256,9 +256,9 @@ class IndexDetails(IndexSummary):
 
 def _columns(index: Index) -> dict[str, ColumnEntry]:
     """Return the columns as built, with their current number of misfits."""
-    fields = index.fields
+    misfits = index.misfits
     return {
-        name: column.model_copy(update={"misfits": fields[name].misfits})
+        name: column.model_copy(update={"misfits": misfits[name]})
         for name, column in index.manifest.fields.columns.items()
     }
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import Field
 from pydantic_core import to_json
 
-from klsa_search.cluster.calls import ShardTally
+from klsa_search.cluster.calls import PartitionTally
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
@@ -115,13 +115,13 @@ class InterpretationAnswer(Answer):
     )
 
 
-class ShardsAnswer(Answer):
-    """Shards that answered."""
+class PartitionsAnswer(Answer):
+    """Partitions that answered."""
 
     total: int
-    ok: int = Field(description="number of shards that answered")
+    ok: int = Field(description="number of partitions that answered")
     failed: int = Field(
-        description="number of shards that did not; their documents are missing from the hits"
+        description="number of partitions that did not; their documents are missing from the hits"
     )
 
 
@@ -160,8 +160,8 @@ class SearchAnswer(Answer):
     truncated: bool | None = Field(
         None, description="whether passages that were found did not fit, with `max_tokens`"
     )
-    shards: ShardsAnswer | None = Field(
-        None, description="shards that answered, if a cluster searched"
+    partitions: PartitionsAnswer | None = Field(
+        None, description="partitions that answered, if a cluster searched"
     )
     rules: list[str] | None = Field(None, description="IDs of the rules that applied, if any did")
     warnings: list[str] | None = Field(
@@ -217,7 +217,7 @@ def search_answer(
     index: Index,
     request: SearchRequest,
     time_ms: float,
-    tally: ShardTally,
+    tally: PartitionTally,
     search_id: str | None = None,
 ) -> bytes:
     """Return the results of a search as the JSON of a `SearchAnswer`.
@@ -250,7 +250,7 @@ def search_answer(
         answer |= {"tokens": results.tokens, "truncated": results.truncated}
     if tally.total:
         failed = len(tally.failed)
-        answer["shards"] = {"total": tally.total, "ok": tally.total - failed, "failed": failed}
+        answer["partitions"] = {"total": tally.total, "ok": tally.total - failed, "failed": failed}
     fields = request.fields
     if fields is None:
         of_passage = ("text",) if request.group == "passage" else ()

@@ -141,8 +141,8 @@ class _SearchRequest(RequestModel):
     )
     partial: bool = Field(
         False,
-        description="with a cluster, answer even if some shards fail, from the others; "
-        "`shards` counts the failed ones",
+        description="with a cluster, answer even if some partitions fail, from the others; "
+        "`partitions` counts the failed ones",
     )
     vector: QueryVector | None = VECTOR
     dimensions: int | None = DIMENSIONS

@@ -264,6 +264,8 @@ class FieldsWriter:
     spool  buffer for the values
     known  types of fields detected by an earlier build of the same documents: they stay, and values
            that do not fit count as missing
+    keeps_empty
+           known fields without a value have a column too, as other partitions have values
     The type of any other field is detected (`_Field.chosen`). Raise CollectionError if a declared
     field cannot be a column. Cost: 1 µs a value, 4 µs for a date.
     """
@@ -273,8 +275,11 @@ class FieldsWriter:
         types: Mapping[str, FieldType | None],
         spool: Spool,
         known: Mapping[str, FieldType] | None = None,
+        *,
+        keeps_empty: bool = False,
     ) -> None:
         self._types, self._known, self._spool = types, dict(known or {}), spool
+        self._keeps_empty = keeps_empty
         self._fields = {name: _Field(name, spool, declared=True) for name in types}
         self._free = MAX_FIELDS - len({*types, *self._known})
         self._documents = 0
@@ -302,6 +307,9 @@ class FieldsWriter:
         Memory: the largest batch, and the texts of one field.
         """
         columns, others = {}, {}
+        if self._keeps_empty:
+            for name in self._known.keys() - self._fields.keys():
+                self._fields[name] = _Field(name, self._spool, self._documents, declared=True)
         with ExitStack() as stack:
             files = _Files(generation, stack)
             for name, field in sorted(self._fields.items()):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,12 @@ from klsa_search.storage.columns.values import (
 from klsa_search.storage.manifest import FieldsEntry
 
 _Parts = Sequence[tuple[int, Field]]
+
+
+NOT_BUILT: Final = (
+    "it first occurs in documents added after the build, and the index has partitions; declare it "
+    "with --field NAME=TYPE and build again"
+)
 
 
 class DeltaColumns:
@@ -93,9 +99,11 @@ class DeltaColumns:
         for name, column in self._columns.items():
             column.extend([metadata.get(name) for metadata in batch])
 
-    def fields(self, live: DocumentMask) -> Fields:
+    def fields(self, live: DocumentMask, *, only_built: bool = False) -> Fields:
         """Return the present fields; `live` is (N,), whether a doc id has a document.
 
+        only_built  whether fields that the build did not have are left out: in partitions, as
+                    the same field could have another type in each
         Cost: 1 ns a later document and field; columns are made on first use.
         """
         columns: dict[str, Field] = {}
@@ -104,6 +112,8 @@ class DeltaColumns:
             later = live[self._first :]
             if column.kind is None:
                 others[name] = column.reason
+            elif only_built and column.built is None:
+                others[name] = NOT_BUILT
             elif not column.has_values(later):
                 others[name] = NO_VALUE
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.faults import builders, kills, random_kills
+from benchmarks.faults import builders, kills, partition_kills, random_kills
 
 
 @pytest.mark.parametrize("operation", kills.OPERATIONS, ids=lambda operation: operation.name)
@@ -19,3 +19,9 @@ def test_killed_at_random_under_a_reader(folder, survived):
 @pytest.mark.parametrize("one", builders.ONE)
 def test_two_at_once(folder, survived, one):
     survived(builders.run(folder, one=(one,), every=12))
+
+
+@pytest.mark.parametrize("killed", ["builds", "writes", "refits", "splits", "settings"])
+def test_an_index_in_partitions_killed_at_random(folder, survived, killed):
+    none = dict.fromkeys(["builds", "writes", "refits", "splits", "settings"], 0)
+    survived(partition_kills.run(folder, **{**none, killed: 3}))

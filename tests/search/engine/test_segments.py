@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from klsa_search.core.config import SearchSettings
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import DEPTHS
-from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel
+from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
 from klsa_search.kernels.segments import Segment, Segments
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
@@ -105,7 +105,7 @@ def test_the_default_over_segments(world, cuts, terms, k, small):
 def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, terms, k):
     segments, positions = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     held = COUNTS[sorted(gone)]
-    without = DeletedCounts(
+    without = DocumentCounts(
         len(gone),
         np.bincount(held.indices, minlength=segments.terms),
         np.asarray(held.sum(axis=0)).ravel().astype(np.int64),

@@ -6,6 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from klsa_search.search.query import term_dictionary as lexicon_module
+from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.term_dictionary import TermDictionary
 
@@ -22,10 +23,10 @@ def test_written_forms_survive_that_another_thread_forgets_them(few_words, monke
         return few_words.documents(positions)
 
     lexicon = TermDictionary(few_words.arrays, few_words.analyzer, documents_at)
-    expected = lexicon.forms([wing, drag])
-    assert lexicon.forms([wing]) == expected[:1]  # which is all that is remembered now
-    interruptions.append(lambda: lexicon.forms([flow]))
-    assert lexicon.forms([wing, drag]) == expected
+    expected = lexicon.forms([wing, drag], Evidence())
+    assert lexicon.forms([wing], Evidence()) == expected[:1]  # which is all that is remembered now
+    interruptions.append(lambda: lexicon.forms([flow], Evidence()))
+    assert lexicon.forms([wing, drag], Evidence()) == expected
 
 
 class _Forgetting(dict):
@@ -40,10 +41,10 @@ class _Forgetting(dict):
 def test_a_correction_survives_that_another_thread_forgets_it(few_words):
     lexicon = TermDictionary(few_words.arrays, few_words.analyzer, few_words.documents)
     spelling = SpellChecker(few_words.arrays, few_words.analyzer, lexicon)
-    expected = spelling.correction("netwrok")
+    expected = spelling.correction("netwrok", Evidence())
     assert expected is not None
-    spelling._cache = _Forgetting({"netwrok": expected})
-    assert spelling.correction("netwrok") == expected
+    spelling._cache = _Forgetting(spelling._cache)
+    assert spelling.correction("netwrok", Evidence()) == expected
 
 
 def test_threads_look_up_forms_while_others_forget_them(few_words, monkeypatch):
@@ -52,11 +53,11 @@ def test_threads_look_up_forms_while_others_forget_them(few_words, monkeypatch):
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
     asked = [[wing], [drag], [flow, wing]]
     lexicon = TermDictionary(few_words.arrays, few_words.analyzer, few_words.documents)
-    expected = [lexicon.forms(each) for each in asked]
+    expected = [lexicon.forms(each, Evidence()) for each in asked]
 
     def again(number):
         each = number % len(asked)
-        return all(lexicon.forms(asked[each]) == expected[each] for _ in range(30))
+        return all(lexicon.forms(asked[each], Evidence()) == expected[each] for _ in range(30))
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

@@ -1,0 +1,157 @@
+"""What partitions cost: building with one worker or more, size, memory, time of a search.
+
+    python -m benchmarks.partitions N|reuters [--partitions 1 4] [--workers 1 2] [--data DIR]
+                                    [--json FILE]
+
+N is a number of generated documents (`benchmarks.corpora`); `reuters` are those of Reuters-21578.
+Each index is built in a process of its own and searched in another one, with the titles of Reuters
+as queries: seconds of the build and the highest memory of its processes; bytes on disk; seconds to
+open; the median time of a search for ten hits by the default and by BM25, of the best of three
+rounds; and the memory of the searching process that no other shares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.corpora_generator import documents
+from benchmarks.corpora_model import fit
+from klsa_search import build, open_index
+from studies.datasets import read_reuters, reuters_folder
+
+_NAME: Final = "costs"
+_QUERIES: Final = 200
+_ROUNDS: Final = 3
+_LIMIT: Final = 14_400
+"""Seconds of one step."""
+
+
+def stories(data: Path, count: int | None) -> Iterator[dict[str, str]]:
+    """Yield the documents of Reuters, or generated ones."""
+    read = list(read_reuters(data))
+    if count is None:
+        for story in read:
+            yield {"id": story.id, "title": story.title, "text": story.text}
+        return
+    model = fit((story.text for story in read), 0)
+    for number, text in enumerate(documents(model, count, 0)):
+        yield {"id": str(number), "text": text}
+
+
+def measure_build(
+    data: Path, count: int | None, home: Path, partitions: int, workers: int
+) -> dict[str, Any]:
+    """Build an index."""
+    begun = time.monotonic()
+    build(
+        stories(data, count),
+        name=_NAME,
+        home=home,
+        passages="off",
+        partitions=partitions,
+        workers=workers,
+    ).close()
+    used = [resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return {
+        "seconds": time.monotonic() - begun,
+        "processor_seconds": sum(each.ru_utime + each.ru_stime for each in used),
+        "peak_memory": max(each.ru_maxrss for each in used) * 1024,
+        "bytes": sum(path.stat().st_size for path in home.rglob("*") if path.is_file()),
+    }
+
+
+def measure_search(data: Path, home: Path) -> dict[str, Any]:
+    """Open an index and search it."""
+    titles = [story.title for story in read_reuters(data) if story.title][:_QUERIES]
+    begun = time.monotonic()
+    index = open_index(home / _NAME)
+    opened = time.monotonic() - begun
+    index.warm_up()
+    return {
+        "open_seconds": opened,
+        "documents": len(index),
+        "default_ms": _best(lambda at: index.search(titles[at])),
+        "bm25_ms": _best(lambda at: index.search(titles[at], ranker="bm25")),
+        "private_memory": _private_memory(),
+    }
+
+
+def _best(call: Callable[[int], object]) -> float:
+    """Return the median time of a call in milliseconds, best of some rounds."""
+    medians = []
+    for _ in range(_ROUNDS):
+        taken = []
+        for at in range(_QUERIES):
+            begun = time.perf_counter()
+            call(at)
+            taken.append(1000 * (time.perf_counter() - begun))
+        medians.append(statistics.median(taken))
+    return min(medians)
+
+
+def _private_memory() -> int:
+    """Return the bytes of this process that no other process shares."""
+    lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
+    sizes = {line.split(":")[0]: line.split()[1] for line in lines[1:]}
+    return 1024 * (int(sizes["Private_Clean"]) + int(sizes["Private_Dirty"]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.partitions",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("documents", metavar="N|reuters")
+    parser.add_argument("--partitions", nargs="+", type=int, default=[1, 4])
+    parser.add_argument("--workers", nargs="+", type=int, default=[1])
+    parser.add_argument("--data", type=Path, default=None)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--step", choices=("build", "search"), help=argparse.SUPPRESS)
+    parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    data = reuters_folder(options.data)
+    count = None if options.documents == "reuters" else int(options.documents)
+    if options.step == "build":
+        partitions, workers = options.partitions[0], options.workers[0]
+        print(json.dumps(measure_build(data, count, options.home, partitions, workers)))
+        return
+    if options.step == "search":
+        print(json.dumps(measure_search(data, options.home)))
+        return
+    found: dict[str, Any] = {}
+    for partitions in options.partitions:
+        for workers in options.workers if partitions > 1 else [1]:
+            with tempfile.TemporaryDirectory(prefix="klsa-partitions-") as home:
+                command = [sys.executable, "-m", "benchmarks.partitions", options.documents]
+                command += ["--home", home, "--data", str(data), "--partitions", str(partitions)]
+                command += ["--workers", str(workers)]
+                measured: dict[str, Any] = {}
+                for step in ("build", "search"):
+                    done = subprocess.run(
+                        [*command, "--step", step],
+                        check=True,
+                        stdout=subprocess.PIPE,
+                        text=True,
+                        timeout=_LIMIT,
+                    )
+                    measured |= json.loads(done.stdout)
+            label = f"{options.documents}, {partitions} partitions, {workers} workers"
+            found[label] = measured
+            print(f"{label}: {measured}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

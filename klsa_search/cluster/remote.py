@@ -1,0 +1,320 @@
+"""The partitions of an index in other processes: their versions, searches and documents."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from inspect import getattr_static
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+from uuid import uuid4
+
+from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally
+from klsa_search.cluster.host import Preparation, Published, Refused, Unprepared
+from klsa_search.core.config import FieldType, Settings
+from klsa_search.errors import KlsaError, PartitionMissing, StoreError
+from klsa_search.search.budget import estimated_tokens
+from klsa_search.search.collection_statistics import elsewhere
+from klsa_search.search.engine.shared_seeds import SharedSeeds
+from klsa_search.search.partition import Begun, Fetched, Partition, PartitionPage
+from klsa_search.search.query_request import QueryRequest
+from klsa_search.storage.log import LogPosition
+from klsa_search.storage.partitions import PartitionSet
+
+WRITER: Final = 0
+"""The replica that writes, so that the log of a partition has one writer."""
+
+WRITE_TIMEOUT: Final = 600.0
+"""Seconds after which a write, or the change to another version, counts as failed."""
+
+_ATTEMPTS: Final = 5  # to read all partitions between two writes
+_turn = count()
+_CHANGED: Final = "its documents have changed since the search began"
+
+
+class OneReplica:
+    """One replica of each partition: see `calls.Replicas`."""
+
+    replicas = 1
+
+    def __init__(self, replicas: Replicas, number: int) -> None:
+        self._replicas, self._number = replicas, number
+        self.partitions = replicas.partitions
+        self.wait, self.result = replicas.wait, replicas.result
+
+    def call(self, partition: int, replica: int, call: Call) -> Any:
+        """Start a call."""
+        return self._replicas.call(partition, self._number, call)
+
+
+class Version(NamedTuple):
+    """A state of all partitions, whose statistics weigh the words of each.
+
+    name  digest of the writes of all partitions
+    made  what makes it, by partition
+    """
+
+    name: str
+    made: tuple[Preparation, ...]
+
+
+class RemotePartitions:
+    """The hosts of the partitions of an index: see `host.PartitionHost`."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self._replicas = replicas
+        self._published: dict[int, Published] = {}
+        self._refreshed: dict[int, LogPosition] = {}  # since the last version
+
+    @property
+    def count(self) -> int:
+        """Return the number of partitions."""
+        return self._replicas.partitions
+
+    def refresh(self, partition: int) -> bool:
+        """Read the log of a partition; return whether it was written since."""
+        before = self._refreshed.get(partition, self._published[partition].position)
+        self._refreshed[partition] = self._write(partition, "refresh")
+        return bool(self._refreshed[partition] != before)
+
+    def weigh(
+        self, found: PartitionSet, synonyms: Mapping[str, Sequence[str]], settings: Settings
+    ) -> Version:
+        """Prepare all partitions for their last writes; return the version. Cost: O(V P).
+
+        The others weigh a partition that does not answer by what it published before.
+        PartitionMissing if it never did.
+        """
+        self._refreshed.clear()
+        for _ in range(_ATTEMPTS):
+            version, failed = self._published_version(found, synonyms, settings)
+            prepared = self.prepare(version, set(range(self.count)) - failed.keys())
+            if all(number in prepared or number in failed for number in range(self.count)):
+                return version
+        raise StoreError(
+            "cannot read the partitions in one state: they are written faster than they are read, "
+            "or restart; try again"
+        )
+
+    def _published_version(
+        self, found: PartitionSet, synonyms: Mapping[str, Sequence[str]], settings: Settings
+    ) -> tuple[Version, dict[int, str]]:
+        calls = [("publish", found.shared)] * self.count
+        answers = self._call(calls, OneReplica(self._replicas, WRITER), WRITE_TIMEOUT)
+        self._published |= answers.given
+        missing = {each: why for each, why in answers.failed.items() if each not in self._published}
+        current_tally().add(self.count, missing)
+        if missing:
+            raise _missing(missing, self.count)
+        known = [self._published[number] for number in range(self.count)]
+        facts = (found.folders, [each.position for each in known], synonyms, settings)
+        name = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        others = elsewhere([each.statistics for each in known], found.length)
+        made = (
+            Preparation(name, each.position, own, synonyms, settings)
+            for each, own in zip(known, others, strict=True)
+        )
+        return Version(name, tuple(made)), answers.failed
+
+    def prepare(self, version: Version, numbers: set[int]) -> set[int]:
+        """Prepare all replicas of some partitions; return those of which one has the version."""
+        calls = [
+            ("prepare", made) if number in numbers else None
+            for number, made in enumerate(version.made)
+        ]
+        prepared: set[int] = set()
+        for replica in range(self._replicas.replicas):
+            answers = self._call(calls, OneReplica(self._replicas, replica), WRITE_TIMEOUT)
+            prepared |= {number for number, is_made in answers.given.items() if is_made}
+        return prepared
+
+    def read(self, version: Version, calls: Sequence[Call | None], first: int) -> Answers:
+        """Call methods in a version; a host that was restarted is prepared again."""
+        answers = self._call(calls, self._replicas, None, first)
+        stale = {n for n, each in answers.given.items() if isinstance(each, Unprepared)}
+        if not stale:
+            return answers
+        prepared = self.prepare(version, stale)
+        again = [call if n in prepared else None for n, call in enumerate(calls)]
+        repeated = self._call(again, self._replicas, None, first)
+        given = {n: each for n, each in answers.given.items() if n not in stale} | repeated.given
+        failed = answers.failed | repeated.failed
+        for number in stale:
+            if isinstance(given.get(number, Unprepared("")), Unprepared):
+                given.pop(number, None)
+                failed.setdefault(number, _CHANGED)
+        return Answers(given, failed)
+
+    def use(
+        self, version: Version | None, partition: int, name: str,
+        arguments: Sequence[Any] | None, keywords: Mapping[str, Any],
+    ) -> Any:  # fmt: skip
+        """Return an attribute of a partition, or the result of a method: see `host.use`."""
+        if version is None:
+            return self._write(partition, "use", None, name, arguments, keywords)
+        call = ("use", version.name, name, arguments, keywords)
+        answers = self.read(version, self._only(partition, call), next(_turn))
+        return self._one(answers, partition)
+
+    def _write(self, partition: int, *call: Any) -> Any:
+        writer = OneReplica(self._replicas, WRITER)
+        return self._one(self._call(self._only(partition, call), writer, WRITE_TIMEOUT), partition)
+
+    def _only(self, partition: int, call: Call) -> list[Call | None]:
+        return [call if number == partition else None for number in range(self.count)]
+
+    def _one(self, answers: Answers, partition: int) -> Any:
+        if partition in answers.failed:
+            raise _missing(answers.failed, self.count)
+        return answers.given[partition]
+
+    @staticmethod
+    def _call(
+        calls: Sequence[Call | None],
+        replicas: Replicas,
+        timeout: float | None = None,
+        first: int = 0,
+    ) -> Answers:
+        """Call partitions; raise the error of the first that refuses."""
+        first %= replicas.replicas
+        answers = call_all(replicas, calls, first=first, timeout=timeout)
+        for given in answers.given.values():
+            if isinstance(given, Refused):
+                raise given.error
+        return answers
+
+
+class RemoteSearches:
+    """One search in all partitions of a version: see `partitioned_search.Searches`.
+
+    All rounds call the same replicas first, which keep the search; others begin it again.
+    """
+
+    def __init__(self, partitions: RemotePartitions, version: Version) -> None:
+        self._partitions, self._version = partitions, version
+        self._first, self._name = next(_turn), uuid4().hex
+        self._begun = 0
+        self._begins: list[tuple[str, QueryRequest] | None] = [None] * partitions.count
+        self._seeds: SharedSeeds | None = None
+        self._failed: dict[int, str] = {}
+
+    def begin(self, requests: Sequence[QueryRequest | None]) -> list[Begun | None]:
+        """Plan the search in each partition, and find its seeds."""
+        self._begun += 1
+        for number, request in enumerate(requests):
+            if request is not None:
+                # The two cannot always be pickled.
+                evidence = dict(request.evidence)
+                own = replace(request, count_tokens=estimated_tokens, evidence=evidence)
+                self._begins[number] = f"{self._name}-{self._begun}", own
+        return self._round("begin", [None if request is None else () for request in requests])
+
+    def collect(self, shared: SharedSeeds | None) -> list[PartitionPage | None]:
+        """Return the first documents of each partition, ranked by the seeds of all."""
+        self._seeds = shared
+        return self._round("collect", [(shared,)] * self._partitions.count)
+
+    def fetch(self, places: Sequence[Sequence[int]]) -> list[Fetched | None]:
+        """Return the hits at some places of the pages."""
+        return self._round("fetch", [(self._seeds, own) if own else None for own in places])
+
+    def _round(self, method: str, arguments: Sequence[Call | None]) -> list[Any]:
+        """Return the answers by partition; None for those that failed, or are not called."""
+        calls: list[Call | None] = []
+        for number, (own, begun) in enumerate(zip(arguments, self._begins, strict=True)):
+            if own is None or begun is None or number in self._failed:
+                calls.append(None)
+            else:
+                calls.append((method, self._version.name, *begun, *own))
+        answers = self._partitions.read(self._version, calls, self._first)
+        self._failed |= answers.failed
+        current_tally().add(self._partitions.count, answers.failed)
+        return [answers.given.get(number) for number in range(self._partitions.count)]
+
+
+class RemoteField(NamedTuple):
+    """A metadata field, without its values."""
+
+    type: FieldType
+
+
+class RemotePartition:
+    """A partition in another process, with the methods of `Partition` whose results can be sent.
+
+    version  in which it is read; None to write
+    """
+
+    def __init__(
+        self, partitions: RemotePartitions, number: int, path: Path, version: Version | None = None
+    ) -> None:
+        self.partitions, self.path, self.version = partitions, path, version
+        self._number = number
+        self._attributes: dict[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """Return the name of the folder."""
+        return self.path.parent.name
+
+    @property
+    def fields(self) -> dict[str, RemoteField]:
+        """Return the metadata fields, without their values."""
+        return {name: RemoteField(kind) for name, kind in self.field_types.items()}
+
+    def in_version(self, version: Version) -> RemotePartition:
+        """Return a read-only view of a version."""
+        return RemotePartition(self.partitions, self._number, self.path, version)
+
+    def refresh(self) -> bool:
+        """Read the log; return whether it was written."""
+        return self.partitions.refresh(self._number)
+
+    def snapshot(self) -> Self:
+        """Return itself, which is a view."""
+        return self
+
+    def state(self) -> Any:
+        """Raise StoreError: the state is in another process."""
+        raise StoreError(
+            f"partition `{self.name}` is served by a cluster, which does not support this; use the "
+            "index on its own machine, without the cluster"
+        )
+
+    def close(self) -> None:
+        """Do nothing: the process ends with the index."""
+
+    def __len__(self) -> int:
+        """Return the number of live documents."""
+        return int(self._attribute("__len__", ()))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the partition, or a function that calls its method."""
+        member = getattr_static(Partition, name, None)
+        if name.startswith("_") or member is None:
+            raise AttributeError(name)
+        if isinstance(member, property):
+            return self._attribute(name, None)
+        return partial(self._method, name)
+
+    def _method(self, name: str, *arguments: Any, **keywords: Any) -> Any:
+        return self.partitions.use(self.version, self._number, name, arguments, keywords)
+
+    def _attribute(self, name: str, arguments: Sequence[Any] | None) -> Any:
+        if self.version is None:  # it changes with every write
+            return self.partitions.use(None, self._number, name, arguments, {})
+        if name not in self._attributes:
+            found = self.partitions.use(self.version, self._number, name, arguments, {})
+            self._attributes[name] = found
+        return self._attributes[name]
+
+
+def _missing(failed: Mapping[int, str], count: int) -> KlsaError:
+    """Return the error of partitions that do not answer."""
+    number, reason = next(iter(failed.items()))
+    return PartitionMissing(
+        f"{len(failed)} of {count} partitions do not answer (partition {number}: {reason}); check "
+        "that all machines of the cluster are up"
+    )

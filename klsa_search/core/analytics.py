@@ -1,0 +1,130 @@
+"""Analytics of searches and proposals of synonyms, as a service reports them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+ListName = Literal["days", "queries", "no_results", "low_quality", "documents"]
+"""Lists of analytics."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFigures:
+    """Figures of some searches.
+
+    no_results     searches that found nothing
+    low_quality    searches without a good match, among those that requested quality
+    corrected      searches with corrected words
+    expanded       searches with synonyms
+    clicked        searches with a click
+    click_through  clicked as a share of searches; None without searches
+    mean_position  mean rank of the clicked hits; None without clicks
+    mean_ms        mean duration; None without searches
+
+    >>> with Client(url) as client:
+    ...     totals: SearchFigures = client.index("reports").analytics().totals
+    >>> totals.searches, totals.no_results
+    (0, 0)
+    """
+
+    searches: int
+    no_results: int
+    low_quality: int
+    corrected: int
+    expanded: int
+    clicked: int
+    clicks: int
+    conversions: int
+    click_through: float | None
+    mean_position: float | None
+    mean_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClickedDocument:
+    """A document with its clicks and conversions.
+
+    >>> with Client(url) as client:
+    ...     clicked: list[ClickedDocument] = client.index("reports").analytics().documents
+    >>> [document.id for document in clicked]
+    []
+    """
+
+    id: str
+    clicks: int
+    conversions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Analytics:
+    """Analytics of an index over some days, the last of them today (UTC).
+
+    since         first day
+    min_searches  searches of a query from which it is listed
+    totals        figures of all searches, those of rare queries too
+    days          figures by day, of days with searches
+    queries       figures by query, most frequent first
+    no_results    the same of queries that found nothing, by how often they did
+    low_quality   the same of queries without a good match, by how often they had none
+    documents     documents by clicks
+
+    >>> with Client(url) as client:
+    ...     report: Analytics = client.index("reports").analytics(days=7)
+    >>> for query, figures in report.no_results.items():
+    ...     print(query, figures.searches)
+    """
+
+    index: str
+    since: str
+    min_searches: int
+    totals: SearchFigures
+    days: Mapping[str, SearchFigures]
+    queries: Mapping[str, SearchFigures]
+    no_results: Mapping[str, SearchFigures]
+    low_quality: Mapping[str, SearchFigures]
+    documents: list[ClickedDocument]
+
+
+@dataclass(frozen=True, slots=True)
+class SynonymCandidate:
+    """A proposed synonym.
+
+    count, of  searches that replaced the word by it, of all that replaced the word alone
+    queries    up to three queries with it that replaced one with the word
+
+    >>> with Client(url) as client:
+    ...     for proposal in client.index("reports").synonym_proposals():
+    ...         best: SynonymCandidate = proposal.candidates[0]
+    ...         print(proposal.word, best.synonym, f"{best.count} of {best.of}")
+    """
+
+    synonym: str
+    count: int
+    of: int
+    queries: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SynonymProposal:
+    """A searched word that no or few documents contain, with synonyms for it, the best first.
+
+    searches   searches with the word
+    documents  number of documents that contain it
+    queries    the most frequent queries with it
+
+    >>> with Client(url) as client:
+    ...     shop = client.index("reports")
+    ...     proposals: list[SynonymProposal] = shop.synonym_proposals(days=90)
+    ...     accepted = {each.word: [each.candidates[0].synonym] for each in proposals}
+    ...     words = shop.set_synonyms(shop.synonyms() | accepted)
+    >>> words
+    0
+    """
+
+    word: str
+    searches: int
+    documents: int
+    queries: list[str]
+    candidates: list[SynonymCandidate]

@@ -1,0 +1,162 @@
+"""Build an index in partitions again, or divide an index into another number of partitions.
+
+    split(path, 4)       an index with one partition, or another number of them, gets four
+    refit(path)          an index in partitions is built again with as many (`rewrite.refit`)
+
+The new build is made of the stored documents, with a training of its own, while searches and writes
+continue. Then writers wait while later writes are replayed, and the index uses the new build, in
+one step. The one before is kept for `rollback`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
+
+from klsa_search.analysis.tokenizers import with_trusted_tokenizer
+from klsa_search.core.config import Settings
+from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.parallel import processors
+from klsa_search.core.progress import Progress, open_progress
+from klsa_search.errors import SettingsError, StoreError
+from klsa_search.indexing.build import build_generation
+from klsa_search.indexing.checks import memory_budget
+from klsa_search.indexing.partitions import build_set, refuse_unpartitioned
+from klsa_search.indexing.reading import StoredCollection
+from klsa_search.indexing.replay import LogTail, replay, replayed_settings
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
+from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.generations import index_lock, writing
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.maintenance import use_partitions
+from klsa_search.storage.partitions import read_partitions, retire_partitions
+from klsa_search.storage.query_settings import changes_of, current_settings, replace_settings
+from klsa_search.storage.rules import read_rules
+
+
+def split(
+    path: str | Path,
+    partitions: int,
+    *,
+    workers: int | None = None,
+    progress: Progress | bool | None = None,
+    memory: int | str | None = None,
+    **changes: Unpack[IndexSettings],
+) -> Index:
+    """Divide the index at `<home>/<name>` into partitions, and open it.
+
+    partitions  their number; 1 makes an index without partitions
+    workers     build so many partitions at the same time, by default one for each processor;
+                `memory` is the limit of each
+    changes     settings to change
+    The documents are those that are stored. Searches and writes continue meanwhile; concurrent
+    writes are replayed. The index before is kept for `rollback`. An index that other processes have
+    open must be opened again if it had one partition, or gets one. Cost: that of `build`. Raise
+    SettingsError, IndexNotFound, IndexDamaged; StoreError during another build.
+
+    >>> split("index/reports", 2)
+    <Index reports: 6 documents in 2 partitions>
+    """
+    settings = with_trusted_tokenizer(changes)
+    with open_index(path) as index, open_progress(progress) as report:
+        return repartition(index, partitions, settings, report, memory, workers)
+
+
+def repartition(
+    index: Index,
+    partitions: int,
+    changes: Mapping[str, Any],
+    report: Progress,
+    memory: int | str | None,
+    workers: int | None = None,
+) -> Index:
+    """Build an open index again in so many partitions, with other settings: see `split`."""
+    path, before = index.path.parent, index.snapshot()
+    settings = Settings.checked({**before.settings.model_dump(), **changes})
+    budget = memory_budget(memory)
+    if partitions == 1:
+        if not isinstance(before, PartitionedIndex):
+            raise SettingsError(
+                f"partitions = 1: index `{before.name}` has one already; rebuild it with "
+                f"`klsa-index refit {before.name}`",
+                field="partitions",
+            )
+        collection, replayed = stored_documents(before), partial(_in_one, before, settings)
+        return build_generation(
+            path, collection, settings, report, budget, replace=True, replay=replayed
+        )
+    refuse_unpartitioned(partitions, settings)
+    if read_rules(path):
+        raise SettingsError(
+            f"index `{before.name}` has rules, which partitions do not support; remove them with "
+            f"`klsa-index rules {before.name} --clear` first",
+            field="partitions",
+        )
+    at_once = min(partitions, workers or processors())
+    if memory is None:
+        budget //= at_once
+    with index_lock(path, allow_writes=True):
+        _refuse_rebuilt(before)
+        found = build_set(
+            path, stored_documents(before), settings, partitions, at_once, report, budget
+        )
+        with writing(path):
+            tails = _tails(before)
+            replay(tails, [current_generation(path / name) for name in found.folders])
+            built = found.manifest.checked_settings()
+            chosen = replayed_settings(before.settings, _settings(before), built)
+            use_partitions(path, found.model_copy(update={"settings": changes_of(built, chosen)}))
+    return PartitionedIndex(path)
+
+
+@contextmanager
+def _in_one(before: Index, settings: Settings, generation: Path) -> Iterator[None]:
+    """Replay writes to partitions in a generation, which takes their place."""
+    path = generation.parent
+    with writing(path):
+        replay(_tails(before), [generation])
+        chosen = replayed_settings(before.settings, _settings(before), settings)
+        replace_settings(generation, settings, chosen)
+        yield
+        retire_partitions(path)
+
+
+def stored_documents(before: Index) -> StoredCollection:
+    """Return the documents of a snapshot of an index as a collection."""
+    parts = before.partitions if isinstance(before, PartitionedIndex) else (before,)
+    types = {name: field.type for each in parts for name, field in each.fields.items()}
+    return StoredCollection(before.manifest, len(before), before.live_documents, types)
+
+
+def _tails(before: Index) -> list[LogTail]:
+    """Return the later writes to each partition of a snapshot; StoreError if it was rebuilt."""
+    _refuse_rebuilt(before)
+    parts = before.partitions if isinstance(before, PartitionedIndex) else (before,)
+    return [LogTail(WriteLog(each.path), each.last_write) for each in parts]
+
+
+def _settings(before: Index) -> Settings:
+    """Return the present settings of the index of a snapshot."""
+    if isinstance(before, PartitionedIndex):
+        return read_partitions(before.path.parent).current_settings()
+    return current_settings(before.path, before.manifest)
+
+
+def _refuse_rebuilt(before: Index) -> None:
+    """Raise StoreError unless the build of a snapshot is in use."""
+    path = before.path.parent
+    in_use = (
+        read_partitions(path).generation
+        if isinstance(before, PartitionedIndex)
+        else current_generation(path).name
+    )
+    if in_use != before.generation:
+        raise StoreError(
+            f"`{path}` was rebuilt after generation {before.generation} was opened; open it again "
+            "and start over"
+        )

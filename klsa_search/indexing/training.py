@@ -1,0 +1,136 @@
+"""Training: what all partitions of an index have in common, from a sample of its documents.
+
+K is one function of any two documents if features are weighted by the same statistics, relative to
+the same mean document, and placed in the same latent space. So these are computed once: document
+frequencies of terms and pairs, mean lengths, the mean document, and the vectors of terms on the
+first eigenvectors. Documents of a partition are weighted as documents written after a build are
+(`delta.features`). Document frequencies for BM25 are exact and not part of it: see
+`search.collection_statistics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from klsa_search.collection.model import Collection
+from klsa_search.core.config import Settings
+from klsa_search.core.progress import EXPANSION, POSTINGS, Progress
+from klsa_search.delta.features import DocumentFeatures
+from klsa_search.delta.statistics import BuildStatistics, open_statistics, statistics_arrays
+from klsa_search.indexing.reading import ReadDocuments, read
+from klsa_search.indexing.weighing import document_kernel, postings_of
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.nearest_neighbours import nearest_rows
+from klsa_search.kernels.plugins import feature_weighting
+from klsa_search.kernels.postings import postings_arrays
+from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.lowrank.eigensolver import Spectrum, decompose
+from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.sparse_expansion import (
+    ENTRIES,
+    SparseExpansion,
+    pack_table,
+    sparse_expansion_arrays,
+    unpack_rows,
+)
+from klsa_search.storage.arrays import open_array, read_vocabulary, write_arrays, write_vocabulary
+
+MOST: Final = 200_000
+"""Documents of a training; more are sampled."""
+
+
+def train(
+    folder: Path, sample: Collection, settings: Settings, report: Progress, *, memory: int
+) -> Spectrum:
+    """Write the statistics of a sample to a folder; return its spectrum.
+
+    Cost: that of a build without neighbours.
+    """
+    counts = read(sample, folder, settings, report, memory=memory).counts
+    report(POSTINGS, 0, None)
+    write_vocabulary(folder, counts.vocabulary.terms)
+    write_arrays(folder, postings_arrays(postings_of(counts, settings)))
+    write_arrays(folder, {"lengths": counts.lengths.astype(np.int32)})
+    write_arrays(folder, statistics_arrays(counts, settings))
+    kernel = document_kernel(counts, settings)
+    dimensions = min(settings.dimensions, settings.latent_dimensions)
+    spectrum = decompose(kernel, dimensions, seed=settings.seed, progress=report)
+    weights = feature_weighting(settings).of_columns(counts.matrix)
+    latent = LatentSpace.of(kernel, spectrum, dimensions, weights)
+    none = sparse.csr_array((len(kernel), len(kernel)), dtype=np.float32)
+    expansion = SparseExpansion.of(kernel, none, latent, entries=1)
+    arrays = sparse_expansion_arrays(expansion)
+    write_arrays(folder, {"eigenvalues": spectrum.eigenvalues, **arrays})
+    return spectrum
+
+
+def open_training(folder: Path, settings: Settings) -> BuildStatistics:
+    """Open the statistics that `train` has written. Cost: O(V + P)."""
+    return open_statistics(folder, settings, Vocabulary(read_vocabulary(folder)))
+
+
+class _Features(NamedTuple):
+    """Features of all documents of a partition: see `SparseExpansion`."""
+
+    starts: npt.NDArray[np.int64]
+    features: npt.NDArray[np.uint32]
+    vectors: npt.NDArray[np.int8]
+    diagonals: npt.NDArray[np.float32]
+
+
+def weigh_partition(
+    found: ReadDocuments,
+    trained: BuildStatistics,
+    training: Path,
+    generation: Path,
+    report: Progress,
+) -> None:
+    """Write postings and D of the documents of a partition.
+
+    training  folder of the training
+    Cost: that of a build without eigenvectors.
+    """
+    counts, settings = found.counts, trained.settings
+    report(POSTINGS, 0, None)
+    write_vocabulary(generation, counts.vocabulary.terms)
+    postings = postings_of(counts, settings, trained.quantised_length)
+    write_arrays(generation, postings_arrays(postings))
+    write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
+    write_arrays(generation, trained.trained.arrays())
+    features, mean = _joined(found.features), trained.expansion.mean
+    scalars = features.vectors.view(np.float32)[:, -3:]
+    matrix = unpack_rows(features.starts, features.features, scalars[:, 0], len(mean))
+    kernel = DocumentKernel(matrix, scalars[:, 1].astype(np.float64), mean)
+    entries = max(ENTRIES, settings.neighbours)
+    rows = nearest_rows(kernel, entries + 1, progress=report)
+    report(EXPANSION, 0, None)
+    table, steps = pack_table(rows, entries)
+    expansion = SparseExpansion(
+        table,
+        np.column_stack((steps, features.diagonals)).astype(np.float32),
+        features.starts,
+        features.features,
+        mean,
+        features.vectors,
+        trained.expansion.terms,
+    )
+    write_arrays(generation, sparse_expansion_arrays(expansion))
+    shared = {name: open_array(training, name) for name in ("epoch_pairs", "eigenvalues")}
+    write_arrays(generation, shared)
+
+
+def _joined(blocks: Sequence[DocumentFeatures]) -> _Features:
+    """Return the features of blocks of documents as arrays of all."""
+    sizes = [np.diff(each.starts) for each in blocks]
+    return _Features(
+        np.concatenate(([0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes])))),
+        np.concatenate([each.features for each in blocks]),
+        np.concatenate([each.document_vectors for each in blocks]),
+        np.concatenate([each.diagonals for each in blocks]),
+    )

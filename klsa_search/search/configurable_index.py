@@ -1,0 +1,141 @@
+"""The part of an open index that changes what queries use without a build, and judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+from klsa_search.core.keywords import IndexSettings
+from klsa_search.search.applied_rules import rule_warnings
+from klsa_search.search.opened_index import OpenedIndex
+from klsa_search.search.query.rules import Given as GivenRules
+from klsa_search.search.query.rules import checked_rules
+from klsa_search.search.query_settings import change_settings
+from klsa_search.storage.judgements import Judgements
+from klsa_search.storage.rules import Rule, change_rule, write_rules
+from klsa_search.storage.synonyms import Given, checked_synonyms, write_synonyms
+
+
+class ConfigurableIndex(OpenedIndex):
+    """An open index with its query settings, synonyms, rules and judgements."""
+
+    def update_settings(self, **changes: Unpack[IndexSettings]) -> None:
+        """Change settings that only queries use: the defaults of searches, and `page_title`.
+
+        They take effect on return, without a rebuild, and survive later ones. SettingsError for an
+        invalid setting, and for one that needs `refit`: another form of the expansion matrix D
+        (`spectral`, `gamma`, `head`, a ranker of LSI), or `coverage` or `latent` that were 0 at the
+        build. IndexBusy, StoreError.
+
+        >>> index.update_settings(alpha=0.5, page_title="Reports")
+        >>> index.settings.alpha, index.search("coolant").parameters["alpha"]
+        (0.5, 0.5)
+        """
+        self._check_writable()
+        change_settings(self.path.parent, changes)
+        self.refresh()
+
+    @property
+    def synonyms(self) -> Mapping[str, Sequence[str]]:
+        """Return the synonyms of words and sequences of words: see `set_synonyms`."""
+        return self._opened().query_parser.synonyms
+
+    def set_synonyms(self, synonyms: Given) -> None:
+        """Replace the synonyms of the index.
+
+        synonyms  synonyms by word, or rules: `tv, television` for words that stand for each other,
+                  `phone => iphone, galaxy` for what *phone* finds too; at most 10,000 words with
+                  100 synonyms each. `{}` removes all
+        Words may be sequences of words. Synonyms apply to all generations; `synonyms=False` turns
+        them off for a query. See docs/guides/query-syntax.md. SettingsError for invalid synonyms;
+        IndexBusy, StoreError.
+
+        >>> index.set_synonyms(["automobile, engine", "chilled => coolant"])
+        >>> index.synonyms["chilled"]
+        ('coolant',)
+        >>> [hit.id for hit in index.search("chilled").hits]
+        ['leak', 'heat', 'pump']
+        >>> index.set_synonyms({})
+        """
+        self._check_writable()
+        write_synonyms(self.path.parent, checked_synonyms(synonyms))
+        self.refresh()
+
+    @property
+    def rules(self) -> list[dict[str, Any]]:
+        """Return the rules of searches, in order: see `set_rules`."""
+        return [rule.as_json() for rule in self._opened().rules.rules]
+
+    def set_rules(self, rules: GivenRules) -> None:
+        """Replace the rules of the index, which pin, hide and boost documents.
+
+        rules  mappings: an `id`; `when`, the conditions under which the rule applies, `query_is`,
+               `query_contains`, `filter`, `from` and `until`; and `then`, what it changes, `pin`,
+               `hide` and `boost`; at most 1,000. `[]` removes all
+        Rules apply to `search` in all generations, the first rules first; `rules=False` turns them
+        off. `rank` and evaluation ignore them. See docs/guides/rules.md. SettingsError names an
+        invalid rule; IndexBusy, StoreError.
+
+        >>> pin = {"pin": [{"id": "grip", "position": 1}]}
+        >>> index.set_rules([{"id": "grip-first", "when": {"query_is": "coolants"}, "then": pin}])
+        >>> results = index.search("coolant", k=2)
+        >>> [hit.id for hit in results], results.rules
+        (['grip', 'leak'], ('grip-first',))
+        >>> index.set_rules([])
+        """
+        self._check_writable()
+        write_rules(self.path.parent, checked_rules(rules))
+        self.refresh()
+
+    def put_rule(self, rule: Mapping[str, Any] | Rule) -> None:
+        """Replace the rule of the same ID in its place, or add it as the last: see `set_rules`.
+
+        >>> index.put_rule({"id": "no-copies", "then": {"hide": ["copy"]}})
+        >>> [rule["id"] for rule in index.rules]
+        ['no-copies']
+        """
+        self._check_writable()
+        (checked,) = checked_rules([rule])
+        change_rule(self.path.parent, checked.id, checked)
+        self.refresh()
+
+    def delete_rule(self, id: str) -> None:  # noqa: A002 - the field's own name
+        """Delete a rule; RuleNotFound.
+
+        >>> index.set_rules([{"id": "no-copies", "then": {"hide": ["copy"]}}])
+        >>> index.delete_rule("no-copies")
+        >>> index.rules
+        []
+        """
+        self._check_writable()
+        change_rule(self.path.parent, id, None)
+        self.refresh()
+
+    def rule_warnings(self) -> list[str]:
+        """Return what the rules refer to and the index does not have, such as documents.
+
+        >>> index.put_rule({"id": "soon", "then": {"pin": [{"id": "later", "position": 1}]}})
+        >>> index.rule_warnings()
+        ["rule 'soon': the index has no document 'later'"]
+        """
+        return rule_warnings(self._opened())
+
+    @property
+    def judgements(self) -> Judgements:
+        """Return the relevance judgements of the index, which all generations share."""
+        return Judgements(self.path.parent)
+
+    def judge(self, query: str, id: str, grade: int) -> None:  # noqa: A002 - the field's own name
+        """Judge how relevant a document is to a query; above 0 is relevant.
+
+        Replaces an earlier grade. Durable on return, and kept if the document is deleted. Does not
+        change rankings: `klsa-eval judgements` measures them. DocumentNotFound, QueryError. Cost:
+        some ms.
+
+        >>> index.judge("leaking coolant", "leak", 1)
+        >>> index.judge("leaking coolant", "tyre", 0)
+        >>> [(judged.text, judged.grades) for judged in index.judgements.queries()]
+        [('leaking coolant', {'leak': 1, 'tyre': 0})]
+        """
+        self.doc_ids([id])
+        self.judgements.put(query, id, grade)

@@ -1,0 +1,305 @@
+"""One partition of an index: an ordinary index that ranks by the statistics and seeds of all.
+
+A search takes three steps. Each partition finds its seeds; by those of all partitions each ranks
+its own documents; the partitions of the best ones return the hits. Filters, facets, sorting and
+snippets are computed in the partition, and no step sends arrays as long as the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.collection.model import Document
+from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.config import FieldType, Settings
+from klsa_search.search.collection_statistics import Elsewhere, OwnStatistics
+from klsa_search.search.collectors import SortKey, collect, distinct_field, sort_keys, values_of
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.seeds import KlsaParams
+from klsa_search.search.engine.shared_seeds import (
+    NEAREST,
+    TERMS,
+    LocalSeeds,
+    SeedTerms,
+    SharedSeeds,
+)
+from klsa_search.search.engine.workspace import TopDocs
+from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.facets import Facet
+from klsa_search.search.hit_explanations import explanation_of
+from klsa_search.search.hits import fetch_hits
+from klsa_search.search.index import Index
+from klsa_search.search.models import NO_MODELS
+from klsa_search.search.planning import QueryPlan, plan_search
+from klsa_search.search.query.evidence import Answers, Evidence
+from klsa_search.search.query_request import QueryRequest
+from klsa_search.search.rankers.klsa import klsa_params
+from klsa_search.search.results import Hit
+from klsa_search.search.searcher import Engines, Searcher, ranks_with_klsa_engine
+from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.state import State
+from klsa_search.storage.log import document_as_json
+
+ALL_VALUES: Final = 2**31
+"""Number of facet values that a partition returns, as their counts add up over partitions."""
+
+SortValue = tuple[bool, Any]
+"""Whether a document lacks the field, and its value."""
+
+
+class SharedSeedsEngine:
+    """Ranks documents of one partition by the seeds of all; None without any."""
+
+    def __init__(self, snapshot: Snapshot, shared: SharedSeeds | None) -> None:
+        assert snapshot.klsa_engine is not None
+        self._engine, self._shared = snapshot.klsa_engine, shared
+        self._near: DocIds = np.zeros(0, np.int32)
+        if shared is not None and shared.terms:
+            (found,) = snapshot.bm25_engine.top([shared.terms], NEAREST)
+            self._near = found.doc_ids
+
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        params: KlsaParams,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[TopDocs | None]:
+        """Return the k best documents of each query: see `KlsaEngine.top_shared`."""
+        if self._shared is None:
+            none = TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
+            return [none for _ in queries]
+        return [
+            self._engine.top_shared(terms, k, params, self._shared, self._near, mask, totals=totals)
+            for terms in queries
+        ]
+
+
+class PartitionPage(NamedTuple):
+    """The first documents of a search in one partition.
+
+    doc_ids   (n,) in this partition, in order
+    scores    (n,)
+    ordinals  (n,) numbers that order equal documents of all partitions
+    keys    values of the fields to sort by of each; empty without
+    named   whether the first is the document whose ID is the query
+    distinct  values of the field whose values must be distinct; empty without
+    total, facets  of all its matches
+    """
+
+    doc_ids: DocIds
+    scores: Scores
+    ordinals: npt.NDArray[np.int64]
+    keys: Sequence[Sequence[SortValue]]
+    named: bool
+    distinct: Sequence[SortValue]
+    total: int
+    facets: Mapping[str, Facet]
+
+
+class Begun(NamedTuple):
+    """A search that has begun in one partition.
+
+    plan    in this partition, without masks of its doc ids
+    seeds   of the query among its documents; None if they are not needed to rank it
+    params  of the ranking, as the engine takes them
+    step    value of one step of the scores by the query kernel
+    answers of its documents to what parsing the query asks beyond the evidence of the request;
+            the plan is preliminary then, and there are no seeds
+    """
+
+    plan: QueryPlan
+    seeds: LocalSeeds | None
+    params: KlsaParams
+    step: float
+    answers: Answers
+
+    @property
+    def named(self) -> bool:
+        """Return whether the query is the ID of a document of this partition."""
+        return self.plan.named is not None
+
+
+class Fetched(NamedTuple):
+    """Hits of one partition, and the best quality of them if it was requested."""
+
+    hits: tuple[Hit, ...]
+    best: float | None
+
+
+class PartitionSearch:
+    """A search in one state of a partition, step by step."""
+
+    def __init__(self, state: State, request: QueryRequest) -> None:
+        self._state, self._request = state, request
+        self._evidence = Evidence(request.evidence)
+        self._ranked, self._plan = plan_search(state, request, NO_MODELS, self._evidence)
+        self._top: TopDocs | None = None
+
+    def begin(self) -> Begun:
+        """Return the plan and the seeds. Cost: a search by the query kernel."""
+        snapshot, plan = self._state.snapshot, self._plan
+        params, seeds = klsa_params(snapshot, plan.parameters), None
+        ranks_by_seeds = ranks_with_klsa_engine(plan.parameters) and not self._evidence.own
+        if ranks_by_seeds and snapshot.klsa_engine is not None:
+            seeds = snapshot.klsa_engine.seeds(plan.parsed.terms, params)
+        if seeds is not None:
+            if self._request.explain:
+                records = self._state.documents.records(seeds.documents.tolist())
+                seeds = seeds._replace(names=tuple((each.id, each.title) for each in records))
+            terms = _terms_of(snapshot, seeds.documents)
+            seeds = seeds._replace(documents=snapshot.ordinals_of(seeds.documents), terms=terms)
+        if any(each is not None for each in (plan.mask, plan.pinnable, plan.vector)):
+            plan = replace(plan, mask=None, pinnable=None, vector=None)
+        step = snapshot.query_kernel.postings.step
+        return Begun(plan, seeds, params, step, self._evidence.own)
+
+    def collect(self, shared: SharedSeeds | None) -> PartitionPage:
+        """Return the first documents of all pages up to the requested one. Cost: a search."""
+        ranked = self._ranked = with_seeds(self._ranked, shared)
+        last = self._plan.offset + self._plan.k
+        plan = self._plan = replace(self._plan, offset=0, k=last)
+        top, facets = collect(ranked, plan)
+        self._top = top
+        keys = sort_values(sort_keys(self._request.sort, ranked.fields), top.doc_ids)
+        ordinals = self._state.snapshot.ordinals_of(top.doc_ids)
+        is_named = plan.named is not None
+        field = distinct_field(self._request.distinct, ranked.fields)
+        own = [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
+        distinct = [value for (value,) in own]
+        return PartitionPage(
+            top.doc_ids, top.scores, ordinals, keys, is_named, distinct, top.total, facets
+        )
+
+    def fetch(self, places: Sequence[int]) -> Fetched:
+        """Return the hits at some places of the page."""
+        assert self._top is not None
+        chosen = np.array(places, np.int64)
+        top = TopDocs(self._top.doc_ids[chosen], self._top.scores[chosen], self._top.total)
+        return Fetched(*fetch_hits(self._state, self._ranked, self._plan, top))
+
+    def explain(self, id_: str, shared: SharedSeeds | None) -> Explanation:
+        """Return the explanation of the score of a document, found or not; DocumentNotFound."""
+        state, plan = with_seeds(self._state, shared), self._plan
+        (doc_id,) = state.documents.doc_ids([id_])
+        return explanation_of(state, plan.parsed, plan.parameters, plan.dimensions, None, doc_id)
+
+
+class LocalSearches:
+    """One search in all partitions of this process: see `partitioned_search.Searches`."""
+
+    def __init__(self, states: Sequence[State]) -> None:
+        self._states = states
+        self._searches: list[PartitionSearch | None] = [None] * len(states)
+
+    def begin(self, requests: Sequence[QueryRequest | None]) -> list[Begun | None]:
+        """Plan the search in each partition, and find its seeds."""
+        begun: list[Begun | None] = []
+        for number, (state, request) in enumerate(zip(self._states, requests, strict=True)):
+            if request is None:
+                begun.append(None)
+                continue
+            search = self._searches[number] = PartitionSearch(state, request)
+            begun.append(search.begin())
+        return begun
+
+    def collect(self, shared: SharedSeeds | None) -> list[PartitionPage]:
+        """Return the first documents of each partition, ranked by the seeds of all."""
+        return [search.collect(shared) for search in self._searches if search is not None]
+
+    def fetch(self, places: Sequence[Sequence[int]]) -> list[Fetched]:
+        """Return the hits at some places of the pages."""
+        return [
+            search.fetch(own) if own else Fetched((), None)
+            for search, own in zip(self._searches, places, strict=True)
+            if search is not None
+        ]
+
+    def explain(self, partition: int, id_: str, shared: SharedSeeds | None) -> Explanation:
+        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
+        search = self._searches[partition]
+        assert search is not None
+        return search.explain(id_, shared)
+
+
+class Partition(Index):
+    """An index of some of the documents, with the statistics of all."""
+
+    def statistics(self, shared: int) -> OwnStatistics:
+        """Return the statistics of the live documents; `shared` terms have common numbers."""
+        return OwnStatistics.of(self._opened().snapshot, shared)
+
+    def weigh_by(self, elsewhere: Elsewhere) -> None:
+        """Weigh words by all documents from now on."""
+        with self._refresh_lock:
+            tailer = self._current.tailer
+            assert tailer is not None
+            self._swap(tailer.weighed(self._opened(), elsewhere), tailer)
+
+    @property
+    def field_types(self) -> dict[str, FieldType]:
+        """Return the types of the metadata fields that are columns."""
+        return {name: field.type for name, field in self.fields.items()}
+
+    def configure(self, synonyms: Mapping[str, Sequence[str]], settings: Settings) -> None:
+        """Use synonyms and query settings of the whole index, from the next `weigh_by` on."""
+        with self._refresh_lock:
+            tailer = self._current.tailer
+            assert tailer is not None
+            tailer.configure(synonyms, settings)
+
+    def refuse(self, puts: Sequence[Document]) -> None:
+        """Raise the error with which `write` would refuse documents."""
+        for put in self._prepared(self._opened(), puts):
+            document_as_json(put)
+
+    def state(self) -> State:
+        """Return the present state."""
+        return self._opened()
+
+
+def _terms_of(snapshot: Snapshot, documents: npt.NDArray[np.int64]) -> SeedTerms:
+    """Return the heaviest terms of documents. Cost: their words."""
+    counts = snapshot.counts_of(documents)
+    expansion = snapshot.sparse_expansion
+    shared = 0 if expansion is None else len(expansion.terms)
+    starts, numbers, weights = [0], [np.zeros(0, np.int64)], [np.zeros(0)]
+    for begin, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
+        terms, times = counts.indices[begin:end].astype(np.int64), counts.data[begin:end]
+        is_shared = terms < shared
+        terms, times = terms[is_shared], times[is_shared]
+        values = snapshot.query_kernel.term_weights[terms] * (times / (times + 1))
+        heaviest = np.lexsort((terms, -values))[:TERMS]
+        numbers.append(terms[heaviest])
+        weights.append(values[heaviest].astype(np.float64))
+        starts.append(starts[-1] + len(heaviest))
+    return SeedTerms(np.array(starts), np.concatenate(numbers), np.concatenate(weights))
+
+
+def with_seeds(state: State, shared: SharedSeeds | None) -> State:
+    """Return the state of a partition that ranks by the seeds of all."""
+    snapshot = state.snapshot
+    engines = Engines(snapshot.bm25_engine, SharedSeedsEngine(snapshot, shared), shared)
+    return replace(state, searcher=Searcher(snapshot, state.info.defaults, engines))
+
+
+def sort_values(
+    keys: Sequence[SortKey], doc_ids: npt.NDArray[np.integer[Any]]
+) -> list[tuple[SortValue, ...]]:
+    """Return the values that documents are sorted by, comparable between partitions."""
+    columns: list[list[SortValue]] = []
+    for key in keys:
+        values, present = values_of(key.field, doc_ids.astype(np.int64), key.descending)
+        column: list[SortValue] = []
+        for value, has_value in zip(values.tolist(), present.tolist(), strict=True):
+            text = key.field.texts[value] if has_value and key.field.type == "keyword" else value
+            column.append((not has_value, text if has_value else None))
+        columns.append(column)
+    return list(zip(*columns, strict=True)) if columns else [()] * len(doc_ids)

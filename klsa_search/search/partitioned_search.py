@@ -1,0 +1,296 @@
+"""Search several partitions and merge their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from klsa_search.collection.model import Document
+from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.keywords import SearchParameters
+from klsa_search.embedding.checked import CheckedReranker
+from klsa_search.errors import QueryError
+from klsa_search.search.assembly import assemble_results
+from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
+from klsa_search.search.facets import Facet
+from klsa_search.search.partition import ALL_VALUES, Begun, Fetched, PartitionPage
+from klsa_search.search.planning import QueryPlan
+from klsa_search.search.query.evidence import Question, added
+from klsa_search.search.query_request import QueryRequest
+from klsa_search.search.results import Hit, SearchResults
+from klsa_search.storage.partitions import global_doc_ids
+
+UNSUPPORTED_OPTIONS: Final = {
+    "positive": "relevance feedback",
+    "negative": "relevance feedback",
+    "vector": "vectors",
+    "mask": "masks of doc ids",
+    "dimensions": "a choice of dimensions",
+}
+"""Options of a search that an index in partitions does not have, and what they are."""
+
+RANKERS: Final = ("klsa", "bm25")
+"""Rankers of which the score of a document depends on the seeds and statistics alone."""
+
+
+class Searches(Protocol):
+    """One search in all partitions, here or in other processes; each method is one round.
+
+    Answers are in the order of the partitions; None for one that does not answer, if partial
+    answers are allowed.
+    """
+
+    def begin(self, requests: Sequence[QueryRequest | None]) -> Sequence[Begun | None]:
+        """Plan the search in each partition, and find its seeds; None keeps the earlier plan."""
+
+    def collect(self, shared: SharedSeeds | None) -> Sequence[PartitionPage | None]:
+        """Return the first documents of each partition, ranked by the seeds of all."""
+
+    def fetch(self, places: Sequence[Sequence[int]]) -> Sequence[Fetched | None]:
+        """Return the hits at some places of the pages; partitions without places do nothing."""
+
+
+class _Place(NamedTuple):
+    """A document of the merged order: partition, and place in its page."""
+
+    partition: int
+    place: int
+
+
+def refuse_unsupported(request: QueryRequest, index: str) -> None:
+    """Raise QueryError for options that partitions do not have."""
+    for name, what in UNSUPPORTED_OPTIONS.items():
+        value = getattr(request, name)
+        if value is not None and value is not False and len_of(value):
+            raise QueryError(
+                f"{name}: index `{index}` has partitions, which do not support {what}; leave it "
+                "out, or build the index with one partition",
+                field=name,
+            )
+    ranker = request.parameters.get("ranker")
+    if ranker is not None and ranker not in RANKERS:  # it may need arrays that no partition has
+        raise QueryError(
+            f"ranker = {ranker!r}: index `{index}` has partitions, which rank by "
+            f"{' and '.join(RANKERS)}; choose one of them, or build the index with one partition",
+            field="ranker",
+        )
+
+
+def refuse_ranker(plan: QueryPlan, index: str) -> None:
+    """Raise QueryError for a ranking that needs all documents in one place."""
+    parameters = plan.parameters
+    if parameters.ranker not in RANKERS or parameters.exact or parameters.boosts:
+        what = (
+            f"ranker = {parameters.ranker!r}"
+            if parameters.ranker not in RANKERS
+            else "exact = True"
+            if parameters.exact
+            else "boosts"
+        )
+        raise QueryError(
+            f"{what}: index `{index}` has partitions, which rank by "
+            f"{' and '.join(RANKERS)} without it; or build the index with one partition",
+            field="ranker" if parameters.ranker not in RANKERS else "exact",
+        )
+
+
+def len_of(value: Any) -> bool:
+    """Return whether an option has content."""
+    return len(value) > 0 if hasattr(value, "__len__") else True
+
+
+def search_partitions(
+    searches: Searches,
+    partitions: int,
+    request: QueryRequest,
+    index: str,
+    document_of: Callable[[str], Document],
+    reranker: CheckedReranker | None = None,
+) -> SearchResults:
+    """Return the results of a search in all partitions.
+
+    partitions  their number
+    """
+    facets = dict.fromkeys((*request.facets, *([request.distinct] if request.distinct else ())))
+    own = replace(request, max_facet_values=ALL_VALUES, facets=tuple(facets))
+    plan, pages = _collected(searches, partitions, own, index)
+    order = merged_order(pages, request.sort)
+    known = [page for page in pages if page is not None]
+    total, found = sum(page.total for page in known), [page.facets for page in known]
+    if request.distinct is not None:
+        order = _distinct(order, pages)
+        (counted,) = merged_facets(found, ALL_VALUES, [request.distinct]).values()
+        total = len(counted.values) + counted.missing
+    order = order[plan.offset : plan.offset + plan.k]
+    hits, best = _fetched(searches, order, partitions, plan.offset)
+    return assemble_results(
+        replace(plan, request=request),
+        total,
+        merged_facets(found, request.max_facet_values, request.facets),
+        hits,
+        best,
+        reranker=reranker,
+        document_of=document_of,
+    )
+
+
+def rank_partitions(
+    searches: Searches, partitions: int, request: QueryRequest, index: str
+) -> tuple[DocIds, Scores]:
+    """Return doc ids and scores of the best documents of all partitions, best first.
+
+    Doc ids are those of `global_doc_ids`; equal scores are in the order of their ordinals.
+    """
+    _, pages = _collected(searches, partitions, request, index)
+    answered = [(number, page) for number, page in enumerate(pages) if page is not None]
+    doc_ids = np.concatenate([global_doc_ids(number, page.doc_ids) for number, page in answered])
+    scores = np.concatenate([page.scores for _, page in answered])
+    ordinals = np.concatenate([page.ordinals for _, page in answered])
+    order = np.lexsort((doc_ids, ordinals, -scores))[: request.k]
+    return doc_ids[order], scores[order]
+
+
+def _collected(
+    searches: Searches, partitions: int, request: QueryRequest, index: str
+) -> tuple[QueryPlan, Sequence[PartitionPage | None]]:
+    """Return the plan of a search, and its first documents in each partition."""
+    plan, shared = shared_by(searches, partitions, request, index)
+    return plan, searches.collect(shared)
+
+
+def shared_by(
+    searches: Searches, partitions: int, request: QueryRequest, index: str
+) -> tuple[QueryPlan, SharedSeeds | None]:
+    """Begin a search in all partitions; return its plan, and the seeds of the query."""
+    refuse_unsupported(request, index)
+    answers = _begun(searches, partitions, request)
+    leading = next((each for each in answers if each.named), answers[0])
+    refuse_ranker(leading.plan, index)
+    found = [each.seeds for each in answers if each.seeds is not None]
+    return leading.plan, shared_seeds(found, leading.params, leading.step)
+
+
+def _begun(searches: Searches, partitions: int, request: QueryRequest) -> list[Begun]:
+    """Begin a search in all partitions, until each parses the query by the evidence of all."""
+    requests = [request] * partitions
+    begun = list(searches.begin(requests))
+    named = [each is not None and each.named for each in begun]
+    if any(named) and not all(named):
+        # The others rank by the words of the ID, as the partition that has the document does.
+        words = SearchParameters(**{**request.parameters, "operators": False, "spelling": "off"})
+        by_words = replace(request, parameters=words, prefix=None)
+        requests = [request if is_named else by_words for is_named in named]
+        again = searches.begin([None if is_named else by_words for is_named in named])
+        begun = [
+            before if is_named else after
+            for before, after, is_named in zip(begun, again, named, strict=True)
+        ]
+    known: dict[Question, Any] = {}
+    while any(each.answers for each in begun if each is not None):
+        known |= added([each.answers for each in begun if each is not None])
+        requests = [replace(own, evidence=known) for own in requests]
+        begun = list(searches.begin(requests))
+    return [each for each in begun if each is not None]
+
+
+def merged_order(pages: Sequence[PartitionPage | None], sort: Sequence[str]) -> list[_Place]:
+    """Return the documents of all pages in order: as sorted, by score, by ordinal."""
+    descending = [spec.endswith(":desc") for spec in sort]
+
+    def key(entry: _Place) -> tuple[Any, ...]:
+        page = pages[entry.partition]
+        assert page is not None
+        is_named = page.named and entry.place == 0
+        values = [
+            (is_missing, _Descending(value) if falls else value)
+            for (is_missing, value), falls in zip(page.keys[entry.place], descending, strict=True)
+        ]
+        return not is_named, *values, -page.scores[entry.place], page.ordinals[entry.place], entry
+
+    places = [
+        _Place(partition, place)
+        for partition, page in enumerate(pages)
+        if page is not None
+        for place in range(len(page.scores))
+    ]
+    return sorted(places, key=key)
+
+
+def _distinct(order: Sequence[_Place], pages: Sequence[PartitionPage | None]) -> list[_Place]:
+    """Return the first document of each value; each without a value counts as distinct."""
+    seen, kept = set(), []
+    for each in order:
+        page = pages[each.partition]
+        assert page is not None
+        is_missing, value = page.distinct[each.place]
+        if is_missing or value not in seen:
+            seen.add(value)
+            kept.append(each)
+    return kept
+
+
+class _Descending:
+    """A value that is ordered from the largest."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: _Descending) -> bool:
+        return bool(other.value < self.value) if self.value is not None else False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Descending) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+def _fetched(
+    searches: Searches, order: Sequence[_Place], partitions: int, offset: int
+) -> tuple[tuple[Hit, ...], float | None]:
+    """Return hits in order, from the partitions that have them, and the best quality."""
+    places = [
+        [each.place for each in order if each.partition == partition]
+        for partition in range(partitions)
+    ]
+    found: dict[_Place, Hit] = {}
+    qualities: list[float] = []
+    for partition, fetched in enumerate(searches.fetch(places)):
+        if fetched is None:
+            continue
+        own = [_Place(partition, place) for place in places[partition]]
+        found.update(zip(own, fetched.hits, strict=True))
+        qualities += [] if fetched.best is None else [fetched.best]
+    there = [each for each in order if each in found]
+    ranked = tuple(
+        replace(found[each], rank=rank) for rank, each in enumerate(there, start=offset + 1)
+    )
+    return ranked, max(qualities, default=None)
+
+
+def merged_facets(
+    found: Sequence[Mapping[str, Facet]], limit: int, names: Sequence[str]
+) -> dict[str, Facet]:
+    """Return the facets of all partitions; `found` have the counts of all values."""
+    return {name: _merged_facet([each[name] for each in found], limit) for name in names}
+
+
+def _merged_facet(facets: Sequence[Facet], limit: int) -> Facet:
+    counts: dict[Any, int] = {}
+    for facet in facets:
+        for value, count in facet.values:
+            counts[value] = counts.get(value, 0) + count
+    values = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    lows = [facet.low for facet in facets if facet.low is not None]
+    highs = [facet.high for facet in facets if facet.high is not None]
+    return Facet(
+        type=facets[0].type,
+        values=tuple(values[:limit]),
+        others=len(values) - len(values[:limit]),
+        missing=sum(facet.missing for facet in facets),
+        low=min(lows, default=None),
+        high=max(highs, default=None),
+    )

@@ -1,0 +1,58 @@
+"""Evidence: what parsing a query reads of documents, as answers that add up over partitions.
+
+All partitions of an index have the same words with the same frequencies. Corrections, prefixes and
+phrases also depend on what documents contain. Parsing reads that as answers to questions, which
+name all that an answer depends on: the answers of the partitions are added, and parsing with the
+sums is the same in all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import reduce
+from operator import add
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+Question = tuple[Hashable, ...]
+"""What is asked, and the words that the answer depends on: `("phrase", "", "wet", "roads")`."""
+
+Answers = Mapping[Question, Any]
+"""Answers by question: numbers, counts or tuples, which are added."""
+
+NONE: Final[Answers] = MappingProxyType({})
+
+_Answer = TypeVar("_Answer", int, Counter[str], tuple[Any, ...])
+
+
+class Evidence:
+    """Answers the questions of one call.
+
+    known  answers of all partitions
+    own    answers of the documents of one index, to questions that are not in `known`
+    """
+
+    def __init__(self, known: Answers = NONE) -> None:
+        self.known = known
+        self.own: dict[Question, Any] = {}
+
+    def of(self, question: Question, answer: Callable[[], _Answer]) -> _Answer:
+        """Return the answer to a question: the known one, or that of the documents of the index."""
+        if question not in self.known and question not in self.own:
+            self.own[question] = answer()
+        found: _Answer = self.known[question] if question in self.known else self.own[question]
+        return found
+
+
+def added(answers: Sequence[Answers]) -> dict[Question, Any]:
+    """Return the sums of the answers of all partitions to the questions that all of them ask.
+
+    A question that depends on an unknown answer is left for the next call, which knows it.
+    Partitions in different states may ask different questions; the sums are then of those that ask.
+    """
+    asked = set(answers[0]).intersection(*answers[1:]) or set().union(*answers)
+    return {
+        question: reduce(add, (each[question] for each in answers if question in each))
+        for question in asked
+    }

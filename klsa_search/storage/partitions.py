@@ -1,0 +1,188 @@
+"""Partitions of an index: the file that names them, and the way of an ID to one of them.
+
+<home>/<name>/PARTITIONS          names the folders in use, replaced atomically
+<home>/<name>/PARTITIONS-000001   the same of another build, kept for a rollback
+<home>/<name>/000001-0, ...       partitions of the first build, each an index of its own
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, ValidationError
+
+from klsa_search.core.array_types import DocIds
+from klsa_search.core.config import QUERY_SETTINGS, Settings
+from klsa_search.errors import IndexDamaged, SettingsError
+from klsa_search.storage.checked_file import read_checked, replace_checked
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.files import sync
+from klsa_search.storage.manifest import Frozen, Manifest, read_manifest
+from klsa_search.storage.names import FORMER_PARTITIONS, PARTITION, PARTITIONS
+from klsa_search.storage.query_settings import with_changes
+
+MAX_PARTITIONS: Final = 1_000
+
+_BITS: Final = 24
+"""Bits of a doc id in a partition."""
+
+
+class PartitionSet(Frozen):
+    """The partitions in use.
+
+    manifest  of all documents: files are those of the manifests of the partitions
+    folders   of the partitions, by number
+    length    quantised mean length of all documents of the build
+    shared    number of terms that all partitions number alike
+    settings  query settings that were changed since the build
+    """
+
+    manifest: Manifest
+    folders: list[str]
+    length: float
+    shared: int
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def generation(self) -> str:
+        """Return the name of the build."""
+        return self.folders[0].partition("-")[0]
+
+    def current_settings(self) -> Settings:
+        """Return the settings of the build, with later changes."""
+        return with_changes(self.manifest.checked_settings(), self.settings)
+
+
+def is_partitioned(path: Path) -> bool:
+    """Return whether an index has partitions. Cost: 2 µs."""
+    return (path / PARTITIONS).is_file()
+
+
+def require_index(path: Path) -> None:
+    """Raise IndexNotFound or IndexDamaged unless there is an index at a path."""
+    if not is_partitioned(path):
+        current_generation(path)
+
+
+def read_partitions(path: Path, generation: str | None = None) -> PartitionSet:
+    """Read the file of an index; IndexDamaged if it is damaged.
+
+    generation  name of a build that is kept for a rollback, instead of the one in use
+    """
+    file = path / PARTITIONS if generation is None else former_file(path, generation)
+    try:
+        found = PartitionSet.model_validate_json(read_checked(file))
+        if not found.settings.keys() <= QUERY_SETTINGS:
+            raise ValueError("it changes other settings than those of queries")
+        found.current_settings()
+    except (OSError, ValueError, ValidationError, SettingsError) as error:
+        reason = str(error).splitlines()[0]
+        raise IndexDamaged(
+            f"cannot read `{file}` ({reason}); restore a backup of the index, or build it again"
+        ) from error
+    if not all(map(PARTITION.fullmatch, found.folders)):
+        raise IndexDamaged(f"`{file}` names folders that are not partitions; build it again")
+    return found
+
+
+def manifest_of_partitions(path: Path) -> Manifest:
+    """Return the manifest of all documents, with the present settings and all files."""
+    found = read_partitions(path)
+    generations = [current_generation(path / name) for name in found.folders]
+    manifest = with_files(path, found.manifest, {each: read_manifest(each) for each in generations})
+    return manifest.model_copy(update={"settings": found.current_settings().stored()})
+
+
+def with_files(path: Path, whole: Manifest, manifests: Mapping[Path, Manifest]) -> Manifest:
+    """Return a manifest of all documents with the files of all partitions.
+
+    path       folder of the index, to which the names of files are relative
+    manifests  of the partitions, by the folders of their generations
+    """
+    files = {
+        (generation / name).relative_to(path).as_posix(): entry
+        for generation, manifest in manifests.items()
+        for name, entry in manifest.files.items()
+    }
+    return whole.model_copy(update={"files": files})
+
+
+def parts_of(path: Path) -> list[Path]:
+    """Return the folders of the partitions of an index in use; its own if it has one partition."""
+    if not is_partitioned(path):
+        return [path]
+    return [path / name for name in read_partitions(path).folders]
+
+
+def write_partitions(path: Path, found: PartitionSet) -> None:
+    """Replace the file of an index that is locked, durably."""
+    replace_checked(path / PARTITIONS, found.model_dump_json(indent=1, exclude_defaults=True))
+    sync(path)
+
+
+def former_file(path: Path, generation: str) -> Path:
+    """Return the file of a build of partitions that is kept for a rollback."""
+    return path / f"{PARTITIONS}-{generation}"
+
+
+def former_builds(path: Path) -> list[str]:
+    """Return the names of the builds of partitions that are kept for a rollback, oldest first."""
+    if not path.is_dir():
+        return []
+    names = [entry.name for entry in path.iterdir() if FORMER_PARTITIONS.fullmatch(entry.name)]
+    return sorted(name.partition("-")[2] for name in names)
+
+
+def keep_partitions(path: Path) -> None:
+    """Copy the file of the partitions in use, for a rollback; the index is locked."""
+    found = read_partitions(path)
+    content = found.model_dump_json(indent=1, exclude_defaults=True)
+    replace_checked(former_file(path, found.generation), content)
+    sync(path)
+
+
+def retire_partitions(path: Path) -> str:
+    """Put the partitions out of use in one step, kept for a rollback; return their build.
+
+    The generation that CURRENT names is in use then. The index is locked.
+    """
+    found = read_partitions(path)
+    os.replace(path / PARTITIONS, former_file(path, found.generation))
+    sync(path)
+    return found.generation
+
+
+def restore_partitions(path: Path, generation: str) -> None:
+    """Use the partitions of a former build, in one step; the index is locked."""
+    os.replace(former_file(path, generation), path / PARTITIONS)
+    sync(path)
+
+
+def hash_of(id_: str) -> int:
+    """Return 64 bits that depend on an ID alone."""
+    return int.from_bytes(blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+
+
+def global_doc_ids(partition: int, doc_ids: DocIds) -> npt.NDArray[np.int64]:
+    """Return doc ids of the index for those of a partition: its number, then 24 bits."""
+    return doc_ids.astype(np.int64) + (partition << _BITS)
+
+
+def local_doc_id(doc_id: int) -> tuple[int, int]:
+    """Return the partition, and the doc id in it."""
+    return doc_id >> _BITS, doc_id & (1 << _BITS) - 1
+
+
+def partition_of(id_: str, partitions: int) -> int:
+    """Return the number of the partition of a document.
+
+    >>> [partition_of(f"report-{number}", 4) for number in range(6)]
+    [0, 2, 3, 0, 2, 1]
+    """
+    return (hash_of(id_) >> 32) % partitions

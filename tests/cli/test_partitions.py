@@ -1,0 +1,55 @@
+"""Commands on an index in partitions: they work, or say in one sentence that they do not."""
+
+import json
+
+import pytest
+
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.partitions import parts_of
+
+
+@pytest.fixture
+def built(shell, cars):
+    done = shell("klsa-index", "build", cars, "--name", "cars", "--partitions", "2", "--workers", 1)
+    assert done.code == 0, done.err
+    assert "partitions" in done.out
+    return done
+
+
+def test_it_is_described_searched_and_exported(shell, built, tmp_path):
+    (listed,) = shell("klsa-index", "list", "--json").json
+    assert (listed["name"], listed["counts"]["documents"]) == ("cars", 4)
+    assert listed["bytes"] > 0
+    info = shell("klsa-index", "info", "cars", "--json").json
+    assert sum(each["documents"] for each in info["partitions"]) == 4
+    assert "partition 000001-1" in shell("klsa-index", "info", "cars").out
+    assert shell("klsa-index", "alias", "live", "cars").code == 0
+    found = shell("klsa-search", "live", "coolant", "--json").json
+    assert {hit["id"] for hit in found["hits"]} >= {"heat", "cold"}
+    assert shell("klsa-index", "settings", "cars", "--alpha", "0.6").code == 0
+    assert shell("klsa-index", "settings", "cars", "--json").json["alpha"] == 0.6
+    assert shell("klsa-index", "export", "cars", "out.jsonl").code == 0
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["id"] for line in lines) == ["cold", "heat", "road", "tyre"]
+    assert shell("klsa-index", "delete", "cars", "--yes").code == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("klsa-index", "upgrade", "cars"),
+        ("klsa-index", "related", "cars", "coolant"),
+        ("klsa-index", "duplicates", "cars"),
+        ("klsa-search", "cars", "coolant", "--ranker", "lsi"),
+    ],
+)
+def test_what_it_does_not_support_is_named(shell, built, command):
+    done = shell(*command)
+    assert done.code in (1, 2)
+    assert "has partitions" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_partition_is_not_taken_for_the_index(shell, built, tmp_path):
+    for part in parts_of(tmp_path / "index" / "cars"):
+        assert current_generation(part).name == "000001"

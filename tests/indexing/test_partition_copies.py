@@ -1,0 +1,209 @@
+"""Verify, repair, back up and restore an index in partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from klsa_search import Index, build, open_index
+from klsa_search.errors import IndexDamaged, IndexExists, StoreError
+from klsa_search.indexing import refit, repair, split, verify_deep
+from klsa_search.indexing import repartition as module
+from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.storage import backup
+from klsa_search.storage.aliases import set_alias
+from klsa_search.storage.backup import copy_index
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.partitions import partition_of
+from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import follow, restore_all, restore_index
+
+COUNT = 60
+
+
+def documents() -> list[dict[str, Any]]:
+    return [
+        {"id": f"d{number}", "text": f"word{number % 7} word{number % 11}"}
+        for number in range(COUNT)
+    ]
+
+
+@pytest.fixture(autouse=True)
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "processors", lambda: 1)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    home = tmp_path / "home"
+    with build(documents(), name="parts", home=home, partitions=2, workers=1) as index:
+        index.add([{"id": "new", "text": "word1 zebra"}, {"id": "d3", "text": "word2 quagga"}])
+        index.delete(["d7"])
+        index.set_synonyms({"tv": ["word3"]})
+        index.judge("word1", "d1", 1)
+        index.update_settings(alpha=0.5)
+        yield index
+
+
+@pytest.fixture
+def path(index: Index) -> Path:
+    return index.path.parent
+
+
+def content(index: Index) -> dict[str, Any]:
+    return {
+        "documents": {each.id: each.text for each in index.live_documents()},
+        "scores": [
+            sorted((hit.id, hit.score) for hit in index.search(query, 100, ranker="bm25").hits)
+            for query in ("word1 zebra", "quagga", "tv")
+        ],
+        "synonyms": {word: list(others) for word, others in index.synonyms.items()},
+        "judgements": [(each.text, each.grades) for each in index.judgements.queries()],
+        "alpha": index.settings.alpha,
+    }
+
+
+def content_at(path: Path) -> dict[str, Any]:
+    with open_index(path) as index:
+        assert isinstance(index, PartitionedIndex)
+        return content(index)
+
+
+def test_partitions_of_unequal_lengths_are_verified(tmp_path: Path) -> None:
+    """Their postings are saturated by the mean length of all documents."""
+    ids = [f"d{number}" for number in range(20)]
+    made = [{"id": id_, "text": "word " * (1 + 9 * partition_of(id_, 2))} for id_ in ids]
+    build(made, name="unequal", home=tmp_path, partitions=2, workers=1).close()
+    assert verify_deep(tmp_path / "unequal").counts.documents == 20
+
+
+def test_all_partitions_are_verified(path: Path) -> None:
+    manifest = verify_deep(path)
+    assert manifest.counts.documents == COUNT
+    assert {name.split("/")[0] for name in manifest.files} == {"000001-0", "000001-1"}
+    file = current_generation(path / "000001-1") / "lengths.npy"
+    content = file.read_bytes()
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(IndexDamaged, match="000001-1"):
+        verify(path)
+
+
+def test_a_document_of_another_partition_is_damage(path: Path) -> None:
+    with LogWriter(current_generation(path / "000001-0")) as log:
+        log.append(deletes=["none"])
+    verify_deep(path)
+    with open_index(path / "000001-0") as part:
+        other = next(f"n{number}" for number in range(9) if number_of(f"n{number}") == 1)
+        part.add([{"id": other, "text": "x"}])
+    with pytest.raises(IndexDamaged, match="belongs to another partition"):
+        verify_deep(path)
+
+
+def number_of(id_: str) -> int:
+    from klsa_search.storage.partitions import partition_of
+
+    return partition_of(id_, 2)
+
+
+def test_a_damaged_partition_is_built_again_with_the_others(index: Index, path: Path) -> None:
+    before = content(index)
+    assert repair(path).fault is None
+    file = current_generation(path / "000001-1") / "lengths.npy"
+    file.write_bytes(file.read_bytes()[:-1] + b"!")
+    done = repair(path)
+    assert done.fault is not None
+    assert "000001-1" in done.fault
+    assert done.index.generation == "000002"
+    verify_deep(path)
+    assert content(done.index) == before
+    done.index.close()
+
+
+def test_a_changed_byte_of_a_manifest_is_repaired_in_place(index: Index, path: Path) -> None:
+    file = current_generation(path / "000001-1") / "manifest.json"
+    file.write_bytes(file.read_bytes().replace(b"documents", b"docoments", 1))
+    done = repair(path)
+    assert done.fault is not None
+    assert done.index.generation == "000001"
+    assert content(done.index) == content(index)
+    done.index.close()
+
+
+def test_a_copy_has_all_partitions_at_one_moment(
+    index: Index, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    copy_to = backup.WriteLog.copy_to
+
+    def writing(log: Any, target: Path) -> None:
+        copy_to(log, target)
+        if not written:  # after the log of the first partition
+            written.extend(f"w{number}" for number in range(8))
+            index.add([{"id": id_, "text": "zebra"} for id_ in written])
+
+    with monkeypatch.context() as context:
+        context.setattr(backup.WriteLog, "copy_to", writing)
+        manifest = copy_index(path, tmp_path / "copy")
+    assert len(manifest.files) == len(verify(tmp_path / "copy").files)
+    assert content_at(tmp_path / "copy") == content(index)
+    with pytest.raises(StoreError, match="already exists"):
+        copy_index(path, tmp_path / "copy")
+
+
+def test_a_repository_has_an_index_in_partitions(index: Index, path: Path, tmp_path: Path) -> None:
+    home, target = path.parent, Repository(str(tmp_path / "repository"))
+    set_alias(home, "alias", "parts")
+    assert not target.back_up(home).faults
+    restore_index(target, "parts", tmp_path / "other" / "again")
+    assert content_at(tmp_path / "other" / "again") == content(index)
+    restore_all(target, tmp_path / "all")
+    restore_all(target, tmp_path / "all")
+    assert content_at(tmp_path / "all" / "alias") == content(index)
+    with pytest.raises(IndexExists):
+        restore_index(target, "parts", tmp_path / "all" / "parts")
+    index.add([{"id": "later", "text": "zebra"}])
+    assert target.back_up(home).written < 100_000
+    with pytest.raises(IndexExists):
+        restore_all(target, tmp_path / "all")
+
+
+def test_a_follower_follows_writes_refits_and_splits(
+    index: Index, path: Path, tmp_path: Path
+) -> None:
+    home, target = path.parent, Repository(str(tmp_path / "repository"))
+    follower = tmp_path / "follower"
+
+    def follows() -> None:
+        target.back_up(home)
+        follow(target, follower)
+
+    follows()
+    with open_index(follower / "parts") as reader:
+        assert content(reader) == content(index)
+        index.add([{"id": f"later{number}", "text": "zebra"} for number in range(6)])
+        index.update_settings(alpha=0.75)
+        follows()
+        reader.refresh()
+        assert reader.generation == "000001"
+        assert content(reader) == content(index)
+        refit(path).close()
+        index.refresh()
+        follows()
+        reader.refresh()
+        assert reader.generation == "000002"
+        assert content(reader) == content(index)
+    split(path, 1).close()
+    follows()
+    with open_index(follower / "parts") as one:
+        assert not isinstance(one, PartitionedIndex)
+        assert len(one) == len(index)
+    assert not list((follower / "parts").glob("0*-*"))
+    split(path, 3).close()
+    follows()
+    with open_index(path) as source:
+        assert content_at(follower / "parts") == content(source)

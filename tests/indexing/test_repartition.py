@@ -1,0 +1,186 @@
+"""Refit, split and rollback of an index in partitions, while it is searched and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from klsa_search import Index, build, open_index
+from klsa_search.errors import IndexNotFound, PartitionsUnsupported, SettingsError, StoreError
+from klsa_search.indexing import rebuild, refit, split
+from klsa_search.indexing import repartition as module
+from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.storage.maintenance import delete_index, rollback, undo_writes
+
+COUNT = 80
+QUERIES = ("word1 word2", "word5 zebra", "quagga", "word12")
+
+
+def documents(count: int = COUNT) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"d{number}",
+            "text": f"word{number % 7} word{number % 11} word{number % 13}",
+            "year": 2000 + number % 9,
+        }
+        for number in range(count)
+    ]
+
+
+def write(index: Index) -> None:
+    index.add([{"id": "new", "text": "word1 zebra"}, {"id": "d3", "text": "word2 quagga"}])
+    index.delete(["d7", "d8"])
+
+
+def scores(index: Index, query: str) -> list[tuple[str, float]]:
+    hits = index.search(query, 300, ranker="bm25", spelling="off").hits
+    return sorted(((hit.id, hit.score) for hit in hits), key=lambda hit: (-hit[1], hit[0]))
+
+
+@pytest.fixture(autouse=True)
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build partitions in this process, which takes a tenth of the time."""
+    monkeypatch.setattr(module, "processors", lambda: 1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with build(documents(), name="parts", home=tmp_path, partitions=2, workers=1) as index:
+        write(index)
+    return tmp_path / "parts"
+
+
+@pytest.fixture
+def expected(tmp_path: Path) -> Iterator[Callable[[Index], None]]:
+    """Compare an index with one partition of the same documents."""
+    with build(documents(), name="one", home=tmp_path) as one:
+        write(one)
+
+        def compare(index: Index, *others: dict[str, Any]) -> None:
+            one.add(others)
+            assert sorted(index.ids()) == sorted(one.ids())
+            for query in QUERIES:
+                assert scores(index, query) == scores(one, query)
+
+        yield compare
+
+
+def test_a_refit_has_the_documents_and_keeps_the_build_before(
+    path: Path, expected: Callable[..., None]
+) -> None:
+    with open_index(path) as before:
+        before.update_settings(alpha=0.5)
+        with refit(path) as index:
+            assert isinstance(index, PartitionedIndex)
+            assert (index.generation, len(index.partitions)) == ("000002", 2)
+            assert index.last_write.seq == index.drift.added == 0
+            assert index.settings.alpha == index.manifest.checked_settings().alpha == 0.5
+            expected(index)
+        assert before.refresh()
+        assert before.generation == "000002"
+        back = rollback(path)
+        assert (back.now, back.before) == ("000001", "000002")
+        assert before.refresh()
+        assert before.drift.added == 2
+        expected(before)
+    assert rollback(path, "000002").before == "000001"
+    with refit(path) as index:
+        assert index.generation == "000003"
+        folders = [entry.name for entry in path.iterdir() if entry.is_dir()]
+        assert sorted(folders) == ["000002-0", "000002-1", "000003-0", "000003-1"]
+    with pytest.raises(StoreError, match="generations are: 000002"):
+        rollback(path, "000001")
+
+
+def test_writes_during_a_refit_are_replayed(
+    path: Path, expected: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = [{"id": f"later{number}", "text": f"word{number} quagga"} for number in range(9)]
+    build_set = module.build_set
+
+    def writing(*given: Any, **options: Any) -> Any:
+        found = build_set(*given, **options)
+        with open_index(path) as other:
+            other.add(later)
+            other.delete(["later3"])
+            other.add(later[3:4])
+            other.update_settings(alpha=0.75)
+        return found
+
+    monkeypatch.setattr(module, "build_set", writing)
+    with refit(path) as index:
+        assert index.drift.added == len(later)
+        assert index.settings.alpha == 0.75
+        expected(index, *later)
+
+
+def test_an_index_is_divided_and_joined_under_its_name(
+    path: Path, expected: Callable[..., None]
+) -> None:
+    with split(path, 3, workers=1) as three:
+        assert [len(three.partitions), three.generation] == [3, "000002"]  # type: ignore[attr-defined]
+        expected(three)
+    with split(path, 1) as one:
+        assert not isinstance(one, PartitionedIndex)
+        assert one.generation == "000003"
+        expected(one)
+    with split(path, 2, workers=1) as again:
+        assert again.generation == "000004"
+        expected(again)
+        assert rollback(path).now == "000003"
+        with pytest.raises(IndexNotFound, match="no longer has partitions"):
+            again.refresh()
+    with open_index(path) as one:
+        expected(one)
+        assert rollback(path, "000004").before == "000003"
+        with pytest.raises(PartitionsUnsupported, match="open it again"):
+            one.add([{"id": "lost", "text": "x"}])
+    with open_index(path) as again:
+        expected(again)
+    with pytest.raises(SettingsError, match="one already"):
+        split(path.with_name("one"), 1)
+    assert delete_index(path) == []
+
+
+def test_a_refit_of_one_partition_removes_the_partitions_before_it(path: Path) -> None:
+    split(path, 1).close()
+    assert sorted(entry.name for entry in path.glob("0*")) == ["000001-0", "000001-1", "000002"]
+    refit(path).close()
+    assert sorted(entry.name for entry in path.glob("0*")) == ["000002", "000003"]
+
+
+def test_a_rebuild_changes_settings_of_all_partitions(path: Path) -> None:
+    with open_index(path) as index, rebuild(index, k1=2.0) as other:
+        assert isinstance(other, PartitionedIndex)
+        assert other.settings.k1 == 2.0
+        assert {each.settings.k1 for each in other.partitions} == {2.0}
+
+
+def test_a_failed_build_leaves_the_index_as_it_was(
+    path: Path, expected: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any, **__: Any) -> None:
+        raise StoreError("the disk is full")
+
+    before = sorted(entry.name for entry in path.iterdir())
+    monkeypatch.setattr("klsa_search.indexing.partitions._set_of", failing)
+    with pytest.raises(StoreError, match="the disk is full"):
+        refit(path)
+    assert sorted(entry.name for entry in path.iterdir()) == before
+    with open_index(path) as index:
+        expected(index)
+
+
+def test_writes_to_partitions_cannot_be_undone(path: Path) -> None:
+    with pytest.raises(StoreError, match="klsa-index sync"):
+        undo_writes(path)
+
+
+def test_a_build_does_not_drop_writes_to_partitions(path: Path) -> None:
+    home = path.parent
+    with pytest.raises(StoreError, match="has writes after its build, 2 documents added"):
+        build(documents(), name="parts", home=home, partitions=2, workers=1)
+    build(documents(), name="parts", home=home, partitions=2, workers=1, replace=True).close()

@@ -1,0 +1,160 @@
+"""Writes to an index in partitions: as to one index, in all partitions at once."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from klsa_search import Index, build, open_index
+from klsa_search.collection.model import Document
+from klsa_search.errors import (
+    BadDocument,
+    CollectionError,
+    DocumentNotFound,
+    SettingsError,
+    StoreError,
+)
+from klsa_search.search.partition import Partition
+from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.storage.partitions import partition_of
+
+COUNT = 80
+
+
+def documents(count: int = COUNT, *, word: str = "") -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"d{number}",
+            "text": f"word{number % 7} word{number % 11} word{number % 13} {word}".strip(),
+            "year": 2000 + number % 9,
+        }
+        for number in range(count)
+    ]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with build(documents(), name="parts", home=tmp_path, partitions=3, workers=1) as index:
+        yield index
+
+
+def scores(index: Index, query: str) -> list[tuple[str, float]]:
+    hits = index.search(query, 300, ranker="bm25", spelling="off").hits
+    return sorted(((hit.id, hit.score) for hit in hits), key=lambda hit: (-hit[1], hit[0]))
+
+
+def test_a_sync_compares_the_source_with_all_partitions(index: Index, tmp_path: Path) -> None:
+    source = [*documents()[3:], {"id": "new", "text": "word1 zebra"}]
+    source[10] = {**source[10], "text": "word2 quagga"}
+    dry = index.sync(source, dry_run=True)
+    assert len(index) == COUNT
+    done = index.sync(source)
+    assert (done.added, done.changed) == (("new",), ("d13",)) == (dry.added, dry.changed)
+    assert set(done.deleted) == {"d0", "d1", "d2"} == set(dry.deleted)
+    assert done.unchanged == COUNT - 4
+    assert index.sync(source).unchanged == len(source)
+    with build(source, name="one", home=tmp_path) as one:
+        for query in ("word1 zebra", "quagga", "word5"):
+            assert scores(index, query) == scores(one, query)
+
+
+def test_deletions_of_a_sync_count_over_all_partitions(index: Index) -> None:
+    with pytest.raises(CollectionError, match="40 would be deleted"):
+        index.sync(documents(COUNT // 2))
+    assert len(index) == COUNT
+    index.sync(documents(COUNT // 2), max_delete="50%")
+    assert len(index) == COUNT // 2
+
+
+def test_a_snapshot_keeps_all_partitions_as_they_were(index: Index) -> None:
+    before, found = index.snapshot(), scores(index, "word1 word2")
+    index.add([{"id": "new", "text": "word1 word2"}, {"id": "d1", "text": "other"}])
+    assert scores(before, "word1 word2") == found != scores(index, "word1 word2")
+    assert len(before) == COUNT == len(index) - 1
+    assert before.document("d1").text != "other"
+    with pytest.raises(DocumentNotFound):
+        before.document("new")
+    with pytest.raises(StoreError, match="read-only"):
+        before.add([{"id": "x", "text": "y"}])
+    with pytest.raises(StoreError, match="pickle the index itself"):
+        pickle.dumps(before)
+    before.close()
+    assert index.search("word1").hits
+
+
+def test_it_is_pickled_by_path(index: Index) -> None:
+    with pickle.loads(pickle.dumps(index)) as again:
+        assert scores(again, "word1") == scores(index, "word1")
+
+
+def test_query_settings_and_synonyms_change_in_all_partitions(index: Index, tmp_path: Path) -> None:
+    index.update_settings(alpha=0.25, page_title="Parts")
+    index.set_synonyms({"tv": ["word3"]})
+    with open_index(tmp_path / "parts") as other:
+        for each in (index, other):
+            assert each.settings.alpha == 0.25
+            assert {own.settings.alpha for own in each.partitions} == {0.25}
+            assert list(each.synonyms["tv"]) == ["word3"]
+            found = {hit.id for hit in each.search("tv", 100, ranker="bm25").hits}
+            assert found == {hit.id for hit in each.search("word3", 100, ranker="bm25").hits}
+        index.update_settings(alpha=0.5)
+        assert other.refresh()
+        assert {own.settings.alpha for own in other.partitions} == {0.5}
+        assert not other.refresh()
+    with pytest.raises(SettingsError, match="needs another build"):
+        index.update_settings(k1=3.0)
+
+
+def test_judgements_are_of_the_whole_index(index: Index) -> None:
+    index.judge("word1", "d1", 2)
+    index.judge("word1", "d2", 0)
+    assert [each.grades for each in index.judgements.queries()] == [{"d1": 2, "d2": 0}]
+    with pytest.raises(DocumentNotFound):
+        index.judge("word1", "none", 1)
+
+
+def test_an_invalid_document_leaves_all_partitions_as_they_were(index: Index) -> None:
+    fine = [Document(id=f"n{number}", text="word1") for number in range(6)]
+    with pytest.raises(BadDocument):
+        index.write([*fine, Document(id="bad", text="x", metadata={"value": float("nan")})])
+    assert len(index) == COUNT
+    assert index.last_write.seq == 0
+
+
+def test_a_failed_partition_is_named_and_written_again(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [{"id": f"n{number}", "text": "zebra"} for number in range(12)]
+    write = Partition.write
+
+    def failing(partition: Partition, *batch: Any) -> Any:
+        if partition.name.endswith("-2"):
+            raise StoreError("the disk is full")
+        return write(partition, *batch)
+
+    with monkeypatch.context() as context:
+        context.setattr(Partition, "write", failing)
+        with pytest.raises(StoreError, match=r"wrote to 2 of 3 partitions .* not to `000001-2`"):
+            index.add(made)
+    there = {each["id"] for each in made if partition_of(each["id"], 3) != 2}
+    assert {hit.id for hit in index.search("zebra", 50).hits} == there
+    index.add(made)
+    assert {hit.id for hit in index.search("zebra", 50).hits} == {each["id"] for each in made}
+
+
+def test_a_reader_with_the_position_of_a_write_has_all_writes_before(
+    index: Index, tmp_path: Path
+) -> None:
+    assert isinstance(index, PartitionedIndex)
+    with open_index(tmp_path / "parts") as reader:
+        first = index.write(deletes=["d1", "d2", "d3"])
+        assert first.last_write == index.last_write.seq == 3
+        index.patch("d4", {"text": "word1 zebra"})
+        assert reader.refresh()
+        assert reader.last_write == index.last_write
+        assert scores(reader, "word1 zebra") == scores(index, "word1 zebra")
+        assert not reader.refresh()

@@ -1,0 +1,370 @@
+"""An index in partitions: the same words weigh the same, and a search sees all documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from klsa_search import Index, build, open_index
+from klsa_search.errors import (
+    DocumentNotFound,
+    EmbedderFailed,
+    PartitionsUnsupported,
+    QueryError,
+    SettingsError,
+    StoreError,
+)
+from klsa_search.search.partition_limits import UNSUPPORTED_METHODS
+from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.search.partitioned_search import UNSUPPORTED_OPTIONS
+
+WORDS = [f"word{number:02d}" for number in range(60)]
+
+
+def documents(count: int = 300, seed: int = 0) -> list[dict[str, Any]]:
+    """Return random documents of five topics; each has a few words of its topic."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        topic = int(rng.integers(5))
+        own = rng.choice(WORDS[topic * 12 : topic * 12 + 12], int(rng.integers(4, 12)))
+        other = rng.choice(WORDS, 3)
+        text = " ".join([*own, *other])
+        made.append(
+            {"id": f"d{number}", "title": f"Topic {topic}", "text": text,
+             "year": 2000 + number % 20, "kind": f"kind{number % 7}"}
+        )  # fmt: skip
+    return made
+
+
+QUERIES = ["word01 word05", "word13 word20 word21", "word59", "word30 word40 word50", "none word02"]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("partitions")
+
+
+@pytest.fixture(scope="module")
+def one(home: Path) -> Iterator[Index]:
+    with build(documents(), name="one", home=home) as index:
+        yield index
+
+
+@pytest.fixture(scope="module")
+def three(home: Path) -> Iterator[Index]:
+    with build(documents(), name="three", home=home, partitions=3, workers=1) as index:
+        yield index
+
+
+def by_id(found: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Return IDs and scores, ordered by ID among equal scores.
+
+    Documents that are written later are not in the same order in any number of partitions.
+    """
+    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+
+def scores(index: Index, query: str, **options: Any) -> list[tuple[str, float]]:
+    """Return IDs and scores of all hits, in order."""
+    return [(hit.id, hit.score) for hit in index.search(query, 300, **options).hits]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_bm25_is_that_of_one_partition_to_the_bit(one: Index, three: Index, query: str) -> None:
+    assert scores(one, query, ranker="bm25") == scores(three, query, ranker="bm25")
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_default_finds_nearly_the_same(one: Index, three: Index, query: str) -> None:
+    first = {hit.id for hit in one.search(query, 20).hits}
+    found = {hit.id for hit in three.search(query, 20).hits}
+    assert len(first & found) >= 0.6 * len(first)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_one_engine_in_two_steps_is_the_engine(one: Index, query: str) -> None:
+    """Seeds of a single partition give the ranking of an undivided index."""
+    from klsa_search.search.engine.shared_seeds import shared_seeds
+    from klsa_search.search.rankers.klsa import klsa_params
+
+    snapshot = one.arrays
+    params = klsa_params(snapshot, one.parameters())
+    engine = snapshot.klsa_engine
+    assert engine is not None
+    numbers = snapshot.vocabulary.numbers
+    terms = [numbers[word] for word in query.split() if word in numbers]
+    (whole,) = engine.top([terms], 10, params, totals=True)
+    local = engine.seeds(terms, params)
+    assert local is not None
+    assert whole is not None
+    shared = shared_seeds([local], params, snapshot.query_kernel.postings.step)
+    assert shared is not None
+    found = engine.top_shared(terms, 10, params, shared, np.zeros(0, np.int32), totals=True)
+    assert found.doc_ids.tolist() == whole.doc_ids.tolist()
+    assert found.scores.tolist() == whole.scores.tolist()
+    assert found.total == whole.total
+
+
+def test_a_training_on_a_sample_changes_no_score_of_bm25(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words that the sample lacks have numbers of their own in each partition."""
+    monkeypatch.setattr("klsa_search.indexing.partitions.MOST", 20)
+    made = [
+        {**document, "text": f"{document['text']} only{number} some{number % 40}"}
+        for number, document in enumerate(documents(200))
+    ]
+    pair = [build(made, name=f"sampled{count}", home=home, partitions=count) for count in (1, 3)]
+    for query in (*QUERIES, "only7", "only8 some8", "some3 some4 word01", "only150 only151"):
+        expected, found = (scores(index, query, ranker="bm25", spelling="off") for index in pair)
+        assert found == expected
+        assert {hit.id for hit in pair[1].search(query, spelling="off").hits}
+    three = pair[1]
+    assert isinstance(three, PartitionedIndex)
+    for partition in three.partitions:
+        # Compiled code reads these by the numbers of terms that only other partitions contain.
+        kernel = partition.arrays.query_kernel
+        assert len(kernel.postings.best) == len(kernel.weights) == len(partition.arrays.vocabulary)
+    for index in pair:
+        index.close()
+
+
+def test_filters_facets_sorting_and_pages(one: Index, three: Index) -> None:
+    options: dict[str, Any] = {"filter": "year >= 2010", "facets": ["kind", "year"]}
+    ours = three.search("word01 word13", 10, ranker="bm25", **options)
+    theirs = one.search("word01 word13", 10, ranker="bm25", **options)
+    assert ours.total == theirs.total
+    assert ours.facets == theirs.facets
+    assert [hit.score for hit in ours.hits] == [hit.score for hit in theirs.hits]
+    for sort in (["year:desc"], ["kind:asc", "year:desc"]):
+        ours = three.search("word01 word13", 15, ranker="bm25", sort=sort)
+        theirs = one.search("word01 word13", 15, ranker="bm25", sort=sort)
+        assert [(hit.metadata["kind"], hit.metadata["year"], hit.score) for hit in ours.hits] == [
+            (hit.metadata["kind"], hit.metadata["year"], hit.score) for hit in theirs.hits
+        ]
+    whole = [hit.id for hit in three.search("word01", 20, ranker="bm25").hits]
+    pages = [
+        hit.id
+        for offset in (0, 10)
+        for hit in three.search("word01", 10, offset=offset, ranker="bm25").hits
+    ]
+    assert pages == whole
+    assert [hit.rank for hit in three.search("word01", 5, offset=5).hits] == [6, 7, 8, 9, 10]
+
+
+def test_documents_are_in_the_order_of_the_source(one: Index, three: Index) -> None:
+    assert three.ids() == one.ids()
+    assert list(three.live_documents()) == list(one.live_documents())
+
+
+def test_a_query_that_is_an_id_finds_it_first(three: Index) -> None:
+    for id_ in ("d7", "d8", "d9"):
+        found = three.search(id_)
+        assert found.hits[0].id == id_
+        assert found.interpretation.id == id_
+
+
+def test_writes_go_to_their_partitions_and_weigh_everywhere(home: Path) -> None:
+    pair = [
+        build(documents(120), name=f"written{count}", home=home, partitions=count, workers=1)
+        for count in (1, 4)
+    ]
+    for index in pair:
+        index.add([{"id": "new", "title": "Topic 9", "text": "zebra word01 word02 zebra"}])
+        index.add(documents(40, seed=1)[10:])
+        index.delete(["d3", "d5", "d77"])
+        index.patch("d4", {"text": "word01 quagga"})
+    one, four = pair
+    assert len(one) == len(four)
+    for query in (*QUERIES, "zebra word02", "quagga", "zebra quagga word01"):
+        expected, found = (scores(index, query, ranker="bm25") for index in pair)
+        assert by_id(found) == by_id(expected)
+    assert [hit.id for hit in four.search("zebra").hits][:1] == ["new"]
+    assert sorted(four.ids()) == sorted(one.ids())
+    with pytest.raises(DocumentNotFound):
+        four.document("d5")
+    again = open_index(home / "written4")
+    assert scores(again, "zebra word02", ranker="bm25") == scores(
+        four, "zebra word02", ranker="bm25"
+    )
+    four.delete(["new"])
+    assert again.refresh()
+    assert [hit.id for hit in again.search("zebra", spelling="off").hits] == []
+    for index in (*pair, again):
+        index.close()
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_any_history_of_writes_leaves_bm25_as_it_is(home: Path, count: int) -> None:
+    """Writes in random batches, replacements, deletions and deletions of what is not there."""
+    pair = [
+        build(documents(80), name=f"history{count}-{number}", home=home, partitions=number)
+        for number in (1, count)
+    ]
+    rng, later = np.random.default_rng(count), documents(120, seed=3)
+    for step in range(6):
+        size = int(rng.integers(1, 20))
+        puts = [later[place] for place in rng.choice(120, size, replace=False)]
+        gone = [f"d{number}" for number in rng.choice(160, 5, replace=False)]
+        for index in pair:
+            index.add({**put, "text": f"{put['text']} step{step}"} for put in puts)
+            index.delete(gone)
+    for query in (*QUERIES, "step0 step5", "step3 word30"):
+        expected, found = (scores(index, query, ranker="bm25", spelling="off") for index in pair)
+        assert by_id(found) == by_id(expected)
+    for index in pair:
+        index.close()
+
+
+def test_it_is_listed_deleted_and_kept_apart(home: Path, three: Index) -> None:
+    from klsa_search import list_indexes
+    from klsa_search.storage.maintenance import delete_index
+
+    assert isinstance(open_index(home / "three"), PartitionedIndex)
+    build(documents(30), name="short", home=home, partitions=2, workers=2).close()
+    assert "short" in list_indexes(home)
+    with pytest.raises(StoreError, match="has partitions"):
+        build(documents(30), name="short", home=home)
+    with pytest.raises(StoreError, match="has one partition"):
+        build(documents(300), name="one", home=home, partitions=2)
+    with build(documents(40), name="short", home=home, partitions=2, workers=1) as index:
+        assert len(index) == 40
+        assert index.generation == "000002"
+    assert delete_index(home / "short") == []
+    assert "short" not in list_indexes(home)
+
+
+def test_what_it_does_not_support_is_an_error(three: Index) -> None:
+    with pytest.raises(QueryError, match="has partitions, which do not support"):
+        three.search("word01", positive=["d1"])
+    with pytest.raises(QueryError, match="lsi"):
+        three.search("word01", ranker="lsi")
+    with pytest.raises(PartitionsUnsupported, match="do not support masks of doc ids"):
+        three.rank("word01", mask=np.ones(300, np.bool_))
+    with pytest.raises(PartitionsUnsupported, match="do not support scores of all documents"):
+        three.scores("word01")
+    with pytest.raises(PartitionsUnsupported, match="do not support restricted views"):
+        three.restricted("year > 2001")
+
+
+def test_a_snapshot_is_read_only_and_does_not_change(home: Path) -> None:
+    with build(documents(40), name="frozen", home=home, partitions=2, workers=1) as index:
+        before = index.snapshot()
+        index.delete(["d3"])
+        assert (len(before), len(index)) == (40, 39)
+        assert before.document("d3").id == "d3"
+        assert not before.refresh()
+        with pytest.raises(StoreError, match="a snapshot is read-only"):
+            before.delete(["d4"])
+
+
+def test_a_word_of_another_partition_has_numbers_here(home: Path) -> None:
+    """Arrays by term reach to the words that only other partitions contain."""
+    with build(documents(40), name="words", home=home, partitions=2, workers=1) as index:
+        assert isinstance(index, PartitionedIndex)
+        index.add([{"id": "new", "text": "zebra"}])
+        for partition in index.partitions:
+            postings = partition.arrays.query_kernel.postings
+            assert len(postings.best) == postings.terms == len(partition.arrays.vocabulary)
+
+
+def test_only_fields_of_the_build_are_filterable(home: Path) -> None:
+    """A later field could have another type in each partition."""
+    with build(documents(40), name="fields", home=home, partitions=2, workers=1) as index:
+        index.add([{"id": str(n), "text": "word01", "extra": n} for n in range(9)])
+        assert index.search("word01", filter="year > 2001").total
+        with pytest.raises(QueryError, match="'extra' is not filterable"):
+            index.search("word01", filter="extra = 5")
+
+
+def test_a_build_that_needs_too_much_memory_is_refused_before_it_starts(home: Path) -> None:
+    file = home / "documents.jsonl"
+    rng = np.random.default_rng(0)
+    words = [f"w{number}" for number in rng.integers(500, size=60_000)]
+    texts = (" ".join(words[begin : begin + 4000]) for begin in range(0, len(words), 4000))
+    lines = (json.dumps({"id": str(n), "text": text}) for n, text in enumerate(texts))
+    file.write_text("\n".join(lines))
+    with pytest.raises(SettingsError, match="is not enough"):
+        build(file, name="large", home=home, partitions=2, memory="1MiB", workers=1)
+    assert not (home / "large").exists()
+
+
+def test_the_guide_lists_what_is_not_supported() -> None:
+    guide = Path(__file__).parents[2] / "docs/guides/partitions.md"
+    rows = {line for line in guide.read_text().splitlines() if line.startswith("| `")}
+    calls = {f"| `index.{name}` | {what} |" for name, what in UNSUPPORTED_METHODS.items()}
+    options = UNSUPPORTED_OPTIONS.items()
+    calls |= {f"| `search(..., {name}=...)` | {what} |" for name, what in options}
+    assert {row for row in rows if "ranker=" not in row and "exact=" not in row} == calls
+
+
+def test_unsupported_methods_are_those_that_are_not_implemented() -> None:
+    assert not UNSUPPORTED_METHODS.keys() & vars(PartitionedIndex).keys()
+
+
+@pytest.mark.parametrize("ranker", ["bm25", "klsa"])
+def test_rank_returns_doc_ids_of_all_partitions(one: Index, three: Index, ranker: Any) -> None:
+    for query in QUERIES:
+        doc_ids, values = three.rank(query, 40, ranker=ranker)
+        hits = three.search(query, 40, ranker=ranker, spelling="off").hits
+        assert values.tolist() == [hit.score for hit in hits]
+        assert three.ids(doc_ids) == [hit.id for hit in hits]
+        by_doc_id = three.hits(doc_ids, values, set(query.split()))
+        assert [(hit.rank, hit.id, hit.score) for hit in by_doc_id] == [
+            (hit.rank, hit.id, hit.score) for hit in hits
+        ]
+        assert three.doc_ids(three.ids(doc_ids)) == doc_ids.tolist()
+        assert [each.id for each in three.documents(doc_ids)] == three.ids(doc_ids)
+    expected = [values.tolist() for _, values in one.rank_many(QUERIES, 9, ranker="bm25")]
+    found = three.rank_many(QUERIES, 9, threads=2, ranker="bm25")
+    assert [values.tolist() for _, values in found] == expected
+    assert three.ids(three.live_doc_ids()) == three.ids()
+
+
+def test_runs_are_ranked_by_id(one: Index, three: Index) -> None:
+    from klsa_search.collection.model import Query
+    from klsa_search.evaluation.runs import rank_best
+
+    queries = [Query(id=str(number), text=text) for number, text in enumerate(QUERIES)]
+    whole = list(rank_best(one, queries, ranker="bm25"))
+    for one_run, run in zip(whole, rank_best(three, queries, ranker="bm25"), strict=True):
+        assert run.scores.tolist() == one_run.scores.tolist()
+        assert sorted(run.document_ids) == sorted(one_run.document_ids)
+
+
+@pytest.mark.parametrize("sort", [[], ["year:desc"]])
+@pytest.mark.parametrize("field", ["kind", "year"])
+def test_values_are_distinct_over_partitions(
+    one: Index, three: Index, field: str, sort: list[str]
+) -> None:
+    options: dict[str, Any] = {"distinct": field, "ranker": "bm25", "sort": sort}
+    for offset in (0, 3):
+        theirs = one.search("word01 word13", 5, offset=offset, **options)
+        ours = three.search("word01 word13", 5, offset=offset, **options)
+        assert ours.total == theirs.total
+        assert ours.facets == {}
+        assert [hit.id for hit in ours.hits] == [hit.id for hit in theirs.hits]
+    with pytest.raises(QueryError, match="distinct: "):
+        three.search("word01", distinct="nothing")
+
+
+def test_an_embedder_that_partitions_cannot_use_is_reported(home: Path) -> None:
+    made = [{**each, "_vectors": {"m": [1.0, n]}} for n, each in enumerate(documents(40))]
+    build(made, name="spaces", home=home, partitions=2, workers=1).close()
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0, 2.0] for _ in texts]
+
+    with open_index(home / "spaces", embedders={"m": embed}) as index:
+        assert "ranked by words only" in index.search("word01").warnings[0]
+        assert not index.search("word01", vector={}).warnings
+        with pytest.raises(EmbedderFailed, match="do not support vectors"):
+            index.rank("word01")
+    with open_index(home / "spaces") as index:
+        assert not index.search("word01").warnings

@@ -1,0 +1,57 @@
+"""Explanations of scores over partitions: their parts add up, by seeds of any partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from klsa_search import Index, build
+from klsa_search.errors import DocumentNotFound
+from klsa_search.search.explain.explanation import Explanation
+from tests.search.test_partitions import QUERIES, documents
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    home = tmp_path_factory.mktemp("explained")
+    with build(documents(), name="three", home=home, partitions=3, workers=1) as index:
+        yield index
+
+
+def total(found: Explanation) -> float:
+    """Return the sum of the parts of a score."""
+    assert found.lexical is not None
+    parts = (found.lexical, found.coverage, found.latent, found.expansion)
+    return sum(part.value for part in parts if part is not None)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_parts_add_up_to_the_score(three: Index, query: str) -> None:
+    seeds = set()
+    for hit in three.search(query, 60, explain=True).hits:
+        found = hit.explanation
+        assert found is not None
+        assert found.score == hit.score
+        assert total(found) == pytest.approx(hit.score, rel=1e-5)
+        assert found.expansion is not None
+        seeds |= {seed.id for seed in found.expansion.seeds}
+        values = [seed.value for seed in found.expansion.seeds]
+        assert sum(values) + found.expansion.others == pytest.approx(found.expansion.value)
+    hits = {hit.id: hit for hit in three.search(query, 300).hits}
+    assert seeds <= hits.keys()
+    assert all(three.document(id_).id == id_ for id_ in seeds)
+
+
+def test_one_document_is_explained_as_among_the_hits(three: Index) -> None:
+    first, *_, last = three.search("word01 word05", 40, explain=True).hits
+    for hit in (first, last):
+        found = three.explain("word01 word05", hit.id)
+        assert found.score == pytest.approx(hit.score, rel=1e-2)
+        assert total(found) == pytest.approx(found.score, rel=1e-5)
+    assert three.explain("word01 word05", first.id) == first.explanation
+    with pytest.raises(DocumentNotFound):
+        three.explain("word01", "nothing")
+    bm25 = three.explain("word01 word05", first.id, ranker="bm25")
+    assert bm25.lexical is not None
+    assert bm25.lexical.value == pytest.approx(bm25.score)

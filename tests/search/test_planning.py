@@ -1,0 +1,140 @@
+"""A search is a request, a plan and its execution, each of which can run on its own."""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import closing
+from dataclasses import fields
+
+import pytest
+
+from klsa_search import Index, SearchOptions, build
+from klsa_search.core.keywords import SearchParameters
+from klsa_search.errors import QueryError
+from klsa_search.search.assembly import assemble_results
+from klsa_search.search.collectors import collect
+from klsa_search.search.hits import fetch_hits
+from klsa_search.search.models import NO_MODELS, Models
+from klsa_search.search.planning import plan_search
+from klsa_search.search.query_request import QueryRequest
+from klsa_search.search.state import open_state
+
+PARTS = ("pump", "leak", "seal", "oil", "valve")
+DOCUMENTS = [
+    {
+        "id": f"d{n}",
+        "title": f"Part {n}",
+        "text": " ".join(
+            f"{PARTS[(n * i) % 5]} {PARTS[i % 4]} w{i % 9}." for i in range(3 + 9 * n)
+        ),
+        "year": 2000 + n % 3,
+        "_vectors": {"m": [1.0, n, n % 4]},
+    }
+    for n in range(12)
+]
+
+
+def shortest(query, texts):
+    return [-len(text) for text in texts]
+
+
+MODELS = Models.opened({}, shortest)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    with closing(build(DOCUMENTS, name="parts", home=home, passages=20, dimensions=2)) as built:
+        yield built
+
+
+@pytest.fixture(scope="module")
+def state(index):
+    with closing(open_state(index.path)) as opened:
+        yield opened
+
+
+class Requests(Index):
+    """Returns the request of a search instead of its results."""
+
+    def __init__(self):
+        pass
+
+    def _search(self, request):
+        return request
+
+
+def requested(query, k=10, **options) -> QueryRequest:
+    return Requests().search(query, k, **options)
+
+
+def searched(state, request, models):
+    """Search one state, with a plan of its own for each step, as other processes would."""
+    on, plan = plan_search(state, request, models)
+    top, facets = collect(on, plan)
+    on, plan = plan_search(state, pickle.loads(pickle.dumps(request)), models)
+    hits, best = fetch_hits(state, on, plan, top)
+    return assemble_results(
+        plan,
+        top.total,
+        facets,
+        hits,
+        best,
+        reranker=models.reranker,
+        document_of=state.documents.get,
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"k": 3, "offset": 2, "filter": "year >= 2001", "sort": ["year:desc"], "facets": ["year"]},
+        {"distinct": "year", "min_score": 0.1, "ranker": "bm25", "dimensions": 1},
+        {"positive": ["d3"], "negative": ["d5"]},
+        {"explain": True, "highlight": True, "quality": True, "snippet_length": 40},
+        {"vector": {"m": [1.0, 2.0, 3.0]}, "explain": True},
+        {"group": "passage", "k": 4},
+        {"group": "passage", "max_tokens": 60},
+        {"rerank": 4, "k": 2, "offset": 1, "quality": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("query", ["oil valve", "d4", "leak -w3"])
+def test_steps_on_a_state_find_what_the_index_finds(index, state, query, options):
+    models = MODELS if "rerank" in options else NO_MODELS
+    with closing(Index(index.path, models=models)) as opened:
+        expected = opened.search(query, **options)
+    assert searched(state, requested(query, **options), models) == expected
+
+
+def test_a_request_has_every_option_of_a_search():
+    options = SearchOptions.__annotations__.keys() - SearchParameters.__annotations__.keys()
+    assert {each.name for each in fields(QueryRequest)} == options | {
+        *("query", "k", "parameters", "evidence", "ranks_only")
+    }
+
+
+def test_a_request_keeps_what_iterators_yield():
+    request = requested("oil", sort=iter(["year"]), facets=iter(["year"]), positive=iter(["d1"]))
+    assert (request.sort, request.facets, request.positive) == (("year",), ("year",), ("d1",))
+    assert pickle.loads(pickle.dumps(request)) == request
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"k": 0}, "k"),
+        ({"group": "page"}, "group"),
+        ({"prefix": "first"}, "prefix"),
+        ({"max_tokens": 10}, "max_tokens"),
+        ({"max_tokens": 10, "group": "passage", "offset": 5}, "max_tokens"),
+        ({"group": "passage", "positive": ["d1"]}, "group"),
+        ({"explain": True, "negative": ["d1"]}, "explain"),
+    ],
+    ids=str,
+)
+def test_a_request_is_checked_without_an_index(options, field):
+    with pytest.raises(QueryError) as refused:
+        requested("oil", **options)
+    assert refused.value.field == field

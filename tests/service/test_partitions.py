@@ -1,0 +1,94 @@
+"""A service with an index in partitions: it works, or names what it does not support."""
+
+import shutil
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search import build
+from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from tests.service.conftest import failure_of
+
+DOCUMENTS = [
+    {"id": f"d{number}", "title": f"Wing {number}", "text": f"a wing and word{number % 5}",
+     "year": 2000 + number}
+    for number in range(12)
+]  # fmt: skip
+LINES = {"Content-Type": "application/x-ndjson"}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    home = tmp_path_factory.mktemp("partitions")
+    build(DOCUMENTS, name="three", home=home, partitions=3, workers=1).close()
+    return home
+
+
+@pytest.fixture
+def home(built, tmp_path):
+    return shutil.copytree(built, tmp_path / "home")
+
+
+@pytest.fixture
+def client(home, tmp_path):
+    file = tmp_path / "keys.json"
+    key = add_key(file, "all", ["search", "write"])
+    with Catalog(home, interval=0) as catalog:
+        app = create_app(catalog, writes=Writes(), keys=Keys(file, ()))
+        with TestClient(app, headers={"Authorization": f"Bearer {key}"}) as client:
+            yield client
+
+
+def total(client, q, **parameters):
+    answer = client.get("/search", params={"q": q, **parameters})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["total"]
+
+
+def test_it_is_described_like_another(client):
+    (summary,) = client.get("/indexes").json()["indexes"]
+    assert (summary["ok"], summary["documents"], summary["drift"]["max_doc"]) == (True, 12, 12)
+    details = client.get("/indexes/three").json()
+    assert details["bytes"] > 0
+    assert details["fields"]["year"]["type"] == "number"
+    assert client.get("/health").json()["ok"]
+
+
+def test_searches_and_writes_work(client):
+    assert total(client, "wing", filter="year >= 2006", sort="year:desc") == 6
+    answer = client.post("/indexes/three/documents", json=[{"id": "new", "text": "a quokka"}])
+    assert answer.status_code == 200, answer.text
+    assert client.get("/search?q=quokka").json()["hits"][0]["id"] == "new"
+    stream = b'{"id": "n1", "text": "zebra"}\n{"id": "n2", "text": "zebra"}\n'
+    assert client.post("/indexes/three/documents", content=stream, headers=LINES).is_success
+    assert total(client, "zebra") == 2
+    assert client.delete("/indexes/three/documents/n1").is_success
+    assert client.get("/indexes/three/documents/n2").json()["text"] == "zebra"
+    judged = {"q": "zebra", "id": "n2", "grade": 1}
+    assert client.put("/indexes/three/judgements", json=judged).is_success
+    assert len(client.get("/indexes/three/judgements").json()["queries"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/indexes/three/documents/d1/similar", None),
+        ("GET", "/indexes/three/spectrum", None),
+        ("PUT", "/indexes/three/rules/r", {"id": "r", "then": {"hide": ["d1"]}}),
+        ("POST", "/tenant-tokens", {"filters": {"three": "year > 2005"}}),
+    ],
+)
+def test_what_it_does_not_support_has_an_error_code(client, method, path, body):
+    error = failure_of(client.request(method, path, json=body), 422)
+    assert error["code"] == "partitions_unsupported"
+    assert "index `three` has partitions" in error["message"]
+
+
+def test_a_new_build_of_its_partitions_is_loaded(client, home):
+    build(DOCUMENTS[:6], name="three", home=home, partitions=2, workers=1, replace=True).close()
+    assert total(client, "wing") == 6
+    assert client.get("/indexes/three").json()["generation"] == "000002"
