@@ -164,7 +164,7 @@ speed: $(VENV)/.installed-test
 
 # Dependencies by version and hash: for the tests, for the image, and the oldest allowed.
 LOCK = $(VENV)-lock/bin/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 \
-  --generate-hashes --no-emit-index-url --no-annotate --custom-compile-command 'make lock' $(UPGRADE)
+  --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate --custom-compile-command 'make lock' $(UPGRADE)
 lock:
 	@$(MAKE) --no-print-directory $(VENV)-lock/bin/python VENV=$(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
