@@ -3,9 +3,9 @@
     python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
 
 Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, forks, writers,
-readers, partitions, syncs, followers, log, calls; all of them by default. Prints a table of what
-was tried and what survived, then the first examples of each failure; N repeats what depends on
-chance.
+readers, partitions, hosts, syncs, followers, log, calls; all of them by default, `hosts` only with
+Ray. Prints a table of what was tried and what survived, then the first examples of each failure; N
+repeats what depends on chance.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from benchmarks.faults import (
     failing_calls,
     followers,
     forks,
+    host_kills,
     kills,
     load,
     partition_kills,
@@ -50,6 +51,13 @@ def _partitions(folder: Path, times: int) -> list[Tally]:
     return partition_kills.run(folder, **{who: number * times for who, number in kills.items()})
 
 
+def _hosts(folder: Path, times: int) -> list[Tally]:
+    if not host_kills.can_run():
+        print("hosts: skipped: pip install 'klsa-search[cluster]'", file=sys.stderr)
+        return []
+    return host_kills.run(folder, times=5 * times)
+
+
 PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
     "kills": lambda folder, times: kills.run(folder),
     "random": lambda folder, times: random_kills.run(folder, builds=150 * times),
@@ -64,6 +72,7 @@ PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
     "writers": _writers,
     "readers": lambda folder, times: write_readers.run(folder, seconds=60 * times),
     "partitions": _partitions,
+    "hosts": _hosts,
     "syncs": lambda folder, times: sync_kills.run(folder, times=50 * times),
     "followers": lambda folder, times: followers.run(
         folder, leaders=20 * times, followers=20 * times
