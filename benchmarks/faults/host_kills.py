@@ -1,4 +1,4 @@
-"""Kills of the processes that serve the partitions of a cluster, in each step of queries and writes.
+"""Kills of the processes that serve the partitions of a cluster, in each step of their work.
 
 Searches with and without partial answers run during each kill, and writes during some. An answer
 is whole and equal, to the bit, to that of the same state without a cluster, or it names the killed
@@ -142,7 +142,7 @@ class _World:
 
 def _answer(index: Index, number: int) -> Answer:
     query, ranker = _QUERIES[number]
-    found = index.search(query, 20, ranker=ranker, spelling="off")  # type: ignore[arg-type]
+    found = index.search(query, 20, ranker=ranker, spelling="off")
     return found.total, tuple((hit.id, hit.score.hex(), hit.snippet or "") for hit in found.hits)
 
 

@@ -21,6 +21,7 @@ from klsa_search.search.collection_statistics import elsewhere
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.partition import Begun, Fetched, Partition, PartitionPage
 from klsa_search.search.query_request import QueryRequest
+from klsa_search.search.writing import WriteResult
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.partitions import PartitionSet
 
@@ -30,6 +31,7 @@ WRITER: Final = 0
 WRITE_TIMEOUT: Final = 600.0
 """Seconds after which a write, or the change to another version, counts as failed."""
 
+_UNKNOWN: Final = LogPosition(-1)  # of no log
 _ATTEMPTS: Final = 5  # to read all partitions between two writes
 _turn = count()
 _CHANGED: Final = "its documents have changed since the search began"
@@ -68,6 +70,7 @@ class RemotePartitions:
         self._replicas = replicas
         self._published: dict[int, Published] = {}
         self._refreshed: dict[int, LogPosition] = {}  # since the last version
+        self._unpublished: set[int] = set()  # written since they published
 
     @property
     def count(self) -> int:
@@ -85,8 +88,8 @@ class RemotePartitions:
     ) -> Version:
         """Prepare all partitions for their last writes; return the version. Cost: O(V P).
 
-        The others weigh a partition that does not answer by what it published before.
-        PartitionMissing if it never did.
+        The others weigh a partition that does not answer by what it published before. It is missing
+        from the version if it was written since. PartitionMissing if it never published.
         """
         self._refreshed.clear()
         for _ in range(_ATTEMPTS):
@@ -105,17 +108,23 @@ class RemotePartitions:
         calls = [("publish", found.shared)] * self.count
         answers = self._call(calls, OneReplica(self._replicas, WRITER), WRITE_TIMEOUT)
         self._published |= answers.given
+        self._unpublished -= answers.given.keys()
         missing = {each: why for each, why in answers.failed.items() if each not in self._published}
         current_tally().add(self.count, missing)
         if missing:
             raise _missing(missing, self.count)
         known = [self._published[number] for number in range(self.count)]
-        facts = (found.folders, [each.position for each in known], synonyms, settings)
+        # Replicas that have not read the last write must not answer as if there were none.
+        positions = [
+            _UNKNOWN if number in self._unpublished else each.position
+            for number, each in enumerate(known)
+        ]
+        facts = (found.folders, positions, synonyms, settings)
         name = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
         others = elsewhere([each.statistics for each in known], found.length)
         made = (
-            Preparation(name, each.position, own, synonyms, settings)
-            for each, own in zip(known, others, strict=True)
+            Preparation(name, position, own, synonyms, settings)
+            for position, own in zip(positions, others, strict=True)
         )
         return Version(name, tuple(made)), answers.failed
 
@@ -154,7 +163,10 @@ class RemotePartitions:
     ) -> Any:  # fmt: skip
         """Return an attribute of a partition, or the result of a method: see `host.use`."""
         if version is None:
-            return self._write(partition, "use", None, name, arguments, keywords)
+            result = self._write(partition, "use", None, name, arguments, keywords)
+            if isinstance(result, WriteResult):
+                self._unpublished.add(partition)
+            return result
         call = ("use", version.name, name, arguments, keywords)
         answers = self.read(version, self._only(partition, call), next(_turn))
         return self._one(answers, partition)

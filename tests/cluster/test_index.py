@@ -167,6 +167,26 @@ def test_others_are_weighed_while_one_is_missing(home):
         assert same(world.index, other, "word01 word05")
 
 
+def test_a_replica_without_the_last_write_does_not_answer(home):
+    """If the first replica dies between its write and the version that makes it visible."""
+    build(documents(60), name="dying", home=home, partitions=3, workers=1).close()
+    world = World(home / "dying", replicas=2)
+    with open_index(home / "dying") as here:
+        number = next(n for n in (0, 1, 2) if "d7" in here.partitions[n].ids())
+        world.failing.add((number, "publish"))
+        with pytest.raises(PartitionMissing):
+            world.index.delete(["d7"])
+        for _ in range(2):  # of each replica first
+            with count_partitions(partial=True) as tally:
+                found = world.index.search("word01 word05", 60)
+            assert (list(tally.failed), bool(found.hits)) == ([number], True)
+        world.failing.clear()
+        world.cluster.restart(number)
+        here.refresh()
+        assert world.index.refresh()
+        assert all(same(world.index, here, query) for query in QUERIES)
+
+
 def test_a_new_build_starts_new_hosts(home):
     build(documents(60), name="built", home=home, partitions=3, workers=1).close()
     world = World(home / "built")
