@@ -195,7 +195,7 @@ def _trial(
 ) -> float | None:
     """Kill one host; return the seconds until the first whole answer that began afterwards."""
     where = f"{step} {number}"
-    processes = world.replicas.processes()
+    processes = _processes(world)
     partition = chance.randrange(PARTITIONS)
     # The first replica alone writes.
     replica = 0 if step in {"write", "publish"} else chance.randrange(world.replicas.replicas)
@@ -256,6 +256,22 @@ def _trial(
     else:
         tally.survive("whole or partial, then whole")
     return recovered
+
+
+def _processes(world: _World) -> list[list[int]]:
+    """Return the process IDs of all hosts, when they are back."""
+    from ray.exceptions import RayError
+
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            found: list[list[int]] = world.replicas.processes()
+        except RayError:  # refused while a process restarts
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+        else:
+            return found
 
 
 def _recovery(searches: list[_Search], moment: float) -> float | None:
@@ -355,7 +371,7 @@ def _faults(world: _World, searches: Sequence[_Search], killed: int) -> list[str
 def _end(world: _World) -> list[str]:
     """Return what is wrong when all hosts are back."""
     end = time.monotonic() + _PATIENCE
-    world.replicas.processes()
+    _processes(world)
     while True:
         try:
             world.index.refresh()
