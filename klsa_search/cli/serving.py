@@ -77,7 +77,8 @@ def opener_of(settings: ServiceSettings, report: Report) -> IndexOpener:
     from klsa_search.cluster.ray import RayCluster
 
     report(f"Joining the cluster `{settings.cluster}`")
-    cluster = RayCluster(settings.cluster, settings.replicas)
+    follow, every = settings.follow, settings.follow_every
+    cluster = RayCluster(settings.cluster, settings.replicas, follow, every)
 
     def opened(path: Path) -> Index:
         if is_partitioned(path):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +15,16 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.config import Settings
-from klsa_search.errors import KlsaError
+from klsa_search.errors import KlsaError, StoreError
 from klsa_search.search.collection_statistics import Elsewhere, OwnStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.engine.warm_up import compile_shared_seeds
 from klsa_search.search.partition import Begun, Fetched, Partition, PartitionPage, PartitionSearch
 from klsa_search.search.query_request import QueryRequest
 from klsa_search.storage.log import LogPosition
+from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.repository import Repository, build_id
+from klsa_search.storage.restore import follow_partition, restore_partition
 
 MAX_VERSIONS: Final = 3
 """Number of recent versions that a host keeps, for searches that began before a write."""
@@ -28,6 +33,29 @@ MAX_SEARCHES: Final = 256
 """Number of searches that a host keeps between their rounds."""
 
 _Value = TypeVar("_Value")
+
+_log = logging.getLogger(__name__)
+
+
+class FollowedBuild(NamedTuple):
+    """A build of a partition that comes from a repository of backups.
+
+    repository  its directory or URL
+    every       seconds between two looks for a later log
+    build       see `repository.build_id`
+    """
+
+    repository: str
+    every: float
+    build: str
+
+
+def followed_builds(
+    generations: Sequence[Path], repository: str, every: float
+) -> list[FollowedBuild]:
+    """Return the builds of the partitions in these folders, for their hosts."""
+    builds = [build_id(read_manifest(generation)) for generation in generations]
+    return [FollowedBuild(repository, every, build) for build in builds]
 
 
 class Published(NamedTuple):
@@ -81,12 +109,20 @@ class PartitionHost:
 
     folder     of its generation
     tokenizer  trusted tokenizer, if the index has one
+    followed   where the partition comes from if this machine does not have it, and later writes
     """
 
-    def __init__(self, folder: str, tokenizer: str | None = None) -> None:
+    def __init__(
+        self, folder: str, tokenizer: str | None = None, followed: FollowedBuild | None = None
+    ) -> None:
         if tokenizer is not None:
             trust(tokenizer)
-        self._partition = Partition(Path(folder))
+        self._generation, self._followed = Path(folder), followed
+        self._looked = float("-inf")
+        if followed is not None:
+            repository = Repository(followed.repository)
+            self._generation = restore_partition(repository, self._generation, followed.build)
+        self._partition = Partition(self._generation)
         self._views: OrderedDict[str, Partition] = OrderedDict()
         self._searches: OrderedDict[str, _Search] = OrderedDict()
         self._lock = threading.Lock()  # of the two above
@@ -117,12 +153,14 @@ class PartitionHost:
     def refresh(self) -> LogPosition:
         """Read the log; return the last write."""
         with self._preparing:
+            self._follow()
             self._partition.refresh()
             return self._partition.last_write
 
     def publish(self, shared: int) -> Published:
         """Return the statistics after the last write: see `Partition.statistics`."""
         with self._preparing:
+            self._follow()
             self._partition.refresh()
             return Published(self._partition.last_write, self._partition.statistics(shared))
 
@@ -134,6 +172,7 @@ class PartitionHost:
                     self._views.move_to_end(made.version)
                     return True
             if self._partition.last_write != made.position:
+                self._follow(now=True)
                 self._partition.refresh()
             if self._partition.last_write != made.position:
                 return False
@@ -189,6 +228,22 @@ class PartitionHost:
         if arguments is not None:
             value = value(*arguments, **keywords)
         return list(value) if isinstance(value, Iterator) else value
+
+    def _follow(self, *, now: bool = False) -> None:
+        """Replace the log by a later one of the repository, if it is time to look for one.
+
+        A log that cannot be read stays as it is: the service, which follows the same repository,
+        reports the fault.
+        """
+        followed = self._followed
+        if followed is None or not (now or time.monotonic() > self._looked + followed.every):
+            return
+        try:
+            repository = Repository(followed.repository)
+            follow_partition(repository, self._generation, followed.build)
+        except StoreError as fault:
+            _log.warning("cannot follow `%s`: %s", self._generation, fault.message)
+        self._looked = time.monotonic()
 
     def _view(self, version: str) -> Partition:
         with self._lock:

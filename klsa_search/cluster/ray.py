@@ -17,11 +17,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from klsa_search.cluster.calls import Call, CallFailed, Reference
 from klsa_search.core.extras import require
 from klsa_search.errors import ClusterFailed
+
+if TYPE_CHECKING:
+    from klsa_search.cluster.host import FollowedBuild
 
 LOCAL: Final = "local"
 """Address for processes of this machine, which end with this process."""
@@ -141,31 +144,50 @@ def places(partitions: int, replicas: int, machines: Sequence[str]) -> list[list
 class RayCluster:
     """Starts actors that serve partitions: see `index.Cluster`.
 
-    replicas  replicas of each partition
+    replicas      replicas of each partition
+    follow        repository of backups from which a machine restores the partitions that it does
+                  not have
+    follow_every  seconds between two looks for later writes in it
     """
 
-    def __init__(self, address: str, replicas: int = 1) -> None:
+    def __init__(
+        self, address: str, replicas: int = 1, follow: str | None = None, follow_every: float = 5
+    ) -> None:
         self._ray, self._replicas = connect(address), replicas
+        self._follow, self._follow_every = follow, follow_every
 
     def replicas(self, generations: Sequence[Path], tokenizer: str | None) -> RayReplicas:
         """Start the replicas of partitions and wait until all are ready; they end with the object.
 
         ClusterFailed with the reason of the first failure.
         """
-        return RayReplicas(self._ray, generations, self._replicas, tokenizer)
+        followed = None
+        if self._follow is not None:
+            from klsa_search.cluster.host import followed_builds
+
+            followed = followed_builds(generations, self._follow, self._follow_every)
+        return RayReplicas(self._ray, generations, self._replicas, tokenizer, followed)
 
 
 class RayReplicas:
     """Actors that serve partitions: see `calls.Replicas`. Ray restarts an actor that dies."""
 
     def __init__(
-        self, ray: Any, generations: Sequence[Path], replicas: int, tokenizer: str | None
+        self,
+        ray: Any,
+        generations: Sequence[Path],
+        replicas: int,
+        tokenizer: str | None,
+        followed: Sequence[FollowedBuild] | None = None,
     ) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         from klsa_search.cluster.host import PartitionHost
 
         self._ray, self.partitions, self.replicas = ray, len(generations), replicas
+        # The size of a partition decides how long a copy takes.
+        self._start = START if followed is None else None
+        sources = followed or [None] * len(generations)
         kind = ray.remote(
             # A machine may have more partitions than processors.
             num_cpus=0,
@@ -178,24 +200,24 @@ class RayReplicas:
             [
                 kind.options(
                     scheduling_strategy=NodeAffinitySchedulingStrategy(machine, soft=True)
-                ).remote(str(generation.absolute()), tokenizer)
+                ).remote(str(generation.absolute()), tokenizer, source)
                 for machine in row
             ]
-            for generation, row in zip(generations, rows, strict=True)
+            for generation, source, row in zip(generations, sources, rows, strict=True)
         ]
         try:
             self.processes()
         except ray.exceptions.RayError as error:
             raise ClusterFailed(
                 f"the partitions in `{generations[0].parent.parent}` do not start "
-                f"({_brief(error)}); check that every machine of the cluster has that folder and "
-                "this version of klsa-search"
+                f"({_brief(error)}); check that every machine of the cluster has that folder, or "
+                "can read the repository of --follow, and has this version of klsa-search"
             ) from error
 
     def processes(self) -> list[list[int]]:
         """Return the process IDs, by partition and replica, when all are ready."""
         ready = [[actor.ready.remote() for actor in row] for row in self._actors]
-        return [self._ray.get(row, timeout=START) for row in ready]
+        return [self._ray.get(row, timeout=self._start) for row in ready]
 
     def call(self, partition: int, replica: int, call: Call) -> Reference:
         """Start a call."""

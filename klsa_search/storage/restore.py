@@ -3,6 +3,8 @@
     restore_index(repository, name, path, number)     one index, under a new name
     restore_all(repository, home, number)             all indexes and aliases
     follow(repository, home) -> ReplicationState      make a directory equal to the newest backup
+    restore_partition(repository, generation, build)  one partition, on the machine that serves it
+    follow_partition(repository, generation, build)   replace its log by that of the newest backup
 
 A generation is committed when all its files and its log are complete, and a later log of the same
 generation replaces the earlier one in one step. So readers see the documents of an index as one
@@ -74,6 +76,7 @@ from klsa_search.storage.repository import (
 )
 
 _LOCK: Final = ".follower.lock"
+_UNLIMITED: Final = -1  # seconds to wait for a lock
 
 
 def restore_index(repository: Repository, name: str, path: Path, number: int | None = None) -> str:
@@ -149,6 +152,65 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
         state = ReplicationState(repository.target, name, number, backup.created, number)
         write_state(file, state)
         return state
+
+
+def restore_partition(repository: Repository, generation: Path, build: str) -> Path:
+    """Restore one partition of an index, unless it is there; return the folder of its generation.
+
+    generation  where it is in the index directory that follows the repository; here it may get
+                another number
+    build       see `repository.build_id`
+    Processes of one machine wait for each other, and use what the first restored. An interrupted
+    restore is repeated. IndexNotFound if no backup has this build; IndexDamaged, StoreError.
+    """
+    path = generation.parent
+    if found := _generation_of(path, build):
+        return found
+    home = path.parents[1]
+    home.mkdir(parents=True, exist_ok=True)
+    with exclusive_lock(home / _LOCK, timeout=_UNLIMITED):
+        if found := _generation_of(path, build):
+            return found
+        copy = _copy_of_partition(repository, path, build)
+        path.parent.mkdir(exist_ok=True)
+        mark_index(path.parent)
+        return _install_partition(repository, copy, path)
+
+
+def follow_partition(repository: Repository, generation: Path, build: str) -> None:
+    """Replace the log of a partition by that of the newest backup of its build.
+
+    It stays as it is if no backup has a later state. IndexBusy while another process follows here;
+    IndexNotFound if no backup has this build; IndexDamaged, StoreError.
+    """
+    path = generation.parent
+    with exclusive_lock(path.parents[1] / _LOCK):
+        if _generation_of(path, build) == generation:
+            _replace_log(repository, _copy_of_partition(repository, path, build), path)
+
+
+def _generation_of(path: Path, build: str) -> Path | None:
+    """Return the generation in use of a partition if it is of this build."""
+    with suppress(StoreError):  # none, or damaged
+        generation = current_generation(path)
+        if build_id(read_manifest(generation)) == build:
+            return generation
+    return None
+
+
+def _copy_of_partition(repository: Repository, path: Path, build: str) -> IndexCopy:
+    """Return the copy of a partition in the newest backup that has its build; IndexNotFound."""
+    index = path.parent.name
+    for name in reversed(repository.names().values()):
+        if copy := repository.read(name).indexes.get(index):
+            for own in copy.partitions.values():
+                if own.build == build:
+                    return own
+    raise IndexNotFound(
+        f"no backup at `{repository.target}` has partition `{path.name}` of index `{index}` as it "
+        "is served; back the index up, or wait until the service follows a newer backup",
+        field="follow",
+    )
 
 
 def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
@@ -243,10 +305,16 @@ def _install_partitions(repository: Repository, copy: IndexCopy, path: Path) -> 
         number = next_number(path)
         folders = [f"{number:06d}-{part}" for part in range(len(copy.partitions))]
         for name, own in zip(folders, copy.partitions.values(), strict=True):
-            fresh, manifest = _install_generation(repository, own, path / name)
-            note_checked(fresh, manifest)
+            _install_partition(repository, own, path / name)
         _replace_shared(repository, copy, path, None)
         use_partitions(path, _partitions_of(repository, copy, folders))
+
+
+def _install_partition(repository: Repository, copy: IndexCopy, path: Path) -> Path:
+    """Restore a partition with its log, then use it; return the folder of its generation."""
+    fresh, manifest = _install_generation(repository, copy, path)
+    note_checked(fresh, manifest)
+    return fresh
 
 
 def _partitions_of(repository: Repository, copy: IndexCopy, folders: list[str]) -> PartitionSet:

@@ -4,7 +4,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor, wait
 
 from klsa_search.cluster.calls import CallFailed
-from klsa_search.cluster.host import PartitionHost
+from klsa_search.cluster.host import PartitionHost, followed_builds
 
 
 class Threads:
@@ -36,23 +36,35 @@ class Threads:
 
 
 class LocalCluster:
-    """Starts hosts in this process."""
+    """Starts hosts in this process.
 
-    def __init__(self, replicas=1, trouble=None):
+    follow    repository from which a host restores the partition that its machine does not have
+    machines  index directories of the machines, by replica; by default that of the index
+    """
+
+    def __init__(self, replicas=1, trouble=None, follow=None, machines=None):
         self._replicas, self._trouble = replicas, trouble
+        self._follow, self.machines = follow, machines
         self.started = []
 
     def replicas(self, generations, tokenizer):
         self._folders, self._tokenizer = generations, tokenizer
+        self._followed = [None] * len(generations)
+        if self._follow is not None:
+            self._followed = followed_builds(generations, self._follow, every=0)
         hosts = [
-            [self._host(each) for _ in range(self._replicas)] for each in range(len(generations))
+            [self._host(each, replica) for replica in range(self._replicas)]
+            for each in range(len(generations))
         ]
         self.started.append(Threads(hosts, self._replicas, self._trouble))
         return self.started[-1]
 
     def restart(self, partition, replica=0):
         """Start a host again, as Ray does when its process dies."""
-        self.started[-1].hosts[partition][replica] = self._host(partition)
+        self.started[-1].hosts[partition][replica] = self._host(partition, replica)
 
-    def _host(self, partition):
-        return PartitionHost(str(self._folders[partition]), self._tokenizer)
+    def _host(self, partition, replica):
+        folder = self._folders[partition]
+        if self.machines is not None:
+            folder = self.machines[replica] / folder.relative_to(folder.parents[2])
+        return PartitionHost(str(folder), self._tokenizer, self._followed[partition])

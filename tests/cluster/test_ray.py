@@ -1,6 +1,7 @@
 """A cluster of local Ray processes."""
 
 import os
+import shutil
 import signal
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,8 @@ from klsa_search import build
 from klsa_search.cluster.calls import count_partitions
 from klsa_search.cluster.index import ClusterIndex
 from klsa_search.errors import ClusterFailed, SettingsError
+from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import follow
 from tests.cluster.worlds import QUERIES, documents
 from tests.support.waiting import wait_until
 
@@ -71,6 +74,28 @@ def test_partitions_answer_and_come_back(cluster, tmp_path):
         assert there.search(QUERIES[0]).hits == here.search(QUERIES[0]).hits
         there.add(documents(1, 3, 900))
         assert there.document("d900")
+    here.close()
+
+
+def test_a_lost_partition_comes_back_from_its_backup(cluster, tmp_path):
+    kept, home = str(tmp_path / "kept"), tmp_path / "follower"
+    here = build(documents(90), name="notes", home=tmp_path / "own", partitions=2, workers=1)
+    here.add(documents(9, 2, 500))
+    Repository(kept).back_up(tmp_path / "own")
+    follow(Repository(kept), home)
+    with ClusterIndex(home / "notes", cluster.RayCluster("local", follow=kept)) as there:
+        (_, (process,)) = cluster_of(there).processes()
+        shutil.rmtree(home / "notes" / "000001-1")
+        os.kill(process, signal.SIGKILL)
+
+        def is_whole():
+            with count_partitions(partial=True) as tally:
+                there.search(QUERIES[0])
+            return not tally.failed
+
+        wait_until(is_whole)
+        for query in QUERIES:
+            assert there.search(query).hits == here.search(query).hits
     here.close()
 
 
