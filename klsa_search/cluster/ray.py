@@ -187,7 +187,7 @@ class RayReplicas:
         self._ray, self.partitions, self.replicas = ray, len(generations), replicas
         # The size of a partition decides how long a copy takes.
         self._start = START if followed is None else None
-        sources = followed or [None] * len(generations)
+        sources: Sequence[FollowedBuild | None] = followed or [None for _ in generations]
         kind = ray.remote(
             # A machine may have more partitions than processors.
             num_cpus=0,

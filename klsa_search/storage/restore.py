@@ -77,6 +77,7 @@ from klsa_search.storage.repository import (
 
 _LOCK: Final = ".follower.lock"
 _UNLIMITED: Final = -1  # seconds to wait for a lock
+_PATIENCE: Final = 10.0  # seconds to wait while other partitions of the machine follow
 
 
 def restore_index(repository: Repository, name: str, path: Path, number: int | None = None) -> str:
@@ -180,11 +181,11 @@ def restore_partition(repository: Repository, generation: Path, build: str) -> P
 def follow_partition(repository: Repository, generation: Path, build: str) -> None:
     """Replace the log of a partition by that of the newest backup of its build.
 
-    It stays as it is if no backup has a later state. IndexBusy while another process follows here;
-    IndexNotFound if no backup has this build; IndexDamaged, StoreError.
+    It stays as it is if no backup has a later state. IndexBusy while another process copies here for
+    long; IndexNotFound if no backup has this build; IndexDamaged, StoreError.
     """
     path = generation.parent
-    with exclusive_lock(path.parents[1] / _LOCK):
+    with exclusive_lock(path.parents[1] / _LOCK, timeout=_PATIENCE):
         if _generation_of(path, build) == generation:
             _replace_log(repository, _copy_of_partition(repository, path, build), path)
 
