@@ -119,8 +119,8 @@ class ServiceSettings(BaseSettings):
     follow: Annotated[str | None, Shown(metavar="SOURCE")] = Field(
         None,
         description="Serve the indexes that another service backs up to this directory or URL, "
-        "read-only; the index directory must be empty at first. With --cluster, each machine restores "
-        "the partitions that it serves",
+        "read-only; the index directory must be empty at first. With --cluster, each "
+        "machine restores the partitions that it serves",
     )
     follow_every: Annotated[float, Shown(metavar="SECONDS")] = Field(
         5, ge=0.1, description="Look for a new backup to follow at this interval"

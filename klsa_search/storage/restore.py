@@ -181,8 +181,8 @@ def restore_partition(repository: Repository, generation: Path, build: str) -> P
 def follow_partition(repository: Repository, generation: Path, build: str) -> None:
     """Replace the log of a partition by that of the newest backup of its build.
 
-    It stays as it is if no backup has a later state. IndexBusy while another process copies here for
-    long; IndexNotFound if no backup has this build; IndexDamaged, StoreError.
+    It stays as it is if no backup has a later state. IndexBusy while another process copies here;
+    IndexNotFound if no backup has this build; IndexDamaged, StoreError.
     """
     path = generation.parent
     with exclusive_lock(path.parents[1] / _LOCK, timeout=_PATIENCE):
