@@ -282,11 +282,13 @@ print(open("out.trec").read())
 SERVE = """
 import klsa_search.cli.serving as serving
 from klsa_search.cli.serve import main
-def ask(names, address, *_, **__):
+def ask(names, settings, address, *_, **__):
     def asked():
-        with urlopen(f"{address}/search?q=engines", timeout=300) as answer:
-            print(json.load(answer)["hits"][0]["id"], flush=True)
-        signal.raise_signal(signal.SIGTERM)
+        try:
+            with urlopen(f"{address}/search?q=engines", timeout=300) as answer:
+                print(json.load(answer)["hits"][0]["id"], flush=True)
+        finally:
+            signal.raise_signal(signal.SIGTERM)
     threading.Thread(target=asked).start()
 serving._announce = ask
 sys.argv = ["klsa-serve", "--port", "0"]
@@ -327,7 +329,7 @@ def folder(tmp_path_factory):
 
 def test_build_search_and_serve_need_no_extra(folder):
     done = run(SERVE, folder)
-    assert (done.returncode, done.stdout) == (0, "heat\n")
+    assert (done.returncode, done.stdout) == (0, "heat\n"), done.stderr
     # Where nothing is compiled yet it says that, too.
     assert done.stderr.startswith("Opening 1 index in index\n")
 
