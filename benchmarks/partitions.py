@@ -1,13 +1,14 @@
 """What partitions cost: building with one worker or more, size, memory, time of a search.
 
     python -m benchmarks.partitions N|reuters [--partitions 1 4] [--workers 1 2] [--data DIR]
-                                    [--json FILE]
+                                    [--cluster local] [--json FILE]
 
 N is a number of generated documents (`benchmarks.corpora`); `reuters` are those of Reuters-21578.
 Each index is built in a process of its own and searched in another one, with the titles of Reuters
 as queries: seconds of the build and the highest memory of its processes; bytes on disk; seconds to
 open; the median time of a search for ten hits by the default and by BM25, of the best of three
-rounds; and the memory of the searching process that no other shares.
+rounds; and the memory of the searching process that no other shares. With `--cluster`, processes of
+a Ray cluster serve the partitions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any, Final
 
 from benchmarks.corpora_generator import documents
 from benchmarks.corpora_model import fit
-from klsa_search import build, open_index
+from klsa_search import Index, build, open_index
 from studies.datasets import read_reuters, reuters_folder
 
 _NAME: Final = "costs"
@@ -70,13 +71,24 @@ def measure_build(
     }
 
 
-def measure_search(data: Path, home: Path) -> dict[str, Any]:
+def _opened(path: Path, cluster: str | None) -> Index:
+    """Return an index, ready to search."""
+    if cluster is not None:
+        from klsa_search.cluster.index import ClusterIndex
+        from klsa_search.cluster.ray import RayCluster
+
+        return ClusterIndex(path, RayCluster(cluster))
+    return open_index(path)
+
+
+def measure_search(data: Path, home: Path, cluster: str | None) -> dict[str, Any]:
     """Open an index and search it."""
     titles = [story.title for story in read_reuters(data) if story.title][:_QUERIES]
     begun = time.monotonic()
-    index = open_index(home / _NAME)
+    index = _opened(home / _NAME, cluster)
     opened = time.monotonic() - begun
-    index.warm_up()
+    if cluster is None:  # processes of a cluster are warm
+        index.warm_up()
     return {
         "open_seconds": opened,
         "documents": len(index),
@@ -116,6 +128,7 @@ def main() -> None:
     parser.add_argument("--partitions", nargs="+", type=int, default=[1, 4])
     parser.add_argument("--workers", nargs="+", type=int, default=[1])
     parser.add_argument("--data", type=Path, default=None)
+    parser.add_argument("--cluster", help="address of a Ray cluster, or local")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--step", choices=("build", "search"), help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
@@ -127,7 +140,7 @@ def main() -> None:
         print(json.dumps(measure_build(data, count, options.home, partitions, workers)))
         return
     if options.step == "search":
-        print(json.dumps(measure_search(data, options.home)))
+        print(json.dumps(measure_search(data, options.home, options.cluster)))
         return
     found: dict[str, Any] = {}
     for partitions in options.partitions:
@@ -136,6 +149,8 @@ def main() -> None:
                 command = [sys.executable, "-m", "benchmarks.partitions", options.documents]
                 command += ["--home", home, "--data", str(data), "--partitions", str(partitions)]
                 command += ["--workers", str(workers)]
+                if options.cluster and partitions > 1:
+                    command += ["--cluster", options.cluster]
                 measured: dict[str, Any] = {}
                 for step in ("build", "search"):
                     done = subprocess.run(
