@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -167,10 +168,11 @@ def test_what_is_no_such_service_is_named(shell, answer, told):
         def reply():
             caller, _ = listener.accept()
             with caller:
-                caller.settimeout(60)
+                caller.settimeout(5)
                 caller.sendall(answer)
                 caller.shutdown(socket.SHUT_WR)
-                caller.makefile("rb").read()  # closing with unread bytes would be a reset
+                with suppress(TimeoutError):  # a client may keep the connection
+                    caller.makefile("rb").read()  # closing with unread bytes would be a reset
 
         thread = threading.Thread(target=reply)
         thread.start()
