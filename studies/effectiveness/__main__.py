@@ -16,6 +16,7 @@
     python -m studies.effectiveness operators       [--json FILE] [TASK...]
     python -m studies.effectiveness difficulty      [--json FILE] [TASK...]
     python -m studies.effectiveness partitions      [--json FILE] [TASK...]
+    python -m studies.effectiveness partition-routing  [--json FILE] [TASK...]
     python -m studies.effectiveness passages        [--json FILE] [TASK...]
     python -m studies.effectiveness needles         [--json FILE]
     python -m studies.effectiveness evidence        [--json FILE] [TASK...]
@@ -52,6 +53,7 @@ from studies.effectiveness import (
     leave_one_out,
     needles,
     operators,
+    partition_routing,
     partitions,
     passages,
     quality,
@@ -85,6 +87,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "difficulty": difficulty.report,
     "passages": passages.report,
     "partitions": partitions.report,
+    "partition-routing": partition_routing.report,
     "needles": needles.report,
     "evidence": evidence.report,
     "vectors": vectors.report,
@@ -103,6 +106,7 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "difficulty": difficulty.report,
     "passages": passages.report,
     "partitions": partitions.report,
+    "partition-routing": partition_routing.report,
     "evidence": evidence.report,
     "vectors": vectors.report,
     "similar": similar.report,

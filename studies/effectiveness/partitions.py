@@ -31,15 +31,10 @@ _FIRST: Final = 10
 
 def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any]:
     """Measure and print; JSON has the average precision of every query. `names`: only these."""
-    unknown = sorted(set(names) - {*KINDS, *LARGE})
-    if unknown:
-        raise SystemExit(
-            f"no task {', '.join(unknown)}; the tasks are: {', '.join((*KINDS, *LARGE))}"
-        )
     found: dict[str, Any] = {}
     columns = [title for p in NUMBERS for title in (f"P = {p}", "change", "first ten", "BM25")]
     heading("", "documents", "queries", "P = 1", *columns)
-    for name in names or KINDS:
+    for name in checked_names(names):
         task = task_of(name, data)
         found[name] = _measured(bench, task)
         one = found[name]["1"]
@@ -60,6 +55,16 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
         changes = [each[str(number)]["map"] / each["1"]["map"] - 1 for each in found.values()]
         row(f"mean, P = {number}", percent(float(np.mean(changes))), percent(min(changes)))
     return found
+
+
+def checked_names(names: Sequence[str]) -> Sequence[str]:
+    """Return the named tasks, or `KINDS` if none is named; SystemExit for an unknown name."""
+    unknown = sorted(set(names) - {*KINDS, *LARGE})
+    if unknown:
+        raise SystemExit(
+            f"no task {', '.join(unknown)}; the tasks are: {', '.join((*KINDS, *LARGE))}"
+        )
+    return names or KINDS
 
 
 def _measured(bench: Bench, task: Task) -> dict[str, Any]:
