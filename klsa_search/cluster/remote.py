@@ -210,7 +210,7 @@ class RemoteSearches:
         self._first, self._name = next(_turn), uuid4().hex
         self._begun = 0
         self._begins: list[tuple[str, QueryRequest] | None] = [None] * partitions.count
-        self._seeds: SharedSeeds | None = None
+        self._seeds: Sequence[SharedSeeds | None] = [None] * partitions.count
         self._failed: dict[int, str] = {}
 
     def begin(self, requests: Sequence[QueryRequest | None]) -> list[Begun | None]:
@@ -224,14 +224,16 @@ class RemoteSearches:
                 self._begins[number] = f"{self._name}-{self._begun}", own
         return self._round("begin", [None if request is None else () for request in requests])
 
-    def collect(self, shared: SharedSeeds | None) -> list[PartitionPage | None]:
+    def collect(self, shared: Sequence[SharedSeeds | None]) -> list[PartitionPage | None]:
         """Return the first documents of each partition, ranked by the seeds of all."""
         self._seeds = shared
-        return self._round("collect", [(shared,)] * self._partitions.count)
+        return self._round("collect", [(own,) for own in shared])
 
     def fetch(self, places: Sequence[Sequence[int]]) -> list[Fetched | None]:
         """Return the hits at some places of the pages."""
-        return self._round("fetch", [(self._seeds, own) if own else None for own in places])
+        seeds = self._seeds
+        calls = [(each, own) if own else None for each, own in zip(seeds, places, strict=True)]
+        return self._round("fetch", calls)
 
     def _round(self, method: str, arguments: Sequence[Call | None]) -> list[Any]:
         """Return the answers by partition; None for those that failed, or are not called."""

@@ -126,8 +126,7 @@ def build(
               row i is that of the i-th document of the source. No record may be skipped
     partitions
               divide the documents into so many indexes, which search and write as one:
-              docs/guides/partitions.md. Rankings differ a little from those of one partition, more
-              if partitions are small; each should have at least 100,000 documents
+              docs/guides/partitions.md. Rankings differ a little from those of one partition
     workers   build so many partitions at the same time, each with its share of the processors; by
               default one for each processor. `memory` is the limit of each. Or a function that runs
               tasks elsewhere, such as `klsa_search.cluster.ray.run_tasks`

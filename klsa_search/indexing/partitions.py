@@ -2,14 +2,14 @@
 
 1. Documents are divided by the hash of their IDs and kept in a work folder, with a sample.
 2. The training computes what all partitions share, from all documents or the sample.
-3. Each partition is built from its documents, in a process of its own, as an ordinary index.
-4. `PARTITIONS` names them, in one step.
+3. Each partition is read and weighed, in a process of its own.
+4. The neighbours of its documents are looked for in all partitions; it is an ordinary index then.
+5. `PARTITIONS` names them, in one step.
 """
 
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import pickle
 import shutil
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.collection.model import Collection, Document
 from klsa_search.core.child_processes import end, pipes_of_worker, read_requests, send, start_worker
@@ -46,6 +47,7 @@ from klsa_search.indexing.checks import (
     refuse_to_drop_writes,
     refuse_to_shrink,
 )
+from klsa_search.indexing.partition_rows import write_features, write_rows
 from klsa_search.indexing.reading import (
     Extent,
     StoredCollection,
@@ -58,6 +60,7 @@ from klsa_search.indexing.sizes import layout, spool_limit
 from klsa_search.indexing.training import MOST, open_training, train, weigh_partition
 from klsa_search.kernels import bm25
 from klsa_search.kernels.spool import Spools
+from klsa_search.lowrank.sparse_expansion import ENTRIES
 from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.storage.arrays import open_array, write_arrays
 from klsa_search.storage.columns.builder import FieldsWriter
@@ -88,11 +91,6 @@ from klsa_search.storage.partitions import (
 _TRAINING: Final = "training"
 _SAMPLE: Final = "sample"
 PHASE: Final = "partitions"
-
-RECOMMENDED: Final = 100_000
-"""Documents of a partition, at least: with 125,000 results lose 1% of MAP, with 62,500 4%."""
-
-_log = logging.getLogger(__name__)
 
 
 def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
@@ -218,39 +216,96 @@ class _Task(NamedTuple):
 
     home: Path
     name: str
-    documents: Path
-    size: int
-    training: Path
+    number: int
+    sizes: Sequence[int]
+    work: Path
     manifest: Manifest
     types: dict[str, FieldType]
     spectrum: SpectrumEntry
     memory: int
 
+    @property
+    def documents(self) -> Path:
+        """Return the file of its documents."""
+        return self.work / str(self.number)
+
+    @property
+    def collection(self) -> StoredCollection:
+        """Return its documents."""
+        read = partial(_spooled, self.documents)
+        return StoredCollection(self.manifest, self.sizes[self.number], read, self.types)
+
+    @property
+    def files(self) -> Path:
+        """Return the folder of the files that `read_partition` writes, until they are used."""
+        return self.work / f"{self.number}-files"
+
+    @property
+    def read(self) -> Path:
+        """Return the file of what it has read."""
+        return self.work / f"{self.number}-read"
+
+    def features(self, number: int) -> Path:
+        """Return the folder of the features of a partition."""
+        return self.work / f"{number}-features"
+
+
+class _Read(NamedTuple):
+    """What `read_partition` has written."""
+
+    built: Built
+    diagonals: npt.NDArray[np.float32]
+    names: frozenset[str]
+
+
+def read_partition(task: _Task, report: Progress = silent) -> None:
+    """Write all files of a partition but the rows of D, which need those of all partitions."""
+    settings, partitions = task.manifest.checked_settings(), len(task.sizes)
+    for folder in (task.files, task.features(task.number)):  # of a process that died
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    training = task.work / _TRAINING
+    trained = open_training(training, settings)
+    found = read(task.collection, task.files, settings, report, memory=task.memory, trained=trained)
+    kernel, diagonals = weigh_partition(found, trained, training, task.files, report)
+    ordinals = np.load(_ordinals(task.documents))
+    write_arrays(task.files, {"ordinals": ordinals})
+    write_features(task.features(task.number), kernel, ordinals, partitions)
+    documents, terms = found.counts.matrix.shape
+    counts = {
+        "documents": documents,
+        "terms": terms,
+        "tokens": found.counts.tokens,
+        "non_zeros": found.counts.matrix.nnz,
+    }
+    spectra = {"bm25": task.spectrum}
+    built = Built(settings, counts, spectra, found.digest, found.fields, found.vectors)
+    names = frozenset(file.name for file in task.files.iterdir())
+    task.read.write_bytes(pickle.dumps(_Read(built, diagonals, names)))
+
 
 def build_partition(task: _Task, report: Progress = silent) -> None:
-    """Build one partition as an index of its own."""
-    settings = task.manifest.checked_settings()
-    collection = StoredCollection(
-        task.manifest, task.size, partial(_spooled, task.documents), task.types
-    )
-    trained = open_training(task.training, settings)
+    """Build one partition as an index of its own, after all have been read."""
+    width = max(ENTRIES, task.manifest.checked_settings().neighbours)
+    folders = [task.features(number) for number in range(len(task.sizes))]
 
     def write(generation: Path) -> Built:
-        found = read(collection, generation, settings, report, memory=task.memory, trained=trained)
-        weigh_partition(found, trained, task.training, generation, report)
-        write_arrays(generation, {"ordinals": np.load(_ordinals(task.documents))})
-        documents, terms = found.counts.matrix.shape
-        counts = {
-            "documents": documents,
-            "terms": terms,
-            "tokens": found.counts.tokens,
-            "non_zeros": found.counts.matrix.nnz,
-        }
-        spectra = {"bm25": task.spectrum}
-        return Built(settings, counts, spectra, found.digest, found.fields, found.vectors)
+        read = _read_of(task)
+        if read.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
+            read_partition(task)
+            read = _read_of(task)
+        for name in sorted(read.names):
+            os.replace(task.files / name, generation / name)
+        write_rows(generation, folders, task.number, read.diagonals, width, report)
+        return read.built
 
     path = index_path(task.home, task.name)
-    write_generation(path, collection, write, report, replace=True).close()
+    write_generation(path, task.collection, write, report, replace=True).close()
+
+
+def _read_of(task: _Task) -> _Read:
+    found: _Read = pickle.loads(task.read.read_bytes())  # noqa: S301 - written by this build
+    return found
 
 
 def _documents_in_memory(documents: int, partitions: int) -> int:
@@ -328,7 +383,6 @@ def build_set(
         routed = _route(collection, work, chosen, partitions, report, memory)
         documents = sum(routed.sizes)
         check(documents)
-        _warn_of_small(path.name, documents, partitions)
         built = Built(routed.settings, _counts(documents), {}, routed.digest, routed.fields)
         manifest = manifest_of(collection, built, started, {})
         types = {name: column.type for name, column in routed.fields.columns.items()}
@@ -343,11 +397,12 @@ def build_set(
             spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace
         )
         tasks = [
-            _Task(path, name, work / str(number), size, training, manifest, types, entry, memory)
-            for number, (name, size) in enumerate(zip(names, routed.sizes, strict=True))
+            _Task(path, name, number, routed.sizes, work, manifest, types, entry, memory)
+            for number, name in enumerate(names)
         ]
-        report(PHASE, 0, partitions)
-        _run(tasks, workers, report)
+        report(PHASE, 0, 2 * partitions)
+        for done, step in enumerate((read_partition, build_partition)):
+            _run(step, tasks, workers, partial(_add, report, done * partitions))
         shared = len(open_training(training, routed.settings).trained.frequencies)
         found = _set_of(path, names, built, collection, started, shared, entry)
     except BaseException:
@@ -359,18 +414,6 @@ def build_set(
     finally:
         shutil.rmtree(work)
     return found
-
-
-def _warn_of_small(name: str, documents: int, partitions: int) -> None:
-    """Warn of partitions in which documents have too few near neighbours."""
-    if documents // partitions < RECOMMENDED:
-        _log.warning(
-            "small partitions: index `%s` has %s documents in each partition, fewer than %s, so "
-            "its results are worse than those of one partition; build it with fewer partitions",
-            name,
-            f"{documents // partitions:,}",
-            f"{RECOMMENDED:,}",
-        )
 
 
 def _counts(documents: int) -> dict[str, int]:
@@ -422,20 +465,30 @@ def _set_of(
     return PartitionSet(manifest=manifest, folders=names, length=length, shared=shared)
 
 
-def _run(tasks: Sequence[_Task], workers: int | PartitionWorkers, report: Progress) -> None:
-    """Build all partitions, several at a time; raise the first error."""
+def _add(report: Progress, before: int, phase: str, done: int, total: int | None) -> None:
+    """Report the progress of one of the two steps of all partitions."""
+    report(phase, before + done, None if total is None else 2 * total)
+
+
+def _run(
+    step: Callable[[_Task], None],
+    tasks: Sequence[_Task],
+    workers: int | PartitionWorkers,
+    report: Progress,
+) -> None:
+    """Take a step for all partitions, several at a time; raise the first error."""
     if not isinstance(workers, int):
-        for done, _ in enumerate(workers(build_partition, tasks), 1):
+        for done, _ in enumerate(workers(step, tasks), 1):
             report(PHASE, done, len(tasks))
         return
     if workers <= 1:
         for done, task in enumerate(tasks, 1):
-            build_partition(task)
+            step(task)
             report(PHASE, done, len(tasks))
         return
     with ThreadPoolExecutor(workers) as threads:
         running = [
-            threads.submit(_in_process, task, at % workers, workers)
+            threads.submit(_in_process, step, task, at % workers, workers)
             for at, task in enumerate(tasks)
         ]
         for done, each in enumerate(running, 1):
@@ -443,11 +496,11 @@ def _run(tasks: Sequence[_Task], workers: int | PartitionWorkers, report: Progre
             report(PHASE, done, len(tasks))
 
 
-def _in_process(task: _Task, place: int, workers: int) -> None:
-    """Build a partition in another process; KlsaError if it dies."""
+def _in_process(step: Callable[[_Task], None], task: _Task, place: int, workers: int) -> None:
+    """Take a step for a partition in another process; KlsaError if it dies."""
     process = start_worker(__name__)
     try:
-        send(process, (task, place, workers))
+        send(process, (step.__name__, task, place, workers))
         assert process.stdout is not None
         answer = pickle.load(process.stdout)  # noqa: S301 - our child process
     except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
@@ -465,7 +518,8 @@ def _in_process(task: _Task, place: int, workers: int) -> None:
 def serve() -> None:
     """Run a process that builds one partition, on its share of the processors."""
     requests, answers = pipes_of_worker()
-    for task, place, workers in read_requests(requests):
+    steps = {step.__name__: step for step in (read_partition, build_partition)}
+    for name, task, place, workers in read_requests(requests):
         exit_with_parent()  # which would not clean up what this process still writes
         if hasattr(os, "sched_setaffinity"):
             own = sorted(os.sched_getaffinity(0))[place::workers]
@@ -473,7 +527,7 @@ def serve() -> None:
                 os.sched_setaffinity(0, own or [place % processors()])
         answer: Any = None
         try:
-            build_partition(task)
+            steps[name](task)
         except KlsaError as error:  # raised again in the parent
             answer = error
         pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)

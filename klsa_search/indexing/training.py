@@ -20,13 +20,12 @@ from scipy import sparse
 
 from klsa_search.collection.model import Collection
 from klsa_search.core.config import Settings
-from klsa_search.core.progress import EXPANSION, POSTINGS, Progress
+from klsa_search.core.progress import POSTINGS, Progress
 from klsa_search.delta.features import DocumentFeatures
 from klsa_search.delta.statistics import BuildStatistics, open_statistics, statistics_arrays
 from klsa_search.indexing.reading import ReadDocuments, read
 from klsa_search.indexing.weighing import document_kernel, postings_of
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.nearest_neighbours import nearest_rows
 from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.kernels.postings import postings_arrays
 from klsa_search.kernels.vocabulary import Vocabulary
@@ -35,7 +34,6 @@ from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (
     ENTRIES,
     SparseExpansion,
-    pack_table,
     sparse_expansion_arrays,
     unpack_rows,
 )
@@ -43,6 +41,9 @@ from klsa_search.storage.arrays import open_array, read_vocabulary, write_arrays
 
 MOST: Final = 200_000
 """Documents of a training; more are sampled."""
+
+_ROWS: Final = ("cut_rows", "cut_scales")
+"""Arrays of the rows of D."""
 
 
 def train(
@@ -90,11 +91,12 @@ def weigh_partition(
     training: Path,
     generation: Path,
     report: Progress,
-) -> None:
-    """Write postings and D of the documents of a partition.
+) -> tuple[DocumentKernel, npt.NDArray[np.float32]]:
+    """Write postings and features of the documents of a partition; return its K and the diagonal.
 
     training  folder of the training
-    Cost: that of a build without eigenvectors.
+    `partition_rows.write_rows` writes the rows of D. Cost: that of a build without eigenvectors and
+    rows.
     """
     counts, settings = found.counts, trained.settings
     report(POSTINGS, 0, None)
@@ -106,23 +108,16 @@ def weigh_partition(
     features, mean = _joined(found.features), trained.expansion.mean
     scalars = features.vectors.view(np.float32)[:, -3:]
     matrix = unpack_rows(features.starts, features.features, scalars[:, 0], len(mean))
-    kernel = DocumentKernel(matrix, scalars[:, 1].astype(np.float64), mean)
-    entries = max(ENTRIES, settings.neighbours)
-    rows = nearest_rows(kernel, entries + 1, progress=report)
-    report(EXPANSION, 0, None)
-    table, steps = pack_table(rows, entries)
+    no_rows = np.zeros((0, ENTRIES), np.uint32), np.zeros((0, 2), np.float32)
     expansion = SparseExpansion(
-        table,
-        np.column_stack((steps, features.diagonals)).astype(np.float32),
-        features.starts,
-        features.features,
-        mean,
-        features.vectors,
+        *no_rows, features.starts, features.features, mean, features.vectors,
         trained.expansion.terms,
-    )
-    write_arrays(generation, sparse_expansion_arrays(expansion))
+    )  # fmt: skip
+    arrays = sparse_expansion_arrays(expansion)
+    write_arrays(generation, {name: array for name, array in arrays.items() if name not in _ROWS})
     shared = {name: open_array(training, name) for name in ("epoch_pairs", "eigenvalues")}
     write_arrays(generation, shared)
+    return DocumentKernel(matrix, scalars[:, 1].astype(np.float64), mean), features.diagonals
 
 
 def _joined(blocks: Sequence[DocumentFeatures]) -> _Features:

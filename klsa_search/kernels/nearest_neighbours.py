@@ -38,6 +38,8 @@ from klsa_search.kernels.candidates import (
 from klsa_search.kernels.document_kernel import DocumentKernel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from klsa_search.core.array_types import DocIds
 
 
@@ -176,6 +178,33 @@ class DocumentFeatures(NamedTuple):
     def longest(self) -> int:
         """Return the maximum number of features of a document."""
         return int(np.diff(self.features[0]).max(initial=0))
+
+
+class KnnPart(NamedTuple):
+    """Documents among which neighbours are looked for: all of a collection, or some.
+
+    features  of the documents
+    postings  truncated, numbered from the first document
+    """
+
+    features: DocumentFeatures
+    postings: TruncatedPostings
+
+    @classmethod
+    def of(
+        cls, kernel: DocumentKernel, params: KnnParams, first: int = 0, parts: int = 1
+    ) -> KnnPart:
+        """Return a part with the documents of a kernel, doc ids from `first` on.
+
+        parts  number of parts, which share the limit of documents of a feature
+        """
+        postings = truncate_postings(
+            kernel.features,
+            posting_scales(kernel),
+            -(-params.documents_per_feature // parts),
+            alone=parts > 1,
+        )
+        return cls(DocumentFeatures.of(kernel, first), postings)
 
 
 class KnnSearcher:
@@ -335,24 +364,47 @@ def nearest_rows(
     Memory: 16 bytes per feature of a document, half of them temporarily, 8 per entry, and
     4 (N + F) per thread.
     """
+    part = KnnPart.of(kernel, params or KnnParams())
+    return nearest_rows_in_parts(
+        [part], 0, entries,
+        threads=threads, params=params, documents=documents, progress=progress,
+    )  # fmt: skip
+
+
+def nearest_rows_in_parts(
+    parts: Sequence[KnnPart],
+    own: int,
+    entries: int,
+    *,
+    threads: int | None = None,
+    params: KnnParams | None = None,
+    documents: npt.NDArray[np.integer[Any]] | None = None,
+    progress: Progress | None = None,
+) -> sparse.csr_array:
+    """Return the `entries` largest of the rows of K of one part, of N documents in all parts.
+
+    own  number of the part, of n documents
+    Others as of `nearest_rows`; `documents` are numbered from 0 in the part. Result (n, N).
+    """
     params = params or KnnParams()
-    N, F = kernel.features.shape
-    chosen = np.arange(N) if documents is None else np.asarray(documents)
-    features = DocumentFeatures.of(kernel)
-    postings = truncate_postings(
-        kernel.features, posting_scales(kernel), params.documents_per_feature
-    )
+    starts = _starts_of([part.postings[0] for part in parts])
+    F = len(starts) - 1
+    features = parts[own].features
+    n, sizes = len(features.centring[0]), [len(part.features.centring[0]) for part in parts]
+    chosen = np.arange(n) if documents is None else np.asarray(documents)
     rows = empty_rows(len(chosen), entries)
     local = threading.local()
 
     def work(first: int) -> int:
         if not hasattr(local, "searcher"):
-            local.searcher = KnnSearcher(params, _CHUNK, N, F, features.longest)
+            local.searcher = KnnSearcher(params, _CHUNK, max(sizes), F, features.longest)
         searcher: KnnSearcher = local.searcher
         last = min(first + _CHUNK, len(chosen))
-        searcher.start(chosen[first:last], features, postings[0])
-        searcher.add_postings(0, postings)
-        searcher.score(features)
+        searcher.start(features.first + chosen[first:last], features, starts)
+        for part in parts:
+            searcher.add_postings(part.features.first, part.postings)
+        for part in parts:
+            searcher.score(part.features)
         searcher.write_rows(rows, first)
         return last
 
@@ -360,7 +412,14 @@ def nearest_rows(
         for done in workers.map(work, range(0, len(chosen), _CHUNK)):
             if progress is not None:
                 progress(NEIGHBOURS, done, len(chosen))
-    return rows_to_csr(rows, chosen, (N, N))
+    return rows_to_csr(rows, chosen, (n, sum(sizes)))
+
+
+def _starts_of(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Return the starts of the postings of each feature over all parts; none of one document."""
+    sizes = sum((np.diff(starts) for starts in parts), np.int64(0))
+    sizes = np.where(sizes > 1, sizes, 0)
+    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
 
 
 def posting_scales(kernel: DocumentKernel) -> npt.NDArray[np.float32]:

@@ -11,10 +11,10 @@ costs as much as a hundred additions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -85,24 +85,80 @@ def pack_table(rows: sparse.csr_array, width: int, first_row: int = 0) -> tuple[
     Entries are (N, width), largest first, padded with 0; ties are ordered by column. The diagonal,
     which begins at column `first_row`, is left out. Cost O(entries log entries).
     """
+    table, steps = np.zeros((rows.shape[0], width), np.uint32), np.zeros(rows.shape[0], np.float32)
+    for kept in _strongest(rows, width, first_row, None, steps):
+        packed = (kept.columns.astype(np.uint32) << np.uint32(8)) | kept.levels
+        table[kept.documents, _places(kept.documents)] = packed
+    return table, steps
+
+
+def pack_tables(
+    rows: sparse.csr_array, width: int, first_row: int, ordinals: npt.NDArray[np.int64]
+) -> tuple[_Packed, _Steps, RowsElsewhere]:
+    """Return the same of a partition, whose rows have columns of all: its own, and elsewhere.
+
+    rows       (n, N) with the columns of this partition from `first_row` on
+    ordinals   (N,) of all documents, by which ties are ordered
+    """
+    n = rows.shape[0]
+    table, steps = np.zeros((n, width), np.uint32), np.zeros(n, np.float32)
+    elsewhere = RowsElsewhere(np.zeros((n, width), np.uint32), np.zeros((n, width), np.uint8))
+    for kept in _strongest(rows, width, first_row, ordinals, steps):
+        is_own = (kept.columns >= first_row) & (kept.columns < first_row + n)
+        own, others = kept.among(is_own), kept.among(~is_own)
+        packed = ((own.columns - first_row).astype(np.uint32) << np.uint32(8)) | own.levels
+        table[own.documents, _places(own.documents)] = packed
+        places = others.documents, _places(others.documents)
+        elsewhere.documents[places] = ordinals[others.columns]
+        elsewhere.levels[places] = others.levels
+    return table, steps, elsewhere
+
+
+class _Entries(NamedTuple):
+    """Entries of some rows, by row, largest first."""
+
+    documents: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+    levels: npt.NDArray[np.uint32]
+
+    def among(self, chosen: npt.NDArray[np.bool_]) -> _Entries:
+        """Return some of them."""
+        return _Entries(self.documents[chosen], self.columns[chosen], self.levels[chosen])
+
+
+def _strongest(
+    rows: sparse.csr_array,
+    width: int,
+    first_row: int,
+    ordinals: npt.NDArray[np.int64] | None,
+    steps: _Steps,
+) -> Iterator[_Entries]:
+    """Yield the `width` largest positive entries of each row, and write the step of each row.
+
+    ordinals  of the columns, by which ties are ordered; by default in their own order
+    """
     N = rows.shape[0]
-    table, steps = np.zeros((N, width), np.uint32), np.zeros(N, np.float32)
     for begin in range(0, N, _BLOCK):
         end = min(begin + _BLOCK, N)
         within = slice(rows.indptr[begin], rows.indptr[end])
         documents = np.repeat(np.arange(begin, end), np.diff(rows.indptr[begin : end + 1]))
-        columns, values = rows.indices[within], rows.data[within]
+        columns, values = rows.indices[within].astype(np.int64), rows.data[within]
         others = np.flatnonzero((columns != documents + first_row) & (values > 0))
-        order = others[np.lexsort((columns[others], -values[others], documents[others]))]
-        counts = np.bincount(documents[order] - begin, minlength=end - begin)
-        places = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-        first, kept = order[places == 0], places < width
+        ties = columns[others] if ordinals is None else ordinals[columns[others]]
+        order = others[np.lexsort((ties, -values[others], documents[others]))]
+        places = _places(documents[order])
+        first = order[places == 0]
         steps[documents[first]] = values[first] / LEVELS
-        chosen = order[kept]
+        chosen = order[places < width]
         levels = _levels(values[chosen], steps[documents[chosen]])
-        packed = (columns[chosen].astype(np.uint32) << np.uint32(8)) | levels
-        table[documents[chosen], places[kept]] = packed
-    return table, steps
+        yield _Entries(documents[chosen], columns[chosen], levels)
+
+
+def _places(documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the place of each entry in its row; `documents` are its rows, in order."""
+    first = np.flatnonzero(np.diff(documents, prepend=-1))
+    sizes = np.diff(np.append(first, len(documents)))
+    return np.arange(len(documents)) - np.repeat(first, sizes)
 
 
 def unpack_table(table: _Packed) -> sparse.csr_array:
@@ -130,6 +186,20 @@ ENTRIES = 48
 
 LATENT_LEVELS = 127
 DOCUMENT_SCALARS = 3  # scalars after the coordinates of a document: step of the features, S, SΦμ
+
+
+class RowsElsewhere(NamedTuple):
+    """Entries of the rows of D in a partition that are documents of other partitions.
+
+    documents  (N, entries) their ordinals: see `search.snapshot.Snapshot`
+    levels     (N, entries), in the steps of the rows, largest first, padded with 0
+    """
+
+    documents: npt.NDArray[np.uint32]
+    levels: npt.NDArray[np.uint8]
+
+
+NO_ROWS_ELSEWHERE: Final = RowsElsewhere(np.zeros((0, 1), np.uint32), np.zeros((0, 1), np.uint8))
 
 
 @dataclass(frozen=True)
@@ -275,6 +345,16 @@ def sparse_expansion_arrays(expansion: SparseExpansion) -> dict[str, npt.NDArray
 def open_sparse_expansion(array: Callable[[str], npt.NDArray[Any]]) -> SparseExpansion:
     """Return the expansion of stored arrays; `array` returns the array of a name."""
     return SparseExpansion(**{field: array(name) for field, name in _ARRAYS.items()})
+
+
+def rows_elsewhere_arrays(rows: RowsElsewhere) -> dict[str, npt.NDArray[Any]]:
+    """Return the stored arrays by name."""
+    return {"elsewhere_rows": rows.documents, "elsewhere_levels": rows.levels}
+
+
+def open_rows_elsewhere(array: Callable[[str], npt.NDArray[Any]]) -> RowsElsewhere:
+    """Return the rows of stored arrays; `array` returns the array of a name."""
+    return RowsElsewhere(array("elsewhere_rows"), array("elsewhere_levels"))
 
 
 _ARRAYS: Final = {

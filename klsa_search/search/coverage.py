@@ -83,7 +83,8 @@ class Covered(NamedTuple):
     value  (n,) v(t,q) · g(own + near)
     own    (n,) what it adds to k_q
     near   (n,) sum over the neighbours
-    neighbour_addends  (d, n) of each of `lenders`, (d,)
+    neighbour_addends  (d, n) of each of `lenders`, (d,), then of `elsewhere`
+    elsewhere  names of lenders in other partitions
     """
 
     terms: Numbers
@@ -92,10 +93,28 @@ class Covered(NamedTuple):
     near: Values
     neighbour_addends: Values
     lenders: DocIds
+    elsewhere: tuple[str, ...] = ()
+
+
+class LendersElsewhere(NamedTuple):
+    """Neighbours of a document in other partitions.
+
+    shares   (d,) as of `neighbours_of`
+    impacts  (d, n) of the terms of the query, in steps
+    names    (d,) their IDs
+    """
+
+    shares: Values
+    impacts: Values
+    names: tuple[str, ...]
 
 
 def covered_by(
-    query: QueryWeights, best: DocIds, near: tuple[DocIds, Values], document: int
+    query: QueryWeights,
+    best: DocIds,
+    near: tuple[DocIds, Values],
+    document: int,
+    elsewhere: LendersElsewhere | None = None,
 ) -> Covered:
     """Return T of a document: see `lowrank.coverage`; only impacts of `best` documents count."""
     own = query.addends(np.array([document]))[0] * np.isin([document], best)
@@ -103,9 +122,14 @@ def covered_by(
     counted = np.isin(lenders, best) & (shares > 0)
     lenders, shares = lenders[counted], shares[counted]
     neighbour_addends = NEIGHBOURHOOD * shares[:, None] * query.addends(lenders)
+    names: tuple[str, ...] = ()
+    if elsewhere is not None:
+        lent = NEIGHBOURHOOD * elsewhere.shares[:, None] * (query.step * elsewhere.impacts)
+        neighbour_addends = np.concatenate((neighbour_addends, lent))
+        names = elsewhere.names
     total = neighbour_addends.sum(axis=0)
     return Covered(
-        query.numbers, _saturate(query, own + total), own, total, neighbour_addends, lenders
+        query.numbers, _saturate(query, own + total), own, total, neighbour_addends, lenders, names
     )
 
 
@@ -116,6 +140,7 @@ def own_coverage(query: QueryWeights, covered: Covered) -> Covered:
         near=np.zeros_like(covered.near),
         neighbour_addends=covered.neighbour_addends[:0],
         lenders=covered.lenders[:0],
+        elsewhere=(),
     )
 
 

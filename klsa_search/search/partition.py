@@ -17,17 +17,12 @@ import numpy.typing as npt
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import FieldType, Settings
+from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.collection_statistics import Elsewhere, OwnStatistics
 from klsa_search.search.collectors import SortKey, collect, distinct_field, sort_keys, values_of
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.seeds import KlsaParams
-from klsa_search.search.engine.shared_seeds import (
-    NEAREST,
-    TERMS,
-    LocalSeeds,
-    SeedTerms,
-    SharedSeeds,
-)
+from klsa_search.search.engine.shared_seeds import LocalSeeds, SeedRows, SharedSeeds
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
@@ -53,15 +48,18 @@ SortValue = tuple[bool, Any]
 
 
 class SharedSeedsEngine:
-    """Ranks documents of one partition by the seeds of all; None without any."""
+    """Ranks documents of one partition by the seeds of all; None without any.
+
+    shared  with doc ids instead of ordinals in `near`
+    """
 
     def __init__(self, snapshot: Snapshot, shared: SharedSeeds | None) -> None:
         assert snapshot.klsa_engine is not None
-        self._engine, self._shared = snapshot.klsa_engine, shared
-        self._near: DocIds = np.zeros(0, np.int32)
-        if shared is not None and shared.terms:
-            (found,) = snapshot.bm25_engine.top([shared.terms], NEAREST)
-            self._near = found.doc_ids
+        self._engine, self.shared = snapshot.klsa_engine, shared
+        if shared is not None:
+            near, is_here = snapshot.at_ordinals(shared.near)
+            estimates = shared.estimates[is_here]
+            self.shared = shared._replace(near=near[is_here], estimates=estimates)
 
     def top(
         self,
@@ -73,11 +71,11 @@ class SharedSeedsEngine:
         totals: bool = False,
     ) -> list[TopDocs | None]:
         """Return the k best documents of each query: see `KlsaEngine.top_shared`."""
-        if self._shared is None:
+        if self.shared is None:
             none = TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
             return [none for _ in queries]
         return [
-            self._engine.top_shared(terms, k, params, self._shared, self._near, mask, totals=totals)
+            self._engine.top_shared(terms, k, params, self.shared, mask, totals=totals)
             for terms in queries
         ]
 
@@ -154,8 +152,8 @@ class PartitionSearch:
             if self._request.explain:
                 records = self._state.documents.records(seeds.documents.tolist())
                 seeds = seeds._replace(names=tuple((each.id, each.title) for each in records))
-            terms = _terms_of(snapshot, seeds.documents)
-            seeds = seeds._replace(documents=snapshot.ordinals_of(seeds.documents), terms=terms)
+            rows = seed_rows(snapshot, seeds.documents[: params.seeds])
+            seeds = seeds._replace(documents=snapshot.ordinals_of(seeds.documents), rows=rows)
         if any(each is not None for each in (plan.mask, plan.pinnable, plan.vector)):
             plan = replace(plan, mask=None, pinnable=None, vector=None)
         step = snapshot.query_kernel.postings.step
@@ -210,9 +208,13 @@ class LocalSearches:
             begun.append(search.begin())
         return begun
 
-    def collect(self, shared: SharedSeeds | None) -> list[PartitionPage]:
+    def collect(self, shared: Sequence[SharedSeeds | None]) -> list[PartitionPage]:
         """Return the first documents of each partition, ranked by the seeds of all."""
-        return [search.collect(shared) for search in self._searches if search is not None]
+        return [
+            search.collect(own)
+            for search, own in zip(self._searches, shared, strict=True)
+            if search is not None
+        ]
 
     def fetch(self, places: Sequence[Sequence[int]]) -> list[Fetched]:
         """Return the hits at some places of the pages."""
@@ -265,22 +267,46 @@ class Partition(Index):
         return self._opened()
 
 
-def _terms_of(snapshot: Snapshot, documents: npt.NDArray[np.int64]) -> SeedTerms:
-    """Return the heaviest terms of documents. Cost: their words."""
-    counts = snapshot.counts_of(documents)
-    expansion = snapshot.sparse_expansion
-    shared = 0 if expansion is None else len(expansion.terms)
-    starts, numbers, weights = [0], [np.zeros(0, np.int64)], [np.zeros(0)]
-    for begin, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
-        terms, times = counts.indices[begin:end].astype(np.int64), counts.data[begin:end]
-        is_shared = terms < shared
-        terms, times = terms[is_shared], times[is_shared]
-        values = snapshot.query_kernel.term_weights[terms] * (times / (times + 1))
-        heaviest = np.lexsort((terms, -values))[:TERMS]
-        numbers.append(terms[heaviest])
-        weights.append(values[heaviest].astype(np.float64))
-        starts.append(starts[-1] + len(heaviest))
-    return SeedTerms(np.array(starts), np.concatenate(numbers), np.concatenate(weights))
+def seed_rows(snapshot: Snapshot, documents: DocIds) -> SeedRows:
+    """Return the rows of D of documents of a partition, with their entries in all partitions."""
+    expansion, reverse, others = (
+        snapshot.sparse_expansion,
+        snapshot.reverse,
+        snapshot.rows_elsewhere,
+    )
+    assert expansion is not None
+    starts, near = [0], []
+    found: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)]
+    levels, steps = [np.zeros(0, np.uint8)], [np.zeros(0, np.float32)]
+
+    def add(numbers: npt.NDArray[np.int64], values: npt.NDArray[Any], step: np.float32) -> None:
+        found.append(numbers)
+        levels.append(values.astype(np.uint8))
+        steps.append(np.full(len(numbers), step, np.float32))
+
+    for document in documents.tolist():
+        own = expansion.rows[document]
+        own = own[own > 0]
+        numbers = snapshot.ordinals_of((own >> np.uint32(8)).astype(np.int64))
+        values = own & np.uint32(LEVELS)
+        if document < len(others.levels):
+            count = int(np.count_nonzero(others.levels[document]))
+            numbers = np.concatenate((numbers, others.documents[document, :count].astype(np.int64)))
+            values = np.concatenate((values, others.levels[document, :count]))
+            order = np.argsort(-values.astype(np.int64), kind="stable")
+            numbers, values = numbers[order], values[order]
+        add(numbers, values, expansion.scales[document, 0])
+        near.append(min(len(numbers), snapshot.neighbour_count))
+        if reverse is not None and reverse.row_of[document : document + 1].any():
+            row = reverse.row_of[document] - 1
+            entries = reverse.rows[row][reverse.rows[row] > 0]
+            numbers = snapshot.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
+            add(numbers, entries & np.uint32(LEVELS), reverse.steps[row])
+        starts.append(sum(map(len, found)))
+    return SeedRows(
+        np.array(starts), np.concatenate(found), np.concatenate(levels), np.concatenate(steps),
+        np.array(near, np.int64),
+    )  # fmt: skip
 
 
 def with_seeds(state: State, shared: SharedSeeds | None) -> State:

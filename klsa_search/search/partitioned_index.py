@@ -149,7 +149,8 @@ class PartitionedIndex(WritablePartitions):
         ranking = QueryRequest.of_ranking(query, 1, vector, dimensions, parameters)
         searches = LocalSearches(states)
         _, shared = shared_by(searches, len(states), replace(ranking, explain=True), self.name)
-        return searches.explain(partition_of(id, len(states)), id, shared)
+        partition = partition_of(id, len(states))
+        return searches.explain(partition, id, shared[partition])
 
     def hits(
         self,

@@ -46,8 +46,11 @@ class Searches(Protocol):
     def begin(self, requests: Sequence[QueryRequest | None]) -> Sequence[Begun | None]:
         """Plan the search in each partition, and find its seeds; None keeps the earlier plan."""
 
-    def collect(self, shared: SharedSeeds | None) -> Sequence[PartitionPage | None]:
-        """Return the first documents of each partition, ranked by the seeds of all."""
+    def collect(self, shared: Sequence[SharedSeeds | None]) -> Sequence[PartitionPage | None]:
+        """Return the first documents of each partition, ranked by the seeds of all.
+
+        shared  what each partition needs of these
+        """
 
     def fetch(self, places: Sequence[Sequence[int]]) -> Sequence[Fetched | None]:
         """Return the hits at some places of the pages; partitions without places do nothing."""
@@ -163,17 +166,18 @@ def _collected(
 
 def shared_by(
     searches: Searches, partitions: int, request: QueryRequest, index: str
-) -> tuple[QueryPlan, SharedSeeds | None]:
-    """Begin a search in all partitions; return its plan, and the seeds of the query."""
+) -> tuple[QueryPlan, Sequence[SharedSeeds | None]]:
+    """Begin a search in all partitions; return its plan, and for each the seeds of the query."""
     refuse_unsupported(request, index)
-    answers = _begun(searches, partitions, request)
+    begun = _begun(searches, partitions, request)
+    answers = [each for each in begun if each is not None]
     leading = next((each for each in answers if each.named), answers[0])
     refuse_ranker(leading.plan, index)
-    found = [each.seeds for each in answers if each.seeds is not None]
+    found = [None if each is None else each.seeds for each in begun]
     return leading.plan, shared_seeds(found, leading.params, leading.step)
 
 
-def _begun(searches: Searches, partitions: int, request: QueryRequest) -> list[Begun]:
+def _begun(searches: Searches, partitions: int, request: QueryRequest) -> list[Begun | None]:
     """Begin a search in all partitions, until each parses the query by the evidence of all."""
     requests = [request] * partitions
     begun = list(searches.begin(requests))
@@ -193,7 +197,7 @@ def _begun(searches: Searches, partitions: int, request: QueryRequest) -> list[B
         known |= added([each.answers for each in begun if each is not None])
         requests = [replace(own, evidence=known) for own in requests]
         begun = list(searches.begin(requests))
-    return [each for each in begun if each is not None]
+    return begun
 
 
 def merged_order(pages: Sequence[PartitionPage | None], sort: Sequence[str]) -> list[_Place]:

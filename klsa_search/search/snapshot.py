@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,18 @@ from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.kernels.weighting import mean_length
 from klsa_search.lowrank.expansion_matrix import DenseExpansion, Expansion, FactoredExpansion
 from klsa_search.lowrank.latent_space import LatentSpace
-from klsa_search.lowrank.sparse_expansion import SparseExpansion, open_sparse_expansion
+from klsa_search.lowrank.sparse_expansion import (
+    NO_ROWS_ELSEWHERE,
+    RowsElsewhere,
+    SparseExpansion,
+    open_rows_elsewhere,
+    open_sparse_expansion,
+)
 from klsa_search.lowrank.spectral_functions import spectral_function
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
+from klsa_search.search.engine.shared_seeds import LATER
 from klsa_search.search.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.storage.arrays import has_array, open_array, open_sparse, read_vocabulary
@@ -40,10 +47,6 @@ if TYPE_CHECKING:
     from scipy import sparse
 
     from klsa_search.delta.statistics import Pairs
-
-
-_LATER: Final = 2**40
-"""Ordinal of the first later document: more than an index has documents."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Snapshot:
     average_length   quantised mean length of the saturations; None for that of the build
     vectors          spaces of vectors, by name
     ordinals         of a partition: numbers of the documents of the build in the source
+    rows_elsewhere   of a partition: documents of other partitions in the rows of D
     """
 
     generation: Path
@@ -98,6 +102,7 @@ class Snapshot:
     average_length: float | None = None
     vectors: VectorSpaces = field(default_factory=dict)
     ordinals: npt.NDArray[np.int64] | None = None
+    rows_elsewhere: RowsElsewhere = NO_ROWS_ELSEWHERE
 
     def __len__(self) -> int:
         """Return N, the number of doc ids."""
@@ -123,7 +128,22 @@ class Snapshot:
         built = len(self.ordinals)
         places = np.minimum(numbers, built - 1) if built else numbers
         of_build = self.ordinals[places] if built else numbers
-        return np.where(numbers < built, of_build, _LATER + numbers)
+        return np.where(numbers < built, of_build, LATER + numbers)
+
+    def at_ordinals(
+        self, ordinals: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Return the doc ids of documents by ordinal, and which are in this partition: (n,)."""
+        if self.ordinals is None:
+            return ordinals, ordinals < len(self)
+        built = len(self.ordinals)
+        places = np.minimum(np.searchsorted(self.ordinals, ordinals), max(built - 1, 0))
+        is_built = (ordinals < LATER) & (built > 0)
+        if built:
+            is_built &= self.ordinals[places] == ordinals
+        later = ordinals - LATER
+        is_later = (later >= built) & (later < len(self))
+        return np.where(is_later, later, places), is_built | is_later
 
     def nearest(self, document: int) -> DocIds:
         """Return the documents in a row of a sparse D, strongest first, and reverse entries."""
@@ -166,6 +186,7 @@ class Snapshot:
             small=self.small,
             live=self.live,
             reverse=self.reverse,
+            elsewhere=self.rows_elsewhere,
         )
 
     @lazy_property
@@ -312,6 +333,9 @@ def open_snapshot(
         forward=Forward.open(generation, settings.searched_fields),
         vectors=open_vectors(generation, vectors),
         ordinals=open_array(generation, "ordinals") if has_array(generation, "ordinals") else None,
+        rows_elsewhere=open_rows_elsewhere(partial(open_array, generation))
+        if has_array(generation, "elsewhere_rows")
+        else NO_ROWS_ELSEWHERE,
     )
     if sparse_expansion is None:
         # Mapped now, so that an open index still works after its files are deleted.

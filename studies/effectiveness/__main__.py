@@ -16,7 +16,6 @@
     python -m studies.effectiveness operators       [--json FILE] [TASK...]
     python -m studies.effectiveness difficulty      [--json FILE] [TASK...]
     python -m studies.effectiveness partitions      [--json FILE] [TASK...]
-    python -m studies.effectiveness partition-routing  [--json FILE] [TASK...]
     python -m studies.effectiveness passages        [--json FILE] [TASK...]
     python -m studies.effectiveness needles         [--json FILE]
     python -m studies.effectiveness evidence        [--json FILE] [TASK...]
@@ -53,7 +52,6 @@ from studies.effectiveness import (
     leave_one_out,
     needles,
     operators,
-    partition_routing,
     partitions,
     passages,
     quality,
@@ -87,7 +85,6 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "difficulty": difficulty.report,
     "passages": passages.report,
     "partitions": partitions.report,
-    "partition-routing": partition_routing.report,
     "needles": needles.report,
     "evidence": evidence.report,
     "vectors": vectors.report,
@@ -106,7 +103,6 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "difficulty": difficulty.report,
     "passages": passages.report,
     "partitions": partitions.report,
-    "partition-routing": partition_routing.report,
     "evidence": evidence.report,
     "vectors": vectors.report,
     "similar": similar.report,
@@ -125,7 +121,7 @@ def main() -> None:
         "tasks", nargs="*", metavar="TASK", help=f"of {', '.join(_NAMED)}: only these"
     )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     make = CLAIMS[options.claim]
     if options.tasks:
         if options.claim not in _NAMED:

@@ -17,6 +17,8 @@ Ints = npt.NDArray[np.int32]
 
 BATCH = 64  # candidates that are read ahead: two cache lines of each fit the first cache
 QUERY_LEVELS = 2**14  # value of the largest coordinate of a query vector
+FILTER = 2**13  # bytes of the filter that saves look-ups; they fit the first cache
+NO_DOCUMENT = np.uint32(2**32 - 1)  # an ordinal that no document has
 
 
 @inlined
@@ -61,7 +63,7 @@ def read_vectors(vectors: npt.NDArray[np.int8], documents: Ints, begin: int, end
 
 @unchecked
 def score_coverage(
-    rows: npt.NDArray[np.uint32],
+    index: IndexArrays,
     workspace: Workspace,
     stride: int,
     best: int,
@@ -75,15 +77,14 @@ def score_coverage(
     T is Σ weight · y / (y + half) over the terms, y = own + part · Σ shares[i] · impacts[near[i]].
     Eight terms are always added in the same pairs.
 
-    rows        of D, nearest first
-    best        last slot that has impacts
+    best        last slot that has impacts; rows of documents in other partitions follow
     slots       (count,) or longer
     neighbours  to consider; 0 gives T of the document alone, a lower bound
     """
     documents, slot_of, is_best = workspace.documents, workspace.slots, workspace.is_best
     impacts, weights, half = workspace.impacts, workspace.term_weights, workspace.half
     sums = workspace.neighbour_impacts
-    near, shares = workspace.near, workspace.shares
+    near, shares, rows = workspace.near, workspace.shares, index.rows
     for begin in range(0, count, BATCH):
         end = min(begin + BATCH, count)
         if neighbours > 0:
@@ -92,18 +93,23 @@ def score_coverage(
             slot = slots[i]
             document = documents[slot]
             hits, levels = 0, np.uint32(0)
-            for place in range(neighbours):
-                entry = rows[document, place]
-                level = entry & np.uint32(LEVELS)
-                levels += level
-                other = entry >> np.uint32(8)
-                near[hits] = other
-                shares[hits] = np.float32(level)
-                # No branch: it would be mispredicted. Bits fit the cache, slots do not.
-                bit = (is_best[other >> np.uint32(5)] >> (other & np.uint32(31))) & np.uint32(1)
-                hits += bit & (level > 0)
+            if document < len(index.rows_elsewhere):
+                hits, levels = _find_near(index, workspace, document, best, neighbours)
+            else:
+                for place in range(neighbours):
+                    entry = rows[document, place]
+                    level = entry & np.uint32(LEVELS)
+                    levels += level
+                    other = entry >> np.uint32(8)
+                    near[hits] = other
+                    shares[hits] = np.float32(level)
+                    # No branch: it would be mispredicted. Bits fit the cache, slots do not.
+                    bit = (is_best[other >> np.uint32(5)] >> (other & np.uint32(31))) & np.uint32(1)
+                    hits += bit & (level > 0)
+                for place in range(hits):
+                    near[place] = slot_of[near[place]]
             for place in range(hits):
-                near[place] = slot_of[near[place]] * stride
+                near[place] *= stride
             part = np.float32(NEIGHBOURHOOD) / np.float32(max(levels, np.uint32(1)))
             own = slot * stride if slot <= best else 0
             total = np.float32(0)
@@ -120,6 +126,90 @@ def score_coverage(
                 even = (sums[0] + sums[4]) + (sums[2] + sums[6])
                 total += even + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
             covered[i] = total
+
+
+@inlined
+def _find_near(
+    index: IndexArrays, workspace: Workspace, document: int, best: int, neighbours: int
+) -> tuple[int, np.uint32]:
+    """Write places in `impacts` and levels of the neighbours that are among the best.
+
+    Neighbours in this partition and in others, strongest first, count together. Returns how many
+    were written, and the sum of the levels of all.
+    """
+    is_best, near, shares = workspace.is_best, workspace.near, workspace.shares
+    hits, levels, here, there = 0, np.uint32(0), 0, 0
+    for _ in range(neighbours):
+        entry = index.rows[document, here]
+        level, level_there = entry & np.uint32(LEVELS), index.levels_elsewhere[document, there]
+        if level >= level_there:
+            other = entry >> np.uint32(8)
+            bit = (is_best[other >> np.uint32(5)] >> (other & np.uint32(31))) & np.uint32(1)
+            place = workspace.slots[other] if bit else 0
+            here += 1
+        else:
+            level = np.uint32(level_there)
+            place = _place_elsewhere(index.rows_elsewhere[document, there], workspace, best)
+            there += 1
+        levels += level
+        near[hits] = place
+        shares[hits] = np.float32(level)
+        hits += (place > 0) & (level > 0)
+    return hits, levels
+
+
+@inlined
+def _place_elsewhere(ordinal: np.uint32, workspace: Workspace, best: int) -> int:
+    """Return the place in `impacts` of a document of another partition; 0 if it has none."""
+    elsewhere = workspace.elsewhere
+    if not workspace.elsewhere_filter[ordinal & np.uint32(FILTER - 1)]:
+        return 0
+    low, high = 0, len(elsewhere)
+    while low < high:
+        middle = (low + high) >> 1
+        if elsewhere[middle] < ordinal:
+            low = middle + 1
+        else:
+            high = middle
+    return best + 1 + low if low < len(elsewhere) and elsewhere[low] == ordinal else 0
+
+
+@internal
+def load_elsewhere(
+    context: QueryContext,
+    terms: int,
+    stride: int,
+    best: int,
+    numbers: npt.NDArray[np.int64],
+    ordinals: npt.NDArray[np.uint32],
+    impacts: Floats,
+    workspace: Workspace,
+) -> None:
+    """Add the impacts of the best documents of other partitions to those of this one.
+
+    numbers   (n,) terms of the columns of `impacts`
+    ordinals  (m,) of the documents, ascending
+    impacts   (m, n)
+    """
+    count = len(ordinals)
+    workspace.elsewhere[:count] = ordinals
+    workspace.elsewhere[count:] = NO_DOCUMENT
+    for i in range(count):
+        workspace.elsewhere_filter[ordinals[i] & np.uint32(FILTER - 1)] = True
+    first = (best + 1) * stride
+    workspace.impacts[first : first + count * stride] = 0
+    for column in range(len(numbers)):
+        for j in range(terms):
+            if context.term[j] == numbers[column]:
+                for i in range(count):
+                    workspace.impacts[first + i * stride + j] = impacts[i, column]
+
+
+@internal
+def release_elsewhere(ordinals: npt.NDArray[np.uint32], workspace: Workspace) -> None:
+    """Clear the filter of the documents of other partitions."""
+    for i in range(len(ordinals)):
+        workspace.elsewhere_filter[ordinals[i] & np.uint32(FILTER - 1)] = False
 
 
 @internal

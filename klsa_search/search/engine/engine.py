@@ -14,9 +14,10 @@ from klsa_search.core.array_types import DocIds
 from klsa_search.core.compiling import not_compiled
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.lowrank.sparse_expansion import SparseExpansion
+from klsa_search.lowrank.sparse_expansion import NO_ROWS_ELSEWHERE, RowsElsewhere, SparseExpansion
 from klsa_search.search.engine.bm25 import search
-from klsa_search.search.engine.formulas import DocFeatures
+from klsa_search.search.engine.candidates import FILTER
+from klsa_search.search.engine.formulas import DocFeatures, distinct_known, query_impacts
 from klsa_search.search.engine.klsa import find_seeds, search_expanded, search_shared
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.reference import ReferenceEngine
@@ -30,7 +31,6 @@ from klsa_search.search.engine.seeds import (
     parameters_record,
 )
 from klsa_search.search.engine.shared_seeds import (
-    NEAREST,
     LocalSeeds,
     SharedSeeds,
     shared_record,
@@ -182,6 +182,7 @@ class KlsaEngine:
     small    whether deep rankings rescore all candidates
     live     mask of the live documents, if some are deleted
     reverse  entries of later documents, if any
+    elsewhere  documents of other partitions in the rows, if there are some
     """
 
     def __init__(
@@ -194,10 +195,13 @@ class KlsaEngine:
         small: bool,
         live: Mask | None = None,
         reverse: ReverseNeighbours | None = None,
+        elsewhere: RowsElsewhere = NO_ROWS_ELSEWHERE,
     ) -> None:
         self._kernel, self._small, self._live = kernel, small, live
         self._postings = PostingArrays.of(kernel, live)
-        self._index = IndexArrays.of(kernel, expansion, reverse or ReverseNeighbours.none())
+        self._index = IndexArrays.of(
+            kernel, expansion, reverse or ReverseNeighbours.none(), elsewhere
+        )
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
         self._reference = ReferenceEngine(kernel, self._index, self._neighbours, dimensions, live)
@@ -229,7 +233,7 @@ class KlsaEngine:
         return answers
 
     def seeds(self, terms: Sequence[int], params: KlsaParams) -> LocalSeeds | None:
-        """Return the seeds of a query among these documents: see `shared_seeds`.
+        """Return the best documents of a query among these, with doc ids: see `shared_seeds`.
 
         None for queries that `top` does not support.
         """
@@ -239,10 +243,11 @@ class KlsaEngine:
         if not_compiled(find_seeds):
             return self._reference.seeds(terms, params)
         state, queries = self._thread_state(request, params), Queries.of([terms], request.k)
-        scratch, z = state.scratch, params.seeds
-        steps, latent, facts = np.zeros(z, np.int64), np.zeros(z, np.int32), np.zeros(2)
+        scratch, numbers = state.scratch, distinct_known(terms)
+        steps, latent = np.zeros(request.k, np.int64), np.zeros(params.seeds, np.int32)
+        facts, impacts = np.zeros(2), np.zeros((request.k, len(numbers)), np.float32)
         find_seeds(
-            scratch.context, state.record, steps, latent, facts,
+            scratch.context, state.record, steps, latent, facts, numbers, impacts,
             *queries, *scratch.buffers, *self._postings.arrays, *self._index, *state.workspace,
         )  # fmt: skip
         count = int(queries.counts[0, 0])
@@ -250,9 +255,9 @@ class KlsaEngine:
         return LocalSeeds(
             steps[:count],
             documents.astype(np.int64),
-            queries.scores[0, :count].copy(),
+            query_impacts(self._kernel, self._index, terms, impacts[:count]),
             latent[:count],
-            DocFeatures.of(self._index, documents),
+            DocFeatures.of(self._index, documents[: params.seeds]),
             float(facts[0]),
             np.float32(facts[1]),
         )
@@ -263,28 +268,29 @@ class KlsaEngine:
         k: int,
         params: KlsaParams,
         shared: SharedSeeds,
-        near: DocIds,
         mask: Mask | None = None,
         *,
         totals: bool = False,
     ) -> TopDocs:
         """Return the k best of these documents by the seeds of all partitions. See `top`.
 
-        near  documents that are candidates too, at most `NEAREST`: those near to the seeds
+        shared  with doc ids of these documents instead of ordinals in `near`
         """
         request = EngineQuery(min(k, self._kernel.size), mask, totals)
         if not request.k:
             return TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
         if not_compiled(search_shared):
             depths = self.depths(request, params)
-            found = self._reference.top(terms, request, params, depths, shared, near)
+            found = self._reference.top(terms, request, params, depths, shared)
             if found is not None:
                 return found
         state, queries = self._thread_state(request, params), Queries.of([terms], request.k)
         scratch = state.scratch
         search_shared(
             scratch.context, *request.arguments(self._postings), state.record,
-            shared_record(shared), *shared.scorer.arrays, near.astype(np.int32),
+            shared_record(shared), *shared.scorer.arrays,
+            shared.near.astype(np.int32), shared.estimates,
+            distinct_known(terms), *shared.elsewhere,
             *queries, *scratch.buffers, *self._postings.arrays, *self._index, *state.workspace,
         )  # fmt: skip
         (found,) = queries.top_docs()
@@ -340,7 +346,7 @@ class KlsaEngine:
     def _workspace(self, matched: int, best: int, seeds: int) -> Workspace:
         documents = self._kernel.size
         from_rows = seeds * (self._index.rows.shape[1] + MAX_REVERSE)
-        size = matched + min(documents, from_rows) + NEAREST + 1
+        size = matched + min(documents, from_rows) + 1
         scores = np.zeros(size + LANES, np.float32)
         return Workspace(
             slots=np.zeros(self._kernel.size, np.int32),
@@ -367,6 +373,8 @@ class KlsaEngine:
             sums=np.zeros(self._features, np.int16),
             query_vector=np.zeros(self._index.document_vectors.shape[1], np.int16),
             query_floats=np.zeros(self._dimensions, np.float32),
+            elsewhere=np.zeros(best, np.uint32),
+            elsewhere_filter=np.zeros(FILTER, np.bool_),
         )
 
     def depths(self, request: EngineQuery, params: KlsaParams) -> RerankDepths:

@@ -160,6 +160,21 @@ class Query(NamedTuple):
     counts: _Numbers
 
 
+class QueryImpacts(NamedTuple):
+    """Impacts of the distinct terms of a query, in its order, in the best documents.
+
+    impacts       (b, n) in steps
+    term_weights  (n,) f(t,q) · h(t) · w(t)
+    half          (n,) impact at which g is one half, in steps
+    order         (n,) places of the terms, lowest maximum impact in this partition first
+    """
+
+    impacts: _Floats
+    term_weights: _Floats
+    half: _Floats
+    order: _Numbers
+
+
 class TermImpacts(NamedTuple):
     """Impacts of the query's terms in the best documents.
 
@@ -196,6 +211,34 @@ def distinct_query(kernel: QueryKernel, numbers: Sequence[int]) -> Query:
     )
 
 
+def distinct_known(numbers: Sequence[int]) -> _Numbers:
+    """Return the distinct terms of a query that documents contain, in its order: (n,).
+
+    Partitions number some terms differently, but all have the same of a query, in this order.
+    """
+    return np.array(list(dict.fromkeys(term for term in numbers if term >= 0)), np.int64)
+
+
+def query_impacts(
+    kernel: QueryKernel, index: IndexArrays, numbers: Sequence[int], impacts: _Floats
+) -> QueryImpacts:
+    """Return impacts of the terms of a query, with what all partitions weigh them by.
+
+    impacts  (b, n) of the terms of `distinct_known`
+    """
+    known, query = distinct_known(numbers).tolist(), distinct_query(kernel, numbers)
+    order = np.array([known.index(term) for term in query.terms.tolist()], np.int64)
+    counts = np.zeros(len(known), np.int64)
+    counts[order] = query.counts
+    weights = counts * kernel.weights[known]
+    return QueryImpacts(
+        impacts,
+        counts.astype(_F) * index.term_weights[known],
+        (HALF * weights / (UNIT * kernel.postings.step)).astype(_F),
+        order,
+    )
+
+
 def term_saturations(
     postings: Segments, terms: _Numbers, documents: DocIds
 ) -> npt.NDArray[np.uint16]:
@@ -224,6 +267,20 @@ def term_impacts(
         weights[column] = _F(count) * term_weights[term]
         half[column] = _F(HALF * weight / (UNIT * kernel.postings.step))
     return TermImpacts(impacts, weights, half)
+
+
+def with_elsewhere(
+    terms: TermImpacts, query: Query, numbers: _Numbers, impacts: _Floats
+) -> TermImpacts:
+    """Return impacts in the best documents of this partition, then in those of others.
+
+    numbers  (n,) terms of the columns of `impacts`, (m, n)
+    """
+    places = {term: column for column, term in enumerate(numbers.tolist())}
+    others = np.zeros((len(impacts), terms.impacts.shape[1]), _F)
+    others[:, : len(query.terms)] = impacts[:, [places[term] for term in query.terms.tolist()]]
+    together = np.concatenate((terms.impacts[:-1], others, terms.impacts[-1:]))
+    return terms._replace(impacts=together)
 
 
 def query_alpha(kernel: QueryKernel, query: Query, terms: TermImpacts, params: KlsaParams) -> float:

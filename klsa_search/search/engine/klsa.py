@@ -34,7 +34,10 @@ from klsa_search.search.engine.candidates import (
     clear_features,
     expansion_score,
     latent_score,
+    load_elsewhere,
     project_query,
+    release_elsewhere,
+    score_coverage,
 )
 from klsa_search.search.engine.scores import (
     SlotRanges,
@@ -44,7 +47,6 @@ from klsa_search.search.engine.scores import (
     write_results,
 )
 from klsa_search.search.engine.seeds import (
-    KlsaParams,
     RerankDepths,
     add_rows,
     add_seed_features,
@@ -90,7 +92,7 @@ def search_expanded(
         SegmentArrays(*arrays[11:17]),
         SegmentArrays(*arrays[17:23]),
     )
-    index, workspace = IndexArrays(*arrays[23:36]), Workspace(*arrays[36:])
+    index, workspace = IndexArrays(*arrays[23:38]), Workspace(*arrays[38:])
     context, params, depths = contexts[0], parameters[0], parameters[0]
     counts, k = queries.counts, queries.documents.shape[1]
     for query in range(len(counts)):
@@ -146,13 +148,17 @@ def find_seeds(
     steps: npt.NDArray[np.int64],
     latent: npt.NDArray[np.int32],
     facts: npt.NDArray[np.float64],
+    numbers: npt.NDArray[np.int64],
+    impacts: npt.NDArray[np.float32],
     *arrays: Any,
 ) -> None:
-    """Find the seeds of a query in one partition: steps 1 and 2.
+    """Find the best documents of a query in one partition, of which the first may be seeds.
 
-    steps, latent  (z,) k_q and L of the seeds, in steps; documents and T are in the results
-    facts          (3,) share of the query in the first document, one step of a cosine, step of k_q
-    arrays         as of `search_expanded`, of one query
+    steps    (b,) k_q of the best in steps; documents are in the results
+    latent   (z,) L of the seeds, in steps
+    facts    (2,) share of the query in the first document, one step of a cosine
+    numbers  (n,) distinct terms of the query, the columns of `impacts`, (b, n)
+    arrays   as of `search_expanded`, of one query
     """
     queries, buffers = Queries(*arrays[:4]), SearchBuffers(*arrays[4:8])
     postings = PostingArrays(
@@ -162,7 +168,7 @@ def find_seeds(
         SegmentArrays(*arrays[11:17]),
         SegmentArrays(*arrays[17:23]),
     )
-    index, workspace = IndexArrays(*arrays[23:36]), Workspace(*arrays[36:])
+    index, workspace = IndexArrays(*arrays[23:38]), Workspace(*arrays[38:])
     context, params = contexts[0], parameters[0]
     counts = queries.counts
     if not load_query(context, queries.terms, int(np.int64(0)), len(counts)):
@@ -170,22 +176,25 @@ def find_seeds(
         return
     context.masked = context.count_totals = False
     count = best_keys(context, postings, buffers, postings.live, params.best)
-    seeds = min(count, params.seeds)
-    counts[0, 0] = seeds
+    counts[0, 0] = count
     if count == 0:
         return
     keys = buffers.keys[0]
-    top = _assign_slots(keys, workspace, count, count, seeds, int(np.int64(0)))
+    _assign_slots(keys, workspace, count, count, count, int(np.int64(0)))
     terms = distinct_terms(context, postings)
     stride = look_up_impacts(context, postings, buffers, terms, index, workspace, count)
     facts[1] = project_query(context, terms, index, workspace)
-    weigh_seeds(index, workspace, params, stride, seeds, top)
     facts[0] = matched_share(context, workspace, terms, stride)
-    for i in range(seeds):
-        document = workspace.documents[i + 1]
-        queries.documents[0, i], steps[i] = document, keys[i] >> 32
-        queries.scores[0, i] = workspace.covered[i + 1]
-        latent[i] = latent_score(index.document_vectors, int(document), workspace.query_vector)
+    for i in range(count):
+        queries.documents[0, i], steps[i] = workspace.documents[i + 1], keys[i] >> 32
+    for column in range(len(numbers)):
+        for j in range(terms):
+            if context.term[j] == numbers[column]:
+                for i in range(count):
+                    impacts[i, column] = workspace.impacts[(i + 1) * stride + j]
+    for i in range(min(count, params.seeds)):
+        document = int(workspace.documents[i + 1])
+        latent[i] = latent_score(index.document_vectors, document, workspace.query_vector)
     _release_slots(workspace, count)
 
 
@@ -200,16 +209,20 @@ def search_shared(
     features: npt.NDArray[np.int64],
     sums: npt.NDArray[np.int16],
     near: npt.NDArray[np.int32],
+    estimates: npt.NDArray[np.float32],
+    numbers: npt.NDArray[np.int64],
+    elsewhere: npt.NDArray[np.uint32],
+    impacts: npt.NDArray[np.float32],
     *arrays: Any,
 ) -> None:
     """Search one partition by the seeds of all: see `search_expanded`.
 
-    Rows of the seeds of the partition give candidates, and estimates of E; other candidates are
-    near to seeds in other partitions.
-
-    shared          of type `SHARED`
-    features, sums  the sum of each feature of the seeds, in steps
-    near            documents near to the seeds
+    shared            of type `SHARED`
+    features, sums    the sum of each feature of the seeds, in steps
+    near, estimates   documents in the rows of the seeds, and E of each by these rows
+    numbers           (n,) distinct terms of the query
+    elsewhere         (m,) ordinals of the best documents of other partitions, ascending
+    impacts           (m, n) of the terms in these
     """
     queries, buffers = Queries(*arrays[:4]), SearchBuffers(*arrays[4:8])
     postings = PostingArrays(
@@ -219,7 +232,7 @@ def search_shared(
         SegmentArrays(*arrays[11:17]),
         SegmentArrays(*arrays[17:23]),
     )
-    index, workspace = IndexArrays(*arrays[23:36]), Workspace(*arrays[36:])
+    index, workspace = IndexArrays(*arrays[23:38]), Workspace(*arrays[38:])
     context, params, depths, given = contexts[0], parameters[0], parameters[0], shared[0]
     counts, k = queries.counts, queries.documents.shape[1]
     if not load_query(context, queries.terms, int(np.int64(0)), len(counts)):
@@ -228,22 +241,26 @@ def search_shared(
     context.masked = False
     context.count_totals = count_totals and not masked
     count = best_keys(context, postings, buffers, postings.live, max(params.best, k))
-    best, seeds = min(count, params.best), min(count, params.seeds)
+    best, seeds = min(count, given.best), min(count, given.seeds)
     top = _assign_slots(buffers.keys[0], workspace, count, best, seeds, given.first)
     if masked:
         context.masked, context.count_totals = True, count_totals
         extra = _filtered_keys(context, postings, buffers, words, depths)
         count = _assign_filtered_slots(buffers.keys[0], workspace, count, extra, top)
-    top *= np.float32(context.step)
     terms = distinct_terms(context, postings)
     stride = look_up_impacts(context, postings, buffers, terms, index, workspace, best)
+    load_elsewhere(context, terms, stride, best, numbers, elsewhere, impacts, workspace)
     project_query(context, terms, index, workspace)
-    weigh_seeds(index, workspace, params, stride, seeds, top)
-    size = add_rows(index, workspace, params, seeds, count)
+    if params.coverage > 0:
+        chosen, neighbours = workspace.chosen, len(workspace.near) - 1
+        for i in range(seeds):
+            chosen[i] = i + 1
+        of_seeds = workspace.covered[1:]
+        score_coverage(index, workspace, stride, best, chosen, seeds, neighbours, of_seeds)
+    size = _add_near(near, estimates, workspace, count)
     for i in range(len(features)):
         workspace.sums[features[i]] = sums[i]
     centre = given.scale, given.mean, given.mean_square, given.step
-    size = _add_near(near, index, workspace, params, centre, size)
     counts[0, 1] = context.total * count_totals
     if count_totals:
         counts[0, 1] += count_without(
@@ -258,13 +275,14 @@ def search_shared(
     if len(words) > 0:
         exclude_masked(words, workspace, size)
     rescore_coverage(index, workspace, params, ranges, depths.coverage_depth, k, factors)
-    chosen = rescore_expansion(
+    chosen_count = rescore_expansion(
         index, workspace, params, ranges, depths.expansion_depth, factors, centre
     )
     counts[0, 0] = write_results(
-        workspace, size, chosen, k, queries.documents[0], queries.scores[0]
+        workspace, size, chosen_count, k, queries.documents[0], queries.scores[0]
     )
     _release_slots(workspace, size)
+    release_elsewhere(elsewhere, workspace)
     for i in range(len(features)):
         workspace.sums[features[i]] = 0
 
@@ -272,13 +290,11 @@ def search_shared(
 @internal
 def _add_near(
     near: npt.NDArray[np.int32],
-    index: IndexArrays,
+    estimates: npt.NDArray[np.float32],
     workspace: Workspace,
-    params: KlsaParams,
-    centre: Any,
     size: int,
 ) -> int:
-    """Add candidates with their exact E; return the last slot."""
+    """Add candidates with estimates of their E; return the last slot."""
     documents, slots, expanded = workspace.documents, workspace.slots, workspace.expanded
     for i in range(len(near)):
         document = near[i]
@@ -287,8 +303,7 @@ def _add_near(
             size += 1
             slot = size
             slots[document], documents[slot] = slot, document
-        exact = expansion_score(int(document), index, workspace, centre)
-        expanded[slot] = clip(exact, params)
+        expanded[slot] = estimates[i]
     return size
 
 
@@ -311,9 +326,9 @@ def _assign_slots(
     first  score in steps that scores are divided by; 0 for that of the first document
     Returns it.
     """
-    if count > best:
+    if count > best > 0:
         select_largest(keys, count, best)
-    if best > seeds:
+    if best > seeds > 0:
         select_largest(keys, best, seeds)
     sort_descending(keys, seeds, workspace.sort_buffer)
     documents, slots, lexical = workspace.documents, workspace.slots, workspace.lexical

@@ -7,7 +7,6 @@ of `klsa`, with the functions of `formulas`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.engine.formulas import (
     DocFeatures,
     ExpansionScorer,
@@ -23,27 +23,33 @@ from klsa_search.search.engine.formulas import (
     TermImpacts,
     add_rows,
     coverage_scores,
+    distinct_known,
     distinct_query,
     matched_share,
     part_factors,
     power,
     query_alpha,
+    query_impacts,
     seed_weights,
     term_impacts,
     term_saturations,
     threshold_of,
+    with_elsewhere,
 )
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.scan import LANES, SAMPLED
 from klsa_search.search.engine.scores import EXCLUDED, MIN_SCORE, PROMISING
 from klsa_search.search.engine.seeds import KlsaParams, RerankDepths
-from klsa_search.search.engine.shared_seeds import LocalSeeds, SharedSeeds
+from klsa_search.search.engine.shared_seeds import (
+    NO_BEST,
+    BestElsewhere,
+    LocalSeeds,
+    SharedSeeds,
+)
 from klsa_search.search.engine.workspace import EngineQuery, IndexArrays, TopDocs
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]
-
-NONE: Final = np.zeros(0, np.int64)
 
 SAMPLING_LIMIT = SAMPLED * LANES
 """Candidates from which the compiled search samples scores in the order of slots."""
@@ -75,40 +81,45 @@ class ReferenceEngine:
         params: KlsaParams,
         depths: RerankDepths,
         shared: SharedSeeds | None = None,
-        near: DocIds = NONE,
     ) -> TopDocs | None:
         """Return the k best documents, or None for `SAMPLING_LIMIT` candidates or more.
 
-        shared  the seeds of the query, if it is searched in several partitions
-        near    further candidates, near to the seeds
+        shared  the seeds of the query, if it is searched in several partitions: see `top_shared`
         """
         kernel, index, k, mask = self._kernel, self._index, request.k, request.mask
         query = distinct_query(kernel, numbers)
         lexical_scores = self._lexical_scores(query)
         allowed = mask or self._live
         matched = top_z(lexical_scores, max(params.best, k))[0]
-        if not len(matched) and not len(near):
+        if not len(matched) and (shared is None or not len(shared.near)):
             return TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
         first = lexical_scores[matched[0]] if shared is None else shared.first
+        counts = (params.best, params.seeds) if shared is None else (shared.best, shared.seeds)
         if mask is not None:
             filtered = top_z(lexical_scores * mask.allowed, depths.filtered)[0]
             matched = np.concatenate((matched, filtered[~np.isin(filtered, matched)]))
         keys = lexical_scores[matched]
-        best, seeds = matched[: params.best], matched[: params.seeds]
+        best, seeds = (matched[:count] for count in counts)
         lexical = keys.astype(_F) / _F(first)
         top = _F(first) * _F(kernel.postings.step)
         rank_of = np.full(kernel.size, -1)
         rank_of[best] = np.arange(len(best))
         terms = self._terms(query, best)
+        elsewhere = NO_BEST if shared is None else shared.elsewhere
+        if len(elsewhere.documents):
+            terms = with_elsewhere(terms, query, distinct_known(numbers), elsewhere.impacts)
         coverage = np.zeros(kernel.size, _F)
         if params.coverage > 0:
-            coverage[seeds] = self._coverage(seeds, rank_of, terms)
+            coverage[seeds] = self._coverage(seeds, rank_of, terms, elsewhere=elsewhere)
         shares = coverage[seeds] if params.coverage > 0 else None
         weights = seed_weights(top, lexical[: len(seeds)], shares, params)
-        documents, sums = add_rows(self._rows(seeds, weights, params))
+        if shared is None:
+            documents, sums = add_rows(self._rows(seeds, weights, params))
+        else:
+            documents, sums = shared.near, shared.estimates
         expanded, is_candidate = np.zeros(kernel.size, _F), np.zeros(kernel.size, np.bool_)
         expanded[documents] = sums
-        is_candidate[documents] = is_candidate[matched] = is_candidate[near] = True
+        is_candidate[documents] = is_candidate[matched] = True
         candidates = np.flatnonzero(is_candidate)
         if len(candidates) >= SAMPLING_LIMIT:
             return None
@@ -117,7 +128,6 @@ class ReferenceEngine:
             expansion_scores = ExpansionScorer.of(features, weights, params)
         else:
             expansion_scores = shared.scorer
-        expanded[near] = expansion_scores(DocFeatures.of(index, near))
         expanded[seeds] = expansion_scores(features)
         query_vector = QueryVector.of(index, self._dimensions, query)
         latent = np.zeros(kernel.size, _F)
@@ -154,7 +164,7 @@ class ReferenceEngine:
                 least = scores[_select(scores, candidates, k)].min()
                 chosen = chosen[scores[chosen] >= _F(PROMISING) * least]
             chosen = chosen[~is_seed[chosen]]
-            exact = self._coverage(chosen, rank_of, terms, own=rank_of)
+            exact = self._coverage(chosen, rank_of, terms, elsewhere=elsewhere)
             scores[chosen] += t * (exact - coverage[chosen])
         chosen = _select(scores, candidates, depths.expansion_depth)
         rescored = chosen[~is_seed[chosen]]
@@ -181,20 +191,15 @@ class ReferenceEngine:
         best = top_z(steps, params.best)[0]
         seeds = best[: params.seeds]
         features = DocFeatures.of(index, seeds)
-        if not len(best):
-            none, no_step = np.zeros(0, _F), np.zeros(0, np.int64)
-            return LocalSeeds(no_step, no_step, none, none.astype(np.int32), features, 0, _F(0))
-        rank_of = np.full(kernel.size, -1)
-        rank_of[best] = np.arange(len(best))
         terms = self._terms(query, best)
-        coverage = np.zeros(len(seeds), _F)
-        if params.coverage > 0:
-            coverage = self._coverage(seeds, rank_of, terms)
+        impacts = np.zeros((len(best), len(query.terms)), _F)
+        weighed = query_impacts(kernel, index, numbers, impacts)
+        impacts[:, weighed.order] = terms.impacts[:-1, : len(query.terms)]
         query_vector = QueryVector.of(index, self._dimensions, query)
         latent = query_vector.cosines(index.document_vectors[seeds], clip=False).astype(np.int32)
-        share = matched_share(kernel, query, terms)
+        share = matched_share(kernel, query, terms) if len(best) else 0.0
         return LocalSeeds(
-            steps[seeds], seeds.astype(np.int64), coverage, latent, features, share,
+            steps[best], best.astype(np.int64), weighed, latent, features, share,
             query_vector.angle,
         )  # fmt: skip
 
@@ -213,15 +218,39 @@ class ReferenceEngine:
         rank_of: npt.NDArray[np.int64],
         terms: TermImpacts,
         own: npt.NDArray[np.int64] | None = None,
+        elsewhere: BestElsewhere = NO_BEST,
     ) -> _Floats:
         """Return T of documents: (n,).
 
-        rank_of  (N,) rank of each document among the best, -1 for others, for neighbours
-        own      the same for the documents themselves; `rank_of` if None
+        rank_of    (N,) rank of each document among the best, -1 for others, for neighbours
+        own        the same for the documents themselves; `rank_of` if None
+        elsewhere  best documents of other partitions, whose ranks follow
         """
-        near = self._index.rows[documents, : self._neighbours]
         own = rank_of if own is None else own
-        return coverage_scores(near, rank_of[near >> np.uint32(8)], own[documents], terms)
+        near, places = self._near(documents, rank_of, elsewhere)
+        return coverage_scores(near, places, own[documents], terms)
+
+    def _near(
+        self, documents: DocIds, rank_of: npt.NDArray[np.int64], elsewhere: BestElsewhere
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """Return the levels of the neighbours of documents, and their ranks: (n, neighbours)."""
+        index, count = self._index, self._neighbours
+        near = index.rows[documents, :count]
+        ranks = rank_of[near >> np.uint32(8)]
+        near = near & np.uint32(LEVELS)
+        if not len(index.rows_elsewhere):
+            return near, ranks
+        built = np.minimum(documents, len(index.rows_elsewhere) - 1)
+        levels = np.where(
+            (documents < len(index.rows_elsewhere))[:, None],
+            index.levels_elsewhere[built, :count],
+            0,
+        )
+        places = elsewhere.places_of(index.rows_elsewhere[built, :count])
+        ranks_elsewhere = np.where(places < 0, -1, int(rank_of.max(initial=-1)) + 1 + places)
+        near, ranks = np.hstack((near, levels)), np.hstack((ranks, ranks_elsewhere))
+        order = np.argsort(-near.astype(np.int64), axis=1, kind="stable")[:, :count]
+        return np.take_along_axis(near, order, 1), np.take_along_axis(ranks, order, 1)
 
     def _rows(
         self, seeds: DocIds, weights: _Floats, params: KlsaParams

@@ -51,7 +51,7 @@ def score_all(
         for i in range(others):
             chosen[i] = ranges.seeds + 1 + i
         none, own = int(np.int64(0)), covered[ranges.seeds + 1 :]
-        score_coverage(index.rows, workspace, ranges.stride, ranges.best, chosen, others, none, own)
+        score_coverage(index, workspace, ranges.stride, ranges.best, chosen, others, none, own)
         for slot in range(1, ranges.best + 1):
             scores[slot] += t * covered[slot]
     for slot in range(1, ranges.matched + 1):
@@ -97,7 +97,7 @@ def rescore_coverage(
         chosen[remaining] = slot
         remaining += slot > ranges.seeds
     stride, best, neighbours = ranges.stride, ranges.best, len(workspace.near) - 1
-    score_coverage(index.rows, workspace, stride, best, chosen, remaining, neighbours, exact)
+    score_coverage(index, workspace, stride, best, chosen, remaining, neighbours, exact)
     for i in range(remaining):
         slot = chosen[i]
         estimate = covered[slot] if slot <= best else np.float32(0)

@@ -85,7 +85,7 @@ def weigh_seeds(
     if params.coverage == 0:
         return
     score_coverage(
-        index.rows, workspace, stride, seeds, chosen, seeds, len(workspace.near) - 1, covered[1:]
+        index, workspace, stride, seeds, chosen, seeds, len(workspace.near) - 1, covered[1:]
     )
     largest = np.float32(0)
     for i in range(seeds):

@@ -19,7 +19,7 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.compiling import internal
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.segments import Segment, Segments
-from klsa_search.lowrank.sparse_expansion import SparseExpansion
+from klsa_search.lowrank.sparse_expansion import NO_ROWS_ELSEWHERE, RowsElsewhere, SparseExpansion
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 
@@ -324,6 +324,8 @@ class IndexArrays(NamedTuple):
     burstiness    (V,) b(t)
     document_vectors   (N, w) coordinates in the latent space, followed by three scalars
     document_scalars   the same memory as float32; its last three columns are the scalars
+    rows_elsewhere, levels_elsewhere
+                  (N, n) documents of other partitions in the rows: see `RowsElsewhere`
     term_vectors  (V, w) coordinates, followed by their step
     term_steps    the same memory as float32; its last column is the step
     """
@@ -341,10 +343,16 @@ class IndexArrays(NamedTuple):
     reverse_row: _Ints
     reverse_rows: npt.NDArray[np.uint32]
     reverse_steps: _Floats
+    rows_elsewhere: npt.NDArray[np.uint32]
+    levels_elsewhere: npt.NDArray[np.uint8]
 
     @classmethod
     def of(
-        cls, kernel: QueryKernel, expansion: SparseExpansion, reverse: ReverseNeighbours
+        cls,
+        kernel: QueryKernel,
+        expansion: SparseExpansion,
+        reverse: ReverseNeighbours,
+        elsewhere: RowsElsewhere = NO_ROWS_ELSEWHERE,
     ) -> IndexArrays:
         """Return the arrays in the types and the order that compiled code expects."""
         document_vectors = read_only(expansion.document_vectors, np.int8)
@@ -363,6 +371,8 @@ class IndexArrays(NamedTuple):
             reverse_row=read_only(reverse.row_of, np.int32),
             reverse_rows=read_only(reverse.rows, np.uint32),
             reverse_steps=read_only(reverse.steps, np.float32),
+            rows_elsewhere=read_only(elsewhere.documents, np.uint32),
+            levels_elsewhere=read_only(elsewhere.levels, np.uint8),
         )
 
 
@@ -388,6 +398,7 @@ class Workspace(NamedTuple):
     keys, sort_buffer  (M + 1,)
     remaining     (B + 1,) score in steps, less the impacts of the terms looked up
     impacts       (B + 1, stride) impact of each term in steps; row 0 is 0
+                  of the documents in `elsewhere` follow those of the best of this partition
     near          (neighbours + 1,) offsets in `impacts` of neighbours that are among the best
     shares        (neighbours + 1,) their levels
     hits          (SCAN_CHUNK,) uint32, postings of the best documents
@@ -399,6 +410,8 @@ class Workspace(NamedTuple):
     sums          (F,) int16, weighted sum of the seeds' features, in steps; all 0 between queries
     query_vector  (w,) int16, the query in the latent space, in steps
     query_floats  (m,) the same before rounding
+    elsewhere     (B,) ordinals of the best documents of other partitions, ascending, padded
+    elsewhere_filter  (FILTER,) whether one of them has these lowest bits; all False between queries
     """
 
     slots: _Ints
@@ -425,3 +438,5 @@ class Workspace(NamedTuple):
     sums: npt.NDArray[np.int16]
     query_vector: npt.NDArray[np.int16]
     query_floats: _Floats
+    elsewhere: npt.NDArray[np.uint32]
+    elsewhere_filter: npt.NDArray[np.bool_]

@@ -278,7 +278,7 @@ class Explainer:
     def _coverage(self, covered: Covered) -> Coverage:
         """Return the coverage of each term, largest first."""
         terms, entries = self._snapshot.vocabulary.terms, []
-        ids = self._documents.ids(covered.lenders.tolist())
+        ids = [*self._documents.ids(covered.lenders.tolist()), *covered.elsewhere]
         for at, number in enumerate(covered.terms.tolist()):
             lent, near = covered.neighbour_addends[:, at], float(covered.near[at])
             first = [

@@ -18,6 +18,7 @@ from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.coverage import (
     Covered,
+    LendersElsewhere,
     QueryWeights,
     Values,
     covered_by,
@@ -29,6 +30,7 @@ from klsa_search.search.engine.formulas import (
     ExpansionScorer,
     Query,
     QueryVector,
+    distinct_known,
     distinct_query,
     part_factors,
     power,
@@ -99,7 +101,10 @@ class EngineSplitter(ReferenceEngine):
         super().__init__(
             snapshot.query_kernel,
             IndexArrays.of(
-                snapshot.query_kernel, expansion, snapshot.reverse or ReverseNeighbours.none()
+                snapshot.query_kernel,
+                expansion,
+                snapshot.reverse or ReverseNeighbours.none(),
+                snapshot.rows_elsewhere,
             ),
             min(snapshot.neighbour_count, expansion.rows.shape[1]),
             snapshot.latent_dimensions,
@@ -108,6 +113,8 @@ class EngineSplitter(ReferenceEngine):
         self._snapshot, self._params = snapshot, params
         self._details = None if shared is None else shared.details
         query = distinct_query(snapshot.query_kernel, numbers)
+        self._columns = distinct_known(numbers)
+        self._shared = shared
         self._query_weights = QueryWeights.of(
             snapshot, query.terms, query.counts.astype(np.float64)
         )
@@ -117,8 +124,8 @@ class EngineSplitter(ReferenceEngine):
         """Compute what is the same for all documents, as `ReferenceEngine.top` does."""
         kernel, params = self._kernel, self._params
         lexical_scores = self._lexical_scores(query)
-        best = top_z(lexical_scores, params.best)[0]
-        seeds = best[: params.seeds]
+        counts = (params.best, params.seeds) if shared is None else (shared.best, shared.seeds)
+        best, seeds = (top_z(lexical_scores, params.best)[0][:count] for count in counts)
         self._row, self._best, self._seeds = lexical_scores, best, seeds
         self._first = _F(lexical_scores[best[0]] if shared is None else shared.first)
         self._top = self._first * _F(kernel.postings.step)
@@ -157,8 +164,7 @@ class EngineSplitter(ReferenceEngine):
         latent = a * float(self._cosines(np.array([document]))[0]) if params.latent > 0 else None
         exact = e * float(self._exact(np.array([document]))[0])
         rows, by_rows = self._by_rows(document)
-        (lenders,), (shares,) = neighbours_of(self._snapshot, np.array([document]))
-        near = covered_by(self._query_weights, self._best, (lenders, shares), document)
+        near = self._covered(document)
         options = product(
             ((exact, False), (e * rows, True)),
             ((near, False), (own_coverage(self._query_weights, near), True))
@@ -177,7 +183,7 @@ class EngineSplitter(ReferenceEngine):
         best_option = next(iter(options)) if score is None or seed else min(options, key=error_of)
         (expansion, by_rows_only), (covered, own_only), (lexical_, omitted) = best_option
         parts = (("expansion", by_rows_only), ("coverage", own_only), ("lexical", omitted))
-        details = None if by_rows_only else self._details
+        details = self._details
         weights = self._weights if details is None else details.weights
         by_seed = e * (
             by_rows if by_rows_only else self._seed_features.values(self._index, params, document)
@@ -195,6 +201,36 @@ class EngineSplitter(ReferenceEngine):
             elsewhere=details,
         )
 
+    def _covered(self, document: int) -> Covered:
+        """Return T of a document."""
+        shared, snapshot = self._shared, self._snapshot
+        if shared is None or document >= len(snapshot.rows_elsewhere.levels):
+            (lenders,), (shares,) = neighbours_of(snapshot, np.array([document]))
+            return covered_by(self._query_weights, self._best, (lenders, shares), document)
+        assert shared.details is not None
+        elsewhere, names = shared.elsewhere, shared.details.elsewhere
+        rank_of = np.full(self._kernel.size, -1)
+        rank_of[self._best] = np.arange(len(self._best))
+        (levels,), (ranks,) = self._near(np.array([document]), rank_of, elsewhere)
+        shares = levels / max(int(levels.sum()), 1)
+        is_here = (ranks >= 0) & (ranks < len(self._best))
+        is_there = ranks >= len(self._best)
+        places = ranks[is_there] - len(self._best)
+        columns = [
+            self._columns.tolist().index(term) for term in self._query_weights.numbers.tolist()
+        ]
+        return covered_by(
+            self._query_weights,
+            self._best,
+            (self._best[ranks[is_here]].astype(np.int64), shares[is_here]),
+            document,
+            LendersElsewhere(
+                shares[is_there],
+                elsewhere.impacts[places][:, columns].astype(np.float64),
+                tuple(names[place][0] for place in places.tolist()),
+            ),
+        )
+
     def _exact(self, documents: DocIds) -> npt.NDArray[np.float32]:
         """Return E from the features."""
         return self._expansion_scores(DocFeatures.of(self._index, documents))
@@ -206,12 +242,24 @@ class EngineSplitter(ReferenceEngine):
 
     def _by_rows(self, document: int) -> tuple[float, Values]:
         """Return E from the rows of the seeds, and of each."""
+        if self._details is not None:
+            return self._by_rows_of(self._details, document)
         values = np.zeros(len(self._seeds))
         for at, (seed, weight) in enumerate(zip(self._seeds, self._weights, strict=True)):
             for row, step in self._rows_of(int(seed)) if weight > 0 else ():
                 entries = row[(row > 0) & (row >> np.uint32(8) == document)]
                 levels = float((entries & np.uint32(LEVELS)).sum())
                 values[at] += float(_F(self._params.slope) * weight * step) * levels
+        return float(values.sum()), values
+
+    def _by_rows_of(self, details: SeedDetails, document: int) -> tuple[float, Values]:
+        """Return E from the rows of the seeds of all partitions, and of each."""
+        (ordinal,) = self._snapshot.ordinals_of(np.array([document]))
+        values = np.zeros(len(details.rows))
+        for at, (row, weight) in enumerate(zip(details.rows, details.weights, strict=True)):
+            is_entry = row.documents == ordinal
+            added = row.steps[is_entry] * row.levels[is_entry]
+            values[at] = float(_F(self._params.slope) * weight) * float(added.sum())
         return float(values.sum()), values
 
 

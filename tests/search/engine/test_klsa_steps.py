@@ -30,8 +30,8 @@ from .single_query import top_of
 
 
 @compiled
-def coverage_by(rows, workspace, stride, best, slots, count, neighbours, found):
-    score_coverage(rows, workspace, stride, best, slots, count, neighbours, found)
+def coverage_by(arrays, workspace, stride, best, slots, count, neighbours, found):
+    score_coverage(arrays, workspace, stride, best, slots, count, neighbours, found)
 
 
 @pytest.mark.parametrize("terms", [8, 24])
@@ -52,7 +52,8 @@ def test_terms_are_covered_together_as_one_by_one(index, terms, neighbours):
     rows = (rng.choice(documents, levels.shape).astype(np.uint32) << 8) | levels
     rows[:, ::3] = (rng.integers(0, len(index), rows[:, ::3].shape) << 8 | 1).astype(np.uint32)
     slots, found = np.array([20, 3, 1], np.int32), np.zeros(3, np.float32)
-    coverage_by(rows, workspace, terms, 19, slots, 3, neighbours, found)
+    arrays = engine._index._replace(rows=rows)
+    coverage_by(arrays, workspace, terms, 19, slots, 3, neighbours, found)
     for slot, covered in zip(slots, found, strict=True):
         near = rows[workspace.documents[slot]][:neighbours]
         shares, at = (near & 255).astype(np.float64), workspace.slots[near >> 8]

@@ -1,0 +1,102 @@
+"""Rows of D in partitions: the neighbours of a document are looked for in all of them.
+
+Each partition leaves its features in a work folder (`write_features`). With those of all, the rows
+of each are those of an index with one partition, except for ties among postings (`write_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.progress import EXPANSION, Progress
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.nearest_neighbours import (
+    DocumentFeatures,
+    KnnParams,
+    KnnPart,
+    nearest_rows_in_parts,
+)
+from klsa_search.lowrank.sparse_expansion import pack_tables, rows_elsewhere_arrays
+from klsa_search.storage.arrays import write_arrays
+
+_PARAMS = KnnParams()
+
+
+def write_features(
+    folder: Path, kernel: DocumentKernel, ordinals: npt.NDArray[np.int64], partitions: int
+) -> None:
+    """Write what other partitions need to find neighbours among the documents of one.
+
+    ordinals  (n,) of the documents
+    """
+    part = KnnPart.of(kernel, _PARAMS, parts=partitions)
+    starts, columns, weights = part.features.features
+    scales, towards_mean, mean_square = part.features.centring
+    postings_starts, postings_documents, postings_values = part.postings
+    arrays = {
+        "starts": starts,
+        "columns": columns,
+        "weights": weights,
+        "scales": scales,
+        "towards_mean": towards_mean,
+        "mean_square": np.array([mean_square]),
+        "postings_starts": postings_starts,
+        "postings_documents": postings_documents,
+        "postings_values": postings_values,
+        "ordinals": ordinals,
+    }
+    write_arrays(folder, arrays)
+
+
+def write_rows(
+    generation: Path,
+    folders: Sequence[Path],
+    number: int,
+    diagonals: npt.NDArray[np.float32],
+    width: int,
+    report: Progress,
+) -> None:
+    """Write the rows of D of a partition.
+
+    folders    of the features of all partitions
+    diagonals  (n,) K(d, d) of the documents of this one
+    width      entries of a row
+    Cost: that of the rows of an index with one partition, for the documents of this one. The
+    features of all partitions are mapped into memory.
+    """
+    parts, first = [], 0
+    for folder in folders:
+        parts.append(_open_part(folder, first))
+        first += len(parts[-1].features.centring[0])
+    rows = nearest_rows_in_parts(parts, number, width + 1, progress=report)
+    report(EXPANSION, 0, None)
+    ordinals = np.concatenate([_mapped(folder, "ordinals") for folder in folders])
+    table, steps, elsewhere = pack_tables(rows, width, parts[number].features.first, ordinals)
+    scales = np.column_stack((steps, diagonals)).astype(np.float32)
+    arrays = {"cut_rows": table, "cut_scales": scales, **rows_elsewhere_arrays(elsewhere)}
+    write_arrays(generation, arrays)
+
+
+def _open_part(folder: Path, first: int) -> KnnPart:
+    """Return the part of a partition, whose documents are numbered from `first` on."""
+    starts, columns, weights = (_mapped(folder, name) for name in ("starts", "columns", "weights"))
+    scales, towards_mean = _mapped(folder, "scales"), _mapped(folder, "towards_mean")
+    (mean_square,) = _mapped(folder, "mean_square")
+    features = DocumentFeatures(
+        first, (starts, columns, weights), (scales, towards_mean, mean_square)
+    )
+    starts, documents, values = (
+        _mapped(folder, f"postings_{name}") for name in ("starts", "documents", "values")
+    )
+    return KnnPart(features, (starts, documents, values))
+
+
+def _mapped(folder: Path, name: str) -> npt.NDArray[Any]:
+    """Map an array into memory, writable as compiled code expects it; the file does not change."""
+    mapped: npt.NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="c").view(np.ndarray)
+    return mapped
