@@ -269,44 +269,37 @@ class Partition(Index):
 
 def seed_rows(snapshot: Snapshot, documents: DocIds) -> SeedRows:
     """Return the rows of D of documents of a partition, with their entries in all partitions."""
-    expansion, reverse, others = (
-        snapshot.sparse_expansion,
-        snapshot.reverse,
-        snapshot.rows_elsewhere,
-    )
+    expansion, others = snapshot.sparse_expansion, snapshot.rows_elsewhere
     assert expansion is not None
-    starts, near = [0], []
-    found: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)]
-    levels, steps = [np.zeros(0, np.uint8)], [np.zeros(0, np.float32)]
-
-    def add(numbers: npt.NDArray[np.int64], values: npt.NDArray[Any], step: np.float32) -> None:
-        found.append(numbers)
-        levels.append(values.astype(np.uint8))
-        steps.append(np.full(len(numbers), step, np.float32))
-
-    for document in documents.tolist():
-        own = expansion.rows[document]
-        own = own[own > 0]
-        numbers = snapshot.ordinals_of((own >> np.uint32(8)).astype(np.int64))
-        values = own & np.uint32(LEVELS)
-        if document < len(others.levels):
-            count = int(np.count_nonzero(others.levels[document]))
-            numbers = np.concatenate((numbers, others.documents[document, :count].astype(np.int64)))
-            values = np.concatenate((values, others.levels[document, :count]))
-            order = np.argsort(-values.astype(np.int64), kind="stable")
-            numbers, values = numbers[order], values[order]
-        add(numbers, values, expansion.scales[document, 0])
-        near.append(min(len(numbers), snapshot.neighbour_count))
-        if reverse is not None and reverse.row_of[document : document + 1].any():
-            row = reverse.row_of[document] - 1
-            entries = reverse.rows[row][reverse.rows[row] > 0]
-            numbers = snapshot.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
-            add(numbers, entries & np.uint32(LEVELS), reverse.steps[row])
-        starts.append(sum(map(len, found)))
+    entries, width = expansion.rows[documents], expansion.rows.shape[1]
+    numbers = snapshot.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
+    levels = (entries & np.uint32(LEVELS)).astype(np.uint8)
+    built = len(others.levels)
+    if built:
+        places = np.minimum(documents, built - 1)
+        is_built = (documents < built)[:, None]
+        numbers = np.hstack((numbers, others.documents[places]))
+        levels = np.hstack((levels, others.levels[places] * is_built))
+        order = np.argsort(np.uint8(LEVELS) - levels, axis=1, kind="stable")[:, :width]
+        numbers = np.take_along_axis(numbers, order, 1)
+        levels = np.take_along_axis(levels, order, 1)
+    steps = np.broadcast_to(expansion.scales[documents, :1], levels.shape)
+    near = min(snapshot.neighbour_count, width)
+    reverse = snapshot.reverse
+    if reverse is None or not reverse.row_of[documents[documents < len(reverse.row_of)]].any():
+        return SeedRows(numbers, levels, np.ascontiguousarray(steps), near)
+    rows = np.zeros(len(documents), np.int64)
+    known = documents < len(reverse.row_of)
+    rows[known] = reverse.row_of[documents[known]]
+    entries = reverse.rows[rows - 1] * (rows > 0)[:, None]
+    later = snapshot.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
+    later_steps = np.broadcast_to(reverse.steps[rows - 1, None], entries.shape)
     return SeedRows(
-        np.array(starts), np.concatenate(found), np.concatenate(levels), np.concatenate(steps),
-        np.array(near, np.int64),
-    )  # fmt: skip
+        np.hstack((numbers, later)),
+        np.hstack((levels, (entries & np.uint32(LEVELS)).astype(np.uint8))),
+        np.hstack((steps, later_steps)),
+        near,
+    )
 
 
 def with_seeds(state: State, shared: SharedSeeds | None) -> State:

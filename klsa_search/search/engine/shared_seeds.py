@@ -39,48 +39,26 @@ _PARTITION: Final = 2**32
 
 
 class SeedRows(NamedTuple):
-    """Rows of D of some documents, as ordinals: see `Snapshot.ordinals_of`.
+    """Rows of D of some documents, with their entries in all partitions.
 
-    starts     (n + 1,) offsets of each row
-    documents  of the entries, strongest first, then reverse entries
-    levels     of the entries
-    steps      value of one level of each entry
-    near       (n,) entries that count for coverage, the first of each row
+    documents  (n, w) ordinals of the entries, strongest first, then reverse entries
+    levels     (n, w) of the entries, 0 for none
+    steps      (n, w) value of one level
+    near       entries of each row that count for coverage, the first ones
     """
-
-    starts: npt.NDArray[np.int64]
-    documents: npt.NDArray[np.int64]
-    levels: npt.NDArray[np.uint8]
-    steps: npt.NDArray[np.float32]
-    near: npt.NDArray[np.int64]
-
-    def row(self, place: int) -> SeedRow:
-        """Return one of the rows."""
-        within = slice(self.starts[place], self.starts[place + 1])
-        near = int(self.near[place])
-        return SeedRow(self.documents[within], self.levels[within], self.steps[within], near)
-
-
-class SeedRow(NamedTuple):
-    """One of `SeedRows`."""
 
     documents: npt.NDArray[np.int64]
     levels: npt.NDArray[np.uint8]
     steps: npt.NDArray[np.float32]
     near: int
 
-    def among(self, chosen: npt.NDArray[np.bool_]) -> SeedRow:
-        """Return some of the entries, with ordinals instead of keys."""
-        documents = _ordinals(self.documents[chosen])
-        return SeedRow(documents, self.levels[chosen], self.steps[chosen], self.near)
+    def among(self, chosen: npt.NDArray[np.bool_]) -> SeedRows:
+        """Return some of the entries, (n, w), with ordinals instead of keys."""
+        return self._replace(documents=_ordinals(self.documents), levels=self.levels * chosen)
 
 
 NO_ROWS: Final = SeedRows(
-    np.zeros(1, np.int64),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.uint8),
-    np.zeros(0, np.float32),
-    np.zeros(0, np.int64),
+    np.zeros((0, 0), np.int64), np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.float32), 0
 )
 
 
@@ -124,7 +102,7 @@ class SeedDetails(NamedTuple):
     names: tuple[tuple[str, str], ...]
     weights: npt.NDArray[np.float32]
     features: DocFeatures
-    rows: tuple[SeedRow, ...] = ()
+    rows: SeedRows
     elsewhere: tuple[tuple[str, str], ...] = ()
 
 
@@ -227,11 +205,7 @@ def shared_seeds(
     seeds = best.at(slice(params.seeds))
     leading, first = known[seeds.partition[0]], int(seeds.steps[0])
     impacts = _impacts_of(known, best)
-    rows = [known[at].rows.row(place) for at, place in _places(seeds)]
-    rows = [
-        row._replace(documents=_keys(row.documents, at))
-        for row, at in zip(rows, seeds.partition, strict=True)
-    ]
+    rows = _rows_of([each.rows for each in known], seeds)
     coverage = _coverage(rows, best, impacts, leading)
     lexical, top = seeds.steps.astype(_F) / _F(first), _F(first) * _F(step)
     weights = seed_weights(top, lexical, coverage if params.coverage > 0 else None, params)
@@ -255,7 +229,7 @@ def shared_seeds(
         details = None
         if leading.names:
             names, others = _names(known, seeds), _names(known, best.at(elsewhere))
-            own_rows = tuple(row.among(_known(row.documents, number)) for row in rows)
+            own_rows = rows.among(_known(rows.documents, number))
             details = SeedDetails(alpha, names, weights, features, own_rows, others)
         shared.append(
             SharedSeeds(
@@ -322,8 +296,22 @@ def _impacts_of(found: Sequence[LocalSeeds], best: _Best) -> npt.NDArray[np.floa
     return impacts[starts[best.partition] + best.place]
 
 
+def _rows_of(found: Sequence[SeedRows], seeds: _Best) -> SeedRows:
+    """Return the rows of the seeds, with keys of the documents."""
+    width, at = max(rows.documents.shape[1] for rows in found), seeds.partition
+    shape = len(at), width
+    documents, levels = np.zeros(shape, np.int64), np.zeros(shape, np.uint8)
+    steps = np.zeros(shape, np.float32)
+    for number, rows in enumerate(found):
+        own, size = at == number, rows.documents.shape[1]
+        place = seeds.place[own]
+        documents[own, :size] = _keys(rows.documents[place], number)
+        levels[own, :size], steps[own, :size] = rows.levels[place], rows.steps[place]
+    return SeedRows(documents, levels, steps, found[at[0]].near)
+
+
 def _coverage(
-    rows: Sequence[SeedRow], best: _Best, impacts: npt.NDArray[np.float32], leading: LocalSeeds
+    rows: SeedRows, best: _Best, impacts: npt.NDArray[np.float32], leading: LocalSeeds
 ) -> npt.NDArray[np.float32]:
     """Return T of the seeds, the first of the best: (z,)."""
     order = leading.terms.order
@@ -334,27 +322,23 @@ def _coverage(
     weights[: len(order)] = leading.terms.term_weights[order]
     half[: len(order)] = leading.terms.half[order]
     by_key = np.argsort(best.keys)
-    keys = best.keys[by_key]
-    width = max(row.near for row in rows)
-    levels, places = np.zeros((len(rows), width), np.uint32), np.full((len(rows), width), -1)
-    for at, row in enumerate(rows):
-        wanted = row.documents[: row.near]
-        found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        levels[at, : row.near] = row.levels[: row.near]
-        places[at, : row.near] = np.where(keys[found] == wanted, by_key[found], -1)
-    return coverage_scores(levels, places, np.arange(len(rows)), TermImpacts(padded, weights, half))
+    keys, wanted = best.keys[by_key], rows.documents[:, : rows.near]
+    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    places = np.where(keys[found] == wanted, by_key[found], -1)
+    levels = rows.levels[:, : rows.near].astype(np.uint32)
+    own = np.arange(len(wanted))
+    return coverage_scores(levels, places, own, TermImpacts(padded, weights, half))
 
 
 def _added(
-    rows: Sequence[SeedRow], weights: npt.NDArray[np.float32]
+    rows: SeedRows, weights: npt.NDArray[np.float32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Add up rows: keys of the documents, ascending, and their sums, added row by row."""
-    chosen = [(row, weight) for row, weight in zip(rows, weights, strict=True) if weight > 0]
-    keys = [np.zeros(0, np.int64), *(row.documents for row, _ in chosen)]
-    values = [(weight * row.steps) * row.levels.astype(_F) for row, weight in chosen]
-    distinct, at = np.unique(np.concatenate(keys), return_inverse=True)
+    is_entry = (rows.levels > 0) & (weights > 0)[:, None]
+    values = (weights[:, None] * rows.steps) * rows.levels.astype(_F)
+    distinct, at = np.unique(rows.documents[is_entry], return_inverse=True)
     sums = np.zeros(len(distinct), _F)
-    np.add.at(sums, at, np.concatenate([np.zeros(0, _F), *values]))
+    np.add.at(sums, at, values[is_entry])
     return distinct, sums
 
 

@@ -20,7 +20,7 @@ from klsa_search.lowrank.sparse_expansion import (
 )
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.seeds import KlsaParams
-from klsa_search.search.engine.shared_seeds import NO_ROWS, shared_seeds
+from klsa_search.search.engine.shared_seeds import SeedRows, shared_seeds
 from klsa_search.search.query.matching import find_phrase
 from klsa_search.search.stored_snippets import StoredSnippets
 from klsa_search.search.suggest.suggester import count_following
@@ -48,7 +48,8 @@ def compile_shared_seeds() -> None:
     engine = _engine(kernel)
     found = engine.seeds([0], _PARAMS)
     assert found is not None  # the document has the word
-    rows = NO_ROWS._replace(starts=np.zeros(2, np.int64), near=np.zeros(1, np.int64))
+    none = np.zeros((1, 1), np.int64)
+    rows = SeedRows(none, none.astype(np.uint8), none.astype(np.float32), 1)
     (shared,) = shared_seeds([found._replace(rows=rows)], _PARAMS, kernel.postings.step)
     assert shared is not None
     engine.top_shared([0], 1, _PARAMS, shared)

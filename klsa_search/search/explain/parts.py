@@ -255,11 +255,9 @@ class EngineSplitter(ReferenceEngine):
     def _by_rows_of(self, details: SeedDetails, document: int) -> tuple[float, Values]:
         """Return E from the rows of the seeds of all partitions, and of each."""
         (ordinal,) = self._snapshot.ordinals_of(np.array([document]))
-        values = np.zeros(len(details.rows))
-        for at, (row, weight) in enumerate(zip(details.rows, details.weights, strict=True)):
-            is_entry = row.documents == ordinal
-            added = row.steps[is_entry] * row.levels[is_entry]
-            values[at] = float(_F(self._params.slope) * weight) * float(added.sum())
+        rows, weights = details.rows, _F(self._params.slope) * details.weights
+        added = rows.steps * rows.levels * (rows.documents == ordinal)
+        values = weights.astype(np.float64) * added.sum(axis=1, dtype=np.float64)
         return float(values.sum()), values
 
 
