@@ -8,26 +8,28 @@ Each index is built in a process of its own and searched in another one, with th
 as queries: seconds of the build and the highest memory of its processes; bytes on disk; seconds to
 open; the median time of a search for ten hits by the default and by BM25, of the best of three
 rounds; and the memory of the searching process that no other shares. With `--cluster`, processes of
-a Ray cluster serve the partitions.
+a Ray cluster serve the partitions: also the most memory that one of them does not share, and the
+mean of the bytes that go to them and come back for a search.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.corpora_generator import documents
 from benchmarks.corpora_model import fit
-from klsa_search import Index, build, open_index
+from klsa_search import build, open_index
 from studies.datasets import read_reuters, reuters_folder
 
 _NAME: Final = "costs"
@@ -71,31 +73,76 @@ def measure_build(
     }
 
 
-def _opened(path: Path, cluster: str | None) -> Index:
-    """Return an index, ready to search."""
-    if cluster is not None:
-        from klsa_search.cluster.index import ClusterIndex
+class _Counting:
+    """Counts the bytes of calls and answers: see `cluster.calls.Replicas`."""
+
+    def __init__(self, replicas: Any) -> None:
+        self._replicas, self.sent, self.received = replicas, 0, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._replicas, name)
+
+    def call(self, partition: int, replica: int, call: Any) -> Any:
+        self.sent += len(pickle.dumps(call, pickle.HIGHEST_PROTOCOL))
+        return self._replicas.call(partition, replica, call)
+
+    def result(self, reference: Any) -> Any:
+        found = self._replicas.result(reference)
+        self.received += len(pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
+        return found
+
+
+class _Cluster:
+    """A Ray cluster whose calls can be counted: see `cluster.index.Cluster`."""
+
+    def __init__(self, address: str) -> None:
         from klsa_search.cluster.ray import RayCluster
 
-        return ClusterIndex(path, RayCluster(cluster))
-    return open_index(path)
+        self._cluster = RayCluster(address)
+        self.counting: Any = None
+
+    def replicas(self, generations: Sequence[Path], tokenizer: str | None) -> Any:
+        self.counting = _Counting(self._cluster.replicas(generations, tokenizer))
+        return self.counting
+
+    def measure(self, search: Callable[[int], object]) -> dict[str, Any]:
+        """Return what goes to the processes and back for a search, and their memory."""
+        counting = self.counting
+        counting.sent = counting.received = 0
+        for at in range(_QUERIES):
+            search(at)
+        processes = [process for row in counting.processes() for process in row]
+        return {
+            "sent_bytes": counting.sent / _QUERIES,
+            "received_bytes": counting.received / _QUERIES,
+            "host_private_memory": max(map(_private_memory, processes)),
+        }
 
 
 def measure_search(data: Path, home: Path, cluster: str | None) -> dict[str, Any]:
     """Open an index and search it."""
     titles = [story.title for story in read_reuters(data) if story.title][:_QUERIES]
     begun = time.monotonic()
-    index = _opened(home / _NAME, cluster)
+    served = None if cluster is None else _Cluster(cluster)
+    if served is None:
+        index = open_index(home / _NAME)
+    else:
+        from klsa_search.cluster.index import ClusterIndex
+
+        index = ClusterIndex(home / _NAME, served)
     opened = time.monotonic() - begun
-    if cluster is None:  # processes of a cluster are warm
+    if served is None:  # processes of a cluster are warm
         index.warm_up()
-    return {
+    found = {
         "open_seconds": opened,
         "documents": len(index),
         "default_ms": _best(lambda at: index.search(titles[at])),
         "bm25_ms": _best(lambda at: index.search(titles[at], ranker="bm25")),
-        "private_memory": _private_memory(),
+        "private_memory": _private_memory("self"),
     }
+    if served is not None:
+        found |= served.measure(lambda at: index.search(titles[at]))
+    return found
 
 
 def _best(call: Callable[[int], object]) -> float:
@@ -111,9 +158,9 @@ def _best(call: Callable[[int], object]) -> float:
     return min(medians)
 
 
-def _private_memory() -> int:
-    """Return the bytes of this process that no other process shares."""
-    lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
+def _private_memory(process: int | str) -> int:
+    """Return the bytes of a process that no other process shares."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
     sizes = {line.split(":")[0]: line.split()[1] for line in lines[1:]}
     return 1024 * (int(sizes["Private_Clean"]) + int(sizes["Private_Dirty"]))
 
