@@ -92,6 +92,10 @@ class Unprepared(NamedTuple):
     version: str
 
 
+class Uncollected(NamedTuple):
+    """The answer of a host that is asked for hits of a search that it does not have."""
+
+
 class _UnpreparedError(Exception):
     """A version is not prepared."""
 
@@ -200,13 +204,18 @@ class PartitionHost:
         version: str,
         search: str,
         request: QueryRequest,
-        seeds: SharedSeeds | None,
         places: Sequence[int],
-    ) -> Fetched:
-        """Return the hits at some places of the page; the search is repeated if it is not kept."""
+        seeds: tuple[SharedSeeds | None] | None = None,
+    ) -> Fetched | Uncollected:
+        """Return the hits at some places of the page.
+
+        seeds  by which the search is repeated if it is not kept; `Uncollected` without them
+        """
         kept = self._search(version, search, request)
         if not kept.is_collected:
-            kept.search.collect(seeds)
+            if seeds is None:
+                return Uncollected()
+            kept.search.collect(*seeds)
         with self._lock:
             self._searches.pop(search, None)
         return kept.search.fetch(places)

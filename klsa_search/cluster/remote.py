@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 from uuid import uuid4
 
 from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally
-from klsa_search.cluster.host import Preparation, Published, Refused, Unprepared
+from klsa_search.cluster.host import Preparation, Published, Refused, Uncollected, Unprepared
 from klsa_search.core.config import FieldType, Settings
 from klsa_search.errors import KlsaError, PartitionMissing, StoreError
 from klsa_search.search.budget import estimated_tokens
@@ -231,9 +231,18 @@ class RemoteSearches:
 
     def fetch(self, places: Sequence[Sequence[int]]) -> list[Fetched | None]:
         """Return the hits at some places of the pages."""
-        seeds = self._seeds
-        calls = [(each, own) if own else None for each, own in zip(seeds, places, strict=True)]
-        return self._round("fetch", calls)
+        found = self._round("fetch", [(own,) if own else None for own in places])
+        again = [
+            (own, (seeds,)) if isinstance(each, Uncollected) else None
+            for each, own, seeds in zip(found, places, self._seeds, strict=True)
+        ]
+        if not any(again):
+            return found
+        repeated = self._round("fetch", again)
+        return [
+            after if isinstance(before, Uncollected) else before
+            for before, after in zip(found, repeated, strict=True)
+        ]
 
     def _round(self, method: str, arguments: Sequence[Call | None]) -> list[Any]:
         """Return the answers by partition; None for those that failed, or are not called."""

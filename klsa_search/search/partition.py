@@ -22,7 +22,12 @@ from klsa_search.search.collection_statistics import Elsewhere, OwnStatistics
 from klsa_search.search.collectors import SortKey, collect, distinct_field, sort_keys, values_of
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.seeds import KlsaParams
-from klsa_search.search.engine.shared_seeds import LocalSeeds, SeedRows, SharedSeeds
+from klsa_search.search.engine.shared_seeds import (
+    LocalSeeds,
+    SeedRows,
+    SharedSeeds,
+    narrow,
+)
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
@@ -57,7 +62,7 @@ class SharedSeedsEngine:
         assert snapshot.klsa_engine is not None
         self._engine, self.shared = snapshot.klsa_engine, shared
         if shared is not None:
-            near, is_here = snapshot.at_ordinals(shared.near)
+            near, is_here = snapshot.at_ordinals(shared.near.astype(np.int64))
             estimates = shared.estimates[is_here]
             self.shared = shared._replace(near=near[is_here], estimates=estimates)
 
@@ -283,23 +288,19 @@ def seed_rows(snapshot: Snapshot, documents: DocIds) -> SeedRows:
         order = np.argsort(np.uint8(LEVELS) - levels, axis=1, kind="stable")[:, :width]
         numbers = np.take_along_axis(numbers, order, 1)
         levels = np.take_along_axis(levels, order, 1)
-    steps = np.broadcast_to(expansion.scales[documents, :1], levels.shape)
-    near = min(snapshot.neighbour_count, width)
-    reverse = snapshot.reverse
-    if reverse is None or not reverse.row_of[documents[documents < len(reverse.row_of)]].any():
-        return SeedRows(numbers, levels, np.ascontiguousarray(steps), near)
-    rows = np.zeros(len(documents), np.int64)
-    known = documents < len(reverse.row_of)
-    rows[known] = reverse.row_of[documents[known]]
-    entries = reverse.rows[rows - 1] * (rows > 0)[:, None]
-    later = snapshot.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
-    later_steps = np.broadcast_to(reverse.steps[rows - 1, None], entries.shape)
-    return SeedRows(
-        np.hstack((numbers, later)),
-        np.hstack((levels, (entries & np.uint32(LEVELS)).astype(np.uint8))),
-        np.hstack((steps, later_steps)),
-        near,
-    )
+    steps = np.zeros((len(documents), 2), np.float32)
+    steps[:, 0] = expansion.scales[documents, 0]
+    reverse, near = snapshot.reverse, min(snapshot.neighbour_count, width)
+    known = np.flatnonzero(documents < (0 if reverse is None else len(reverse.row_of)))
+    if reverse is not None and len(known):
+        at = reverse.row_of[documents[known]].astype(np.int64) - 1
+        known, at = known[at >= 0], at[at >= 0]
+        entries = np.zeros((len(documents), reverse.rows.shape[1]), np.uint32)
+        entries[known], steps[known, 1] = reverse.rows[at], reverse.steps[at]
+        later = snapshot.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
+        numbers = np.hstack((numbers, later))
+        levels = np.hstack((levels, (entries & np.uint32(LEVELS)).astype(np.uint8)))
+    return SeedRows(narrow(numbers * (levels > 0)), levels, steps, width, near)
 
 
 def with_seeds(state: State, shared: SharedSeeds | None) -> State:

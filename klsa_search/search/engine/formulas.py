@@ -52,14 +52,14 @@ class DocFeatures(NamedTuple):
 class ExpansionScorer(NamedTuple):
     """E from the features: see `candidates.expansion_score` and `seeds.add_seed_features`.
 
-    numbers  (n,) features of the seeds, ascending; `sums` (n,) int64, the sum of each, in steps
+    numbers  (n,) features of the seeds, ascending; `sums` (n,) the sum of each, in steps
     scale, mean, mean_square  terms of centring
     step     of the sums
     clip     whether parts are clipped at 0
     """
 
-    numbers: _Numbers
-    sums: _Numbers
+    numbers: npt.NDArray[np.uint32]
+    sums: npt.NDArray[np.int16]
     scale: np.float32
     mean: np.float32
     mean_square: np.float32
@@ -85,8 +85,8 @@ class ExpansionScorer(NamedTuple):
         np.add.at(sums, at, each)
         step = 1.0 / float(steps) if steps > 0 else 0.0
         return cls(
-            numbers.astype(np.int64),
-            sums,
+            numbers,
+            sums.astype(np.int16),
             scale,
             mean,
             _F(params.mean_square),
@@ -97,14 +97,14 @@ class ExpansionScorer(NamedTuple):
     @property
     def arrays(self) -> tuple[_Numbers, npt.NDArray[np.int16]]:
         """Return features and sums in the types that compiled code expects."""
-        return self.numbers, self.sums.astype(np.int16)
+        return self.numbers.astype(np.int64), self.sums
 
     def __call__(self, features: DocFeatures) -> _Floats:
         """Return E of documents: (n,). Cost: a binary search for each of their features."""
         if not len(self.numbers):
             total = np.zeros(len(features.document_scalars), np.int64)
         else:
-            wanted = (features.entries >> np.uint32(8)).astype(np.int64)
+            wanted = features.entries >> np.uint32(8)
             places = np.minimum(np.searchsorted(self.numbers, wanted), len(self.numbers) - 1)
             levels = (features.entries & np.uint32(LEVELS)).astype(np.int64)
             products = np.where(self.numbers[places] == wanted, self.sums[places] * levels, 0)

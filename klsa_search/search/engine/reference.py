@@ -116,7 +116,7 @@ class ReferenceEngine:
         if shared is None:
             documents, sums = add_rows(self._rows(seeds, weights, params))
         else:
-            documents, sums = shared.near, shared.estimates
+            documents, sums = shared.near.astype(np.int64), shared.estimates
         expanded, is_candidate = np.zeros(kernel.size, _F), np.zeros(kernel.size, np.bool_)
         expanded[documents] = sums
         is_candidate[documents] = is_candidate[matched] = True

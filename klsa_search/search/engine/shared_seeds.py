@@ -43,14 +43,22 @@ class SeedRows(NamedTuple):
 
     documents  (n, w) ordinals of the entries, strongest first, then reverse entries
     levels     (n, w) of the entries, 0 for none
-    steps      (n, w) value of one level
-    near       entries of each row that count for coverage, the first ones
+    steps      (n, 2) value of one level, and of one of reverse entries
+    width      entries of each that are not reverse
+    near       entries of each that count for coverage, the first ones
     """
 
-    documents: npt.NDArray[np.int64]
+    documents: npt.NDArray[np.integer[Any]]
     levels: npt.NDArray[np.uint8]
     steps: npt.NDArray[np.float32]
+    width: int
     near: int
+
+    @property
+    def values(self) -> npt.NDArray[np.float32]:
+        """Return the value of one level of each entry: (n, w)."""
+        reverse = self.documents.shape[1] - self.width
+        return np.repeat(self.steps, (self.width, reverse), axis=1)
 
     def among(self, chosen: npt.NDArray[np.bool_]) -> SeedRows:
         """Return some of the entries, (n, w), with ordinals instead of keys."""
@@ -58,7 +66,7 @@ class SeedRows(NamedTuple):
 
 
 NO_ROWS: Final = SeedRows(
-    np.zeros((0, 0), np.int64), np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.float32), 0
+    np.zeros((0, 0), np.int64), np.zeros((0, 0), np.uint8), np.zeros((0, 2), np.float32), 0, 0
 )
 
 
@@ -146,7 +154,7 @@ class SharedSeeds(NamedTuple):
     seeds: int
     scorer: ExpansionScorer
     factors: Factors
-    near: npt.NDArray[np.int64]
+    near: npt.NDArray[np.integer[Any]]
     estimates: npt.NDArray[np.float32]
     elsewhere: BestElsewhere
     details: SeedDetails | None = None
@@ -247,7 +255,7 @@ def shared_seeds(
     return shared
 
 
-def _known(keys: npt.NDArray[np.int64], partition: int) -> npt.NDArray[np.bool_]:
+def _known(keys: npt.NDArray[np.integer[Any]], partition: int) -> npt.NDArray[np.bool_]:
     """Return which keys may be of documents of a partition: not of later ones of others."""
     known: npt.NDArray[np.bool_] = (keys < LATER) | (
         keys // _PARTITION == LATER // _PARTITION + partition
@@ -273,9 +281,14 @@ def _keys(ordinals: npt.NDArray[np.int64], partition: Any) -> npt.NDArray[np.int
     return keys
 
 
-def _ordinals(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _ordinals(keys: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
     """Return the ordinals of keys."""
-    return np.where(keys < LATER, keys, LATER + keys % _PARTITION)
+    return narrow(np.where(keys < LATER, keys, LATER + keys % _PARTITION))
+
+
+def narrow(ordinals: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
+    """Return ordinals in 32 bits if they fit, as they are sent to other processes."""
+    return ordinals.astype(np.uint32) if ordinals.max(initial=0) < 2**32 else ordinals
 
 
 def _places(chosen: _Best) -> Iterator[tuple[int, int]]:
@@ -301,13 +314,14 @@ def _rows_of(found: Sequence[SeedRows], seeds: _Best) -> SeedRows:
     width, at = max(rows.documents.shape[1] for rows in found), seeds.partition
     shape = len(at), width
     documents, levels = np.zeros(shape, np.int64), np.zeros(shape, np.uint8)
-    steps = np.zeros(shape, np.float32)
+    steps = np.zeros((len(at), 2), np.float32)
     for number, rows in enumerate(found):
         own, size = at == number, rows.documents.shape[1]
         place = seeds.place[own]
-        documents[own, :size] = _keys(rows.documents[place], number)
-        levels[own, :size], steps[own, :size] = rows.levels[place], rows.steps[place]
-    return SeedRows(documents, levels, steps, found[at[0]].near)
+        documents[own, :size] = _keys(rows.documents[place].astype(np.int64), number)
+        levels[own, :size], steps[own] = rows.levels[place], rows.steps[place]
+    leading = found[at[0]]
+    return SeedRows(documents, levels, steps, leading.width, leading.near)
 
 
 def _coverage(
@@ -335,7 +349,7 @@ def _added(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Add up rows: keys of the documents, ascending, and their sums, added row by row."""
     is_entry = (rows.levels > 0) & (weights > 0)[:, None]
-    values = (weights[:, None] * rows.steps) * rows.levels.astype(_F)
+    values = (weights[:, None] * rows.values) * rows.levels.astype(_F)
     distinct, at = np.unique(rows.documents[is_entry], return_inverse=True)
     sums = np.zeros(len(distinct), _F)
     np.add.at(sums, at, values[is_entry])

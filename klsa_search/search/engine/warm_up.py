@@ -49,7 +49,7 @@ def compile_shared_seeds() -> None:
     found = engine.seeds([0], _PARAMS)
     assert found is not None  # the document has the word
     none = np.zeros((1, 1), np.int64)
-    rows = SeedRows(none, none.astype(np.uint8), none.astype(np.float32), 1)
+    rows = SeedRows(none, none.astype(np.uint8), np.zeros((1, 2), np.float32), 1, 1)
     (shared,) = shared_seeds([found._replace(rows=rows)], _PARAMS, kernel.postings.step)
     assert shared is not None
     engine.top_shared([0], 1, _PARAMS, shared)

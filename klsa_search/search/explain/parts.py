@@ -256,7 +256,7 @@ class EngineSplitter(ReferenceEngine):
         """Return E from the rows of the seeds of all partitions, and of each."""
         (ordinal,) = self._snapshot.ordinals_of(np.array([document]))
         rows, weights = details.rows, _F(self._params.slope) * details.weights
-        added = rows.steps * rows.levels * (rows.documents == ordinal)
+        added = rows.values * rows.levels * (rows.documents == ordinal)
         values = weights.astype(np.float64) * added.sum(axis=1, dtype=np.float64)
         return float(values.sum()), values
 
