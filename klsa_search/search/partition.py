@@ -17,11 +17,12 @@ import numpy.typing as npt
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import FieldType, Settings
+from klsa_search.errors import QueryError
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.collection_statistics import Elsewhere, OwnStatistics
 from klsa_search.search.collectors import SortKey, collect, distinct_field, sort_keys, values_of
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.seeds import KlsaParams
+from klsa_search.search.engine.seeds import MAX_SEEDS, KlsaParams
 from klsa_search.search.engine.shared_seeds import (
     LocalSeeds,
     SeedRows,
@@ -152,6 +153,12 @@ class PartitionSearch:
         params, seeds = klsa_params(snapshot, plan.parameters), None
         ranks_by_seeds = ranks_with_klsa_engine(plan.parameters) and not self._evidence.own
         if ranks_by_seeds and snapshot.klsa_engine is not None:
+            if params.seeds > MAX_SEEDS:
+                raise QueryError(
+                    f"z = {params.seeds}: an index in partitions ranks by at most {MAX_SEEDS} "
+                    "seeds; choose fewer, or build the index with one partition",
+                    field="z",
+                )
             seeds = snapshot.klsa_engine.seeds(plan.parsed.terms, params)
         if seeds is not None:
             if self._request.explain:

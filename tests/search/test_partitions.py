@@ -147,6 +147,34 @@ def test_compiled_code_ranks_as_the_reference(three: Index, filtered: bool) -> N
             assert begun.terms.impacts.tolist() == expected.terms.impacts.tolist()
 
 
+def test_a_query_of_more_terms_than_are_compiled(home: Path) -> None:
+    """A whole document as query: more than 256 words."""
+    made = documents(60)
+    made.append({"id": "long", "text": " ".join(f"term{number}" for number in range(300))})
+    options: dict[str, Any] = {"spelling": "off", "operators": False}
+    query = made[-1]["text"] + " word01 word05"
+    with (
+        build(made, name="long1", home=home) as one,
+        build(made, name="long3", home=home, partitions=3) as three,
+    ):
+        expected, found = (dict(scores(index, query, **options)) for index in (one, three))
+        assert next(iter(found)) == next(iter(expected)) == "long"
+        assert {"d13", "d8"} <= found.keys() & set(list(expected)[:10])
+
+
+def test_partitions_smaller_than_the_number_of_seeds(home: Path) -> None:
+    made = documents(40)
+    with (
+        build(made, name="small1", home=home) as one,
+        build(made, name="small8", home=home, partitions=8) as eight,
+    ):
+        for query in QUERIES:
+            first, found = dict(scores(one, query)[:10]), dict(scores(eight, query)[:10])
+            assert len(first.keys() & found.keys()) >= 8
+        with pytest.raises(QueryError, match="at most 1500 seeds"):
+            build(documents(1600), name="seeds", home=home, partitions=2).search("word01", z=1501)
+
+
 def test_explanations_add_up_and_name_documents_of_other_partitions(three: Index) -> None:
     assert isinstance(three, PartitionedIndex)
     names = set()

@@ -235,12 +235,13 @@ class KlsaEngine:
     def seeds(self, terms: Sequence[int], params: KlsaParams) -> LocalSeeds | None:
         """Return the best documents of a query among these, with doc ids: see `shared_seeds`.
 
-        None for queries that `top` does not support.
+        None for an index without documents. Queries of more than 256 terms are not compiled, and
+        take some ms. At most `MAX_SEEDS` seeds are allowed.
         """
         request = EngineQuery(min(params.best, self._kernel.size))
-        if params.seeds > MAX_SEEDS or not request.k or len(terms) > MAX_TERMS:
+        if not request.k:
             return None
-        if not_compiled(find_seeds):
+        if not_compiled(find_seeds) or len(terms) > MAX_TERMS:
             return self._reference.seeds(terms, params)
         state, queries = self._thread_state(request, params), Queries.of([terms], request.k)
         scratch, numbers = state.scratch, distinct_known(terms)
@@ -279,7 +280,7 @@ class KlsaEngine:
         request = EngineQuery(min(k, self._kernel.size), mask, totals)
         if not request.k:
             return TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
-        if not_compiled(search_shared):
+        if not_compiled(search_shared) or len(terms) > MAX_TERMS:
             depths = self.depths(request, params)
             found = self._reference.top(terms, request, params, depths, shared)
             if found is not None:
@@ -294,7 +295,7 @@ class KlsaEngine:
             *queries, *scratch.buffers, *self._postings.arrays, *self._index, *state.workspace,
         )  # fmt: skip
         (found,) = queries.top_docs()
-        assert found is not None  # `seeds` refuses queries of too many terms
+        assert found is not None  # the reference ranks queries of too many terms
         return found
 
     def _compiled(

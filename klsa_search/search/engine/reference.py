@@ -46,7 +46,7 @@ from klsa_search.search.engine.shared_seeds import (
     LocalSeeds,
     SharedSeeds,
 )
-from klsa_search.search.engine.workspace import EngineQuery, IndexArrays, TopDocs
+from klsa_search.search.engine.workspace import MAX_TERMS, EngineQuery, IndexArrays, TopDocs
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]
@@ -83,6 +83,8 @@ class ReferenceEngine:
         shared: SharedSeeds | None = None,
     ) -> TopDocs | None:
         """Return the k best documents, or None for `SAMPLING_LIMIT` candidates or more.
+
+        Queries of too many terms to be compiled are ranked with any number of candidates.
 
         shared  the seeds of the query, if it is searched in several partitions: see `top_shared`
         """
@@ -121,7 +123,7 @@ class ReferenceEngine:
         expanded[documents] = sums
         is_candidate[documents] = is_candidate[matched] = True
         candidates = np.flatnonzero(is_candidate)
-        if len(candidates) >= SAMPLING_LIMIT:
+        if len(candidates) >= SAMPLING_LIMIT and len(numbers) <= MAX_TERMS:
             return None
         features = DocFeatures.of(index, seeds)
         if shared is None:

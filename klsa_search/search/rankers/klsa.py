@@ -128,7 +128,7 @@ def _scaled(part: Scores, seeds: DocIds, parameters: SearchSettings) -> Scores:
 
 def klsa_params(snapshot: Snapshot, parameters: SearchSettings) -> KlsaParams:
     """Return the parameters as the engine takes them."""
-    size = len(snapshot)
+    size = max(len(snapshot), snapshot.query_kernel.documents)  # those of other partitions too
     return KlsaParams(
         seeds=min(parameters.z, size),
         best=min(max(BEST, parameters.z), size),
