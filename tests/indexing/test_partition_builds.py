@@ -1,0 +1,69 @@
+"""Builds of partitions: in any process, again after a process died, with any number of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from klsa_search import Index, build
+from klsa_search.indexing import partitions
+from tests.indexing.test_repartition import QUERIES, documents
+
+
+class _DiedError(Exception):
+    """A process died."""
+
+
+def content(index: Index) -> list[Any]:
+    """Return what searches find, and the checksums of all files but the manifests."""
+    found = [[(hit.id, hit.score) for hit in index.search(query).hits] for query in QUERIES]
+    return [found, {name: entry.sha256 for name, entry in index.manifest.files.items()}]
+
+
+def test_a_step_is_repeated_if_its_process_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before and after files have been moved to the new generation, and while they are written."""
+    write_rows, write_features = partitions.write_rows, partitions.write_features
+    died: list[str] = []
+
+    def dying(name: str, write: Callable[..., None]) -> Callable[..., None]:
+        def write_once(*arguments: Any) -> None:
+            if died.count(name) < 2:
+                died.append(name)
+                raise _DiedError(name)
+            write(*arguments)
+
+        return write_once
+
+    def workers(step: Callable[[Any], None], tasks: Sequence[Any]) -> Iterator[int]:
+        for number, task in enumerate(tasks):
+            while True:
+                try:
+                    step(task)
+                    break
+                except _DiedError:
+                    continue
+            yield number
+
+    with build(documents(), name="whole", home=tmp_path, partitions=3, workers=1) as index:
+        expected = content(index)
+    monkeypatch.setattr(partitions, "write_rows", dying("rows", write_rows))
+    monkeypatch.setattr(partitions, "write_features", dying("features", write_features))
+    with build(documents(), name="whole2", home=tmp_path, partitions=3, workers=workers) as index:
+        assert content(index) == expected
+    assert sorted(died) == ["features", "features", "rows", "rows"]
+    assert not list((tmp_path / "whole2").glob("*partitions*"))
+
+
+@pytest.mark.long  # two processes start
+def test_the_number_of_workers_changes_nothing(tmp_path: Path) -> None:
+    found = []
+    for number in (1, 2):
+        name = f"by{number}"
+        with build(documents(), name=name, home=tmp_path, partitions=3, workers=number) as index:
+            found.append(content(index))
+    assert found[0] == found[1]
