@@ -16,13 +16,15 @@ from typing import Any, Final, NamedTuple, TypeVar
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.config import Settings
 from klsa_search.errors import KlsaError, StoreError
-from klsa_search.search.collection_statistics import Elsewhere, OwnStatistics
+from klsa_search.search.collection_statistics import CollectionStatistics, OwnStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.engine.warm_up import compile_shared_seeds
 from klsa_search.search.partition import Begun, Fetched, Partition, PartitionPage, PartitionSearch
 from klsa_search.search.query_request import QueryRequest
+from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.partitions import terms_folder, terms_generation
 from klsa_search.storage.repository import Repository, build_id
 from klsa_search.storage.restore import follow_partition, restore_partition
 
@@ -43,19 +45,22 @@ class FollowedBuild(NamedTuple):
     repository  its directory or URL
     every       seconds between two looks for a later log
     build       see `repository.build_id`
+    terms       the same of the terms of all partitions
     """
 
     repository: str
     every: float
     build: str
+    terms: str
 
 
 def followed_builds(
     generations: Sequence[Path], repository: str, every: float
 ) -> list[FollowedBuild]:
     """Return the builds of the partitions in these folders, for their hosts."""
+    terms = build_id(read_manifest(terms_generation(generations[0].parent)))
     builds = [build_id(read_manifest(generation)) for generation in generations]
-    return [FollowedBuild(repository, every, build) for build in builds]
+    return [FollowedBuild(repository, every, build, terms) for build in builds]
 
 
 class Published(NamedTuple):
@@ -68,14 +73,14 @@ class Published(NamedTuple):
 class Preparation(NamedTuple):
     """What makes a version of a partition: its writes, and what it has in common with the others.
 
-    version    name of the version of the index
-    position   last write of the partition
-    elsewhere  statistics of the other partitions
+    version     name of the version of the index
+    position    last write of the partition
+    statistics  of all partitions
     """
 
     version: str
     position: LogPosition
-    elsewhere: Elsewhere
+    statistics: CollectionStatistics
     synonyms: Mapping[str, Sequence[str]]
     settings: Settings
 
@@ -125,8 +130,11 @@ class PartitionHost:
         self._looked = float("-inf")
         if followed is not None:
             repository = Repository(followed.repository)
-            self._generation = restore_partition(repository, self._generation, followed.build)
-        self._partition = Partition(self._generation)
+            path = self._generation.parent
+            self._generation = restore_partition(repository, path, followed.build)
+            restore_partition(repository, terms_folder(path), followed.terms)
+        terms = open_collection_terms(terms_generation(self._generation.parent))
+        self._partition = Partition(self._generation, terms)
         self._views: OrderedDict[str, Partition] = OrderedDict()
         self._searches: OrderedDict[str, _Search] = OrderedDict()
         self._lock = threading.Lock()  # of the two above
@@ -161,12 +169,12 @@ class PartitionHost:
             self._partition.refresh()
             return self._partition.last_write
 
-    def publish(self, shared: int) -> Published:
+    def publish(self) -> Published:
         """Return the statistics after the last write: see `Partition.statistics`."""
         with self._preparing:
             self._follow()
             self._partition.refresh()
-            return Published(self._partition.last_write, self._partition.statistics(shared))
+            return Published(self._partition.last_write, self._partition.statistics())
 
     def prepare(self, made: Preparation) -> bool:
         """Make a version; return False if the partition was written since. Cost: O(V)."""
@@ -181,7 +189,7 @@ class PartitionHost:
             if self._partition.last_write != made.position:
                 return False
             self._partition.configure(made.synonyms, made.settings)
-            self._partition.weigh_by(made.elsewhere)
+            self._partition.weigh_by(made.statistics)
             with self._lock:
                 _keep(self._views, made.version, self._partition.snapshot(), MAX_VERSIONS)
             return True

@@ -17,7 +17,7 @@ from klsa_search.cluster.host import Preparation, Published, Refused, Uncollecte
 from klsa_search.core.config import FieldType, Settings
 from klsa_search.errors import KlsaError, PartitionMissing, StoreError
 from klsa_search.search.budget import estimated_tokens
-from klsa_search.search.collection_statistics import elsewhere
+from klsa_search.search.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.partition import Begun, Fetched, Partition, PartitionPage
 from klsa_search.search.query_request import QueryRequest
@@ -86,7 +86,7 @@ class RemotePartitions:
     def weigh(
         self, found: PartitionSet, synonyms: Mapping[str, Sequence[str]], settings: Settings
     ) -> Version:
-        """Prepare all partitions for their last writes; return the version. Cost: O(V P).
+        """Prepare all partitions for their last writes; return the version. Cost: O(V).
 
         The others weigh a partition that does not answer by what it published before. It is missing
         from the version if it was written since. PartitionMissing if it never published.
@@ -105,7 +105,7 @@ class RemotePartitions:
     def _published_version(
         self, found: PartitionSet, synonyms: Mapping[str, Sequence[str]], settings: Settings
     ) -> tuple[Version, dict[int, str]]:
-        calls = [("publish", found.shared)] * self.count
+        calls = [("publish",)] * self.count
         answers = self._call(calls, OneReplica(self._replicas, WRITER), WRITE_TIMEOUT)
         self._published |= answers.given
         self._unpublished -= answers.given.keys()
@@ -121,10 +121,9 @@ class RemotePartitions:
         ]
         facts = (found.folders, positions, synonyms, settings)
         name = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        others = elsewhere([each.statistics for each in known], found.length)
+        statistics = CollectionStatistics.of([each.statistics for each in known], found.length)
         made = (
-            Preparation(name, position, own, synonyms, settings)
-            for position, own in zip(positions, others, strict=True)
+            Preparation(name, position, statistics, synonyms, settings) for position in positions
         )
         return Version(name, tuple(made)), answers.failed
 

@@ -4,7 +4,8 @@
 2. The training computes what all partitions share, from all documents or the sample.
 3. Each partition is read and weighed, in a process of its own.
 4. The neighbours of its documents are looked for in all partitions; it is an ordinary index then.
-5. `PARTITIONS` names them, in one step.
+5. The terms that only partitions have are numbered: see `collection_terms`.
+6. `PARTITIONS` names the partitions, in one step.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from klsa_search.indexing.checks import (
     refuse_to_drop_writes,
     refuse_to_shrink,
 )
+from klsa_search.indexing.collection_terms import with_collection_terms
 from klsa_search.indexing.partition_rows import write_features, write_rows
 from klsa_search.indexing.reading import (
     Extent,
@@ -404,10 +406,11 @@ def build_set(
         for done, step in enumerate((read_partition, build_partition)):
             _run(step, tasks, workers, partial(_add, report, done * partitions))
         shared = len(open_training(training, routed.settings).trained.frequencies)
-        found = _set_of(path, names, built, collection, started, shared, entry)
+        found = _set_of(path, names, built, collection, started, entry)
+        found = with_collection_terms(path, found, shared)
     except BaseException:
         for folder in partition_folders(path):
-            if folder.name in names:
+            if folder.name.partition("-")[0] == generation:
                 mark_index(folder)
                 delete_index(folder)
         raise
@@ -426,17 +429,14 @@ def _set_of(
     built: Built,
     collection: Collection,
     started: float,
-    shared: int,
     spectrum: SpectrumEntry,
 ) -> PartitionSet:
-    """Return the description of partitions that are built."""
+    """Return the description of partitions that are built, whose terms are not counted."""
     manifests = [read_manifest(current_generation(path / name)) for name in names]
     counts = [each.counts for each in manifests]
-    # Terms are counted once if the training has them.
-    terms = shared + sum(each.terms - shared for each in counts)
     totals = {
         "documents": sum(each.documents for each in counts),
-        "terms": terms,
+        "terms": 0,
         "tokens": sum(each.tokens for each in counts),
         "non_zeros": sum(each.non_zeros for each in counts),
     }
@@ -462,7 +462,7 @@ def _set_of(
         lengths = open_array(current_generation(path / name), "lengths")
         words, documents = words + int(lengths.sum(dtype="i8")), documents + len(lengths)
     length = bm25.quantised_length(words / documents if words else 1.0)
-    return PartitionSet(manifest=manifest, folders=names, length=length, shared=shared)
+    return PartitionSet(manifest=manifest, folders=names, length=length)
 
 
 def _add(report: Progress, before: int, phase: str, done: int, total: int | None) -> None:

@@ -331,7 +331,9 @@ def _repaired_partitions(
     """Verify and repair an index in partitions: all are built again if one is damaged."""
     found = read_partitions(path)
     fault: str | None = None
-    for name in found.folders:
+    for name in found.all_folders:
+        if name == found.terms and not (path / name).is_dir():
+            break  # they are made of the partitions
         fault = repair_current(path / name) or fault
         fault = repair_manifest(current_generation(path / name)) or fault
     verify_shared(path)

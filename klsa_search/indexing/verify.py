@@ -22,6 +22,7 @@ from klsa_search.core.config import PASSAGE_WORDS
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages, open_progress
 from klsa_search.delta.statistics import trained_statistics
 from klsa_search.errors import IndexDamaged
+from klsa_search.indexing.collection_terms import verify_collection_terms
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import Block
 from klsa_search.kernels.postings import Postings, postings_arrays
@@ -58,6 +59,7 @@ def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) ->
         if not is_partitioned(path):
             _compare_index(path, report)
             return manifest
+        verify_collection_terms(path)
         folders = read_partitions(path).folders
         for number, name in enumerate(folders):
             _compare_index(path / name, report, number, len(folders))

@@ -74,7 +74,7 @@ class QueryKernel:
     burstiness    (V,) float32, b(t)
     unseen        w of a term that no document contains
     deleted       statistics of deleted documents in the postings; None without any
-    elsewhere     statistics of live documents in other partitions; None without any
+    collection    statistics of the live documents of all partitions; None if these are all
     """
 
     postings: Segments
@@ -84,7 +84,7 @@ class QueryKernel:
     burstiness: _Floats
     unseen: float
     deleted: DocumentCounts | None = None
-    elsewhere: DocumentCounts | None = None
+    collection: DocumentCounts | None = None
 
     @classmethod
     def of(
@@ -92,56 +92,49 @@ class QueryKernel:
         postings: Postings | Segments,
         deleted: DocumentCounts | None = None,
         weighting: TermWeighting = PLAIN,
-        elsewhere: DocumentCounts | None = None,
+        collection: DocumentCounts | None = None,
     ) -> QueryKernel:
         """Return the kernel of postings. Cost O(V).
 
-        It depends on integers summed over all segments, so their division does not change a bit.
+        It depends on integers summed over all segments and partitions, so their division does not
+        change a bit.
         """
         segments = Segments.single(postings) if isinstance(postings, Postings) else postings
-        documents, frequencies = segments.documents, segments.frequencies
-        occurrences = segments.occurrences
-        if deleted is not None:
-            documents -= deleted.documents
-            frequencies = frequencies - deleted.frequencies
-            occurrences = occurrences - deleted.occurrences
-        if elsewhere is not None:
-            documents += elsewhere.documents
-            frequencies = frequencies + elsewhere.frequencies
-            occurrences = occurrences + elsewhere.occurrences
+        counts = _live(segments, deleted) if collection is None else collection
+        documents, frequencies = counts.documents, counts.frequencies
+        occurrences = counts.occurrences
         burstiness = burst_factors(frequencies, occurrences, documents, weighting.burstiness)
         term_weights = idf_of(frequencies, documents, weighting.idf) * burstiness
         term_weights[weighting.common] *= weighting.common_weight
         weights = np.maximum(np.rint(term_weights * UNIT), 1).astype(np.int64)
         whole, factors = term_weights.astype(np.float32), burstiness.astype(np.float32)
         (unseen,) = idf_of(np.zeros(1), documents, weighting.idf).tolist()
-        return cls(segments, documents, whole, weights, factors, unseen, deleted, elsewhere)
+        return cls(segments, documents, whole, weights, factors, unseen, deleted, collection)
 
     @property
     def own_documents(self) -> int:
         """Return the number of live documents in these postings."""
-        return self.documents - (0 if self.elsewhere is None else self.elsewhere.documents)
+        return self.postings.documents - (0 if self.deleted is None else self.deleted.documents)
 
     @property
     def own_counts(self) -> DocumentCounts:
         """Return the statistics of the live documents in these postings. Cost O(V)."""
-        frequencies, occurrences = self.postings.frequencies, self.postings.occurrences
-        if self.deleted is not None:
-            frequencies = frequencies - self.deleted.frequencies
-            occurrences = occurrences - self.deleted.occurrences
-        return DocumentCounts(self.own_documents, frequencies, occurrences)
+        return _live(self.postings, self.deleted)
+
+    @property
+    def counts(self) -> DocumentCounts:
+        """Return the statistics of the live documents, of all partitions. Cost O(V)."""
+        return self.own_counts if self.collection is None else self.collection
 
     @property
     def frequencies(self) -> _Numbers:
         """Return n_t: (V,) document frequencies among live documents, of all partitions."""
-        own = self.own_counts.frequencies
-        return own if self.elsewhere is None else own + self.elsewhere.frequencies
+        return self.counts.frequencies
 
     @property
     def occurrences(self) -> _Numbers:
         """Return c_t: (V,) occurrences of each term in live documents, of all partitions."""
-        own = self.own_counts.occurrences
-        return own if self.elsewhere is None else own + self.elsewhere.occurrences
+        return self.counts.occurrences
 
     @property
     def size(self) -> int:
@@ -183,6 +176,17 @@ class QueryKernel:
         weights = self.quantised_weights(terms, counts)
         is_matched = [document in self.postings.of_term(term)[0] for term in terms.tolist()]
         return float(weights[is_matched].sum() / weights.sum())
+
+
+def _live(postings: Segments, deleted: DocumentCounts | None) -> DocumentCounts:
+    """Return the statistics of the live documents in postings."""
+    if deleted is None:
+        return DocumentCounts(postings.documents, postings.frequencies, postings.occurrences)
+    return DocumentCounts(
+        postings.documents - deleted.documents,
+        postings.frequencies - deleted.frequencies,
+        postings.occurrences - deleted.occurrences,
+    )
 
 
 def burst_factors(

@@ -5,11 +5,21 @@ Terms of the build are sorted; terms of later documents follow them.
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from bisect import bisect_left, bisect_right
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from functools import lru_cache
+from itertools import accumulate, chain, islice
 from operator import lt
-from typing import cast
+from typing import Final, cast, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.cached import lazy_property
+
+_CACHE_SIZE: Final = 2**16
 
 
 class Vocabulary:
@@ -30,37 +40,205 @@ class Vocabulary:
         """Return V, the number of terms."""
         return len(self.terms)
 
-    def extended(self, words: Sequence[str], dead: Collection[int] = ()) -> Vocabulary:
-        """Return a vocabulary with further terms, some of them without a number.
+    @classmethod
+    def _of(cls, terms: Sequence[str], numbers: Mapping[str, int]) -> Vocabulary:
+        vocabulary = object.__new__(cls)
+        vocabulary.terms, vocabulary.numbers = terms, numbers
+        return vocabulary
+
+    def extended(self, words: Sequence[str]) -> Vocabulary:
+        """Return a vocabulary with further terms. Cost O(V) pointers."""
+        terms = (*self.terms, *words)
+        later = dict(zip(words, range(len(self), len(terms)), strict=True))
+        return self._of(terms, ChainMap(later, cast(dict[str, int], self.numbers)))
+
+    def without(self, dead: Collection[int]) -> Vocabulary:
+        """Return a vocabulary in which some terms have no number.
 
         dead  numbers of terms that no live document contains
-        Cost O(V) pointers, and a set of the dead terms.
+        Cost: a set of the numbers.
         """
-        extended = object.__new__(Vocabulary)
-        extended.terms = (*self.terms, *words)
-        later = dict(zip(words, range(len(self.terms), len(extended.terms)), strict=True))
-        numbers: Mapping[str, int] = ChainMap(later, cast(dict[str, int], self.numbers))
-        extended.numbers = (
-            _Without(numbers, frozenset(extended.terms[place] for place in dead))
-            if len(dead)
-            else numbers
-        )
-        return extended
+        return self._of(self.terms, _Without(self.numbers, frozenset(dead))) if dead else self
+
+
+class SortedTerms:
+    """T terms, distinct and sorted by code point, in arrays that may be mapped from files.
+
+    text    uint8, the terms in UTF-8, each with a line end
+    starts  (T + 1,) int64, offsets of the terms
+    """
+
+    def __init__(self, text: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
+        self._text, self._starts = text, starts
+        self._find = lru_cache(_CACHE_SIZE)(self._place_of)
+
+    def __len__(self) -> int:
+        """Return T."""
+        return len(self._starts) - 1
+
+    def term(self, place: int) -> str:
+        """Return the term at a place."""
+        return self._bytes(place).decode()
+
+    def find(self, term: str) -> int | None:
+        """Return the place of a term; None if it is not among them.
+
+        Cost: some 20 µs; the places of 65,536 terms are cached.
+        """
+        return self._find(term)
+
+    def _place_of(self, term: str) -> int | None:
+        wanted = term.encode(errors="surrogatepass")
+        # UTF-8 has the order of code points.
+        place = bisect_left(range(len(self)), wanted, key=self._bytes)
+        return place if place < len(self) and self._bytes(place) == wanted else None
+
+    @lazy_property
+    def terms(self) -> Sequence[str]:
+        """All terms, for what needs them at once. Memory: that of the strings, once."""
+        return self._text.tobytes().decode().split("\n")[:-1]
+
+    def _bytes(self, place: int) -> bytes:
+        return self._text[self._starts[place] : self._starts[place + 1] - 1].tobytes()
+
+
+_Places = npt.NDArray[np.int32]
+
+
+class JoinedVocabulary(Vocabulary):
+    """A vocabulary of which many terms stay in their arrays.
+
+    Their order is: `first`, those of `stored` at the places `own`, `words`, and those at `others`.
+
+    stored       sorted terms, none of which is in `first`
+    own, others  int32, ascending places
+    words        terms that are not at these places
+    Memory and cost: those of `words`.
+    """
+
+    def __init__(
+        self,
+        first: Vocabulary,
+        stored: SortedTerms,
+        own: _Places,
+        words: Sequence[str] = (),
+        others: _Places | None = None,
+    ) -> None:
+        self._first, self._stored, self._own, self._words = first, stored, own, words
+        own_terms = _PlacedTerms(stored, own)
+        after = len(first) + len(own)
+        later = dict(zip(words, range(after, after + len(words)), strict=True))
+        parts: list[Sequence[str]] = [first.terms, own_terms, words]
+        placed = [(own, len(first))]
+        if others is not None:
+            parts.append(_PlacedTerms(stored, others))
+            placed.append((others, after + len(words)))
+        self.terms = _JoinedTerms(parts)
+        self.numbers = _JoinedNumbers(self.terms, first.numbers, later, stored, placed)
+
+    def extended(self, words: Sequence[str]) -> Vocabulary:
+        """Return a vocabulary with further terms, and without `others`. Cost: all words."""
+        return JoinedVocabulary(self._first, self._stored, self._own, [*self._words, *words])
+
+
+class _Terms(Sequence[str]):
+    """Terms by number."""
+
+    @abstractmethod
+    def _at(self, number: int) -> str: ...
+
+    @overload
+    def __getitem__(self, number: int) -> str: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[str]: ...
+    def __getitem__(self, number: int | slice) -> str | Sequence[str]:
+        return tuple(self)[number] if isinstance(number, slice) else self._at(number)
+
+
+class _PlacedTerms(_Terms):
+    """Stored terms at some places."""
+
+    def __init__(self, stored: SortedTerms, places: _Places) -> None:
+        self._stored, self._places = stored, places
+
+    def _at(self, number: int) -> str:
+        return self._stored.term(self._places[number])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._stored.terms.__getitem__, self._places.tolist())
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+class _JoinedTerms(_Terms):
+    """Terms of several sequences, one after the other."""
+
+    def __init__(self, parts: Sequence[Sequence[str]]) -> None:
+        self._parts = parts
+        self._ends = [*accumulate(map(len, parts))]
+
+    def _at(self, number: int) -> str:
+        part = bisect_right(self._ends, number)
+        if part == len(self._parts):
+            raise IndexError(number)
+        return self._parts[part][number - (self._ends[part - 1] if part else 0)]
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self._parts)
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+
+class _JoinedNumbers(Mapping[str, int]):
+    """Numbers of the terms of a `JoinedVocabulary`."""
+
+    def __init__(
+        self,
+        terms: Sequence[str],
+        first: Mapping[str, int],
+        words: Mapping[str, int],
+        stored: SortedTerms,
+        placed: Sequence[tuple[_Places, int]],
+    ) -> None:
+        self._terms, self._first, self._words = terms, first, words
+        self._stored, self._placed = stored, placed
+
+    def __getitem__(self, term: str) -> int:
+        for known in (self._first, self._words):
+            if term in known:
+                return known[term]
+        place = self._stored.find(term)
+        if place is not None:
+            for places, first in self._placed:
+                # Of the same type, as NumPy would convert all places otherwise.
+                at = int(places.searchsorted(places.dtype.type(place)))
+                if at < len(places) and places[at] == place:
+                    return first + at
+        raise KeyError(term)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._terms)
+
+    def __len__(self) -> int:
+        return len(self._terms)
 
 
 class _Without(Mapping[str, int]):
-    """A mapping without some of its keys."""
+    """Numbers of terms, without some of the numbers."""
 
-    def __init__(self, whole: Mapping[str, int], dead: frozenset[str]) -> None:
+    def __init__(self, whole: Mapping[str, int], dead: frozenset[int]) -> None:
         self._whole, self._dead = whole, dead
 
     def __getitem__(self, term: str) -> int:
-        if term in self._dead:
+        number = self._whole[term]
+        if number in self._dead:
             raise KeyError(term)
-        return self._whole[term]
+        return number
 
     def __iter__(self) -> Iterator[str]:
-        return (term for term in self._whole if term not in self._dead)
+        return (term for term, number in self._whole.items() if number not in self._dead)
 
     def __len__(self) -> int:
         return len(self._whole) - len(self._dead)

@@ -1,120 +1,211 @@
-"""Statistics of a collection in several partitions, so that each weighs words by all documents."""
+"""Statistics of a collection in several partitions, so that each weighs words by all documents.
+
+The files of the index have the counts of all terms of the build, in all partitions
+(`storage.collection_terms`). Partitions exchange what later writes have changed.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.errors import IndexDamaged
 from klsa_search.kernels import bm25
 from klsa_search.kernels.query_kernel import DocumentCounts
+from klsa_search.kernels.vocabulary import JoinedVocabulary, Vocabulary
 from klsa_search.search.snapshot import Snapshot
+from klsa_search.storage.collection_terms import CollectionTerms
+from klsa_search.storage.current import step_for
+from klsa_search.storage.names import MANIFEST
+from klsa_search.storage.partitions import number_of_partition
 
 _Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Counts of terms that differ from those of the build.
+
+    terms        (n,) terms of the build, by their numbers in all partitions
+    frequencies  (n,) their document frequencies, less those of the build
+    occurrences  (n,) likewise
+    later        document frequency and occurrences of the terms that the build does not have
+    """
+
+    terms: _Numbers
+    frequencies: _Numbers
+    occurrences: _Numbers
+    later: Mapping[str, tuple[int, int]]
+
+
+def _added(parts: Sequence[Changes]) -> Changes:
+    """Return the sums of the changes of all partitions. Cost: their number."""
+    terms, places = np.unique(np.concatenate([each.terms for each in parts]), return_inverse=True)
+    sums = np.zeros((2, len(terms)), np.int64)
+    np.add.at(sums[0], places, np.concatenate([each.frequencies for each in parts]))
+    np.add.at(sums[1], places, np.concatenate([each.occurrences for each in parts]))
+    frequencies, occurrences = Counter[str](), Counter[str]()
+    for each in parts:
+        for term, (frequency, times) in each.later.items():
+            frequencies[term] += frequency
+            occurrences[term] += times
+    later = {term: (count, occurrences[term]) for term, count in frequencies.items()}
+    return Changes(terms, sums[0], sums[1], later)
 
 
 @dataclass(frozen=True, eq=False)
 class OwnStatistics:
     """Statistics of the live documents of one partition.
 
-    documents    their number
-    words        sum of their lengths
-    frequencies  (T,) document frequencies of the terms that all partitions number alike
-    occurrences  (T,) of these terms
-    others       the same two numbers of the other terms
+    documents  their number
+    words      sum of their lengths
+    changes    of its counts since the build
     """
 
     documents: int
     words: int
-    frequencies: _Numbers
-    occurrences: _Numbers
-    others: Mapping[str, tuple[int, int]]
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, shared: int) -> OwnStatistics:
-        """Return those of a partition of which the first `shared` terms are those of all."""
-        counts, terms = snapshot.query_kernel.own_counts, snapshot.vocabulary.terms
-        frequencies, occurrences = counts.frequencies, counts.occurrences
-        others = shared + np.flatnonzero(frequencies[shared:])
-        pairs = zip(frequencies[others].tolist(), occurrences[others].tolist(), strict=True)
-        lengths = snapshot.lengths[snapshot.live_docs()[: len(snapshot.lengths)]]
-        return cls(
-            counts.documents,
-            int(lengths.sum(dtype=np.int64)),
-            frequencies[:shared],
-            occurrences[:shared],
-            dict(zip([terms[number] for number in others.tolist()], pairs, strict=True)),
-        )
+    changes: Changes
 
 
 @dataclass(frozen=True, eq=False)
-class Elsewhere:
-    """Statistics of all partitions but one.
+class CollectionStatistics:
+    """Statistics of the live documents of all partitions.
 
-    length  quantised mean length of the documents of all partitions
-    Others as of `OwnStatistics`.
+    documents  their number
+    length     their quantised mean length
+    changes    of the counts since the build
     """
 
     documents: int
     length: float
-    frequencies: _Numbers
-    occurrences: _Numbers
-    others: Mapping[str, tuple[int, int]]
+    changes: Changes
 
-    def unknown(self, numbers: Mapping[str, int], more: Sequence[str]) -> list[str]:
-        """Return terms that a partition with these terms does not have."""
-        known = set(more)
-        return [term for term in self.others if term not in numbers and term not in known]
+    @classmethod
+    def of(cls, parts: Sequence[OwnStatistics], built: float) -> CollectionStatistics:
+        """Return the sums of all partitions.
 
-    def counts(self, numbers: Mapping[str, int], first: int, more: Sequence[str]) -> DocumentCounts:
-        """Return the statistics by the term numbers of a partition.
-
-        more  its terms from number `first` on
+        built  quantised mean length at the build, which stays until the mean is more than a step
+               away
         """
-        counts = np.zeros((2, first + len(more)), np.int64)
-        counts[0, : len(self.frequencies)] = self.frequencies
-        counts[1, : len(self.occurrences)] = self.occurrences
-        later = {term: first + place for place, term in enumerate(more)}
-        for term, pair in self.others.items():
-            counts[:, numbers[term] if term in numbers else later[term]] = pair
-        return DocumentCounts(self.documents, counts[0], counts[1])
+        documents, words = sum(each.documents for each in parts), sum(each.words for each in parts)
+        length = bm25.live_length(built, words / max(documents, 1))
+        return cls(documents, length, _added([each.changes for each in parts]))
 
 
-def elsewhere(parts: Sequence[OwnStatistics], built: float) -> list[Elsewhere]:
-    """Return for each partition the statistics of all others.
+@dataclass(frozen=True, eq=False)
+class PartitionTerms:
+    """The terms of all partitions, as one of them numbers them.
 
-    built  quantised mean length at the build, which stays until the mean is more than a step away
+    own     (n,) int32, places of its terms that the training lacks
+    known   numbers in all partitions of the terms of later writes; -1 for new ones
     """
-    documents, words = sum(each.documents for each in parts), sum(each.words for each in parts)
-    length = bm25.live_length(built, words / max(documents, 1))
-    frequencies = sum((each.frequencies for each in parts), np.int64(0))
-    occurrences = sum((each.occurrences for each in parts), np.int64(0))
-    others: dict[str, tuple[int, int]] = {}
-    for each in parts:
-        for term, (frequency, occurrence) in each.others.items():
-            known = others.get(term, (0, 0))
-            others[term] = known[0] + frequency, known[1] + occurrence
-    return [
-        Elsewhere(
-            documents - own.documents,
-            length,
-            frequencies - own.frequencies,
-            occurrences - own.occurrences,
-            _less(others, own.others),
+
+    collection: CollectionTerms
+    own: npt.NDArray[np.int32]
+    known: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, collection: CollectionTerms, partition: Path) -> PartitionTerms:
+        """Return those of the partition in a folder."""
+        return cls(collection, collection.places_of(number_of_partition(partition)))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Return the vocabulary of the partition at the build."""
+        return JoinedVocabulary(self.collection.trained, self.collection.terms, self.own)
+
+    def statistics(self, snapshot: Snapshot) -> OwnStatistics:
+        """Return the statistics of the partition; IndexDamaged if it has terms of its own.
+
+        Cost: O(V), and its terms of later writes.
+        """
+        counts, built = snapshot.query_kernel.own_counts, len(self.vocabulary)
+        postings = snapshot.query_kernel.postings.parts[0].postings
+        if len(postings.frequencies) != built:
+            file = snapshot.generation / MANIFEST
+            raise IndexDamaged(f"`{file}` is not of the build of its index; {step_for(file)}")
+        frequencies, occurrences = counts.frequencies.copy(), counts.occurrences.copy()
+        frequencies[:built] -= postings.frequencies
+        occurrences[:built] -= postings.occurrences
+        changed = np.flatnonzero((frequencies != 0) | (occurrences != 0))
+        frequencies, occurrences = frequencies[changed], occurrences[changed]
+        terms = snapshot.vocabulary.terms
+        words = [terms[number] for number in changed[changed >= built].tolist()]
+        numbers = np.concatenate((self._numbers(changed[changed < built]), self._numbers_of(words)))
+        known = numbers >= 0
+        pairs = zip(frequencies[~known].tolist(), occurrences[~known].tolist(), strict=True)
+        new = (word for word in words if self.known[word] < 0)
+        changes = Changes(
+            numbers[known],
+            frequencies[known],
+            occurrences[known],
+            dict(zip(new, pairs, strict=True)),
         )
-        for own in parts
-    ]
+        lengths = snapshot.lengths[snapshot.live_docs()[: len(snapshot.lengths)]]
+        return OwnStatistics(counts.documents, int(lengths.sum(dtype=np.int64)), changes)
+
+    def numbered(
+        self, statistics: CollectionStatistics, words: Sequence[str]
+    ) -> tuple[Vocabulary, DocumentCounts]:
+        """Return the terms of all partitions and their statistics, as the partition numbers them.
+
+        words  later terms of the partition, which follow those of the build; then come later terms
+               of the others, and those that only others have of the build
+        Cost: O(V), and the terms of later writes.
+        """
+        own, changes, trained = set(words), statistics.changes, len(self.collection.trained)
+        words = [*words, *(word for word in changes.later if word not in own)]
+        numbers = self._numbers_of(words)
+        is_elsewhere = np.ones(len(self.collection.terms), np.bool_)
+        is_elsewhere[self.own] = False
+        is_elsewhere[numbers[numbers >= 0] - trained] = False
+        elsewhere = np.flatnonzero(is_elsewhere).astype(np.int32)
+        pairs = np.array([changes.later.get(word, (0, 0)) for word in words], np.int64)
+        counts = []
+        for built, changed, of_later in zip(
+            self.collection.counts,
+            (changes.frequencies, changes.occurrences),
+            pairs.reshape(-1, 2).T,
+            strict=True,
+        ):
+            sums = np.append(built, 0)  # the last is that of new words, whose number is -1
+            sums[changes.terms] += changed
+            of_words = sums[numbers] + of_later
+            others = sums[trained:]
+            parts = sums[:trained], others[self.own], of_words, others[elsewhere]
+            counts.append(np.concatenate(parts))
+        vocabulary = JoinedVocabulary(
+            self.collection.trained, self.collection.terms, self.own, words, elsewhere
+        )
+        return vocabulary, DocumentCounts(statistics.documents, *counts)
+
+    def _numbers(self, own: _Numbers) -> _Numbers:
+        """Return the numbers in all partitions of terms of the build."""
+        trained = len(self.collection.trained)
+        is_later, numbers = own >= trained, own.copy()
+        numbers[is_later] = trained + self.own[own[is_later] - trained]
+        return numbers
+
+    def _numbers_of(self, words: Sequence[str]) -> _Numbers:
+        """Return the numbers in all partitions of terms of later writes; -1 for new ones.
+
+        A word of the training is never among them.
+        """
+        for word in words:
+            if word not in self.known:
+                place = self.collection.terms.find(word)
+                self.known[word] = -1 if place is None else len(self.collection.trained) + place
+        return np.fromiter(map(self.known.__getitem__, words), np.int64, len(words))
 
 
-def _less(
-    all_: Mapping[str, tuple[int, int]], own: Mapping[str, tuple[int, int]]
-) -> dict[str, tuple[int, int]]:
-    """Return the counts of terms that documents elsewhere contain."""
-    left = {}
-    for term, (frequency, occurrences) in all_.items():
-        own_frequency, own_occurrences = own.get(term, (0, 0))
-        if frequency > own_frequency:
-            left[term] = frequency - own_frequency, occurrences - own_occurrences
-    return left
+class Weighing(NamedTuple):
+    """What weighs the words of a partition by all documents."""
+
+    terms: PartitionTerms
+    statistics: CollectionStatistics

@@ -22,7 +22,7 @@ from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.segments import ALIGNED, Segment, Segments
 from klsa_search.search.appended_arrays import AppendedArrays
-from klsa_search.search.collection_statistics import Elsewhere
+from klsa_search.search.collection_statistics import Weighing
 from klsa_search.search.delta_vectors import DeltaVectors
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
@@ -153,7 +153,7 @@ class DeltaIndex:
         self._live = GrowableArray(np.bool_)
         self._live.extend(np.ones(len(base), np.bool_))
         self._lengths = int(base.lengths.sum(dtype=np.int64))  # of live documents
-        self._common = statistics.common
+        self._later_common = statistics.common - base.vocabulary.numbers.keys()
         zeros = np.zeros(len(base.vocabulary), np.int64)
         self._deleted = DocumentCounts(0, zeros, zeros)
         self._deleted_of_build = 0
@@ -217,36 +217,36 @@ class DeltaIndex:
             bytes=self._arrays.delta_bytes(),
         )
 
-    def snapshot(
-        self, elsewhere: Elsewhere | None = None
-    ) -> tuple[Snapshot, DocumentReader, Fields]:
+    def snapshot(self, weighing: Weighing | None = None) -> tuple[Snapshot, DocumentReader, Fields]:
         """Return the present state. Cost O(max_doc + V), some ms for 300,000.
 
-        elsewhere  statistics of the other partitions, if there are some
+        weighing  statistics of all partitions, if there are others
         """
         base, n = self._base, len(self._arrays)
         live = self._live.rows.copy()
         mask = None if live.all() else Mask(live)
-        new_terms, counts_elsewhere, length = self._new_terms, None, self._length
-        if elsewhere is not None:
-            numbers, first = base.vocabulary.numbers, len(base.vocabulary)
-            new_terms = [*new_terms, *elsewhere.unknown(numbers, new_terms)]
-            counts_elsewhere = elsewhere.counts(numbers, first, new_terms)
-            length = elsewhere.length
-        terms = len(base.vocabulary) + len(new_terms)
+        if weighing is None:
+            vocabulary, collection = base.vocabulary.extended(self._new_terms), None
+            length = self._length
+        else:
+            statistics = weighing.statistics
+            vocabulary, collection = weighing.terms.numbered(statistics, self._new_terms)
+            length = statistics.length
+        terms = len(vocabulary)
         forward = self._arrays.forward(base.forward, terms)
         segments = Segments(self._segments(length), terms)
         _ = segments.best  # computed here, so that no query waits for it
-        is_common = [term in self._common for term in new_terms]
-        common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(is_common)))
+        numbers = vocabulary.numbers
+        later = sorted(numbers[term] for term in self._later_common if term in numbers)
+        common = np.concatenate((base.common, np.array(later, np.int64)))
         settings = self._settings
         weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
         deleted = self._deleted_counts(terms)
-        query_kernel = QueryKernel.of(segments, deleted, weighting, counts_elsewhere)
+        query_kernel = QueryKernel.of(segments, deleted, weighting, collection)
         unused_terms = np.flatnonzero(query_kernel.frequencies == 0).tolist()
         snapshot_ = replace(
             base,
-            vocabulary=base.vocabulary.extended(new_terms, unused_terms),
+            vocabulary=vocabulary.without(unused_terms),
             query_kernel=query_kernel,
             common=common,
             lengths=self._arrays.view("lengths"),
@@ -266,7 +266,7 @@ class DeltaIndex:
             MappingProxyType(dict(self._doc_ids)),
             live,
         )
-        return snapshot_, reader, self._fields.fields(live, only_built=elsewhere is not None)
+        return snapshot_, reader, self._fields.fields(live, only_built=weighing is not None)
 
     def _segment(self, documents: Sequence[Document]) -> DeltaSegment:
         """Return the segment of the next documents, stored or new."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from klsa_search.core.config import PASSAGE_WORDS, Settings
-from klsa_search.search.collection_statistics import Elsewhere
+from klsa_search.search.collection_statistics import Weighing
 from klsa_search.search.passage_index import PassageIndex, PassageWrites
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
@@ -49,8 +49,8 @@ class LogTailer:
         self._settings = built.info.settings
         self._stamps: tuple[Stamp | None, ...] = (None, None, None)
         self._is_configured = False
-        self.elsewhere: Elsewhere | None = None  # statistics of the other partitions
-        self._weighed_by: Elsewhere | None = None
+        self.weighing: Weighing | None = None  # statistics of all partitions, if there are others
+        self._weighed_by: Weighing | None = None
 
     def configure(self, synonyms: Mapping[str, Sequence[str]], settings: Settings) -> None:
         """Use these instead of the files of the index, as a partition does."""
@@ -78,9 +78,9 @@ class LogTailer:
             self._read_files()
         return self._completed(state)
 
-    def weighed(self, current: State, elsewhere: Elsewhere) -> State:
-        """Return a state with the same writes and other statistics of the other partitions."""
-        self.elsewhere = elsewhere
+    def weighed(self, current: State, weighing: Weighing) -> State:
+        """Return a state with the same writes and other statistics of all partitions."""
+        self.weighing = weighing
         return self._completed(self._written(current, current.info.last, wait=True))
 
     def _completed(self, state: State) -> State:
@@ -110,9 +110,9 @@ class LogTailer:
         wait  for code that is compiled in the background, which folding needs
         Cost: reading the log, and applying each new write: see `DeltaIndex`.
         """
-        if last == current.info.last and self.elsewhere is self._weighed_by:
+        if last == current.info.last and self.weighing is self._weighed_by:
             return current
-        if last.seq == 0 and self.elsewhere is None:
+        if last.seq == 0 and self.weighing is None:
             return replace(self._built, info=replace(self._built.info, last=last))
         delta, self._delta = self._delta, None  # start again after a failure
         truncated = (
@@ -128,8 +128,8 @@ class LogTailer:
             self._applied = LogPosition()
         for write in self.log.rows(self._applied.seq, last):
             delta.add(write, save=self.saves)
-        state = delta.state(last, self.elsewhere)
-        self._delta, self._applied, self._weighed_by = delta, last, self.elsewhere
+        state = delta.state(last, self.weighing)
+        self._delta, self._applied, self._weighed_by = delta, last, self.weighing
         return state
 
     def save(self) -> None:
@@ -174,10 +174,10 @@ class _Delta:
             for each in self._of_passages.of(write):
                 self._passages.add(each, save=save)
 
-    def state(self, last: LogPosition, elsewhere: Elsewhere | None = None) -> State:
+    def state(self, last: LogPosition, weighing: Weighing | None = None) -> State:
         """Return the state after all writes, of which this is the last.
 
-        elsewhere  statistics of the other partitions, if there are some
+        weighing  statistics of all partitions, if there are others
         """
         self._delta.apply(self._batch)
         self._begin_batch()
@@ -186,7 +186,7 @@ class _Delta:
         if self._passages is not None:
             document_of = self._of_passages.document_of()
             passages = PassageIndex(self._passages.state(last), document_of)
-        snapshot, documents, fields = self._delta.snapshot(elsewhere)
+        snapshot, documents, fields = self._delta.snapshot(weighing)
         count = snapshot.query_kernel.own_documents
         built = self._built
         info = replace(built.info, documents=count, last=last, drift=self._delta.drift())

@@ -53,7 +53,7 @@ class OpenedIndex:
         *,
         models: Models = NO_MODELS,
     ) -> None:
-        base = open_state(generation)
+        base = self._open_state(generation)
         self._models = models
         tailer = LogTailer(base)
         self._owns = True  # the open documents; snapshots borrow them
@@ -67,6 +67,10 @@ class OpenedIndex:
             base.close()
             raise
         self._current = _Current(state.info, state, tailer if moment is None else None)
+
+    def _open_state(self, generation: Path) -> State:
+        """Open a generation as it was built."""
+        return open_state(generation)
 
     @property
     def _info(self) -> GenerationInfo:
@@ -193,7 +197,7 @@ class OpenedIndex:
                     return False
                 self._swap(state, tailer)
                 return True
-            base = open_state(generation)
+            base = self._open_state(generation)
             try:
                 tailer = LogTailer(base)
                 # Running calls keep the previous state, whose files close with the last of them.

@@ -19,7 +19,7 @@ from klsa_search.core.array_types import DocIds
 from klsa_search.core.config import Settings
 from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import IndexNotFound, StoreError
-from klsa_search.search.collection_statistics import elsewhere
+from klsa_search.search.collection_statistics import CollectionStatistics
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.partition import Partition
@@ -27,10 +27,11 @@ from klsa_search.search.partition_limits import UnsupportedInPartitions, unsuppo
 from klsa_search.search.state import State
 from klsa_search.search.writing import Drift
 from klsa_search.storage.checked_file import Stamp, stamp_of
+from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.log import LogPosition
-from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import PARTITIONS, SYNONYMS
 from klsa_search.storage.partitions import (
     PartitionSet,
@@ -39,6 +40,7 @@ from klsa_search.storage.partitions import (
     local_doc_id,
     partition_of,
     read_partitions,
+    terms_generation,
     with_files,
 )
 from klsa_search.storage.synonyms import read_synonyms
@@ -47,11 +49,15 @@ T = TypeVar("T")
 
 
 class PartitionFiles(NamedTuple):
-    """The small files of an index in partitions, which all partitions have in common."""
+    """The small files of an index in partitions, which all partitions have in common.
+
+    terms  generation of their terms, and its manifest
+    """
 
     stamps: tuple[Stamp | None, ...]
     found: PartitionSet
     synonyms: Mapping[str, Sequence[str]]
+    terms: tuple[Path, Manifest]
 
 
 @dataclass(frozen=True)
@@ -101,22 +107,27 @@ class OpenedPartitions(UnsupportedInPartitions):
                 f"`{self._path}` no longer has partitions; open it again if it was rebuilt with "
                 "one partition"
             )
-        return PartitionFiles(stamps, read_partitions(self._path), read_synonyms(self._path))
+        found = read_partitions(self._path)
+        terms = terms_generation(self._path / found.folders[0])
+        synonyms = read_synonyms(self._path)
+        return PartitionFiles(stamps, found, synonyms, (terms, read_manifest(terms)))
 
     def _open(self, files: PartitionFiles) -> OpenedSet:
         """Open all partitions."""
         folders = [current_generation(self._path / name) for name in files.found.folders]
-        return self._weighed(files, tuple(Partition(folder) for folder in folders))
+        terms = open_collection_terms(files.terms[0])
+        return self._weighed(files, tuple(Partition(folder, terms) for folder in folders))
 
     @staticmethod
     def _weighed(files: PartitionFiles, partitions: tuple[Partition, ...]) -> OpenedSet:
         """Return the present state, with the statistics of all documents. Cost: O(V)."""
         found = files.found
         settings = found.current_settings()
-        own = [each.statistics(found.shared) for each in partitions]
-        for each, others in zip(partitions, elsewhere(own, found.length), strict=True):
+        own = [each.statistics() for each in partitions]
+        statistics = CollectionStatistics.of(own, found.length)
+        for each in partitions:
             each.configure(files.synonyms, settings)
-            each.weigh_by(others)
+            each.weigh_by(statistics)
         return OpenedSet(partitions, tuple(each.snapshot() for each in partitions), files)
 
     def _now(self) -> OpenedSet:
@@ -146,8 +157,13 @@ class OpenedPartitions(UnsupportedInPartitions):
     @property
     def manifest(self) -> Manifest:
         """Return the manifest of all documents of the build, with the files of all partitions."""
-        manifests = {each.path: each.manifest for each in self.partitions}
-        return with_files(self._path, self._now().shared.manifest, manifests)
+        return with_files(self._path, self._now().shared.manifest, self.generations)
+
+    @property
+    def generations(self) -> dict[Path, Manifest]:
+        """Return the manifests of the partitions and of their terms, by their folders."""
+        path, manifest = self._now().files.terms
+        return {**{each.path: each.manifest for each in self.partitions}, path: manifest}
 
     @property
     def settings(self) -> Settings:

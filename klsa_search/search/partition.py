@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +20,12 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import FieldType, Settings
 from klsa_search.errors import QueryError
 from klsa_search.lowrank.sparse_expansion import LEVELS
-from klsa_search.search.collection_statistics import Elsewhere, OwnStatistics
+from klsa_search.search.collection_statistics import (
+    CollectionStatistics,
+    OwnStatistics,
+    PartitionTerms,
+    Weighing,
+)
 from klsa_search.search.collectors import SortKey, collect, distinct_field, sort_keys, values_of
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.seeds import MAX_SEEDS, KlsaParams
@@ -43,7 +49,8 @@ from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.results import Hit
 from klsa_search.search.searcher import Engines, Searcher, ranks_with_klsa_engine
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.search.state import State
+from klsa_search.search.state import State, open_state
+from klsa_search.storage.collection_terms import CollectionTerms
 from klsa_search.storage.log import document_as_json
 
 ALL_VALUES: Final = 2**31
@@ -244,18 +251,29 @@ class LocalSearches:
 
 
 class Partition(Index):
-    """An index of some of the documents, with the statistics of all."""
+    """An index of some of the documents, with the statistics of all.
 
-    def statistics(self, shared: int) -> OwnStatistics:
-        """Return the statistics of the live documents; `shared` terms have common numbers."""
-        return OwnStatistics.of(self._opened().snapshot, shared)
+    terms  of all partitions
+    """
 
-    def weigh_by(self, elsewhere: Elsewhere) -> None:
+    def __init__(self, generation: Path, terms: CollectionTerms) -> None:
+        self._terms = PartitionTerms.of(terms, generation.parent)
+        super().__init__(generation)
+
+    def _open_state(self, generation: Path) -> State:
+        return open_state(generation, self._terms.vocabulary)
+
+    def statistics(self) -> OwnStatistics:
+        """Return the statistics of the live documents."""
+        return self._terms.statistics(self._opened().snapshot)
+
+    def weigh_by(self, statistics: CollectionStatistics) -> None:
         """Weigh words by all documents from now on."""
         with self._refresh_lock:
             tailer = self._current.tailer
             assert tailer is not None
-            self._swap(tailer.weighed(self._opened(), elsewhere), tailer)
+            weighing = Weighing(self._terms, statistics)
+            self._swap(tailer.weighed(self._opened(), weighing), tailer)
 
     @property
     def field_types(self) -> dict[str, FieldType]:

@@ -78,7 +78,7 @@ def _restricted(state: State, live: DocumentMask) -> Snapshot:
     unused_terms = np.flatnonzero(kernel.frequencies == 0).tolist()
     restricted = replace(
         snapshot,
-        vocabulary=snapshot.vocabulary.extended((), unused_terms),
+        vocabulary=snapshot.vocabulary.without(unused_terms),
         query_kernel=kernel,
         bm25_engine=Bm25Engine(kernel, mask),
         live=mask,

@@ -287,15 +287,19 @@ class Snapshot:
 
 
 def open_snapshot(
-    generation: Path, settings: Settings, vectors: Sequence[SpaceEntry] = ()
+    generation: Path,
+    settings: Settings,
+    vectors: Sequence[SpaceEntry] = (),
+    vocabulary: Vocabulary | None = None,
 ) -> Snapshot:
     """Map the arrays of a generation; `settings` are those it was built with.
 
-    vectors  spaces of its manifest
+    vectors     spaces of its manifest
+    vocabulary  its terms, by default those that it stores
 
     Cost O(V) for the vocabulary; the rest is read on use.
     """
-    vocabulary = _vocabulary(generation)
+    vocabulary = _vocabulary(generation) if vocabulary is None else vocabulary
     sparse_expansion = None
     if has_array(generation, "cut_rows"):
         sparse_expansion = open_sparse_expansion(partial(open_array, generation))

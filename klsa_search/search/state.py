@@ -12,6 +12,7 @@ from klsa_search.core.config import (
     SearchSettings,
     Settings,
 )
+from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.filters.masks import FilterCache
 from klsa_search.search.options import Parameters
 from klsa_search.search.passage_index import PassageIndex
@@ -86,20 +87,25 @@ class State:
             self.passages.state.close()
 
 
-def open_state(generation: Path) -> State:
-    """Open a generation as it was built. See `Index`."""
+def open_state(generation: Path, vocabulary: Vocabulary | None = None) -> State:
+    """Open a generation as it was built. See `Index`.
+
+    vocabulary  its terms, by default those that it stores
+    """
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     check_once(generation, manifest)
-    return _open_checked(generation, manifest)
+    return _open_checked(generation, manifest, vocabulary)
 
 
-def _open_checked(generation: Path, manifest: Manifest) -> State:
+def _open_checked(
+    generation: Path, manifest: Manifest, vocabulary: Vocabulary | None = None
+) -> State:
     settings = manifest.checked_settings()
     analyzer = Analyzer(settings)
     defaults, reading = SearchSettings.of(settings), LanguageSettings.of(settings)
     documents = DocumentReader(generation)
-    snapshot = open_snapshot(generation, settings, manifest.vectors)
+    snapshot = open_snapshot(generation, settings, manifest.vectors, vocabulary)
     info = GenerationInfo(
         path=generation,
         manifest=manifest,

@@ -73,9 +73,10 @@ def generation_mark(path: Path) -> tuple[object, ...]:
 
 
 def generations_of(index: Index) -> dict[Path, Manifest]:
-    """Return the manifests of the generations of an index, one for each partition, by folder."""
-    parts = index.partitions if isinstance(index, PartitionedIndex) else (index,)
-    return {each.path: each.manifest for each in parts}
+    """Return the manifests of the generations of an index, by folder."""
+    if isinstance(index, PartitionedIndex):
+        return index.generations
+    return {index.path: index.manifest}
 
 
 def reason_not_opened(path: Path, fault: BaseException) -> str:

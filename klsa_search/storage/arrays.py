@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 VOCABULARY = "vocabulary.txt"
 
+_LINES = 2**16
+"""Bytes of terms that are read at once."""
+
 _HEADER = re.compile(
     r"\{'descr': '(?P<type>[<|]\w+)', 'fortran_order': False, "
     r"'shape': \((?P<shape>[\d, ]*)\), \}\s*"
@@ -144,6 +147,19 @@ def write_vocabulary(generation: Path, terms: Sequence[str]) -> None:
     """Write the terms in order, one a line; no term contains a line break."""
     with (generation / VOCABULARY).open("x", encoding="utf-8", newline="\n") as stream:
         stream.writelines(f"{term}\n" for term in terms)
+
+
+def vocabulary_lines(generation: Path) -> Iterator[bytes]:
+    """Yield the terms in order, in UTF-8; some of them are in memory, and no file stays open."""
+    offset = 0
+    while True:
+        with (generation / VOCABULARY).open("rb") as stream:
+            stream.seek(offset)
+            lines = stream.readlines(_LINES)
+        if not lines:
+            return
+        offset += sum(map(len, lines))
+        yield from (line[:-1] for line in lines)
 
 
 def read_vocabulary(generation: Path) -> list[str]:

@@ -98,9 +98,10 @@ def _copy_partitions(source: Path, target: Path) -> Manifest:
         mark_index(target)
         remove_partitions(target)
         found = read_partitions(source)
-        generations = [current_generation(source / name) for name in found.folders]
+        names = found.all_folders
+        generations = [current_generation(source / name) for name in names]
         with ExitStack() as folders:
-            fresh = [folders.enter_context(new_generation(target / name)) for name in found.folders]
+            fresh = [folders.enter_context(new_generation(target / name)) for name in names]
             manifests = list(map(_copy_files, generations, fresh))
             copy_logs(source, generations, fresh)
             for folder, manifest in zip(fresh, manifests, strict=True):

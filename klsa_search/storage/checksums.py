@@ -44,8 +44,8 @@ from klsa_search.storage.names import (
 from klsa_search.storage.partitions import (
     former_builds,
     is_partitioned,
-    parts_of,
     read_partitions,
+    terms_generation,
     with_files,
 )
 from klsa_search.storage.query_settings import current_settings
@@ -276,9 +276,12 @@ def verify(path: Path) -> Manifest:
     """
     verify_shared(path)
     if is_partitioned(path):
-        parts = parts_of(path)
-        manifests = {current_generation(part): verify(part) for part in parts}
-        return with_files(path, read_partitions(path).manifest, manifests)
+        found, manifests = read_partitions(path), {}
+        terms_generation(path / found.folders[0])
+        for name in found.all_folders:
+            manifest = verify(path / name)
+            manifests[current_generation(path / name)] = manifest
+        return with_files(path, found.manifest, manifests)
     generation = current_generation(path)
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)

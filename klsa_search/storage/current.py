@@ -26,6 +26,7 @@ from klsa_search.storage.names import (
     MANIFEST,
     MARKER,
     NEW_CURRENT,
+    PARTITION,
     PARTITIONS,
     index_of,
 )
@@ -110,8 +111,11 @@ def current_generation(path: Path) -> Path:
 def repair_step(path: Path) -> str:
     """Return the next step for a damaged index, for the end of a message.
 
-    A repair keeps what was written since the build; a rollback or a new build would lose it.
+    A repair keeps what was written since the build; a rollback or a new build would lose it. It is
+    one of all partitions.
     """
+    if PARTITION.fullmatch(path.name) and os.path.lexists(path.parent / PARTITIONS):
+        path = path.parent
     return f"run `klsa-index repair {path.name} --home {path.parent}`, which keeps all writes"
 
 

@@ -141,7 +141,7 @@ def _in_use(path: Path) -> str | None:
 def _checked(path: Path, build: str) -> Manifest:
     """Return the manifest of a former build of partitions; errors as of `rollback`."""
     found = read_partitions(path, build)
-    for name in found.folders:
+    for name in found.all_folders:
         generation = current_generation(path / name)
         check_sizes(generation, read_manifest(generation))
     return found.manifest

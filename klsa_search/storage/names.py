@@ -19,7 +19,8 @@ MANIFEST = "manifest.json"
 MARKER = "KLSA-INDEX"
 PARTITIONS = "PARTITIONS"
 """File that names the partitions of an index: see `storage.partitions`."""
-PARTITION = re.compile(r"[0-9]{6}-[0-9]{1,4}")
+PARTITION = re.compile(r"[0-9]{6}-([0-9]{1,4}|terms)")
+"""Folders of partitions, and of the terms that they have in common."""
 FORMER_PARTITIONS = re.compile(rf"{PARTITIONS}-[0-9]{{6}}")
 """Files of partitions that are kept for a rollback."""
 GENERATION = re.compile(r"[0-9]{6}")

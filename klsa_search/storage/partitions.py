@@ -3,6 +3,7 @@
 <home>/<name>/PARTITIONS          names the folders in use, replaced atomically
 <home>/<name>/PARTITIONS-000001   the same of another build, kept for a rollback
 <home>/<name>/000001-0, ...       partitions of the first build, each an index of its own
+<home>/<name>/000001-terms        terms that they have in common: see `storage.collection_terms`
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from pydantic import Field, ValidationError
 
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.config import QUERY_SETTINGS, Settings
-from klsa_search.errors import IndexDamaged, SettingsError
+from klsa_search.errors import IndexDamaged, IndexNotFound, SettingsError
 from klsa_search.storage.checked_file import read_checked, replace_checked
-from klsa_search.storage.current import current_generation
+from klsa_search.storage.current import current_generation, repair_step
 from klsa_search.storage.files import sync
 from klsa_search.storage.manifest import Frozen, Manifest, read_manifest
 from klsa_search.storage.names import FORMER_PARTITIONS, PARTITION, PARTITIONS
 from klsa_search.storage.query_settings import with_changes
 
 MAX_PARTITIONS: Final = 1_000
+
+_TERMS: Final = "terms"
 
 _BITS: Final = 24
 """Bits of a doc id in a partition."""
@@ -39,20 +42,28 @@ class PartitionSet(Frozen):
     manifest  of all documents: files are those of the manifests of the partitions
     folders   of the partitions, by number
     length    quantised mean length of all documents of the build
-    shared    number of terms that all partitions number alike
     settings  query settings that were changed since the build
     """
 
     manifest: Manifest
     folders: list[str]
     length: float
-    shared: int
     settings: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def generation(self) -> str:
         """Return the name of the build."""
         return self.folders[0].partition("-")[0]
+
+    @property
+    def terms(self) -> str:
+        """Return the name of the folder of their terms."""
+        return f"{self.generation}-{_TERMS}"
+
+    @property
+    def all_folders(self) -> list[str]:
+        """Return the names of the folders of the partitions and of their terms."""
+        return [*self.folders, self.terms]
 
     def current_settings(self) -> Settings:
         """Return the settings of the build, with later changes."""
@@ -94,7 +105,7 @@ def read_partitions(path: Path, generation: str | None = None) -> PartitionSet:
 def manifest_of_partitions(path: Path) -> Manifest:
     """Return the manifest of all documents, with the present settings and all files."""
     found = read_partitions(path)
-    generations = [current_generation(path / name) for name in found.folders]
+    generations = [current_generation(path / name) for name in found.all_folders]
     manifest = with_files(path, found.manifest, {each: read_manifest(each) for each in generations})
     return manifest.model_copy(update={"settings": found.current_settings().stored()})
 
@@ -103,7 +114,7 @@ def with_files(path: Path, whole: Manifest, manifests: Mapping[Path, Manifest]) 
     """Return a manifest of all documents with the files of all partitions.
 
     path       folder of the index, to which the names of files are relative
-    manifests  of the partitions, by the folders of their generations
+    manifests  of the partitions and of their terms, by the folders of their generations
     """
     files = {
         (generation / name).relative_to(path).as_posix(): entry
@@ -118,6 +129,26 @@ def parts_of(path: Path) -> list[Path]:
     if not is_partitioned(path):
         return [path]
     return [path / name for name in read_partitions(path).folders]
+
+
+def terms_folder(partition: Path) -> Path:
+    """Return the folder of the terms that belong to the folder of a partition."""
+    build, _, _ = partition.name.partition("-")
+    return partition.with_name(f"{build}-{_TERMS}")
+
+
+def terms_generation(partition: Path) -> Path:
+    """Return the generation of the terms that belong to the folder of a partition; IndexDamaged."""
+    folder = terms_folder(partition)
+    try:
+        return current_generation(folder)
+    except IndexNotFound as error:
+        raise IndexDamaged(f"`{folder}` is missing; {repair_step(folder)}") from error
+
+
+def number_of_partition(partition: Path) -> int:
+    """Return the number of a partition from its folder."""
+    return int(partition.name.partition("-")[2])
 
 
 def write_partitions(path: Path, found: PartitionSet) -> None:

@@ -41,7 +41,6 @@ from klsa_search.storage.names import MANIFEST, NAME, PARTITION
 from klsa_search.storage.objects import open_store
 from klsa_search.storage.partitions import (
     is_partitioned,
-    parts_of,
     read_partitions,
     write_partitions,
 )
@@ -89,7 +88,8 @@ class IndexCopy(Frozen):
     generation  files of the generation, with its manifest
     log         files of its log; none if nothing was written
     shared      other files that change: synonyms, rules, judgements, query settings, PARTITIONS
-    partitions  of the index, by folder, in order; none if it has one: then the files are its own
+    partitions  of the index and their terms, by folder, in order; none if it has one: then the
+                files are its own
     """
 
     build: Sha256
@@ -150,8 +150,10 @@ class BackupResult:
 
 
 def generations_in_use(path: Path) -> list[Path]:
-    """Return the generation in use of an index, or those of its partitions."""
-    return [current_generation(part) for part in parts_of(path)]
+    """Return the generation in use of an index, or those of its partitions and their terms."""
+    if not is_partitioned(path):
+        return [current_generation(path)]
+    return [current_generation(path / name) for name in read_partitions(path).all_folders]
 
 
 def build_id(manifest: Manifest) -> str:
@@ -402,13 +404,14 @@ class _Writer:
                     shared=self._store_all(shared),
                 )
             found = read_partitions(path)
-            known = [before.partitions.get(name) if before else None for name in found.folders]
+            names = found.all_folders
+            known = [before.partitions.get(name) if before else None for name in names]
             logs, states = self._copy_logs(path, generations, known, builds)
             write_partitions(shared, found)
             partitions = {
                 name: IndexCopy(build=build, log_state=state, generation=own, log=log, shared={})
                 for name, build, state, own, log in zip(
-                    found.folders, builds, states, files, logs, strict=True
+                    names, builds, states, files, logs, strict=True
                 )
             }
             return IndexCopy(

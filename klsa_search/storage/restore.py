@@ -3,7 +3,7 @@
     restore_index(repository, name, path, number)     one index, under a new name
     restore_all(repository, home, number)             all indexes and aliases
     follow(repository, home) -> ReplicationState      make a directory equal to the newest backup
-    restore_partition(repository, generation, build)  one partition, on the machine that serves it
+    restore_partition(repository, path, build)        one partition, on the machine that serves it
     follow_partition(repository, generation, build)   replace its log by that of the newest backup
 
 A generation is committed when all its files and its log are complete, and a later log of the same
@@ -155,16 +155,16 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
         return state
 
 
-def restore_partition(repository: Repository, generation: Path, build: str) -> Path:
+def restore_partition(repository: Repository, path: Path, build: str) -> Path:
     """Restore one partition of an index, unless it is there; return the folder of its generation.
 
-    generation  where it is in the index directory that follows the repository; here it may get
-                another number
-    build       see `repository.build_id`
+    The terms of all partitions are restored in the same way.
+
+    path   its folder
+    build  see `repository.build_id`
     Processes of one machine wait for each other, and use what the first restored. An interrupted
     restore is repeated. IndexNotFound if no backup has this build; IndexDamaged, StoreError.
     """
-    path = generation.parent
     if found := _generation_of(path, build):
         return found
     home = path.parents[1]
@@ -278,7 +278,7 @@ def _follow_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
     """
     if not copy.partitions:
         return _replace_log(repository, copy, path)
-    names = read_partitions(path).folders
+    names = read_partitions(path).all_folders
     return all(
         _replace_log(repository, own, path / name)
         for name, own in zip(names, copy.partitions.values(), strict=True)
@@ -304,11 +304,12 @@ def _install_partitions(repository: Repository, copy: IndexCopy, path: Path) -> 
     with index_lock(path):
         mark_index(path)
         number = next_number(path)
-        folders = [f"{number:06d}-{part}" for part in range(len(copy.partitions))]
-        for name, own in zip(folders, copy.partitions.values(), strict=True):
+        folders = [f"{number:06d}-{part}" for part in range(len(copy.partitions) - 1)]
+        found = _partitions_of(repository, copy, folders)
+        for name, own in zip(found.all_folders, copy.partitions.values(), strict=True):
             _install_partition(repository, own, path / name)
         _replace_shared(repository, copy, path, None)
-        use_partitions(path, _partitions_of(repository, copy, folders))
+        use_partitions(path, found)
 
 
 def _install_partition(repository: Repository, copy: IndexCopy, path: Path) -> Path:

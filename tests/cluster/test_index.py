@@ -62,6 +62,23 @@ def same(one, other, query, **options):
     return (ours.hits, ours.total, ours.facets) == (theirs.hits, theirs.total, theirs.facets)
 
 
+def test_words_of_other_partitions_weigh_the_same_after_writes(tmp_path, monkeypatch):
+    """Hosts exchange what writes change; the counts of the build are in files."""
+    monkeypatch.setattr("klsa_search.indexing.partitions.MOST", 10)
+    made = [{**each, "text": f"{each['text']} only{n}"} for n, each in enumerate(documents(60))]
+    build(made, name="notes", home=tmp_path, partitions=3, workers=1).close()
+    with open_index(tmp_path / "notes") as here:
+        remote = ClusterIndex(tmp_path / "notes", LocalCluster())
+        for step in range(3):
+            new = documents(9, step, 70 + 5 * step)
+            remote.add([{**each, "text": f"{each['text']} only{step} later{step}"} for each in new])
+            remote.delete([f"d{step}", f"d{step + 71}"])
+            here.refresh()
+            for query in (*QUERIES, "only1 only7", "only2 later1", "later0 later2 word01"):
+                assert same(here, remote, query)
+                assert same(here, remote, query, ranker="bm25")
+
+
 @pytest.mark.parametrize("options", [
     {}, {"ranker": "bm25"}, {"filter": "year >= 50", "facets": ["year"]},
     {"sort": ["year:desc"], "offset": 5}, {"highlight": True, "quality": True},

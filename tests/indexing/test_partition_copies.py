@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from klsa_search import Index, build, open_index
@@ -18,7 +20,9 @@ from klsa_search.storage.aliases import set_alias
 from klsa_search.storage.backup import copy_index
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation
+from klsa_search.storage.generations import commit, describe_files, new_generation
 from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.partitions import partition_of
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import follow, restore_all, restore_index
@@ -85,7 +89,11 @@ def test_partitions_of_unequal_lengths_are_verified(tmp_path: Path) -> None:
 def test_all_partitions_are_verified(path: Path) -> None:
     manifest = verify_deep(path)
     assert manifest.counts.documents == COUNT
-    assert {name.split("/")[0] for name in manifest.files} == {"000001-0", "000001-1"}
+    assert {name.split("/")[0] for name in manifest.files} == {
+        "000001-0",
+        "000001-1",
+        "000001-terms",
+    }
     file = current_generation(path / "000001-1") / "lengths.npy"
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -122,6 +130,49 @@ def test_a_damaged_partition_is_built_again_with_the_others(index: Index, path: 
     verify_deep(path)
     assert content(done.index) == before
     done.index.close()
+
+
+@pytest.mark.parametrize("name", ["terms", "frequencies", "places", "vocabulary"])
+def test_damaged_terms_of_all_partitions_are_named_and_repaired(
+    index: Index, path: Path, name: str
+) -> None:
+    before = content(index)
+    (file,) = current_generation(path / "000001-terms").glob(f"{name}.*")
+    written = file.read_bytes()
+    file.write_bytes(written[:-1] + bytes([written[-1] ^ 1]))
+    step = f"run `klsa-index repair parts --home {path.parent}`"
+    for check in (open_index, verify):
+        with pytest.raises(IndexDamaged, match=f"{file}` has changed .*{step}"):
+            check(path)
+    with repair(path).index as done:
+        assert content(done) == before
+    verify_deep(path)
+
+
+def test_lost_terms_of_all_partitions_are_made_again(index: Index, path: Path) -> None:
+    before = content(index)
+    shutil.rmtree(path / "000001-terms")
+    for check in (open_index, verify):
+        with pytest.raises(IndexDamaged, match=r"000001-terms` is missing; .* repair parts "):
+            check(path)
+    with repair(path).index as done:
+        assert content(done) == before
+
+
+def test_terms_that_are_not_those_of_the_partitions_are_damage(path: Path) -> None:
+    before = current_generation(path / "000001-terms")
+    with new_generation(path / "000001-terms") as fresh:
+        for file in before.glob("*.*"):
+            shutil.copy(file, fresh)
+        numbers = np.load(fresh / "frequencies.npy")
+        numbers[0] += 1
+        np.save(fresh / "frequencies.npy", numbers)
+        (fresh / "manifest.json").unlink()
+        files = describe_files(fresh)
+        commit(fresh, read_manifest(before).model_copy(update={"files": files}))
+    verify(path)
+    with pytest.raises(IndexDamaged, match="000002` does not match the terms of the partitions"):
+        verify_deep(path)
 
 
 def test_a_changed_byte_of_a_manifest_is_repaired_in_place(index: Index, path: Path) -> None:

@@ -90,7 +90,9 @@ def test_a_refit_has_the_documents_and_keeps_the_build_before(
     with refit(path) as index:
         assert index.generation == "000003"
         folders = [entry.name for entry in path.iterdir() if entry.is_dir()]
-        assert sorted(folders) == ["000002-0", "000002-1", "000003-0", "000003-1"]
+        assert sorted(folders) == [
+            f"{build}-{part}" for build in ("000002", "000003") for part in (0, 1, "terms")
+        ]
     with pytest.raises(StoreError, match="generations are: 000002"):
         rollback(path, "000001")
 
@@ -147,7 +149,8 @@ def test_an_index_is_divided_and_joined_under_its_name(
 
 def test_a_refit_of_one_partition_removes_the_partitions_before_it(path: Path) -> None:
     split(path, 1).close()
-    assert sorted(entry.name for entry in path.glob("0*")) == ["000001-0", "000001-1", "000002"]
+    partitions = [f"000001-{part}" for part in (0, 1, "terms")]
+    assert sorted(entry.name for entry in path.glob("0*")) == [*partitions, "000002"]
     refit(path).close()
     assert sorted(entry.name for entry in path.glob("0*")) == ["000002", "000003"]
 

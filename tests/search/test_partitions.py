@@ -14,11 +14,14 @@ from klsa_search import Index, build, open_index
 from klsa_search.errors import (
     DocumentNotFound,
     EmbedderFailed,
+    IndexDamaged,
     PartitionsUnsupported,
     QueryError,
     SettingsError,
     StoreError,
 )
+from klsa_search.indexing import refit, repair
+from klsa_search.kernels.vocabulary import SortedTerms
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.shared_seeds import shared_seeds
 from klsa_search.search.engine.workspace import EngineQuery
@@ -307,26 +310,96 @@ def test_writes_go_to_their_partitions_and_weigh_everywhere(home: Path) -> None:
         index.close()
 
 
-@pytest.mark.parametrize("count", [2, 8])
-def test_any_history_of_writes_leaves_bm25_as_it_is(home: Path, count: int) -> None:
-    """Writes in random batches, replacements, deletions and deletions of what is not there."""
-    pair = [
-        build(documents(80), name=f"history{count}-{number}", home=home, partitions=number)
-        for number in (1, count)
+@pytest.mark.parametrize("most", [10, 1_000])
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_any_history_of_writes_leaves_bm25_as_it_is(
+    tmp_path: Path, count: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writes in random batches, replacements, deletions and deletions of what is not there.
+
+    most  documents of the training: words that it lacks are in the files of the terms
+    """
+    monkeypatch.setattr("klsa_search.indexing.partitions.MOST", most)
+    made = [
+        {**document, "text": f"{document['text']} only{number} some{number % 20}"}
+        for number, document in enumerate(documents(80))
     ]
+    pair = [build(made, name=f"in{n}", home=tmp_path, partitions=n) for n in (1, count)]
     rng, later = np.random.default_rng(count), documents(120, seed=3)
     for step in range(6):
         size = int(rng.integers(1, 20))
         puts = [later[place] for place in rng.choice(120, size, replace=False)]
         gone = [f"d{number}" for number in rng.choice(160, 5, replace=False)]
+        words = " ".join(f"only{number} some{number % 30}" for number in rng.choice(90, 3))
         for index in pair:
-            index.add({**put, "text": f"{put['text']} step{step}"} for put in puts)
+            index.add({**put, "text": f"{put['text']} step{step} {words}"} for put in puts)
             index.delete(gone)
-    for query in (*QUERIES, "step0 step5", "step3 word30"):
-        expected, found = (scores(index, query, ranker="bm25", spelling="off") for index in pair)
-        assert by_id(found) == by_id(expected)
+    later_words = [f"only{number} some{number % 30}" for number in range(0, 90, 7)]
+    pair.append(open_index(tmp_path / f"in{count}"))
+    for query in (*QUERIES, "step0 step5", "step3 word30", *later_words):
+        expected, *others = (scores(index, query, ranker="bm25", spelling="off") for index in pair)
+        assert [by_id(found) for found in others] == [by_id(expected)] * 2
+    one, *others = pair
+    for other in others:
+        assert isinstance(other, PartitionedIndex)
+        for partition in other.partitions:
+            assert frequencies(partition) == frequencies(one)
     for index in pair:
         index.close()
+
+
+def frequencies(index: Index) -> dict[str, tuple[int, int]]:
+    """Return the document frequency and the occurrences of each term, in all partitions."""
+    kernel, vocabulary = index.arrays.query_kernel, index.arrays.vocabulary
+    counts = zip(kernel.frequencies.tolist(), kernel.occurrences.tolist(), strict=True)
+    found = {term: each for term, each in zip(vocabulary.terms, counts, strict=True) if each[0]}
+    assert {vocabulary.terms[number] for number in vocabulary.numbers.values()} == found.keys()
+    assert vocabulary.numbers.keys() == found.keys()
+    return found
+
+
+def test_opening_and_writing_read_no_terms_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("klsa_search.indexing.partitions.MOST", 10)
+    made = [{"id": f"d{number}", "text": f"same only{number}"} for number in range(60)]
+    build(made, name="parts", home=tmp_path, partitions=3).close()
+
+    def refuse(_: object) -> None:
+        raise AssertionError("all terms are read")
+
+    monkeypatch.setattr(SortedTerms, "terms", property(refuse))
+    with open_index(tmp_path / "parts") as index:
+        index.add([{"id": "new", "text": "same other"}])
+        index.delete(["d3", "d4"])
+        for number in (7, 8, 9):
+            hits = index.search(f"only{number}", spelling="off").hits
+            assert [hit.id for hit in hits][:1] == [f"d{number}"]
+
+
+def test_words_that_a_build_without_any_gets_later_are_found(tmp_path: Path) -> None:
+    made = [{"id": f"d{number}", "title": "", "text": ""} for number in range(20)]
+    with build(made, name="empty", home=tmp_path, partitions=2) as index:
+        index.add([{"id": f"new{number}", "text": f"zebra word{number}"} for number in range(5)])
+        assert len(index.search("zebra").hits) == 5
+        assert [hit.id for hit in index.search("word3", spelling="off").hits] == ["new3"]
+
+
+def test_a_partition_that_was_built_on_its_own_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its terms have other numbers."""
+    monkeypatch.setattr("klsa_search.indexing.partitions.MOST", 10)
+    path = tmp_path / "parts"
+    build(documents(80), name="parts", home=tmp_path, partitions=2).close()
+    with open_index(path / "000001-1") as part:
+        part.add([{"id": "other", "text": "zebra"}])
+    refit(path / "000001-1").close()
+    with pytest.raises(IndexDamaged, match=r"000001-1/000002.*klsa-index repair parts "):
+        open_index(path)
+    repair(path).index.close()
+    with open_index(path) as index:
+        assert len(index) == 81
 
 
 def test_it_is_listed_deleted_and_kept_apart(home: Path, three: Index) -> None:

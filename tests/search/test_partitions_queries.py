@@ -71,10 +71,17 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield index
 
 
-@pytest.fixture(scope="module")
-def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+@pytest.fixture(scope="module", params=[None, 6], ids=["trained", "sampled"])
+def four(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Index]:
+    """Return an index whose training has all words, or lacks many of them."""
     home = tmp_path_factory.mktemp("four")
-    with build(documents(), name="four", home=home, partitions=4, workers=1) as index:
+    with pytest.MonkeyPatch.context() as patched:
+        if request.param is not None:
+            patched.setattr("klsa_search.indexing.partitions.MOST", request.param)
+        index = build(documents(), name="four", home=home, partitions=4, workers=1)
+    with index:
         yield index
 
 

@@ -134,10 +134,10 @@ class TermDictionary:
     @lazy_property
     def _numbers(self) -> npt.NDArray[np.int64]:
         """Term numbers in order of code points."""
-        terms = self._snapshot.vocabulary.terms
+        terms = list(self._snapshot.vocabulary.terms)
         return np.array(sorted(range(len(terms)), key=terms.__getitem__), np.int64)
 
     @lazy_property
     def _names(self) -> list[str]:
-        terms = self._snapshot.vocabulary.terms
+        terms = list(self._snapshot.vocabulary.terms)
         return [terms[number] for number in self._numbers.tolist()]

@@ -1,0 +1,61 @@
+"""Vocabularies whose terms are in arrays: the same terms and numbers as those of strings."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search.kernels.vocabulary import JoinedVocabulary, SortedTerms, Vocabulary
+
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\n")
+TERMS = st.sets(st.text(CHARACTERS, min_size=1))
+
+
+def stored(terms: list[str]) -> SortedTerms:
+    """Return sorted terms as arrays."""
+    lines = [f"{term}\n".encode() for term in terms]
+    starts = np.cumsum([0, *map(len, lines)])
+    return SortedTerms(np.frombuffer(b"".join(lines), np.uint8), starts)
+
+
+@given(terms=TERMS, others=TERMS)
+def test_stored_terms_are_found(terms: set[str], others: set[str]) -> None:
+    names = sorted(terms)
+    found = stored(names)
+    assert len(found) == len(names)
+    assert [found.find(term) for term in names] == list(range(len(names)))
+    assert [found.term(place) for place in range(len(names))] == names == list(found.terms)
+    assert all(found.find(term) is None for term in others - terms)
+    assert found.find("\ud800") is None
+
+
+@given(terms=TERMS, words=TERMS, data=st.data())
+def test_a_vocabulary_of_arrays_is_that_of_strings(
+    terms: set[str], words: set[str], data: st.DataObject
+) -> None:
+    """Every term is in one of the four parts, or in none."""
+    parts = data.draw(st.lists(st.integers(0, 4), min_size=len(terms), max_size=len(terms)))
+    part_of = dict(zip(sorted(terms), parts, strict=True))
+    first, own, written, others = ([t for t in part_of if part_of[t] == n] for n in range(4))
+    new = [*written, *sorted(words - terms)]
+    names = [term for term in part_of if part_of[term]]
+
+    def places(of: list[str]) -> npt.NDArray[np.int32]:
+        return np.array([names.index(term) for term in of], np.int32)
+
+    arguments = Vocabulary(first), stored(names), places(own)
+    base = JoinedVocabulary(*arguments)
+    for vocabulary, expected in (
+        (base, [*first, *own]),
+        (base.extended(new), [*first, *own, *new]),
+        (JoinedVocabulary(*arguments, new, places(others)), [*first, *own, *new, *others]),
+    ):
+        assert len(vocabulary) == len(expected)
+        assert list(vocabulary.terms) == expected
+        assert [vocabulary.terms[number] for number in range(len(expected))] == expected
+        assert dict(vocabulary.numbers) == {term: n for n, term in enumerate(expected)}
+        assert all(term not in vocabulary.numbers for term in (terms | words) - set(expected))
+        left = {term: n for n, term in enumerate(expected) if n % 2}
+        assert dict(vocabulary.without(range(0, len(expected), 2)).numbers) == left
