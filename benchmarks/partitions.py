@@ -7,9 +7,10 @@ N is a number of generated documents (`benchmarks.corpora`); `reuters` are those
 Each index is built in a process of its own and searched in another one, with the titles of Reuters
 as queries: seconds of the build and the highest memory of its processes; bytes on disk; seconds to
 open; the median time of a search for ten hits by the default and by BM25, of the best of three
-rounds; and the memory of the searching process that no other shares. With `--cluster`, processes of
-a Ray cluster serve the partitions: also the most memory that one of them does not share, and the
-mean of the bytes that go to them and come back for a search.
+rounds; the memory of the searching process that no other shares; and the median time of a write of
+one document. With `--cluster`, processes of a Ray cluster serve the partitions: also the most
+memory that one of them does not share, and the mean of the bytes that go to them and come back for
+a search.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from studies.datasets import read_reuters, reuters_folder
 _NAME: Final = "costs"
 _QUERIES: Final = 200
 _ROUNDS: Final = 3
+_WRITES: Final = 9
 _LIMIT: Final = 14_400
 """Seconds of one step."""
 
@@ -142,6 +144,10 @@ def measure_search(data: Path, home: Path, cluster: str | None) -> dict[str, Any
     }
     if served is not None:
         found |= served.measure(lambda at: index.search(titles[at]))
+    found["write_ms"] = statistics.median(
+        _milliseconds(lambda: index.add([{"id": f"new-{at}", "text": titles[at]}]))  # noqa: B023 - called at once
+        for at in range(_WRITES)
+    )
     return found
 
 
@@ -151,11 +157,16 @@ def _best(call: Callable[[int], object]) -> float:
     for _ in range(_ROUNDS):
         taken = []
         for at in range(_QUERIES):
-            begun = time.perf_counter()
-            call(at)
-            taken.append(1000 * (time.perf_counter() - begun))
+            taken.append(_milliseconds(lambda: call(at)))  # noqa: B023 - called at once
         medians.append(statistics.median(taken))
     return min(medians)
+
+
+def _milliseconds(call: Callable[[], object]) -> float:
+    """Return the time of a call."""
+    begun = time.perf_counter()
+    call()
+    return 1000 * (time.perf_counter() - begun)
 
 
 def _private_memory(process: int | str) -> int:
