@@ -402,7 +402,7 @@ def test_a_partition_that_was_built_on_its_own_is_refused(
         assert len(index) == 81
 
 
-def test_it_is_listed_deleted_and_kept_apart(home: Path, three: Index) -> None:
+def test_it_is_listed_deleted_and_kept_apart(home: Path, one: Index, three: Index) -> None:
     from klsa_search import list_indexes
     from klsa_search.storage.maintenance import delete_index
 
@@ -412,7 +412,7 @@ def test_it_is_listed_deleted_and_kept_apart(home: Path, three: Index) -> None:
     with pytest.raises(StoreError, match="has partitions"):
         build(documents(30), name="short", home=home)
     with pytest.raises(StoreError, match="has one partition"):
-        build(documents(300), name="one", home=home, partitions=2)
+        build(documents(300), name=one.name, home=home, partitions=2)
     with build(documents(40), name="short", home=home, partitions=2, workers=1) as index:
         assert len(index) == 40
         assert index.generation == "000002"
