@@ -181,8 +181,10 @@ class PartitionSearch:
     def collect(self, shared: SharedSeeds | None) -> PartitionPage:
         """Return the first documents of all pages up to the requested one. Cost: a search."""
         ranked = self._ranked = with_seeds(self._ranked, shared)
-        last = self._plan.offset + self._plan.k
-        plan = self._plan = replace(self._plan, offset=0, k=last)
+        if self._plan.offset:
+            last = self._plan.offset + self._plan.k
+            self._plan = replace(self._plan, offset=0, k=last)
+        plan = self._plan
         top, facets = collect(ranked, plan)
         self._top = top
         keys = sort_values(sort_keys(self._request.sort, ranked.fields), top.doc_ids)
@@ -311,8 +313,8 @@ def seed_rows(snapshot: Snapshot, documents: DocIds) -> SeedRows:
         numbers = np.hstack((numbers, others.documents[places]))
         levels = np.hstack((levels, others.levels[places] * is_built))
         order = np.argsort(np.uint8(LEVELS) - levels, axis=1, kind="stable")[:, :width]
-        numbers = np.take_along_axis(numbers, order, 1)
-        levels = np.take_along_axis(levels, order, 1)
+        rows = np.arange(len(documents))[:, None]
+        numbers, levels = numbers[rows, order], levels[rows, order]
     steps = np.zeros((len(documents), 2), np.float32)
     steps[:, 0] = expansion.scales[documents, 0]
     reverse, near = snapshot.reverse, min(snapshot.neighbour_count, width)

@@ -136,7 +136,7 @@ def test_compiled_code_ranks_as_the_reference(three: Index, filtered: bool) -> N
             terms = [numbers[word] for word in query.split() if word in numbers]
             mask = Mask(np.arange(len(snapshot)) % 3 > 0) if filtered else None
             asked = EngineQuery(20, mask, totals=True)
-            depths = engine.depths(asked, params)
+            depths = engine.shared_depths(asked, params)
             plain = engine._reference.top(terms, asked, params, depths, seeds)
             found = engine.top_shared(terms, 20, params, seeds, mask, totals=True)
             assert plain is not None

@@ -162,6 +162,8 @@ KLSA_RESULTS: Final = 2**18
 
 COVERAGE_DEPTH: Final = (144, 1024)
 """Candidates whose T is computed exactly: 8 per result, within these limits."""
+SHARED_COVERAGE_DEPTH: Final = (72, 1024)
+"""The same in each of several partitions, which have some of the best each."""
 EXPANSION_DEPTH: Final = (32, 192)
 """Candidates whose E is computed exactly: 3 per result, within these limits."""
 FILTERED_DEPTH: Final = 200
@@ -281,14 +283,14 @@ class KlsaEngine:
         if not request.k:
             return TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
         if not_compiled(search_shared) or len(terms) > MAX_TERMS:
-            depths = self.depths(request, params)
+            depths = self.shared_depths(request, params)
             found = self._reference.top(terms, request, params, depths, shared)
             if found is not None:
                 return found
         state, queries = self._thread_state(request, params), Queries.of([terms], request.k)
-        scratch = state.scratch
+        scratch, depths = state.scratch, self.shared_depths(request, params)
         search_shared(
-            scratch.context, *request.arguments(self._postings), state.record,
+            scratch.context, *request.arguments(self._postings), parameters_record(params, depths),
             shared_record(shared), *shared.scorer.arrays,
             shared.near.astype(np.int32), shared.estimates,
             distinct_known(terms), *shared.elsewhere,
@@ -378,8 +380,20 @@ class KlsaEngine:
             elsewhere_filter=np.zeros(FILTER, np.bool_),
         )
 
-    def depths(self, request: EngineQuery, params: KlsaParams) -> RerankDepths:
-        """Return how many candidates are rescored."""
+    def shared_depths(self, request: EngineQuery, params: KlsaParams) -> RerankDepths:
+        """Return how many candidates are rescored in one of several partitions."""
+        return self.depths(request, params, SHARED_COVERAGE_DEPTH)
+
+    def depths(
+        self,
+        request: EngineQuery,
+        params: KlsaParams,
+        coverage: tuple[int, int] = COVERAGE_DEPTH,
+    ) -> RerankDepths:
+        """Return how many candidates are rescored.
+
+        coverage  limits of the number whose T is computed exactly
+        """
         documents, mask = self._kernel.size, request.mask
         filtered = 0 if mask is None else max(request.k, params.best)
         if mask is not None and mask.size <= FEW:
@@ -390,7 +404,7 @@ class KlsaEngine:
         if self._small and request.k >= min(ALL_CANDIDATES, self._kernel.documents):
             return RerankDepths(documents, documents, filtered, False)
         return RerankDepths(
-            min(max(COVERAGE_DEPTH[0], 8 * request.k), COVERAGE_DEPTH[1]),
+            min(max(coverage[0], 8 * request.k), coverage[1]),
             min(max(EXPANSION_DEPTH[0], 3 * request.k), EXPANSION_DEPTH[1]),
             filtered,
             False,
