@@ -7,10 +7,10 @@ N is a number of generated documents (`benchmarks.corpora`); `reuters` are those
 Each index is built in a process of its own and searched in another one, with the titles of Reuters
 as queries: seconds of the build and the highest memory of its processes; bytes on disk; seconds to
 open; the median time of a search for ten hits by the default and by BM25, of the best of three
-rounds; the memory of the searching process that no other shares; and the median time of a write of
-one document. With `--cluster`, processes of a Ray cluster serve the partitions: also the most
-memory that one of them does not share, and the mean of the bytes that go to them and come back for
-a search.
+rounds; the memory of the searching process that no other shares; the median time of a write of
+one document; and the share of the hits of the first index that this one has. With `--cluster`,
+processes of a Ray cluster serve the partitions: also the most memory that one of them does not
+share, and the mean of the bytes that go to them and come back for a search.
 """
 
 from __future__ import annotations
@@ -135,13 +135,14 @@ def measure_search(data: Path, home: Path, cluster: str | None) -> dict[str, Any
     opened = time.monotonic() - begun
     if served is None:  # processes of a cluster are warm
         index.warm_up()
-    found = {
+    found: dict[str, Any] = {
         "open_seconds": opened,
         "documents": len(index),
         "default_ms": _best(lambda at: index.search(titles[at])),
         "bm25_ms": _best(lambda at: index.search(titles[at], ranker="bm25")),
         "private_memory": _private_memory("self"),
     }
+    found["first_ten"] = [[hit.id for hit in index.search(title).hits] for title in titles]
     if served is not None:
         found |= served.measure(lambda at: index.search(titles[at]))
     found["write_ms"] = statistics.median(
@@ -167,6 +168,12 @@ def _milliseconds(call: Callable[[], object]) -> float:
     begun = time.perf_counter()
     call()
     return 1000 * (time.perf_counter() - begun)
+
+
+def _agreement(first: Sequence[Sequence[str]], hits: Sequence[Sequence[str]]) -> float:
+    """Return the mean share of the hits of some searches that are among others."""
+    shares = [len({*one} & {*two}) / len(one) for one, two in zip(first, hits, strict=True) if one]
+    return statistics.fmean(shares)
 
 
 def _private_memory(process: int | str) -> int:
@@ -201,6 +208,7 @@ def main() -> None:
         print(json.dumps(measure_search(data, options.home, options.cluster)))
         return
     found: dict[str, Any] = {}
+    first: list[list[str]] = []
     for partitions in options.partitions:
         for workers in options.workers if partitions > 1 else [1]:
             with tempfile.TemporaryDirectory(prefix="klsa-partitions-") as home:
@@ -219,6 +227,9 @@ def main() -> None:
                         timeout=_LIMIT,
                     )
                     measured |= json.loads(done.stdout)
+            hits = measured.pop("first_ten")
+            first = first or hits
+            measured["first_ten_agreement"] = _agreement(first, hits)
             label = f"{options.documents}, {partitions} partitions, {workers} workers"
             found[label] = measured
             print(f"{label}: {measured}", flush=True)
