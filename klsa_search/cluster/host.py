@@ -24,6 +24,7 @@ from klsa_search.search.query_request import QueryRequest
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.objects import absolute
 from klsa_search.storage.partitions import terms_folder, terms_generation
 from klsa_search.storage.repository import Repository, build_id
 from klsa_search.storage.restore import follow_partition, restore_partition
@@ -60,7 +61,7 @@ def followed_builds(
     """Return the builds of the partitions in these folders, for their hosts."""
     terms = build_id(read_manifest(terms_generation(generations[0].parent)))
     builds = [build_id(read_manifest(generation)) for generation in generations]
-    return [FollowedBuild(repository, every, build, terms) for build in builds]
+    return [FollowedBuild(absolute(repository), every, build, terms) for build in builds]
 
 
 class Published(NamedTuple):

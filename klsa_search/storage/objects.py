@@ -46,6 +46,11 @@ class ObjectStore(Protocol):
         """Remove an object, if it exists."""
 
 
+def absolute(target: str) -> str:
+    """Return a URL, or the absolute path of a directory, for processes that run elsewhere."""
+    return target if "://" in target else str(Path(target).absolute())
+
+
 def open_store(target: str) -> ObjectStore:
     """Return the store of a directory or a URL.
 

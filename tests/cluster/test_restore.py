@@ -137,3 +137,13 @@ def test_a_build_that_no_backup_has_is_an_error(world):
     _, folder = world.host(world.machines[0])
     with pytest.raises(IndexNotFound, match=r"no backup at .* has partition `000001-1`"):
         restore_partition(Repository(world.kept), folder.parent, "other")
+
+
+def test_a_relative_repository_is_found_from_any_folder(world, tmp_path, monkeypatch):
+    (generation,) = parts_of(world.front / "notes")[0].glob("0*")
+    monkeypatch.chdir(tmp_path)
+    (followed,) = followed_builds([generation], "kept", every=0)
+    monkeypatch.chdir("/")
+    assert Repository(followed.repository).names()
+    (followed,) = followed_builds([generation], "s3://bucket/klsa", every=0)
+    assert followed.repository == "s3://bucket/klsa"
