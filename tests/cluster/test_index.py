@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -10,6 +12,7 @@ from klsa_search import build, open_index
 from klsa_search.cluster.calls import count_partitions
 from klsa_search.cluster.index import ClusterIndex
 from klsa_search.errors import DocumentNotFound, PartitionMissing, QueryError
+from klsa_search.indexing import refit
 from tests.cluster.local_workers import LocalCluster
 from tests.cluster.worlds import QUERIES, documents
 from tests.support.waiting import PATIENCE
@@ -204,12 +207,42 @@ def test_a_replica_without_the_last_write_does_not_answer(home):
         assert all(same(world.index, here, query) for query in QUERIES)
 
 
+def scores_of(index, query):
+    return [(hit.id, hit.score) for hit in index.search(query, 60, ranker="bm25").hits]
+
+
 def test_a_new_build_starts_new_hosts(home):
     build(documents(60), name="built", home=home, partitions=3, workers=1).close()
     world = World(home / "built")
     build(documents(80), name="built", home=home, partitions=2, workers=1).close()
     assert world.index.refresh()
     assert (len(world.index), len(world.cluster.started)) == (80, 2)
+
+
+def test_searches_go_on_during_a_new_build(home, monkeypatch):
+    # Building in this process takes a tenth of the time.
+    monkeypatch.setattr("klsa_search.indexing.repartition.processors", lambda: 1)
+    build(documents(60), name="rolled", home=home, partitions=3, workers=1).close()
+    world = World(home / "rolled")
+    query, answers, generations = "word01 word05", [], set()
+    expected = scores_of(world.index, query)
+    is_over = threading.Event()
+
+    def search():
+        while not is_over.is_set() or not answers:
+            generations.add(world.index.generation)
+            answers.append(scores_of(world.index, query) == expected)
+
+    with ThreadPoolExecutor(2) as searching:
+        done = [searching.submit(search) for _ in range(2)]
+        refit(home / "rolled").close()
+        assert world.index.refresh()
+        is_over.set()
+        for each in done:
+            each.result(PATIENCE)
+    assert all(answers)
+    assert generations <= {"000001", "000002"}
+    assert scores_of(world.index, query) == expected
 
 
 def test_it_is_pickled_as_an_index_of_one_process(world, here):
