@@ -16,10 +16,16 @@ from typing import Any, Final, NamedTuple, TypeVar
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.config import Settings
 from klsa_search.errors import KlsaError, StoreError
-from klsa_search.search.collection_statistics import CollectionStatistics, OwnStatistics
+from klsa_search.search.collection_statistics import CollectionStatistics, PartitionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.engine.warm_up import compile_shared_seeds
-from klsa_search.search.partition import Begun, Fetched, Partition, PartitionPage, PartitionSearch
+from klsa_search.search.partition import (
+    Partition,
+    PartitionHits,
+    PartitionPage,
+    PartitionPlan,
+    PartitionSearch,
+)
 from klsa_search.search.query_request import QueryRequest
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.log import LogPosition
@@ -44,9 +50,9 @@ class FollowedBuild(NamedTuple):
     """A build of a partition that comes from a repository of backups.
 
     repository  its directory or URL
-    every       seconds between two looks for a later log
+    every       seconds between two checks for a later log
     build       see `repository.build_id`
-    terms       the same of the terms of all partitions
+    terms       build of the terms that all partitions share
     """
 
     repository: str
@@ -68,15 +74,15 @@ class Published(NamedTuple):
     """Statistics of a partition after a write."""
 
     position: LogPosition
-    statistics: OwnStatistics
+    statistics: PartitionStatistics
 
 
 class Preparation(NamedTuple):
-    """What makes a version of a partition: its writes, and what it has in common with the others.
+    """What makes a version of a partition.
 
     version     name of the version of the index
     position    last write of the partition
-    statistics  of all partitions
+    statistics, synonyms, settings  of the whole index
     """
 
     version: str
@@ -99,7 +105,7 @@ class Unprepared(NamedTuple):
 
 
 class Uncollected(NamedTuple):
-    """The answer of a host that is asked for hits of a search that it does not have."""
+    """The answer of a host that does not have the search whose hits are fetched."""
 
 
 class _UnpreparedError(Exception):
@@ -119,7 +125,7 @@ class PartitionHost:
 
     folder     of its generation
     tokenizer  trusted tokenizer, if the index has one
-    followed   where the partition comes from if this machine does not have it, and later writes
+    followed   build to restore if this machine does not have it, and to take later writes from
     """
 
     def __init__(
@@ -128,7 +134,7 @@ class PartitionHost:
         if tokenizer is not None:
             trust(tokenizer)
         self._generation, self._followed = Path(folder), followed
-        self._looked = float("-inf")
+        self._followed_at = float("-inf")
         if followed is not None:
             repository = Repository(followed.repository)
             path = self._generation.parent
@@ -177,26 +183,26 @@ class PartitionHost:
             self._partition.refresh()
             return Published(self._partition.last_write, self._partition.statistics())
 
-    def prepare(self, made: Preparation) -> bool:
+    def prepare(self, preparation: Preparation) -> bool:
         """Make a version; return False if the partition was written since. Cost: O(V)."""
         with self._preparing:
             with self._lock:
-                if made.version in self._views:
-                    self._views.move_to_end(made.version)
+                if preparation.version in self._views:
+                    self._views.move_to_end(preparation.version)
                     return True
-            if self._partition.last_write != made.position:
+            if self._partition.last_write != preparation.position:
                 self._follow(now=True)
                 self._partition.refresh()
-            if self._partition.last_write != made.position:
+            if self._partition.last_write != preparation.position:
                 return False
-            self._partition.configure(made.synonyms, made.settings)
-            self._partition.weigh_by(made.statistics)
+            self._partition.configure(preparation.synonyms, preparation.settings)
+            self._partition.weigh_by(preparation.statistics)
             with self._lock:
-                _keep(self._views, made.version, self._partition.snapshot(), MAX_VERSIONS)
+                _keep(self._views, preparation.version, self._partition.snapshot(), MAX_VERSIONS)
             return True
 
-    def begin(self, version: str, search: str, request: QueryRequest) -> Begun:
-        """Begin a search in a version; `search` names it in the next rounds."""
+    def begin(self, version: str, search: str, request: QueryRequest) -> PartitionPlan:
+        """Begin a search in a version, and return its plan; `search` names it in later rounds."""
         return self._search(version, search, request).search.begin()
 
     def collect(
@@ -215,7 +221,7 @@ class PartitionHost:
         request: QueryRequest,
         places: Sequence[int],
         seeds: tuple[SharedSeeds | None] | None = None,
-    ) -> Fetched | Uncollected:
+    ) -> PartitionHits | Uncollected:
         """Return the hits at some places of the page.
 
         seeds  by which the search is repeated if it is not kept; `Uncollected` without them
@@ -248,20 +254,20 @@ class PartitionHost:
         return list(value) if isinstance(value, Iterator) else value
 
     def _follow(self, *, now: bool = False) -> None:
-        """Replace the log by a later one of the repository, if it is time to look for one.
+        """Replace the log by a later one of the repository, if it is time to check for one.
 
         A log that cannot be read stays as it is: the service, which follows the same repository,
         reports the fault.
         """
         followed = self._followed
-        if followed is None or not (now or time.monotonic() > self._looked + followed.every):
+        if followed is None or not (now or time.monotonic() > self._followed_at + followed.every):
             return
         try:
             repository = Repository(followed.repository)
             follow_partition(repository, self._generation, followed.build)
         except StoreError as fault:
             _log.warning("cannot follow `%s`: %s", self._generation, fault.message)
-        self._looked = time.monotonic()
+        self._followed_at = time.monotonic()
 
     def _view(self, version: str) -> Partition:
         with self._lock:

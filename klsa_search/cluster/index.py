@@ -12,7 +12,7 @@ from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.opened_partitions import OpenedSet, PartitionFiles
 from klsa_search.search.partition import Partition
 from klsa_search.search.partitioned_index import PartitionedIndex
-from klsa_search.search.partitioned_search import Searches
+from klsa_search.search.partitioned_search import PartitionSearches
 from klsa_search.storage.current import current_generation
 
 
@@ -57,7 +57,7 @@ class ClusterIndex(PartitionedIndex):
         """Search once; the other processes are ready when the index is open."""
         self.search("", 1)
 
-    def _searches(self) -> Searches:
+    def _searches(self) -> PartitionSearches:
         view = cast("RemotePartition", self.partitions[0])
         assert view.version is not None
         return RemoteSearches(view.partitions, view.version)

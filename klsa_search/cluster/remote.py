@@ -19,7 +19,7 @@ from klsa_search.errors import KlsaError, PartitionMissing, StoreError
 from klsa_search.search.budget import estimated_tokens
 from klsa_search.search.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
-from klsa_search.search.partition import Begun, Fetched, Partition, PartitionPage
+from klsa_search.search.partition import Partition, PartitionHits, PartitionPage, PartitionPlan
 from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.writing import WriteResult
 from klsa_search.storage.log import LogPosition
@@ -48,19 +48,19 @@ class OneReplica:
         self.wait, self.result = replicas.wait, replicas.result
 
     def call(self, partition: int, replica: int, call: Call) -> Any:
-        """Start a call."""
+        """Start a call and return its reference."""
         return self._replicas.call(partition, self._number, call)
 
 
 class Version(NamedTuple):
     """A state of all partitions, whose statistics weigh the words of each.
 
-    name  digest of the writes of all partitions
-    made  what makes it, by partition
+    name          digest of the writes of all partitions
+    preparations  what makes the version in each partition
     """
 
     name: str
-    made: tuple[Preparation, ...]
+    preparations: tuple[Preparation, ...]
 
 
 class RemotePartitions:
@@ -88,8 +88,8 @@ class RemotePartitions:
     ) -> Version:
         """Prepare all partitions for their last writes; return the version. Cost: O(V).
 
-        The others weigh a partition that does not answer by what it published before. It is missing
-        from the version if it was written since. PartitionMissing if it never published.
+        If a partition does not answer, the others use the statistics that it published before, and
+        the version lacks it if it was written since. PartitionMissing if it never published.
         """
         self._refreshed.clear()
         for _ in range(_ATTEMPTS):
@@ -122,16 +122,16 @@ class RemotePartitions:
         facts = (found.folders, positions, synonyms, settings)
         name = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
         statistics = CollectionStatistics.of([each.statistics for each in known], found.length)
-        made = (
+        preparations = tuple(
             Preparation(name, position, statistics, synonyms, settings) for position in positions
         )
-        return Version(name, tuple(made)), answers.failed
+        return Version(name, preparations), answers.failed
 
     def prepare(self, version: Version, numbers: set[int]) -> set[int]:
-        """Prepare all replicas of some partitions; return those of which one has the version."""
+        """Prepare all replicas of some partitions; return the partitions of which one is ready."""
         calls = [
-            ("prepare", made) if number in numbers else None
-            for number, made in enumerate(version.made)
+            ("prepare", preparation) if number in numbers else None
+            for number, preparation in enumerate(version.preparations)
         ]
         prepared: set[int] = set()
         for replica in range(self._replicas.replicas):
@@ -140,7 +140,7 @@ class RemotePartitions:
         return prepared
 
     def read(self, version: Version, calls: Sequence[Call | None], first: int) -> Answers:
-        """Call methods in a version; a host that was restarted is prepared again."""
+        """Return the answers to calls in a version; a host that was restarted is prepared again."""
         answers = self._call(calls, self._replicas, None, first)
         stale = {n for n, each in answers.given.items() if isinstance(each, Unprepared)}
         if not stale:
@@ -189,7 +189,7 @@ class RemotePartitions:
         timeout: float | None = None,
         first: int = 0,
     ) -> Answers:
-        """Call partitions; raise the error of the first that refuses."""
+        """Return the answers of partitions; raise the error of the first that refuses."""
         first %= replicas.replicas
         answers = call_all(replicas, calls, first=first, timeout=timeout)
         for given in answers.given.values():
@@ -199,7 +199,7 @@ class RemotePartitions:
 
 
 class RemoteSearches:
-    """One search in all partitions of a version: see `partitioned_search.Searches`.
+    """One search in all partitions of a version: see `partitioned_search.PartitionSearches`.
 
     All rounds call the same replicas first, which keep the search; others begin it again.
     """
@@ -212,8 +212,13 @@ class RemoteSearches:
         self._seeds: Sequence[SharedSeeds | None] = [None] * partitions.count
         self._failed: dict[int, str] = {}
 
-    def begin(self, requests: Sequence[QueryRequest | None]) -> list[Begun | None]:
-        """Plan the search in each partition, and find its seeds."""
+    @property
+    def count(self) -> int:
+        """Return the number of partitions."""
+        return self._partitions.count
+
+    def begin(self, requests: Sequence[QueryRequest | None]) -> list[PartitionPlan | None]:
+        """Plan the search in each partition, and find its best documents."""
         self._begun += 1
         for number, request in enumerate(requests):
             if request is not None:
@@ -228,7 +233,7 @@ class RemoteSearches:
         self._seeds = shared
         return self._round("collect", [(own,) for own in shared])
 
-    def fetch(self, places: Sequence[Sequence[int]]) -> list[Fetched | None]:
+    def fetch(self, places: Sequence[Sequence[int]]) -> list[PartitionHits | None]:
         """Return the hits at some places of the pages."""
         found = self._round("fetch", [(own,) if own else None for own in places])
         again = [
@@ -253,8 +258,8 @@ class RemoteSearches:
                 calls.append((method, self._version.name, *begun, *own))
         answers = self._partitions.read(self._version, calls, self._first)
         self._failed |= answers.failed
-        current_tally().add(self._partitions.count, answers.failed)
-        return [answers.given.get(number) for number in range(self._partitions.count)]
+        current_tally().add(self.count, answers.failed)
+        return [answers.given.get(number) for number in range(self.count)]
 
 
 class RemoteField(NamedTuple):

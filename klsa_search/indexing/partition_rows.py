@@ -21,7 +21,7 @@ from klsa_search.kernels.nearest_neighbours import (
     KnnPart,
     nearest_rows_in_parts,
 )
-from klsa_search.lowrank.sparse_expansion import pack_tables, rows_elsewhere_arrays
+from klsa_search.lowrank.sparse_expansion import pack_partition_table, rows_elsewhere_arrays
 from klsa_search.storage.arrays import write_arrays
 
 _PARAMS = KnnParams()
@@ -76,7 +76,9 @@ def write_rows(
     rows = nearest_rows_in_parts(parts, number, width + 1, progress=report)
     report(EXPANSION, 0, None)
     ordinals = np.concatenate([_mapped(folder, "ordinals") for folder in folders])
-    table, steps, elsewhere = pack_tables(rows, width, parts[number].features.first, ordinals)
+    table, steps, elsewhere = pack_partition_table(
+        rows, width, parts[number].features.first, ordinals
+    )
     scales = np.column_stack((steps, diagonals)).astype(np.float32)
     arrays = {"cut_rows": table, "cut_scales": scales, **rows_elsewhere_arrays(elsewhere)}
     write_arrays(generation, arrays)

@@ -92,7 +92,7 @@ def weigh_partition(
     generation: Path,
     report: Progress,
 ) -> tuple[DocumentKernel, npt.NDArray[np.float32]]:
-    """Write postings and features of the documents of a partition; return its K and the diagonal.
+    """Write postings and features of a partition; return its kernel and K(d, d): (n,).
 
     training  folder of the training
     `partition_rows.write_rows` writes the rows of D. Cost: that of a build without eigenvectors and

@@ -20,16 +20,20 @@ TruncatedPostings = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDAr
 
 
 def truncate_postings(
-    features: sparse.csr_array, scales: npt.NDArray[np.float32], limit: int, *, alone: bool = False
+    features: sparse.csr_array,
+    scales: npt.NDArray[np.float32],
+    limit: int,
+    *,
+    keep_single: bool = False,
 ) -> TruncatedPostings:
     """Return the `limit` largest postings of each feature, times the scales of the documents.
 
-    A feature of a single document has none, unless `alone`. Cost O(nnz); memory 8 bytes per entry
-    temporarily, and 8 bytes per posting kept.
+    keep_single  whether a feature of a single document has postings
+    Cost O(nnz); memory 8 bytes per entry temporarily, and 8 bytes per posting kept.
     """
     by_feature = features.tocsc()
     sizes = np.diff(by_feature.indptr)
-    kept = np.where(sizes > (0 if alone else 1), np.minimum(sizes, limit), 0)
+    kept = np.where(sizes > (0 if keep_single else 1), np.minimum(sizes, limit), 0)
     starts = np.concatenate(([0], np.cumsum(kept, dtype=np.int64)))
     documents = np.empty(starts[-1], np.int32)
     values = np.empty(starts[-1], np.float32)

@@ -181,10 +181,10 @@ class DocumentFeatures(NamedTuple):
 
 
 class KnnPart(NamedTuple):
-    """Documents among which neighbours are looked for: all of a collection, or some.
+    """Documents among which neighbours are found: all of a collection, or some.
 
     features  of the documents
-    postings  truncated, numbered from the first document
+    postings  truncated, with documents numbered from 0 in the part
     """
 
     features: DocumentFeatures
@@ -202,7 +202,7 @@ class KnnPart(NamedTuple):
             kernel.features,
             posting_scales(kernel),
             -(-params.documents_per_feature // parts),
-            alone=parts > 1,
+            keep_single=parts > 1,
         )
         return cls(DocumentFeatures.of(kernel, first), postings)
 
@@ -381,10 +381,12 @@ def nearest_rows_in_parts(
     documents: npt.NDArray[np.integer[Any]] | None = None,
     progress: Progress | None = None,
 ) -> sparse.csr_array:
-    """Return the `entries` largest of the rows of K of one part, of N documents in all parts.
+    """Return the `entries` largest of each row of K of one part: (n, N) sparse float32.
 
-    own  number of the part, of n documents
-    Others as of `nearest_rows`; `documents` are numbered from 0 in the part. Result (n, N).
+    parts      of N documents together
+    own        number of the part, which has n documents
+    documents  of the rows to compute, numbered from 0 in the part; others stay empty
+    See `nearest_rows` for the other parameters.
     """
     params = params or KnnParams()
     starts = _starts_of([part.postings[0] for part in parts])
@@ -416,7 +418,11 @@ def nearest_rows_in_parts(
 
 
 def _starts_of(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    """Return the starts of the postings of each feature over all parts; none of one document."""
+    """Return the start of the postings of each feature over all parts: (F + 1,).
+
+    parts  starts in each part
+    A feature of a single document has no postings.
+    """
     sizes = sum((np.diff(starts) for starts in parts), np.int64(0))
     sizes = np.where(sizes > 1, sizes, 0)
     return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))

@@ -42,6 +42,7 @@ class Vocabulary:
 
     @classmethod
     def _of(cls, terms: Sequence[str], numbers: Mapping[str, int]) -> Vocabulary:
+        """Return a vocabulary of terms that are known to be distinct."""
         vocabulary = object.__new__(cls)
         vocabulary.terms, vocabulary.numbers = terms, numbers
         return vocabulary
@@ -95,7 +96,7 @@ class SortedTerms:
 
     @lazy_property
     def terms(self) -> Sequence[str]:
-        """All terms, for what needs them at once. Memory: that of the strings, once."""
+        """All terms as strings, made at the first use."""
         return self._text.tobytes().decode().split("\n")[:-1]
 
     def _bytes(self, place: int) -> bytes:
@@ -106,12 +107,13 @@ _Places = npt.NDArray[np.int32]
 
 
 class JoinedVocabulary(Vocabulary):
-    """A vocabulary of which many terms stay in their arrays.
+    """A vocabulary of which many terms stay in arrays.
 
-    Their order is: `first`, those of `stored` at the places `own`, `words`, and those at `others`.
+    Terms are numbered in this order: `first`, those of `stored` at the places `own`, `words`, those
+    of `stored` at the places `others`.
 
     stored       sorted terms, none of which is in `first`
-    own, others  int32, ascending places
+    own, others  int32, ascending
     words        terms that are not at these places
     Memory and cost: those of `words`.
     """
@@ -137,7 +139,7 @@ class JoinedVocabulary(Vocabulary):
         self.numbers = _JoinedNumbers(self.terms, first.numbers, later, stored, placed)
 
     def extended(self, words: Sequence[str]) -> Vocabulary:
-        """Return a vocabulary with further terms, and without `others`. Cost: all words."""
+        """Return a vocabulary with further words, and without `others`. Cost: that of all words."""
         return JoinedVocabulary(self._first, self._stored, self._own, [*self._words, *words])
 
 
@@ -212,7 +214,7 @@ class _JoinedNumbers(Mapping[str, int]):
         place = self._stored.find(term)
         if place is not None:
             for places, first in self._placed:
-                # Of the same type, as NumPy would convert all places otherwise.
+                # A value of the same type: for another, NumPy would convert all places.
                 at = int(places.searchsorted(places.dtype.type(place)))
                 if at < len(places) and places[at] == place:
                     return first + at

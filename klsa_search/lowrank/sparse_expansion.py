@@ -92,13 +92,14 @@ def pack_table(rows: sparse.csr_array, width: int, first_row: int = 0) -> tuple[
     return table, steps
 
 
-def pack_tables(
+def pack_partition_table(
     rows: sparse.csr_array, width: int, first_row: int, ordinals: npt.NDArray[np.int64]
 ) -> tuple[_Packed, _Steps, RowsElsewhere]:
-    """Return the same of a partition, whose rows have columns of all: its own, and elsewhere.
+    """Return the rows of a partition: as of `pack_table`, and the entries in other partitions.
 
-    rows       (n, N) with the columns of this partition from `first_row` on
+    rows       (n, N) of the n documents of the partition, whose columns begin at `first_row`
     ordinals   (N,) of all documents, by which ties are ordered
+    The `width` largest entries of a row are divided, so each table can have fewer.
     """
     n = rows.shape[0]
     table, steps = np.zeros((n, width), np.uint32), np.zeros(n, np.float32)
@@ -115,14 +116,14 @@ def pack_tables(
 
 
 class _Entries(NamedTuple):
-    """Entries of some rows, by row, largest first."""
+    """Entries of some rows, ordered by row, largest first: row, column and level of each."""
 
     documents: npt.NDArray[np.int64]
     columns: npt.NDArray[np.int64]
     levels: npt.NDArray[np.uint32]
 
     def among(self, chosen: npt.NDArray[np.bool_]) -> _Entries:
-        """Return some of them."""
+        """Return the chosen entries."""
         return _Entries(self.documents[chosen], self.columns[chosen], self.levels[chosen])
 
 
@@ -133,9 +134,10 @@ def _strongest(
     ordinals: npt.NDArray[np.int64] | None,
     steps: _Steps,
 ) -> Iterator[_Entries]:
-    """Yield the `width` largest positive entries of each row, and write the step of each row.
+    """Yield the `width` largest positive entries of each row off the diagonal, in blocks of rows.
 
-    ordinals  of the columns, by which ties are ordered; by default in their own order
+    ordinals  of the columns, by which ties are ordered; None for the order of the columns
+    steps     (N,) the step of each row, which is written
     """
     N = rows.shape[0]
     for begin in range(0, N, _BLOCK):
@@ -189,10 +191,10 @@ DOCUMENT_SCALARS = 3  # scalars after the coordinates of a document: step of the
 
 
 class RowsElsewhere(NamedTuple):
-    """Entries of the rows of D in a partition that are documents of other partitions.
+    """Entries of the rows of D of a partition whose columns are documents of other partitions.
 
-    documents  (N, entries) their ordinals: see `search.snapshot.Snapshot`
-    levels     (N, entries), in the steps of the rows, largest first, padded with 0
+    documents  (N, entries) ordinals: see `search.snapshot.Snapshot.ordinals_of`
+    levels     (N, entries) in the steps of the rows, largest first, padded with 0
     """
 
     documents: npt.NDArray[np.uint32]

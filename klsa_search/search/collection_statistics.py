@@ -1,4 +1,4 @@
-"""Statistics of a collection in several partitions, so that each weighs words by all documents.
+"""Statistics of a collection in partitions, so that each weighs words by all documents.
 
 The files of the index have the counts of all terms of the build, in all partitions
 (`storage.collection_terms`). Partitions exchange what later writes have changed.
@@ -29,13 +29,13 @@ _Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Changes:
-    """Counts of terms that differ from those of the build.
+class CountChanges:
+    """How the counts of terms differ from those of the build.
 
-    terms        (n,) terms of the build, by their numbers in all partitions
+    terms        (n,) numbers in all partitions of terms of the build
     frequencies  (n,) their document frequencies, less those of the build
     occurrences  (n,) likewise
-    later        document frequency and occurrences of the terms that the build does not have
+    later        document frequency and occurrences of each term that the build does not have
     """
 
     terms: _Numbers
@@ -44,8 +44,8 @@ class Changes:
     later: Mapping[str, tuple[int, int]]
 
 
-def _added(parts: Sequence[Changes]) -> Changes:
-    """Return the sums of the changes of all partitions. Cost: their number."""
+def _sum_of_changes(parts: Sequence[CountChanges]) -> CountChanges:
+    """Return the sum of the changes of all partitions. Cost: O(changes)."""
     terms, places = np.unique(np.concatenate([each.terms for each in parts]), return_inverse=True)
     sums = np.zeros((2, len(terms)), np.int64)
     np.add.at(sums[0], places, np.concatenate([each.frequencies for each in parts]))
@@ -56,21 +56,21 @@ def _added(parts: Sequence[Changes]) -> Changes:
             frequencies[term] += frequency
             occurrences[term] += times
     later = {term: (count, occurrences[term]) for term, count in frequencies.items()}
-    return Changes(terms, sums[0], sums[1], later)
+    return CountChanges(terms, sums[0], sums[1], later)
 
 
 @dataclass(frozen=True, eq=False)
-class OwnStatistics:
+class PartitionStatistics:
     """Statistics of the live documents of one partition.
 
     documents  their number
     words      sum of their lengths
-    changes    of its counts since the build
+    changes    of the counts of its terms since the build
     """
 
     documents: int
     words: int
-    changes: Changes
+    changes: CountChanges
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,31 +79,32 @@ class CollectionStatistics:
 
     documents  their number
     length     their quantised mean length
-    changes    of the counts since the build
+    changes    of the counts of terms since the build
     """
 
     documents: int
     length: float
-    changes: Changes
+    changes: CountChanges
 
     @classmethod
-    def of(cls, parts: Sequence[OwnStatistics], built: float) -> CollectionStatistics:
-        """Return the sums of all partitions.
+    def of(cls, parts: Sequence[PartitionStatistics], built_length: float) -> CollectionStatistics:
+        """Return the statistics of all partitions.
 
-        built  quantised mean length at the build, which stays until the mean is more than a step
-               away
+        built_length  quantised mean length at the build, which stays until the mean is more than a
+                      step away
         """
         documents, words = sum(each.documents for each in parts), sum(each.words for each in parts)
-        length = bm25.live_length(built, words / max(documents, 1))
-        return cls(documents, length, _added([each.changes for each in parts]))
+        length = bm25.live_length(built_length, words / max(documents, 1))
+        return cls(documents, length, _sum_of_changes([each.changes for each in parts]))
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionTerms:
     """The terms of all partitions, as one of them numbers them.
 
-    own     (n,) int32, places of its terms that the training lacks
-    known   numbers in all partitions of the terms of later writes; -1 for new ones
+    collection  the terms of all partitions
+    own         (n,) int32, places of the terms of this partition that the training lacks
+    known       numbers in all partitions of terms of later writes; -1 for new ones
     """
 
     collection: CollectionTerms
@@ -112,7 +113,7 @@ class PartitionTerms:
 
     @classmethod
     def of(cls, collection: CollectionTerms, partition: Path) -> PartitionTerms:
-        """Return those of the partition in a folder."""
+        """Return the terms as the partition in a folder numbers them."""
         return cls(collection, collection.places_of(number_of_partition(partition)))
 
     @property
@@ -120,10 +121,10 @@ class PartitionTerms:
         """Return the vocabulary of the partition at the build."""
         return JoinedVocabulary(self.collection.trained, self.collection.terms, self.own)
 
-    def statistics(self, snapshot: Snapshot) -> OwnStatistics:
-        """Return the statistics of the partition; IndexDamaged if it has terms of its own.
+    def statistics(self, snapshot: Snapshot) -> PartitionStatistics:
+        """Return the statistics of the partition. Cost: O(V), and its terms of later writes.
 
-        Cost: O(V), and its terms of later writes.
+        IndexDamaged if its postings have another number of terms than its vocabulary.
         """
         counts, built = snapshot.query_kernel.own_counts, len(self.vocabulary)
         postings = snapshot.query_kernel.postings.parts[0].postings
@@ -141,23 +142,23 @@ class PartitionTerms:
         known = numbers >= 0
         pairs = zip(frequencies[~known].tolist(), occurrences[~known].tolist(), strict=True)
         new = (word for word in words if self.known[word] < 0)
-        changes = Changes(
+        changes = CountChanges(
             numbers[known],
             frequencies[known],
             occurrences[known],
             dict(zip(new, pairs, strict=True)),
         )
         lengths = snapshot.lengths[snapshot.live_docs()[: len(snapshot.lengths)]]
-        return OwnStatistics(counts.documents, int(lengths.sum(dtype=np.int64)), changes)
+        return PartitionStatistics(counts.documents, int(lengths.sum(dtype=np.int64)), changes)
 
     def numbered(
         self, statistics: CollectionStatistics, words: Sequence[str]
     ) -> tuple[Vocabulary, DocumentCounts]:
-        """Return the terms of all partitions and their statistics, as the partition numbers them.
+        """Return the terms of all partitions and their statistics, as this partition numbers them.
 
-        words  later terms of the partition, which follow those of the build; then come later terms
-               of the others, and those that only others have of the build
-        Cost: O(V), and the terms of later writes.
+        words  later terms of the partition
+        Terms of the build come first, then `words`, then later terms of other partitions, then
+        terms of the build that only others have. Cost: O(V), and the terms of later writes.
         """
         own, changes, trained = set(words), statistics.changes, len(self.collection.trained)
         words = [*words, *(word for word in changes.later if word not in own)]
@@ -174,7 +175,7 @@ class PartitionTerms:
             pairs.reshape(-1, 2).T,
             strict=True,
         ):
-            sums = np.append(built, 0)  # the last is that of new words, whose number is -1
+            sums = np.append(built, 0)  # -1, the number of new words, is the last
             sums[changes.terms] += changed
             of_words = sums[numbers] + of_later
             others = sums[trained:]
@@ -205,7 +206,7 @@ class PartitionTerms:
 
 
 class Weighing(NamedTuple):
-    """What weighs the words of a partition by all documents."""
+    """What a partition needs to weigh words by all documents."""
 
     terms: PartitionTerms
     statistics: CollectionStatistics

@@ -83,8 +83,8 @@ class Covered(NamedTuple):
     value  (n,) v(t,q) · g(own + near)
     own    (n,) what it adds to k_q
     near   (n,) sum over the neighbours
-    neighbour_addends  (d, n) of each of `lenders`, (d,), then of `elsewhere`
-    elsewhere  names of lenders in other partitions
+    neighbour_addends  (d, n) of each of `lenders`, (d,), then of `ids_elsewhere`
+    ids_elsewhere  IDs of lenders in other partitions
     """
 
     terms: Numbers
@@ -93,7 +93,7 @@ class Covered(NamedTuple):
     near: Values
     neighbour_addends: Values
     lenders: DocIds
-    elsewhere: tuple[str, ...] = ()
+    ids_elsewhere: tuple[str, ...] = ()
 
 
 class LendersElsewhere(NamedTuple):
@@ -101,12 +101,12 @@ class LendersElsewhere(NamedTuple):
 
     shares   (d,) as of `neighbours_of`
     impacts  (d, n) of the terms of the query, in steps
-    names    (d,) their IDs
+    ids      (d,)
     """
 
     shares: Values
     impacts: Values
-    names: tuple[str, ...]
+    ids: tuple[str, ...]
 
 
 def covered_by(
@@ -122,14 +122,14 @@ def covered_by(
     counted = np.isin(lenders, best) & (shares > 0)
     lenders, shares = lenders[counted], shares[counted]
     neighbour_addends = NEIGHBOURHOOD * shares[:, None] * query.addends(lenders)
-    names: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
     if elsewhere is not None:
         lent = NEIGHBOURHOOD * elsewhere.shares[:, None] * (query.step * elsewhere.impacts)
         neighbour_addends = np.concatenate((neighbour_addends, lent))
-        names = elsewhere.names
+        ids = elsewhere.ids
     total = neighbour_addends.sum(axis=0)
     return Covered(
-        query.numbers, _saturate(query, own + total), own, total, neighbour_addends, lenders, names
+        query.numbers, _saturate(query, own + total), own, total, neighbour_addends, lenders, ids
     )
 
 
@@ -140,7 +140,7 @@ def own_coverage(query: QueryWeights, covered: Covered) -> Covered:
         near=np.zeros_like(covered.near),
         neighbour_addends=covered.neighbour_addends[:0],
         lenders=covered.lenders[:0],
-        elsewhere=(),
+        ids_elsewhere=(),
     )
 
 

@@ -220,7 +220,7 @@ class DeltaIndex:
     def snapshot(self, weighing: Weighing | None = None) -> tuple[Snapshot, DocumentReader, Fields]:
         """Return the present state. Cost O(max_doc + V), some ms for 300,000.
 
-        weighing  statistics of all partitions, if there are others
+        weighing  statistics of all partitions; None for an index without partitions
         """
         base, n = self._base, len(self._arrays)
         live = self._live.rows.copy()

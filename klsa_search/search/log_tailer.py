@@ -49,7 +49,7 @@ class LogTailer:
         self._settings = built.info.settings
         self._stamps: tuple[Stamp | None, ...] = (None, None, None)
         self._is_configured = False
-        self.weighing: Weighing | None = None  # statistics of all partitions, if there are others
+        self.weighing: Weighing | None = None  # None for an index without partitions
         self._weighed_by: Weighing | None = None
 
     def configure(self, synonyms: Mapping[str, Sequence[str]], settings: Settings) -> None:
@@ -177,7 +177,7 @@ class _Delta:
     def state(self, last: LogPosition, weighing: Weighing | None = None) -> State:
         """Return the state after all writes, of which this is the last.
 
-        weighing  statistics of all partitions, if there are others
+        weighing  statistics of all partitions; None for an index without partitions
         """
         self._delta.apply(self._batch)
         self._begin_batch()

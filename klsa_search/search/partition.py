@@ -1,7 +1,7 @@
 """One partition of an index: an ordinary index that ranks by the statistics and seeds of all.
 
-A search takes three steps. Each partition finds its seeds; by those of all partitions each ranks
-its own documents; the partitions of the best ones return the hits. Filters, facets, sorting and
+A search takes three steps: each partition finds its best documents; each ranks its documents by the
+seeds among those of all; the partitions of the first documents return the hits. Filters, facets, sorting and
 snippets are computed in the partition, and no step sends arrays as long as the index.
 """
 
@@ -22,7 +22,7 @@ from klsa_search.errors import QueryError
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.collection_statistics import (
     CollectionStatistics,
-    OwnStatistics,
+    PartitionStatistics,
     PartitionTerms,
     Weighing,
 )
@@ -33,7 +33,7 @@ from klsa_search.search.engine.shared_seeds import (
     LocalSeeds,
     SeedRows,
     SharedSeeds,
-    narrow,
+    narrow_ordinals,
 )
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.explain.explanation import Explanation
@@ -61,16 +61,16 @@ SortValue = tuple[bool, Any]
 
 
 class SharedSeedsEngine:
-    """Ranks documents of one partition by the seeds of all; None without any.
+    """Ranks documents of one partition by the seeds of all.
 
-    shared  with doc ids instead of ordinals in `near`
+    shared  with doc ids instead of ordinals in `near`; None if the query has no seeds
     """
 
     def __init__(self, snapshot: Snapshot, shared: SharedSeeds | None) -> None:
         assert snapshot.klsa_engine is not None
         self._engine, self.shared = snapshot.klsa_engine, shared
         if shared is not None:
-            near, is_here = snapshot.at_ordinals(shared.near.astype(np.int64))
+            near, is_here = snapshot.doc_ids_of(shared.near.astype(np.int64))
             estimates = shared.estimates[is_here]
             self.shared = shared._replace(near=near[is_here], estimates=estimates)
 
@@ -98,11 +98,11 @@ class PartitionPage(NamedTuple):
 
     doc_ids   (n,) in this partition, in order
     scores    (n,)
-    ordinals  (n,) numbers that order equal documents of all partitions
-    keys    values of the fields to sort by of each; empty without
-    named   whether the first is the document whose ID is the query
-    distinct  values of the field whose values must be distinct; empty without
-    total, facets  of all its matches
+    ordinals  (n,) numbers that order documents with equal scores: see `Snapshot.ordinals_of`
+    keys      values of the fields to sort by, of each document
+    named     whether the first is the document whose ID is the query
+    distinct  value of the field whose values must be distinct, of each document; empty without one
+    total, facets  of all matches of the partition
     """
 
     doc_ids: DocIds
@@ -115,15 +115,15 @@ class PartitionPage(NamedTuple):
     facets: Mapping[str, Facet]
 
 
-class Begun(NamedTuple):
-    """A search that has begun in one partition.
+class PartitionPlan(NamedTuple):
+    """What one partition returns when a search begins.
 
-    plan    in this partition, without masks of its doc ids
-    seeds   of the query among its documents; None if they are not needed to rank it
-    params  of the ranking, as the engine takes them
-    step    value of one step of the scores by the query kernel
-    answers of its documents to what parsing the query asks beyond the evidence of the request;
-            the plan is preliminary then, and there are no seeds
+    plan     of the search in this partition, without masks of its doc ids
+    seeds    best documents of the partition; None if the ranking does not need them
+    params   of the ranking, as the engine takes them
+    step     value of one step of the scores by the query kernel
+    answers  to questions of the parser that the evidence of the request leaves open, from these
+             documents; if there are some, the plan is preliminary and there are no seeds
     """
 
     plan: QueryPlan
@@ -138,8 +138,8 @@ class Begun(NamedTuple):
         return self.plan.named is not None
 
 
-class Fetched(NamedTuple):
-    """Hits of one partition, and the best quality of them if it was requested."""
+class PartitionHits(NamedTuple):
+    """Hits of one partition, and their best quality if it was requested."""
 
     hits: tuple[Hit, ...]
     best: float | None
@@ -154,8 +154,8 @@ class PartitionSearch:
         self._ranked, self._plan = plan_search(state, request, NO_MODELS, self._evidence)
         self._top: TopDocs | None = None
 
-    def begin(self) -> Begun:
-        """Return the plan and the seeds. Cost: a search by the query kernel."""
+    def begin(self) -> PartitionPlan:
+        """Return the plan and the best documents. Cost: a search by the query kernel."""
         snapshot, plan = self._state.snapshot, self._plan
         params, seeds = klsa_params(snapshot, plan.parameters), None
         ranks_by_seeds = ranks_with_klsa_engine(plan.parameters) and not self._evidence.own
@@ -176,7 +176,7 @@ class PartitionSearch:
         if any(each is not None for each in (plan.mask, plan.pinnable, plan.vector)):
             plan = replace(plan, mask=None, pinnable=None, vector=None)
         step = snapshot.query_kernel.postings.step
-        return Begun(plan, seeds, params, step, self._evidence.own)
+        return PartitionPlan(plan, seeds, params, step, self._evidence.own)
 
     def collect(self, shared: SharedSeeds | None) -> PartitionPage:
         """Return the first documents of all pages up to the requested one. Cost: a search."""
@@ -197,12 +197,12 @@ class PartitionSearch:
             top.doc_ids, top.scores, ordinals, keys, is_named, distinct, top.total, facets
         )
 
-    def fetch(self, places: Sequence[int]) -> Fetched:
+    def fetch(self, places: Sequence[int]) -> PartitionHits:
         """Return the hits at some places of the page."""
         assert self._top is not None
         chosen = np.array(places, np.int64)
         top = TopDocs(self._top.doc_ids[chosen], self._top.scores[chosen], self._top.total)
-        return Fetched(*fetch_hits(self._state, self._ranked, self._plan, top))
+        return PartitionHits(*fetch_hits(self._state, self._ranked, self._plan, top))
 
     def explain(self, id_: str, shared: SharedSeeds | None) -> Explanation:
         """Return the explanation of the score of a document, found or not; DocumentNotFound."""
@@ -212,15 +212,20 @@ class PartitionSearch:
 
 
 class LocalSearches:
-    """One search in all partitions of this process: see `partitioned_search.Searches`."""
+    """One search in all partitions of this process: see `partitioned_search.PartitionSearches`."""
 
     def __init__(self, states: Sequence[State]) -> None:
         self._states = states
         self._searches: list[PartitionSearch | None] = [None] * len(states)
 
-    def begin(self, requests: Sequence[QueryRequest | None]) -> list[Begun | None]:
-        """Plan the search in each partition, and find its seeds."""
-        begun: list[Begun | None] = []
+    @property
+    def count(self) -> int:
+        """Return the number of partitions."""
+        return len(self._states)
+
+    def begin(self, requests: Sequence[QueryRequest | None]) -> list[PartitionPlan | None]:
+        """Plan the search in each partition, and find its best documents."""
+        begun: list[PartitionPlan | None] = []
         for number, (state, request) in enumerate(zip(self._states, requests, strict=True)):
             if request is None:
                 begun.append(None)
@@ -237,10 +242,10 @@ class LocalSearches:
             if search is not None
         ]
 
-    def fetch(self, places: Sequence[Sequence[int]]) -> list[Fetched]:
+    def fetch(self, places: Sequence[Sequence[int]]) -> list[PartitionHits]:
         """Return the hits at some places of the pages."""
         return [
-            search.fetch(own) if own else Fetched((), None)
+            search.fetch(own) if own else PartitionHits((), None)
             for search, own in zip(self._searches, places, strict=True)
             if search is not None
         ]
@@ -265,7 +270,7 @@ class Partition(Index):
     def _open_state(self, generation: Path) -> State:
         return open_state(generation, self._terms.vocabulary)
 
-    def statistics(self) -> OwnStatistics:
+    def statistics(self) -> PartitionStatistics:
         """Return the statistics of the live documents."""
         return self._terms.statistics(self._opened().snapshot)
 
@@ -300,9 +305,13 @@ class Partition(Index):
 
 
 def seed_rows(snapshot: Snapshot, documents: DocIds) -> SeedRows:
-    """Return the rows of D of documents of a partition, with their entries in all partitions."""
+    """Return the rows of D of documents of a partition, with their entries in all partitions.
+
+    documents  (n,) doc ids
+    """
     expansion, others = snapshot.sparse_expansion, snapshot.rows_elsewhere
     assert expansion is not None
+    # Entries in this partition and in others, strongest first.
     entries, width = expansion.rows[documents], expansion.rows.shape[1]
     numbers = snapshot.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
     levels = (entries & np.uint32(LEVELS)).astype(np.uint8)
@@ -318,6 +327,7 @@ def seed_rows(snapshot: Snapshot, documents: DocIds) -> SeedRows:
     steps = np.zeros((len(documents), 2), np.float32)
     steps[:, 0] = expansion.scales[documents, 0]
     reverse, near = snapshot.reverse, min(snapshot.neighbour_count, width)
+    # Entries of later documents.
     known = np.flatnonzero(documents < (0 if reverse is None else len(reverse.row_of)))
     if reverse is not None and len(known):
         at = reverse.row_of[documents[known]].astype(np.int64) - 1
@@ -327,7 +337,7 @@ def seed_rows(snapshot: Snapshot, documents: DocIds) -> SeedRows:
         later = snapshot.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
         numbers = np.hstack((numbers, later))
         levels = np.hstack((levels, (entries & np.uint32(LEVELS)).astype(np.uint8)))
-    return SeedRows(narrow(numbers * (levels > 0)), levels, steps, width, near)
+    return SeedRows(narrow_ordinals(numbers * (levels > 0)), levels, steps, width, near)
 
 
 def with_seeds(state: State, shared: SharedSeeds | None) -> State:

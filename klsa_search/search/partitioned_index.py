@@ -23,10 +23,10 @@ from klsa_search.search.options import whole_number
 from klsa_search.search.partition import LocalSearches, Partition
 from klsa_search.search.partition_limits import unsupported
 from klsa_search.search.partitioned_search import (
-    Searches,
+    PartitionSearches,
+    plan_and_seeds,
     rank_partitions,
     search_partitions,
-    shared_by,
 )
 from klsa_search.search.query.evidence import Evidence, Question, added
 from klsa_search.search.query_request import QueryRequest
@@ -50,7 +50,6 @@ class PartitionedIndex(WritablePartitions):
         view = self.snapshot()
         results = search_partitions(
             view._searches(),
-            len(view.partitions),
             request,
             self.name,
             view.document,
@@ -71,7 +70,7 @@ class PartitionedIndex(WritablePartitions):
             "vectors; build it with one partition",
         )
 
-    def _searches(self) -> Searches:
+    def _searches(self) -> PartitionSearches:
         """Return a new search in the present state of all partitions."""
         return LocalSearches(self._now().states)
 
@@ -112,7 +111,7 @@ class PartitionedIndex(WritablePartitions):
         )
         if warnings := self._without_vectors(request):
             raise EmbedderFailed(warnings[0], field="embedder")
-        return rank_partitions(LocalSearches(states), len(states), request, self.name)
+        return rank_partitions(LocalSearches(states), request, self.name)
 
     def rank_many(
         self,
@@ -148,7 +147,7 @@ class PartitionedIndex(WritablePartitions):
         states = self._now().states
         ranking = QueryRequest.of_ranking(query, 1, vector, dimensions, parameters)
         searches = LocalSearches(states)
-        _, shared = shared_by(searches, len(states), replace(ranking, explain=True), self.name)
+        _, shared = plan_and_seeds(searches, replace(ranking, explain=True), self.name)
         partition = partition_of(id, len(states))
         return searches.explain(partition, id, shared[partition])
 

@@ -16,7 +16,7 @@ from klsa_search.errors import QueryError
 from klsa_search.search.assembly import assemble_results
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
 from klsa_search.search.facets import Facet
-from klsa_search.search.partition import ALL_VALUES, Begun, Fetched, PartitionPage
+from klsa_search.search.partition import ALL_VALUES, PartitionHits, PartitionPage, PartitionPlan
 from klsa_search.search.planning import QueryPlan
 from klsa_search.search.query.evidence import Question, added
 from klsa_search.search.query_request import QueryRequest
@@ -36,23 +36,30 @@ RANKERS: Final = ("klsa", "bm25")
 """Rankers of which the score of a document depends on the seeds and statistics alone."""
 
 
-class Searches(Protocol):
+class PartitionSearches(Protocol):
     """One search in all partitions, here or in other processes; each method is one round.
 
     Answers are in the order of the partitions; None for one that does not answer, if partial
     answers are allowed.
     """
 
-    def begin(self, requests: Sequence[QueryRequest | None]) -> Sequence[Begun | None]:
-        """Plan the search in each partition, and find its seeds; None keeps the earlier plan."""
+    @property
+    def count(self) -> int:
+        """Return the number of partitions."""
+
+    def begin(self, requests: Sequence[QueryRequest | None]) -> Sequence[PartitionPlan | None]:
+        """Plan the search in each partition, and find its best documents.
+
+        requests  None for a partition that keeps its earlier plan
+        """
 
     def collect(self, shared: Sequence[SharedSeeds | None]) -> Sequence[PartitionPage | None]:
         """Return the first documents of each partition, ranked by the seeds of all.
 
-        shared  what each partition needs of these
+        shared  the seeds, as each partition needs them
         """
 
-    def fetch(self, places: Sequence[Sequence[int]]) -> Sequence[Fetched | None]:
+    def fetch(self, places: Sequence[Sequence[int]]) -> Sequence[PartitionHits | None]:
         """Return the hits at some places of the pages; partitions without places do nothing."""
 
 
@@ -66,15 +73,31 @@ class _Place(NamedTuple):
 def refuse_unsupported(request: QueryRequest, index: str) -> None:
     """Raise QueryError for options that partitions do not have."""
     for name, what in UNSUPPORTED_OPTIONS.items():
-        value = getattr(request, name)
-        if value is not None and value is not False and len_of(value):
+        if _is_given(getattr(request, name)):
             raise QueryError(
                 f"{name}: index `{index}` has partitions, which do not support {what}; leave it "
                 "out, or build the index with one partition",
                 field=name,
             )
     ranker = request.parameters.get("ranker")
-    if ranker is not None and ranker not in RANKERS:  # it may need arrays that no partition has
+    if ranker is not None:  # planning may need arrays that no partition has
+        _refuse_ranker(ranker, index)
+
+
+def refuse_ranking(plan: QueryPlan, index: str) -> None:
+    """Raise QueryError for a ranking that needs all documents in one place."""
+    _refuse_ranker(plan.parameters.ranker, index)
+    for name in ("exact", "boosts"):
+        if getattr(plan.parameters, name):
+            raise QueryError(
+                f"{name}: index `{index}` has partitions, which do not support scores of all "
+                "documents; leave it out, or build the index with one partition",
+                field=name,
+            )
+
+
+def _refuse_ranker(ranker: str, index: str) -> None:
+    if ranker not in RANKERS:
         raise QueryError(
             f"ranker = {ranker!r}: index `{index}` has partitions, which rank by "
             f"{' and '.join(RANKERS)}; choose one of them, or build the index with one partition",
@@ -82,32 +105,15 @@ def refuse_unsupported(request: QueryRequest, index: str) -> None:
         )
 
 
-def refuse_ranker(plan: QueryPlan, index: str) -> None:
-    """Raise QueryError for a ranking that needs all documents in one place."""
-    parameters = plan.parameters
-    if parameters.ranker not in RANKERS or parameters.exact or parameters.boosts:
-        what = (
-            f"ranker = {parameters.ranker!r}"
-            if parameters.ranker not in RANKERS
-            else "exact = True"
-            if parameters.exact
-            else "boosts"
-        )
-        raise QueryError(
-            f"{what}: index `{index}` has partitions, which rank by "
-            f"{' and '.join(RANKERS)} without it; or build the index with one partition",
-            field="ranker" if parameters.ranker not in RANKERS else "exact",
-        )
-
-
-def len_of(value: Any) -> bool:
+def _is_given(value: Any) -> bool:
     """Return whether an option has content."""
+    if value is None or value is False:
+        return False
     return len(value) > 0 if hasattr(value, "__len__") else True
 
 
 def search_partitions(
-    searches: Searches,
-    partitions: int,
+    searches: PartitionSearches,
     request: QueryRequest,
     index: str,
     document_of: Callable[[str], Document],
@@ -115,11 +121,12 @@ def search_partitions(
 ) -> SearchResults:
     """Return the results of a search in all partitions.
 
-    partitions  their number
+    index        its name, for errors
+    document_of  returns the document of an ID, for the reranker
     """
     facets = dict.fromkeys((*request.facets, *([request.distinct] if request.distinct else ())))
     own = replace(request, max_facet_values=ALL_VALUES, facets=tuple(facets))
-    plan, pages = _collected(searches, partitions, own, index)
+    plan, pages = _collected(searches, own, index)
     order = merged_order(pages, request.sort)
     known = [page for page in pages if page is not None]
     total, found = sum(page.total for page in known), [page.facets for page in known]
@@ -128,7 +135,7 @@ def search_partitions(
         (counted,) = merged_facets(found, ALL_VALUES, [request.distinct]).values()
         total = len(counted.values) + counted.missing
     order = order[plan.offset : plan.offset + plan.k]
-    hits, best = _fetched(searches, order, partitions, plan.offset)
+    hits, best = _fetched(searches, order, plan.offset)
     return assemble_results(
         replace(plan, request=request),
         total,
@@ -141,13 +148,13 @@ def search_partitions(
 
 
 def rank_partitions(
-    searches: Searches, partitions: int, request: QueryRequest, index: str
+    searches: PartitionSearches, request: QueryRequest, index: str
 ) -> tuple[DocIds, Scores]:
     """Return doc ids and scores of the best documents of all partitions, best first.
 
     Doc ids are those of `global_doc_ids`; equal scores are in the order of their ordinals.
     """
-    _, pages = _collected(searches, partitions, request, index)
+    _, pages = _collected(searches, request, index)
     answered = [(number, page) for number, page in enumerate(pages) if page is not None]
     doc_ids = np.concatenate([global_doc_ids(number, page.doc_ids) for number, page in answered])
     scores = np.concatenate([page.scores for _, page in answered])
@@ -157,29 +164,29 @@ def rank_partitions(
 
 
 def _collected(
-    searches: Searches, partitions: int, request: QueryRequest, index: str
+    searches: PartitionSearches, request: QueryRequest, index: str
 ) -> tuple[QueryPlan, Sequence[PartitionPage | None]]:
     """Return the plan of a search, and its first documents in each partition."""
-    plan, shared = shared_by(searches, partitions, request, index)
+    plan, shared = plan_and_seeds(searches, request, index)
     return plan, searches.collect(shared)
 
 
-def shared_by(
-    searches: Searches, partitions: int, request: QueryRequest, index: str
+def plan_and_seeds(
+    searches: PartitionSearches, request: QueryRequest, index: str
 ) -> tuple[QueryPlan, Sequence[SharedSeeds | None]]:
-    """Begin a search in all partitions; return its plan, and for each the seeds of the query."""
+    """Return the plan of a search, and the seeds of the query as each partition needs them."""
     refuse_unsupported(request, index)
-    begun = _begun(searches, partitions, request)
+    begun = _begun(searches, request)
     answers = [each for each in begun if each is not None]
     leading = next((each for each in answers if each.named), answers[0])
-    refuse_ranker(leading.plan, index)
+    refuse_ranking(leading.plan, index)
     found = [None if each is None else each.seeds for each in begun]
     return leading.plan, shared_seeds(found, leading.params, leading.step)
 
 
-def _begun(searches: Searches, partitions: int, request: QueryRequest) -> list[Begun | None]:
-    """Begin a search in all partitions, until each parses the query by the evidence of all."""
-    requests = [request] * partitions
+def _begun(searches: PartitionSearches, request: QueryRequest) -> list[PartitionPlan | None]:
+    """Return the plans of all partitions, each of which parses the query by the evidence of all."""
+    requests = [request] * searches.count
     begun = list(searches.begin(requests))
     named = [each is not None and each.named for each in begun]
     if any(named) and not all(named):
@@ -253,12 +260,12 @@ class _Descending:
 
 
 def _fetched(
-    searches: Searches, order: Sequence[_Place], partitions: int, offset: int
+    searches: PartitionSearches, order: Sequence[_Place], offset: int
 ) -> tuple[tuple[Hit, ...], float | None]:
     """Return hits in order, from the partitions that have them, and the best quality."""
     places = [
         [each.place for each in order if each.partition == partition]
-        for partition in range(partitions)
+        for partition in range(searches.count)
     ]
     found: dict[_Place, Hit] = {}
     qualities: list[float] = []
@@ -278,7 +285,11 @@ def _fetched(
 def merged_facets(
     found: Sequence[Mapping[str, Facet]], limit: int, names: Sequence[str]
 ) -> dict[str, Facet]:
-    """Return the facets of all partitions; `found` have the counts of all values."""
+    """Return the facets of all partitions.
+
+    found  of each partition, with the counts of all values
+    limit  of the values of a facet
+    """
     return {name: _merged_facet([each[name] for each in found], limit) for name in names}
 
 

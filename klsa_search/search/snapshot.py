@@ -35,7 +35,7 @@ from klsa_search.lowrank.spectral_functions import spectral_function
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
-from klsa_search.search.engine.shared_seeds import LATER
+from klsa_search.search.engine.shared_seeds import FIRST_LATER
 from klsa_search.search.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.storage.arrays import has_array, open_array, open_sparse, read_vocabulary
@@ -75,7 +75,7 @@ class Snapshot:
     average_length   quantised mean length of the saturations; None for that of the build
     vectors          spaces of vectors, by name
     ordinals         of a partition: numbers of the documents of the build in the source
-    rows_elsewhere   of a partition: documents of other partitions in the rows of D
+    rows_elsewhere   of a partition: entries of the rows of D in other partitions
     """
 
     generation: Path
@@ -118,9 +118,10 @@ class Snapshot:
         return np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
 
     def ordinals_of(self, doc_ids: DocIds) -> npt.NDArray[np.int64]:
-        """Return numbers by which documents of several partitions are ordered: (n,).
+        """Return the ordinals of documents, by which those of several partitions are ordered: (n,).
 
-        Documents of the build are in the order of the source, then come later ones.
+        The ordinal of a document of the build is its number in the source, which no other document
+        of the index has. Later documents follow, numbered in each partition from `FIRST_LATER` on.
         """
         numbers = doc_ids.astype(np.int64)
         if self.ordinals is None:
@@ -128,20 +129,20 @@ class Snapshot:
         built = len(self.ordinals)
         places = np.minimum(numbers, built - 1) if built else numbers
         of_build = self.ordinals[places] if built else numbers
-        return np.where(numbers < built, of_build, LATER + numbers)
+        return np.where(numbers < built, of_build, FIRST_LATER + numbers)
 
-    def at_ordinals(
+    def doc_ids_of(
         self, ordinals: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Return the doc ids of documents by ordinal, and which are in this partition: (n,)."""
+        """Return the doc ids of ordinals, and which of these are in this partition: (n,) each."""
         if self.ordinals is None:
             return ordinals, ordinals < len(self)
         built = len(self.ordinals)
         places = np.minimum(np.searchsorted(self.ordinals, ordinals), max(built - 1, 0))
-        is_built = (ordinals < LATER) & (built > 0)
+        is_built = (ordinals < FIRST_LATER) & (built > 0)
         if built:
             is_built &= self.ordinals[places] == ordinals
-        later = ordinals - LATER
+        later = ordinals - FIRST_LATER
         is_later = (later >= built) & (later < len(self))
         return np.where(is_later, later, places), is_built | is_later
 
@@ -186,7 +187,7 @@ class Snapshot:
             small=self.small,
             live=self.live,
             reverse=self.reverse,
-            elsewhere=self.rows_elsewhere,
+            rows_elsewhere=self.rows_elsewhere,
         )
 
     @lazy_property

@@ -28,7 +28,7 @@ from klsa_search.search.engine.workspace import EngineQuery
 from klsa_search.search.partition import LocalSearches, SharedSeedsEngine, seed_rows
 from klsa_search.search.partition_limits import UNSUPPORTED_METHODS
 from klsa_search.search.partitioned_index import PartitionedIndex
-from klsa_search.search.partitioned_search import UNSUPPORTED_OPTIONS, shared_by
+from klsa_search.search.partitioned_search import UNSUPPORTED_OPTIONS, plan_and_seeds
 from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.storage.partitions import partition_of
@@ -123,7 +123,7 @@ def test_compiled_code_ranks_as_the_reference(three: Index, filtered: bool) -> N
     for query in QUERIES:
         request = QueryRequest.of_ranking(query, 20, None, None, {})
         states = [partition.state() for partition in three.partitions]
-        _, shared = shared_by(LocalSearches(states), len(states), request, three.name)
+        _, shared = plan_and_seeds(LocalSearches(states), request, three.name)
         for state, own in zip(states, shared, strict=True):
             snapshot = state.snapshot
             assert own is not None

@@ -163,7 +163,7 @@ KLSA_RESULTS: Final = 2**18
 COVERAGE_DEPTH: Final = (144, 1024)
 """Candidates whose T is computed exactly: 8 per result, within these limits."""
 SHARED_COVERAGE_DEPTH: Final = (72, 1024)
-"""The same in each of several partitions, which have some of the best each."""
+"""The same in each of several partitions, which has only some of the best candidates."""
 EXPANSION_DEPTH: Final = (32, 192)
 """Candidates whose E is computed exactly: 3 per result, within these limits."""
 FILTERED_DEPTH: Final = 200
@@ -184,7 +184,7 @@ class KlsaEngine:
     small    whether deep rankings rescore all candidates
     live     mask of the live documents, if some are deleted
     reverse  entries of later documents, if any
-    elsewhere  documents of other partitions in the rows, if there are some
+    rows_elsewhere  entries of the rows in other partitions, if there are some
     """
 
     def __init__(
@@ -197,12 +197,12 @@ class KlsaEngine:
         small: bool,
         live: Mask | None = None,
         reverse: ReverseNeighbours | None = None,
-        elsewhere: RowsElsewhere = NO_ROWS_ELSEWHERE,
+        rows_elsewhere: RowsElsewhere = NO_ROWS_ELSEWHERE,
     ) -> None:
         self._kernel, self._small, self._live = kernel, small, live
         self._postings = PostingArrays.of(kernel, live)
         self._index = IndexArrays.of(
-            kernel, expansion, reverse or ReverseNeighbours.none(), elsewhere
+            kernel, expansion, reverse or ReverseNeighbours.none(), rows_elsewhere
         )
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
@@ -237,8 +237,8 @@ class KlsaEngine:
     def seeds(self, terms: Sequence[int], params: KlsaParams) -> LocalSeeds | None:
         """Return the best documents of a query among these, with doc ids: see `shared_seeds`.
 
-        None for an index without documents. Queries of more than 256 terms are not compiled, and
-        take some ms. At most `MAX_SEEDS` seeds are allowed.
+        None for an index without documents. Queries of more than `MAX_TERMS` terms are ranked by
+        the reference, in some ms. At most `MAX_SEEDS` seeds are allowed.
         """
         request = EngineQuery(min(params.best, self._kernel.size))
         if not request.k:

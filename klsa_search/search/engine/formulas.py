@@ -161,9 +161,9 @@ class Query(NamedTuple):
 
 
 class QueryImpacts(NamedTuple):
-    """Impacts of the distinct terms of a query, in its order, in the best documents.
+    """Impacts of the n distinct terms of a query in the b best documents of a partition.
 
-    impacts       (b, n) in steps
+    impacts       (b, n) in steps; terms are in the order of the query
     term_weights  (n,) f(t,q) · h(t) · w(t)
     half          (n,) impact at which g is one half, in steps
     order         (n,) places of the terms, lowest maximum impact in this partition first
@@ -214,7 +214,7 @@ def distinct_query(kernel: QueryKernel, numbers: Sequence[int]) -> Query:
 def distinct_known(numbers: Sequence[int]) -> _Numbers:
     """Return the distinct terms of a query that documents contain, in its order: (n,).
 
-    Partitions number some terms differently, but all have the same of a query, in this order.
+    Partitions number some terms differently, but these are the same words in all of them.
     """
     return np.array(list(dict.fromkeys(term for term in numbers if term >= 0)), np.int64)
 

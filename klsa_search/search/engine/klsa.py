@@ -152,7 +152,7 @@ def find_seeds(
     impacts: npt.NDArray[np.float32],
     *arrays: Any,
 ) -> None:
-    """Find the best documents of a query in one partition, of which the first may be seeds.
+    """Write the best documents of a query in one partition, of which the first may be seeds.
 
     steps    (b,) k_q of the best in steps; documents are in the results
     latent   (z,) L of the seeds, in steps

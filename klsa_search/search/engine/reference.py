@@ -41,7 +41,7 @@ from klsa_search.search.engine.scan import LANES, SAMPLED
 from klsa_search.search.engine.scores import EXCLUDED, MIN_SCORE, PROMISING
 from klsa_search.search.engine.seeds import KlsaParams, RerankDepths
 from klsa_search.search.engine.shared_seeds import (
-    NO_BEST,
+    NONE_ELSEWHERE,
     BestElsewhere,
     LocalSeeds,
     SharedSeeds,
@@ -107,7 +107,7 @@ class ReferenceEngine:
         rank_of = np.full(kernel.size, -1)
         rank_of[best] = np.arange(len(best))
         terms = self._terms(query, best)
-        elsewhere = NO_BEST if shared is None else shared.elsewhere
+        elsewhere = NONE_ELSEWHERE if shared is None else shared.elsewhere
         if len(elsewhere.documents):
             terms = with_elsewhere(terms, query, distinct_known(numbers), elsewhere.impacts)
         coverage = np.zeros(kernel.size, _F)
@@ -220,7 +220,7 @@ class ReferenceEngine:
         rank_of: npt.NDArray[np.int64],
         terms: TermImpacts,
         own: npt.NDArray[np.int64] | None = None,
-        elsewhere: BestElsewhere = NO_BEST,
+        elsewhere: BestElsewhere = NONE_ELSEWHERE,
     ) -> _Floats:
         """Return T of documents: (n,).
 

@@ -1,9 +1,11 @@
 """The seeds of a query over several partitions of an index.
 
-Each partition finds its own best documents by the query kernel (`LocalSeeds`). Those of all
-partitions give the seeds of the query and the documents whose words count for coverage, and every
-partition then scores its own documents by them (`SharedSeeds`). For one partition this is the
-ranking of `klsa`, to the bit.
+Each partition finds its best documents by the query kernel (`LocalSeeds`). The best of all give the
+seeds of the query and the documents whose words count for coverage. By these, every partition then
+scores its own documents (`SharedSeeds`). With one partition, scores have the bits of `klsa`.
+
+Documents are named by ordinals, which are the same in all partitions: see `Snapshot.ordinals_of`.
+Only later documents of different partitions can have equal ordinals; keys differ for these too.
 """
 
 from __future__ import annotations
@@ -31,21 +33,21 @@ from klsa_search.search.engine.workspace import TERM_GROUP
 
 _F = np.float32
 
-LATER: Final = 2**40
-"""Ordinal of the first later document: more than an index has documents."""
+FIRST_LATER: Final = 2**40
+"""Least ordinal of documents written after the build: more than an index has documents."""
 
-_PARTITION: Final = 2**32
-"""Step between the ordinals of later documents of different partitions."""
+_PARTITION_STEP: Final = 2**32
+"""Step between the keys of later documents of different partitions."""
 
 
 class SeedRows(NamedTuple):
-    """Rows of D of some documents, with their entries in all partitions.
+    """Rows of D of n documents, with their entries in all partitions.
 
-    documents  (n, w) ordinals of the entries, strongest first, then reverse entries
+    documents  (n, w) ordinals or keys of the entries, strongest first, then reverse entries
     levels     (n, w) of the entries, 0 for none
-    steps      (n, 2) value of one level, and of one of reverse entries
-    width      entries of each that are not reverse
-    near       entries of each that count for coverage, the first ones
+    steps      (n, 2) value of one level, and of one level of reverse entries
+    width      number of entries of a row that are not reverse entries
+    near       number of entries of a row that count for coverage, the first ones
     """
 
     documents: npt.NDArray[np.integer[Any]]
@@ -61,7 +63,10 @@ class SeedRows(NamedTuple):
         return np.repeat(self.steps, (self.width, reverse), axis=1)
 
     def among(self, chosen: npt.NDArray[np.bool_]) -> SeedRows:
-        """Return some of the entries, (n, w), with ordinals instead of keys."""
+        """Return the rows with some of their entries, and ordinals instead of keys.
+
+        chosen  (n, w) whether to keep each entry
+        """
         return self._replace(documents=_ordinals(self.documents), levels=self.levels * chosen)
 
 
@@ -71,17 +76,17 @@ NO_ROWS: Final = SeedRows(
 
 
 class LocalSeeds(NamedTuple):
-    """The best documents of one partition by the query kernel; the first z may be seeds.
+    """The b best documents of one partition by the query kernel; the first z may be seeds.
 
     steps      (b,) k_q in steps, highest first
-    documents  (b,) their doc ids, or their ordinals
-    terms      what they contain of the query
+    documents  (b,) ordinals; doc ids until the partition replaces them
+    terms      impacts of the terms of the query in the documents
     latent     (z,) L in steps of a cosine
     features   of the first z
     share      share of the query that the first contains, by term weights
     angle      one step of a cosine of the query
-    rows       of the first z; `NO_ROWS` until the partition has added them
-    names      ID and title of each of the best, for a request that explains scores
+    rows       of the first z; none until the partition adds them
+    names      (b,) ID and title of each, for a request that explains scores
     """
 
     steps: npt.NDArray[np.int64]
@@ -96,14 +101,14 @@ class LocalSeeds(NamedTuple):
 
 
 class SeedDetails(NamedTuple):
-    """The seeds of a query over several partitions, as explanations name them.
+    """What explanations need of the seeds of a query over several partitions.
 
-    alpha     of the query
-    names     (z,) ID and title of each
-    weights   (z,)
-    features  of these documents
-    rows      their rows, without documents that are elsewhere or unknown there
-    elsewhere (m,) ID and title of `BestElsewhere.documents`
+    alpha     α(q)
+    names     (z,) ID and title of each seed
+    weights   (z,) of the seeds
+    features  of the seeds
+    rows      of the seeds, without later documents of other partitions
+    names_elsewhere  (m,) ID and title of each of `BestElsewhere.documents`
     """
 
     alpha: float
@@ -111,13 +116,13 @@ class SeedDetails(NamedTuple):
     weights: npt.NDArray[np.float32]
     features: DocFeatures
     rows: SeedRows
-    elsewhere: tuple[tuple[str, str], ...] = ()
+    names_elsewhere: tuple[tuple[str, str], ...] = ()
 
 
 class BestElsewhere(NamedTuple):
     """Documents of other partitions that are among the best of all.
 
-    documents  (m,) their ordinals, ascending; later documents, which are in no row, are left out
+    documents  (m,) ordinals, ascending, without later documents, which no row here contains
     impacts    (m, n) of the distinct terms of the query, in its order
     """
 
@@ -125,23 +130,23 @@ class BestElsewhere(NamedTuple):
     impacts: npt.NDArray[np.float32]
 
     def places_of(self, ordinals: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
-        """Return the places of documents by ordinal, -1 for others."""
+        """Return the places of ordinals in `documents`, -1 for those that it does not contain."""
         if not len(self.documents):
             return np.full(ordinals.shape, -1)
         places = np.minimum(np.searchsorted(self.documents, ordinals), len(self.documents) - 1)
         return np.where(self.documents[places] == ordinals, places, -1)
 
 
-NO_BEST: Final = BestElsewhere(np.zeros(0, np.uint32), np.zeros((0, 0), np.float32))
+NONE_ELSEWHERE: Final = BestElsewhere(np.zeros(0, np.uint32), np.zeros((0, 0), np.float32))
 
 
 class SharedSeeds(NamedTuple):
-    """What a partition needs of the seeds of a query.
+    """The seeds of a query, as one partition needs them.
 
     first      k_q of the first seed, in steps
-    best       number of its documents that are among the best of all
-    seeds      number of its documents that are seeds
-    scorer     E by the features of the seeds
+    best       number of documents of the partition that are among the best of all
+    seeds      number of documents of the partition that are seeds
+    scorer     computes E from the features of the seeds
     factors    of the parts of a score
     near       (n,) ordinals of the documents in the rows of the seeds
     estimates  (n,) E of these by the rows
@@ -171,7 +176,7 @@ SHARED: Final = np.dtype(
 
 
 def shared_record(seeds: SharedSeeds) -> npt.NDArray[np.void]:
-    """Return the numbers as compiled code takes them: (1,) of type `SHARED`."""
+    """Return the numbers of seeds as compiled code takes them: (1,) of type `SHARED`."""
     scorer = seeds.scorer
     centre = scorer.step, scorer.scale, scorer.mean, scorer.mean_square
     counts = seeds.first, seeds.best, seeds.seeds
@@ -183,8 +188,8 @@ class _Best(NamedTuple):
 
     steps      (b,) k_q in steps
     partition  (b,) number of the partition of each
-    place      (b,) among the best of its partition
-    keys       (b,) ordinals, made different for later documents of different partitions
+    place      (b,) of each among the best of its partition
+    keys       (b,) of the documents
     """
 
     steps: npt.NDArray[np.int64]
@@ -193,20 +198,20 @@ class _Best(NamedTuple):
     keys: npt.NDArray[np.int64]
 
     def at(self, chosen: Any) -> _Best:
-        """Return some of them."""
+        """Return the chosen ones, by places, a mask or a slice."""
         return _Best(*(column[chosen] for column in self))
 
 
 def shared_seeds(
     found: Sequence[LocalSeeds | None], params: KlsaParams, step: float
 ) -> Sequence[SharedSeeds | None]:
-    """Return the seeds of a query for each partition; None for all if none has a word of it.
+    """Return the seeds of a query for each partition; None for all if no document has its words.
 
-    found  None for partitions that do not answer
+    found  best documents of each partition; None for a partition that does not answer
     step   value of one step of k_q
     Documents with equal scores are in the order of their ordinals, then of the partitions.
     """
-    known = [_NOTHING if each is None else each for each in found]
+    known = [_NO_SEEDS if each is None else each for each in found]
     best = _best_of(known, params.best)
     if not len(best.steps):
         return [None] * len(found)
@@ -227,11 +232,11 @@ def shared_seeds(
         alpha, params, leading.angle, top,
         scorer(features), coverage, latent, power(lexical, params.lexical_sharpness),
     )  # fmt: skip
-    near, estimates = _added(rows, _F(params.slope) * weights)
+    near, estimates = _sum_of_rows(rows, _F(params.slope) * weights)
     shared = []
     for number in range(len(found)):
         own = best.partition == number
-        elsewhere = np.flatnonzero(~own & (best.keys < LATER))
+        elsewhere = np.flatnonzero(~own & (best.keys < FIRST_LATER))
         elsewhere = elsewhere[np.argsort(best.keys[elsewhere])]
         is_known = _known(near, number)
         details = None
@@ -256,15 +261,15 @@ def shared_seeds(
 
 
 def _known(keys: npt.NDArray[np.integer[Any]], partition: int) -> npt.NDArray[np.bool_]:
-    """Return which keys may be of documents of a partition: not of later ones of others."""
-    known: npt.NDArray[np.bool_] = (keys < LATER) | (
-        keys // _PARTITION == LATER // _PARTITION + partition
+    """Return which keys a partition may know: all but those of later documents of others."""
+    known: npt.NDArray[np.bool_] = (keys < FIRST_LATER) | (
+        keys // _PARTITION_STEP == FIRST_LATER // _PARTITION_STEP + partition
     )
     return known
 
 
 def _best_of(found: Sequence[LocalSeeds], count: int) -> _Best:
-    """Return the best documents of all partitions."""
+    """Return the `count` best documents of all partitions."""
     sizes = [len(each.steps) for each in found]
     partition = np.repeat(np.arange(len(found)), sizes)
     place = np.concatenate([np.arange(size) for size in sizes])
@@ -276,23 +281,28 @@ def _best_of(found: Sequence[LocalSeeds], count: int) -> _Best:
 
 
 def _keys(ordinals: npt.NDArray[np.int64], partition: Any) -> npt.NDArray[np.int64]:
-    """Return ordinals that differ between the later documents of different partitions."""
-    keys: npt.NDArray[np.int64] = ordinals + (ordinals >= LATER) * (partition * _PARTITION)
+    """Return the keys of documents by ordinal.
+
+    partition  number of the partition of all, or of each
+    """
+    keys: npt.NDArray[np.int64] = ordinals + (ordinals >= FIRST_LATER) * (
+        partition * _PARTITION_STEP
+    )
     return keys
 
 
 def _ordinals(keys: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
-    """Return the ordinals of keys."""
-    return narrow(np.where(keys < LATER, keys, LATER + keys % _PARTITION))
+    """Return the ordinals of documents by key."""
+    return narrow_ordinals(np.where(keys < FIRST_LATER, keys, FIRST_LATER + keys % _PARTITION_STEP))
 
 
-def narrow(ordinals: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
-    """Return ordinals in 32 bits if they fit, as they are sent to other processes."""
+def narrow_ordinals(ordinals: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
+    """Return ordinals in 32 bits if they fit, which halves what other processes are sent."""
     return ordinals.astype(np.uint32) if ordinals.max(initial=0) < 2**32 else ordinals
 
 
 def _places(chosen: _Best) -> Iterator[tuple[int, int]]:
-    """Yield the partition and the place of documents."""
+    """Yield the partition of each document, and its place there."""
     return zip(chosen.partition.tolist(), chosen.place.tolist(), strict=True)
 
 
@@ -310,7 +320,7 @@ def _impacts_of(found: Sequence[LocalSeeds], best: _Best) -> npt.NDArray[np.floa
 
 
 def _rows_of(found: Sequence[SeedRows], seeds: _Best) -> SeedRows:
-    """Return the rows of the seeds, with keys of the documents."""
+    """Return the rows of the seeds, with keys instead of ordinals."""
     width, at = max(rows.documents.shape[1] for rows in found), seeds.partition
     shape = len(at), width
     documents, levels = np.zeros(shape, np.int64), np.zeros(shape, np.uint8)
@@ -344,10 +354,13 @@ def _coverage(
     return coverage_scores(levels, places, own, TermImpacts(padded, weights, half))
 
 
-def _added(
+def _sum_of_rows(
     rows: SeedRows, weights: npt.NDArray[np.float32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Add up rows: keys of the documents, ascending, and their sums, added row by row."""
+    """Return the weighted sum of rows: keys of documents, ascending, and the sum of each.
+
+    Values are added row by row, so the sums have the bits of `formulas.add_rows`.
+    """
     is_entry = (rows.levels > 0) & (weights > 0)[:, None]
     values = (weights[:, None] * rows.values) * rows.levels.astype(_F)
     distinct, at = np.unique(rows.documents[is_entry], return_inverse=True)
@@ -368,7 +381,7 @@ def _features_of(found: Sequence[LocalSeeds], seeds: _Best) -> DocFeatures:
     return DocFeatures(np.cumsum(sizes), np.concatenate(pieces), np.array(scalars))
 
 
-_NOTHING: Final = LocalSeeds(
+_NO_SEEDS: Final = LocalSeeds(
     np.zeros(0, np.int64),
     np.zeros(0, np.int64),
     QueryImpacts(np.zeros((0, 0), _F), np.zeros(0, _F), np.zeros(0, _F), np.zeros(0, np.int64)),
@@ -377,4 +390,4 @@ _NOTHING: Final = LocalSeeds(
     0.0,
     _F(0),
 )
-"""Of a partition that does not answer."""
+"""Those of a partition that does not answer."""

@@ -325,7 +325,7 @@ class IndexArrays(NamedTuple):
     document_vectors   (N, w) coordinates in the latent space, followed by three scalars
     document_scalars   the same memory as float32; its last three columns are the scalars
     rows_elsewhere, levels_elsewhere
-                  (N, n) documents of other partitions in the rows: see `RowsElsewhere`
+                  (N, entries) entries of the rows in other partitions: see `RowsElsewhere`
     term_vectors  (V, w) coordinates, followed by their step
     term_steps    the same memory as float32; its last column is the step
     """
@@ -352,7 +352,7 @@ class IndexArrays(NamedTuple):
         kernel: QueryKernel,
         expansion: SparseExpansion,
         reverse: ReverseNeighbours,
-        elsewhere: RowsElsewhere = NO_ROWS_ELSEWHERE,
+        rows_elsewhere: RowsElsewhere = NO_ROWS_ELSEWHERE,
     ) -> IndexArrays:
         """Return the arrays in the types and the order that compiled code expects."""
         document_vectors = read_only(expansion.document_vectors, np.int8)
@@ -371,8 +371,8 @@ class IndexArrays(NamedTuple):
             reverse_row=read_only(reverse.row_of, np.int32),
             reverse_rows=read_only(reverse.rows, np.uint32),
             reverse_steps=read_only(reverse.steps, np.float32),
-            rows_elsewhere=read_only(elsewhere.documents, np.uint32),
-            levels_elsewhere=read_only(elsewhere.levels, np.uint8),
+            rows_elsewhere=read_only(rows_elsewhere.documents, np.uint32),
+            levels_elsewhere=read_only(rows_elsewhere.levels, np.uint8),
         )
 
 
@@ -397,8 +397,8 @@ class Workspace(NamedTuple):
     chosen        (M + 1,) slots selected for rescoring
     keys, sort_buffer  (M + 1,)
     remaining     (B + 1,) score in steps, less the impacts of the terms looked up
-    impacts       (B + 1, stride) impact of each term in steps; row 0 is 0
-                  of the documents in `elsewhere` follow those of the best of this partition
+    impacts       (B + 1, stride) impact of each term in steps: row 0 is 0, then the best of this
+                  partition, then the documents of `elsewhere`
     near          (neighbours + 1,) offsets in `impacts` of neighbours that are among the best
     shares        (neighbours + 1,) their levels
     hits          (SCAN_CHUNK,) uint32, postings of the best documents
@@ -410,7 +410,8 @@ class Workspace(NamedTuple):
     sums          (F,) int16, weighted sum of the seeds' features, in steps; all 0 between queries
     query_vector  (w,) int16, the query in the latent space, in steps
     query_floats  (m,) the same before rounding
-    elsewhere     (B,) ordinals of the best documents of other partitions, ascending, padded
+    elsewhere     (B,) ordinals of the best documents of other partitions, ascending, padded with
+                  `NO_DOCUMENT`
     elsewhere_filter  (FILTER,) whether one of them has these lowest bits; all False between queries
     """
 

@@ -278,7 +278,7 @@ class Explainer:
     def _coverage(self, covered: Covered) -> Coverage:
         """Return the coverage of each term, largest first."""
         terms, entries = self._snapshot.vocabulary.terms, []
-        ids = [*self._documents.ids(covered.lenders.tolist()), *covered.elsewhere]
+        ids = [*self._documents.ids(covered.lenders.tolist()), *covered.ids_elsewhere]
         for at, number in enumerate(covered.terms.tolist()):
             lent, near = covered.neighbour_addends[:, at], float(covered.near[at])
             first = [
@@ -301,12 +301,12 @@ class Explainer:
         strengths = np.abs(parts.by_seed) * (parts.expansion != 0)
         first = [i for i in np.argsort(-strengths, kind="stable")[:MAX_SEEDS] if strengths[i] > 0]
         seeds = [int(parts.seeds[i]) for i in first]
-        if parts.elsewhere is None:
+        if parts.seed_details is None:
             names = [(each.id, each.title) for each in self._documents.records(seeds)]
             features = [self._features.of(seed) for seed in seeds]
         else:
-            names = [parts.elsewhere.names[seed] for seed in seeds]
-            features = [_features_at(parts.elsewhere.features, seed) for seed in seeds]
+            names = [parts.seed_details.names[seed] for seed in seeds]
+            features = [_features_at(parts.seed_details.features, seed) for seed in seeds]
         shared = self._features.shared(doc_id, features)
         entries = tuple(
             Seed(

@@ -55,7 +55,7 @@ class ScoreParts(NamedTuple):
     seeds      (z,) with their weights, in the order of the query kernel
     by_seed    (z,) what each adds to `expansion`
     estimated  names of parts that are estimates
-    elsewhere  the seeds, if they may be in other partitions: `seeds` are their numbers
+    seed_details  the seeds, if they may be in other partitions: `seeds` are their numbers
     """
 
     alpha: float
@@ -67,7 +67,7 @@ class ScoreParts(NamedTuple):
     weights: Values
     by_seed: Values
     estimated: tuple[str, ...]
-    elsewhere: SeedDetails | None = None
+    seed_details: SeedDetails | None = None
 
 
 class ScoreSplitter(Protocol):
@@ -198,7 +198,7 @@ class EngineSplitter(ReferenceEngine):
             weights=(weights / weights.max()).astype(np.float64),
             by_seed=by_seed,
             estimated=tuple(name for name, estimated in parts if estimated),
-            elsewhere=details,
+            seed_details=details,
         )
 
     def _covered(self, document: int) -> Covered:
@@ -208,7 +208,7 @@ class EngineSplitter(ReferenceEngine):
             (lenders,), (shares,) = neighbours_of(snapshot, np.array([document]))
             return covered_by(self._query_weights, self._best, (lenders, shares), document)
         assert shared.details is not None
-        elsewhere, names = shared.elsewhere, shared.details.elsewhere
+        elsewhere, names = shared.elsewhere, shared.details.names_elsewhere
         rank_of = np.full(self._kernel.size, -1)
         rank_of[self._best] = np.arange(len(self._best))
         (levels,), (ranks,) = self._near(np.array([document]), rank_of, elsewhere)

@@ -134,7 +134,7 @@ class TermDictionary:
     @lazy_property
     def _numbers(self) -> npt.NDArray[np.int64]:
         """Term numbers in order of code points."""
-        terms = list(self._snapshot.vocabulary.terms)
+        terms = list(self._snapshot.vocabulary.terms)  # from arrays, single terms cost more
         return np.array(sorted(range(len(terms)), key=terms.__getitem__), np.int64)
 
     @lazy_property
