@@ -1,4 +1,4 @@
-"""Number the terms that the training lacks, when all partitions are built."""
+"""Write the terms of an index in partitions when all are built: see `storage.collection_terms`."""
 
 from __future__ import annotations
 
@@ -36,15 +36,14 @@ _BLOCK: Final = 100_000
 """Terms that are written at once."""
 
 
-def with_collection_terms(path: Path, found: PartitionSet, shared: int) -> PartitionSet:
-    """Write the terms of partitions that are built, and return their description.
+def with_collection_terms(path: Path, found: PartitionSet, trained: int) -> PartitionSet:
+    """Write the terms of partitions, and return the description of these with the number of terms.
 
-    shared  number of terms of the training
-    See `storage.collection_terms`. Cost: 2 µs for each of these terms in each partition, and their
-    places in memory.
+    trained  number of terms of the training
+    Cost: 2 µs for each other term in each partition, and their places in memory.
     """
     with new_generation(path / found.terms) as generation:
-        _write(path, found, shared, generation)
+        _write(path, found, trained, generation)
         terms = len(open_array(generation, "frequencies"))
         counts = found.manifest.counts.model_copy(update={"terms": terms})
         manifest = found.manifest.model_copy(update={"counts": counts})
@@ -56,12 +55,12 @@ def with_collection_terms(path: Path, found: PartitionSet, shared: int) -> Parti
 
 
 def verify_collection_terms(path: Path) -> None:
-    """Raise IndexDamaged unless the terms of an index are those of its partitions, merged again."""
+    """Raise IndexDamaged unless the terms of an index are those that its partitions give again."""
     found = read_partitions(path)
     generation = terms_generation(path / found.folders[0])
-    shared = len(open_array(current_generation(path / found.folders[0]), "trained_frequencies"))
+    trained = len(open_array(current_generation(path / found.folders[0]), "trained_frequencies"))
     with TemporaryDirectory(prefix="klsa-verify-") as folder:
-        _write(path, found, shared, Path(folder))
+        _write(path, found, trained, Path(folder))
         if describe_files(Path(folder)) != read_manifest(generation).files:
             raise IndexDamaged(
                 f"`{generation}` does not match the terms of the partitions; "
@@ -69,17 +68,17 @@ def verify_collection_terms(path: Path) -> None:
             )
 
 
-def _write(path: Path, found: PartitionSet, shared: int, folder: Path) -> None:
+def _write(path: Path, found: PartitionSet, trained: int, folder: Path) -> None:
     """Write the files of the terms to a folder."""
     generations = [current_generation(path / name) for name in found.folders]
     k1 = found.manifest.checked_settings().k1
-    write_vocabulary(folder, read_vocabulary(generations[0])[:shared])
-    places = _merge([islice(vocabulary_lines(each), shared, None) for each in generations], folder)
+    write_vocabulary(folder, read_vocabulary(generations[0])[:trained])
+    places = _merge([islice(vocabulary_lines(each), trained, None) for each in generations], folder)
     terms = len(open_array(folder, "terms_starts")) - 1
-    frequencies, occurrences = np.zeros((2, shared + terms), np.int64)
+    frequencies, occurrences = np.zeros((2, trained + terms), np.int64)
     for generation, own in zip(generations, places, strict=True):
         postings = postings_of_arrays(partial(open_array, generation), k1)
-        numbers = np.concatenate((np.arange(shared), shared + own))
+        numbers = np.concatenate((np.arange(trained), trained + own))
         frequencies[numbers] += postings.frequencies
         occurrences[numbers] += postings.occurrences
     arrays = {
@@ -92,7 +91,7 @@ def _write(path: Path, found: PartitionSet, shared: int, folder: Path) -> None:
 
 
 def _merge(vocabularies: Sequence[Iterator[bytes]], folder: Path) -> list[npt.NDArray[np.int32]]:
-    """Write sorted terms of several vocabularies once; return the places of those of each."""
+    """Write the sorted terms of several vocabularies, each term once; return the places of each."""
     places = [array("i") for _ in vocabularies]
     marked = (zip(terms, repeat(number)) for number, terms in enumerate(vocabularies))
     groups = groupby(merge(*marked), key=itemgetter(0))

@@ -1,12 +1,14 @@
-"""Rows of D in partitions: the neighbours of a document are looked for in all of them.
+"""Rows of D in partitions: the neighbours of a document are found in all of them.
 
-Each partition leaves its features in a work folder (`write_features`). With those of all, the rows
-of each are those of an index with one partition, except for ties among postings (`write_rows`).
+Each partition first writes its features to a work folder (`write_features`), then its rows from the
+features of all (`write_rows`). Rows are those of an index with one partition, except that features
+have 8 bits and that ties among postings are resolved differently.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,8 @@ def write_features(
 ) -> None:
     """Write what other partitions need to find neighbours among the documents of one.
 
-    ordinals  (n,) of the documents
+    ordinals    (n,) of the documents
+    partitions  their number
     """
     part = KnnPart.of(kernel, _PARAMS, parts=partitions)
     starts, columns, weights = part.features.features
@@ -86,19 +89,17 @@ def write_rows(
 
 def _open_part(folder: Path, first: int) -> KnnPart:
     """Return the part of a partition, whose documents are numbered from `first` on."""
-    starts, columns, weights = (_mapped(folder, name) for name in ("starts", "columns", "weights"))
-    scales, towards_mean = _mapped(folder, "scales"), _mapped(folder, "towards_mean")
-    (mean_square,) = _mapped(folder, "mean_square")
+    array = partial(_mapped, folder)
     features = DocumentFeatures(
-        first, (starts, columns, weights), (scales, towards_mean, mean_square)
+        first,
+        (array("starts"), array("columns"), array("weights")),
+        (array("scales"), array("towards_mean"), array("mean_square")[0]),
     )
-    starts, documents, values = (
-        _mapped(folder, f"postings_{name}") for name in ("starts", "documents", "values")
-    )
-    return KnnPart(features, (starts, documents, values))
+    postings = array("postings_starts"), array("postings_documents"), array("postings_values")
+    return KnnPart(features, postings)
 
 
 def _mapped(folder: Path, name: str) -> npt.NDArray[Any]:
-    """Map an array into memory, writable as compiled code expects it; the file does not change."""
+    """Return a mapped array, writable as compiled code expects it; its file does not change."""
     mapped: npt.NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="c").view(np.ndarray)
     return mapped

@@ -1,10 +1,11 @@
-"""Build an index in partitions: one pass over the source, a training, then independent builds.
+"""Build an index in partitions: a pass over the source, a training, two steps of each partition.
 
-1. Documents are divided by the hash of their IDs and kept in a work folder, with a sample.
-2. The training computes what all partitions share, from all documents or the sample.
-3. Each partition is read and weighed, in a process of its own.
-4. The neighbours of its documents are looked for in all partitions; it is an ordinary index then.
-5. The terms that only partitions have are numbered: see `collection_terms`.
+1. Documents are divided by the hash of their IDs and kept in a work folder.
+2. The training computes what all partitions share, from all documents or a sample.
+3. Each partition is read and weighed, in a process of its own (`read_partition`).
+4. Each then finds the neighbours of its documents in all partitions, and becomes an ordinary index
+   (`build_partition`).
+5. The terms that the training lacks are numbered: see `collection_terms`.
 6. `PARTITIONS` names the partitions, in one step.
 """
 
@@ -116,9 +117,12 @@ def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
 
 
 class _Routed(NamedTuple):
-    """Documents divided into partitions.
+    """What the pass over the source finds.
 
-    sizes    number of documents of each
+    sizes     number of documents of each partition
+    digest    SHA-256 of all documents, in hexadecimal digits
+    fields    metadata fields of all documents
+    settings  of the index, completed by the documents
     """
 
     sizes: list[int]
@@ -178,7 +182,7 @@ def _route(
     collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress,
     memory: int,
 ) -> _Routed:  # fmt: skip
-    """Divide the documents of a collection into files of a folder."""
+    """Write the documents of a collection to a file for each partition; return what was found."""
     declared = DeclaredFields.of(chosen)
     documents, settings = settled(fitting(collection, declared), chosen)
     known = collection.types if isinstance(collection, StoredCollection) else {}
@@ -243,17 +247,21 @@ class _Task(NamedTuple):
         return self.work / f"{self.number}-files"
 
     @property
-    def read(self) -> Path:
-        """Return the file of what it has read."""
-        return self.work / f"{self.number}-read"
+    def result(self) -> Path:
+        """Return the file of what `read_partition` returns."""
+        return self.work / f"{self.number}-result"
 
     def features(self, number: int) -> Path:
         """Return the folder of the features of a partition."""
         return self.work / f"{number}-features"
 
 
-class _Read(NamedTuple):
-    """What `read_partition` has written."""
+class _PartitionRead(NamedTuple):
+    """Result of `read_partition`.
+
+    diagonals  (n,) K(d, d)
+    names      of the files that it wrote
+    """
 
     built: Built
     diagonals: npt.NDArray[np.float32]
@@ -283,7 +291,7 @@ def read_partition(task: _Task, report: Progress = silent) -> None:
     spectra = {"bm25": task.spectrum}
     built = Built(settings, counts, spectra, found.digest, found.fields, found.vectors)
     names = frozenset(file.name for file in task.files.iterdir())
-    task.read.write_bytes(pickle.dumps(_Read(built, diagonals, names)))
+    task.result.write_bytes(pickle.dumps(_PartitionRead(built, diagonals, names)))
 
 
 def build_partition(task: _Task, report: Progress = silent) -> None:
@@ -292,26 +300,27 @@ def build_partition(task: _Task, report: Progress = silent) -> None:
     folders = [task.features(number) for number in range(len(task.sizes))]
 
     def write(generation: Path) -> Built:
-        read = _read_of(task)
-        if read.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
+        found = _result_of(task)
+        if found.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
             read_partition(task)
-            read = _read_of(task)
-        for name in sorted(read.names):
+            found = _result_of(task)
+        for name in sorted(found.names):
             os.replace(task.files / name, generation / name)
-        write_rows(generation, folders, task.number, read.diagonals, width, report)
-        return read.built
+        write_rows(generation, folders, task.number, found.diagonals, width, report)
+        return found.built
 
     path = index_path(task.home, task.name)
     write_generation(path, task.collection, write, report, replace=True).close()
 
 
-def _read_of(task: _Task) -> _Read:
-    found: _Read = pickle.loads(task.read.read_bytes())  # noqa: S301 - written by this build
+def _result_of(task: _Task) -> _PartitionRead:
+    """Return the result of `read_partition`."""
+    found: _PartitionRead = pickle.loads(task.result.read_bytes())  # noqa: S301 - written by this build
     return found
 
 
 def _documents_in_memory(documents: int, partitions: int) -> int:
-    """Return how many documents a process of the build has in memory: of the training, or more."""
+    """Return how many documents a process has in memory: of the training or of one partition."""
     return max(min(documents, MOST), -(-documents // partitions))
 
 
@@ -328,8 +337,9 @@ def build_partitions(
 ) -> PartitionedIndex:
     """Build the index at a path in partitions and open it.
 
-    workers  processes that build partitions at the same time
-    memory   limit of each in bytes
+    workers  number of processes that build partitions at the same time, or what calls them
+    memory   limit of each process in bytes
+    replace  see `build`
     """
     refuse_unpartitioned(partitions, chosen)
     refuse_overlap(path, collection)
@@ -369,10 +379,10 @@ def build_set(
     *,
     check: Callable[[int], None] = lambda _: None,
 ) -> PartitionSet:
-    """Build partitions that are not in use yet, and return their description.
+    """Build partitions, and return their description. They are not in use yet.
 
-    check  refuses the number of documents
-    The index is locked. If it fails, what it made is removed.
+    check  raises an error if the number of documents is refused
+    The caller locks the index. If a build fails, its folders are removed.
     """
     chosen = chosen.model_copy(update={"passages": "off"})
     started = time.monotonic()
@@ -405,9 +415,9 @@ def build_set(
         report(PHASE, 0, 2 * partitions)
         for done, step in enumerate((read_partition, build_partition)):
             _run(step, tasks, workers, partial(_add, report, done * partitions))
-        shared = len(open_training(training, routed.settings).trained.frequencies)
+        trained = len(open_training(training, routed.settings).trained.frequencies)
         found = _set_of(path, names, built, collection, started, entry)
-        found = with_collection_terms(path, found, shared)
+        found = with_collection_terms(path, found, trained)
     except BaseException:
         for folder in partition_folders(path):
             if folder.name.partition("-")[0] == generation:
@@ -431,7 +441,7 @@ def _set_of(
     started: float,
     spectrum: SpectrumEntry,
 ) -> PartitionSet:
-    """Return the description of partitions that are built, whose terms are not counted."""
+    """Return the description of partitions that are built, without the number of their terms."""
     manifests = [read_manifest(current_generation(path / name)) for name in names]
     counts = [each.counts for each in manifests]
     totals = {
@@ -466,7 +476,10 @@ def _set_of(
 
 
 def _add(report: Progress, before: int, phase: str, done: int, total: int | None) -> None:
-    """Report the progress of one of the two steps of all partitions."""
+    """Report the progress of a step of all partitions.
+
+    before  partitions that the earlier steps have done
+    """
     report(phase, before + done, None if total is None else 2 * total)
 
 

@@ -1,8 +1,9 @@
 """One partition of an index: an ordinary index that ranks by the statistics and seeds of all.
 
-A search takes three steps: each partition finds its best documents; each ranks its documents by the
-seeds among those of all; the partitions of the first documents return the hits. Filters, facets, sorting and
-snippets are computed in the partition, and no step sends arrays as long as the index.
+A search takes three steps. Each partition finds its best documents. The best of all give the seeds,
+by which each partition ranks its documents. Partitions that have hits of the page return them.
+Filters, facets, sorting and snippets are computed in the partition, and no step sends arrays as
+long as the index.
 """
 
 from __future__ import annotations

@@ -1,22 +1,22 @@
-"""The terms of all partitions of an index that its training does not number.
+"""The terms that the partitions of an index have in common, and their statistics at the build.
 
-They are a folder next to the partitions, with a generation of its own but without documents, so
+They have a folder next to the partitions, with a generation of its own but without documents, so
 that checksums, backups and followers treat it as a partition:
 
     <home>/<name>/000001-terms/000001/
 
-    vocabulary.txt            the terms of the training
-    terms, terms_starts       the terms, sorted: see `SortedTerms`
-    places, places_starts     of the terms of each partition among them, partition by partition
-    frequencies, occurrences  of the terms of the training, then of these: of the build, int64
+    vocabulary.txt            terms of the training
+    terms, terms_starts       other terms of the build, sorted: see `SortedTerms`
+    places, places_starts     places of the terms of each partition in `terms`, by partition
+    frequencies, occurrences  int64, in all partitions: of the training's terms, then of the others
 
-A term of the build has one number in all partitions: that of the training, or its place among these
-terms after those.
+A term of the build has one number in all partitions: first those of the training, then the others.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,9 +35,10 @@ _Numbers = npt.NDArray[np.int64]
 class CollectionTerms:
     """The terms of all partitions of a build, and their statistics.
 
-    trained  terms of the training
+    trained  V terms of the training
     terms    T others
-    places, starts  see the module
+    places   of the terms of each partition in `terms`, partition by partition
+    starts   (partitions + 1,) of each partition in `places`
     counts   document frequencies and occurrences in all partitions: (V + T,) each
     """
 
@@ -53,12 +54,15 @@ class CollectionTerms:
 
 
 def open_collection_terms(generation: Path) -> CollectionTerms:
-    """Open the terms of an index in partitions; IndexDamaged. Cost: that of `trained`."""
+    """Return the terms of an index in partitions; IndexDamaged. Cost: that of `trained`."""
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     check_once(generation, manifest)
-    names = "terms", "terms_starts", "places", "places_starts", "frequencies", "occurrences"
-    text, starts, places, of_partitions, *counts = (open_array(generation, each) for each in names)
-    trained, (frequencies, occurrences) = Vocabulary(read_vocabulary(generation)), counts
-    terms = SortedTerms(text, starts)
-    return CollectionTerms(trained, terms, places, of_partitions, (frequencies, occurrences))
+    array = partial(open_array, generation)
+    return CollectionTerms(
+        Vocabulary(read_vocabulary(generation)),
+        SortedTerms(array("terms"), array("terms_starts")),
+        array("places"),
+        array("places_starts"),
+        (array("frequencies"), array("occurrences")),
+    )
