@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from klsa_search.search.index import Index
+from klsa_search.search.partition_limits import UnsupportedInPartitions, unsupported
 from klsa_search.search.writing import Drift
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import WriteLog
@@ -30,13 +31,15 @@ def drift(index: Index) -> tuple[DriftPoint, ...]:
     """Return the drift of an index after each batch of writes; empty if there are no writes.
 
     The last point agrees with `index.drift`, unless there were writes since the last refresh. Cost:
-    reading the log. Raise IndexDamaged.
+    reading the log. Raise IndexDamaged, or PartitionsUnsupported for an index in partitions.
 
     >>> index.delete(["copy", "tyre"])
     2
     >>> drift(index)
     (DriftPoint(writes=2, time='...', added_share=0.0, changed_share=0.33...),)
     """
+    if isinstance(index, UnsupportedInPartitions):
+        raise unsupported(index.name, "drift after each batch of writes")
     log, built = WriteLog(index.path), DocumentReader(index.path)
     documents = index.manifest.counts.documents
     try:

@@ -1,6 +1,7 @@
 import pytest
 
 from klsa_search import build
+from klsa_search.errors import PartitionsUnsupported
 from klsa_search.mining.drift import drift
 from klsa_search.search.opening import open_index
 from klsa_search.storage.maintenance import undo_writes
@@ -52,3 +53,12 @@ def test_what_was_undone_is_not_told(index, tmp_path):
     other = open_index(tmp_path / "some")
     assert drift(other) == once
     other.close()
+
+
+def test_an_index_in_partitions_has_no_such_history(tmp_path):
+    """It has a log for each partition; its file of partitions is not taken for a damaged one."""
+    with (
+        build(documents()[:40], name="parts", home=tmp_path, partitions=2, workers=1) as index,
+        pytest.raises(PartitionsUnsupported, match="do not support drift after each batch"),
+    ):
+        drift(index)
