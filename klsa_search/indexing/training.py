@@ -105,7 +105,8 @@ def weigh_partition(
     write_arrays(generation, postings_arrays(postings))
     write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
     write_arrays(generation, trained.trained.arrays())
-    features, mean = _joined(found.features), trained.expansion.mean
+    mean, width = trained.expansion.mean, trained.expansion.document_vectors.shape[1]
+    features = _joined(found.features, width)
     scalars = features.vectors.view(np.float32)[:, -3:]
     matrix = unpack_rows(features.starts, features.features, scalars[:, 0], len(mean))
     no_rows = np.zeros((0, ENTRIES), np.uint32), np.zeros((0, 2), np.float32)
@@ -120,12 +121,17 @@ def weigh_partition(
     return DocumentKernel(matrix, scalars[:, 1].astype(np.float64), mean), features.diagonals
 
 
-def _joined(blocks: Sequence[DocumentFeatures]) -> _Features:
-    """Return the features of blocks of documents as arrays of all."""
+def _joined(blocks: Sequence[DocumentFeatures], width: int) -> _Features:
+    """Return the features of blocks of documents as arrays of all; there may be no block.
+
+    width  of a vector
+    """
     sizes = [np.diff(each.starts) for each in blocks]
     return _Features(
         np.concatenate(([0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes])))),
-        np.concatenate([each.features for each in blocks]),
-        np.concatenate([each.document_vectors for each in blocks]),
-        np.concatenate([each.diagonals for each in blocks]),
+        np.concatenate([np.zeros(0, np.uint32), *(each.features for each in blocks)]),
+        np.concatenate(
+            [np.zeros((0, width), np.int8), *(each.document_vectors for each in blocks)]
+        ),
+        np.concatenate([np.zeros(0, np.float32), *(each.diagonals for each in blocks)]),
     )

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from klsa_search import Index, build
-from klsa_search.indexing import partitions
+from klsa_search.indexing import partitions, refit
+from klsa_search.search.partitioned_index import PartitionedIndex
 from tests.indexing.test_repartition import QUERIES, documents
 
 
@@ -57,6 +58,23 @@ def test_a_step_is_repeated_if_its_process_dies(
         assert content(index) == expected
     assert sorted(died) == ["features", "features", "rows", "rows"]
     assert not list((tmp_path / "whole2").glob("*partitions*"))
+
+
+def test_partitions_may_have_no_documents(tmp_path: Path) -> None:
+    made = [{"id": name, "text": f"turbine {name}"} for name in ("valve", "piston")]
+    with build(made, name="few", home=tmp_path, partitions=5, workers=1) as index:
+        assert isinstance(index, PartitionedIndex)
+        assert [len(each) for each in index.partitions].count(0) >= 3
+        assert [hit.id for hit in index.search("piston").hits][:1] == ["piston"]
+        index.add([{"id": f"d{number}", "text": f"turbine gear{number}"} for number in range(30)])
+        assert all(map(len, index.partitions))
+        assert [hit.id for hit in index.search("gear7", spelling="off").hits][:1] == ["d7"]
+        assert index.search("turbine", ranker="bm25").total == 32
+        index.delete(index.ids())
+    with refit(tmp_path / "few") as index:
+        assert not len(index)
+        index.add(made)
+        assert [hit.id for hit in index.search("piston").hits][:1] == ["piston"]
 
 
 @pytest.mark.long  # two processes start
