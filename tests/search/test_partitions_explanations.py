@@ -9,6 +9,7 @@ import pytest
 from klsa_search import Index, build
 from klsa_search.errors import DocumentNotFound
 from klsa_search.search.explain.explanation import Explanation
+from klsa_search.storage.partitions import partition_of
 from tests.search.test_partitions import QUERIES, documents
 
 
@@ -55,3 +56,17 @@ def test_one_document_is_explained_as_among_the_hits(three: Index) -> None:
     bm25 = three.explain("word01 word05", first.id, ranker="bm25")
     assert bm25.lexical is not None
     assert bm25.lexical.value == pytest.approx(bm25.score)
+
+
+def test_a_document_found_by_seeds_of_other_partitions_alone_is_explained(three: Index) -> None:
+    """No document of its partition contains a word of the query."""
+    made = documents(120)
+    seed = made[0]
+    seed["text"] += " zebra"
+    with build(made, name="zebra", home=three.path.parents[1], partitions=3, workers=1) as index:
+        hits = index.search("zebra", 60, explain=True).hits
+    found = [hit for hit in hits if partition_of(hit.id, 3) != partition_of(seed["id"], 3)]
+    assert len(found) > 5
+    for hit in found:
+        assert hit.explanation is not None
+        assert total(hit.explanation) == pytest.approx(hit.score, rel=1e-4)

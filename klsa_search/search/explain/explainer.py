@@ -165,7 +165,8 @@ class Explainer:
             self._of_terms = self._rank_terms(parameters)
         self._features = Features(snapshot)
         self._splitter: ScoreSplitter | None = None
-        if parameters.ranker == "klsa" and parameters.alpha > 0 and self._lexical_scores.any():
+        is_found = shared is not None or self._lexical_scores.any()  # by a seed that is elsewhere
+        if parameters.ranker == "klsa" and parameters.alpha > 0 and is_found:
             self._splitter = (
                 EngineSplitter(snapshot, list(numbers), klsa_params(snapshot, parameters), shared)
                 if engine
