@@ -101,7 +101,7 @@ class PartitionPage(NamedTuple):
     scores    (n,)
     ordinals  (n,) numbers that order documents with equal scores: see `Snapshot.ordinals_of`
     keys      values of the fields to sort by, of each document
-    named     whether the first is the document whose ID is the query
+    named     whether the first is the document whose ID is the query, which comes before all others
     distinct  value of the field whose values must be distinct, of each document; empty without one
     total, facets  of all matches of the partition
     """
@@ -190,7 +190,7 @@ class PartitionSearch:
         self._top = top
         keys = sort_values(sort_keys(self._request.sort, ranked.fields), top.doc_ids)
         ordinals = self._state.snapshot.ordinals_of(top.doc_ids)
-        is_named = plan.named is not None
+        is_named = not any(keys) and top.doc_ids[:1].tolist() == [plan.named]
         field = distinct_field(self._request.distinct, ranked.fields)
         own = [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
         distinct = [value for (value,) in own]

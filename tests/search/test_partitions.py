@@ -280,6 +280,28 @@ def test_a_query_that_is_an_id_finds_it_first(three: Index) -> None:
         assert found.interpretation.id == id_
 
 
+def test_a_query_that_is_an_id_changes_no_other_order(home: Path) -> None:
+    """A filter may hide the document, and fields order it like any other."""
+    made = documents(9)
+    made += [
+        {"id": f"e{number}", "text": "d4 " * (1 + number % 4) + "word01", "year": 2010 + number}
+        for number in range(20)
+    ]
+    other = next(id_ for n in range(9) if partition_of(id_ := f"x{n}", 3) != partition_of("d4", 3))
+    made.append({"id": other, "text": "d4 d4 d4 d4", "year": 2040})
+    every: list[dict[str, Any]] = [{}, {"filter": "year != 2004"}, {"sort": ["year:desc"]}]
+    with (
+        build(made, name="named1", home=home) as one,
+        build(made, name="named3", home=home, partitions=3) as three,
+    ):
+        for options in every:
+            expected, found = (
+                scores(each, "d4", ranker="bm25", **options) for each in (one, three)
+            )
+            assert found == expected
+            assert len(found) >= 20
+
+
 def test_writes_go_to_their_partitions_and_weigh_everywhere(home: Path) -> None:
     pair = [
         build(documents(120), name=f"written{count}", home=home, partitions=count, workers=1)
