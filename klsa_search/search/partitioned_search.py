@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -127,11 +128,10 @@ def search_partitions(
     facets = dict.fromkeys((*request.facets, *([request.distinct] if request.distinct else ())))
     own = replace(request, max_facet_values=ALL_VALUES, facets=tuple(facets))
     plan, pages = _collected(searches, own, index)
-    order = merged_order(pages, request.sort)
+    order = merged_order(pages, request.sort, plan.page)
     known = [page for page in pages if page is not None]
     total, found = sum(page.total for page in known), [page.facets for page in known]
     if request.distinct is not None:
-        order = _distinct(order, pages)
         (counted,) = merged_facets(found, ALL_VALUES, [request.distinct]).values()
         total = len(counted.values) + counted.missing
     order = order[plan.offset : plan.offset + plan.k]
@@ -207,13 +207,22 @@ def _begun(searches: PartitionSearches, request: QueryRequest) -> list[Partition
     return begun
 
 
-def merged_order(pages: Sequence[PartitionPage | None], sort: Sequence[str]) -> list[_Place]:
-    """Return the documents of all pages in order: as sorted, by score, by ordinal."""
-    descending = [spec.endswith(":desc") for spec in sort]
+def merged_order(
+    pages: Sequence[PartitionPage | None], sort: Sequence[str], size: int
+) -> list[_Place]:
+    """Return the documents of all pages in order: as sorted, by score, by ordinal.
 
-    def key(entry: _Place) -> tuple[Any, ...]:
-        page = pages[entry.partition]
-        assert page is not None
+    size  of a page, which is merged of the first of each partition that are on pages up to it:
+          later ones may score higher (`ScoreCollector`), and would move into earlier pages
+    If values must be distinct, only the first document of each; one without a value counts as
+    distinct.
+    """
+    descending = [spec.endswith(":desc") for spec in sort]
+    ordered: list[tuple[Any, ...]] = []
+    seen: set[Any] = set()
+    order: list[_Place] = []
+
+    def key(page: PartitionPage, entry: _Place) -> tuple[Any, ...]:
         is_named = page.named and entry.place == 0
         values = [
             (is_missing, _Descending(value) if falls else value)
@@ -221,26 +230,28 @@ def merged_order(pages: Sequence[PartitionPage | None], sort: Sequence[str]) -> 
         ]
         return not is_named, *values, -page.scores[entry.place], page.ordinals[entry.place], entry
 
-    places = [
-        _Place(partition, place)
-        for partition, page in enumerate(pages)
-        if page is not None
-        for place in range(len(page.scores))
-    ]
-    return sorted(places, key=key)
-
-
-def _distinct(order: Sequence[_Place], pages: Sequence[PartitionPage | None]) -> list[_Place]:
-    """Return the first document of each value; each without a value counts as distinct."""
-    seen, kept = set(), []
-    for each in order:
-        page = pages[each.partition]
+    def is_new(entry: _Place) -> bool:
+        page = pages[entry.partition]
         assert page is not None
-        is_missing, value = page.distinct[each.place]
-        if is_missing or value not in seen:
-            seen.add(value)
-            kept.append(each)
-    return kept
+        is_missing, value = page.distinct[entry.place] if page.distinct else (True, None)
+        if is_missing:
+            return True
+        is_first = value not in seen
+        seen.add(value)
+        return is_first
+
+    first, longest = 0, max((len(page.scores) for page in pages if page is not None), default=0)
+    while first < longest or ordered:
+        for partition, page in enumerate(pages):
+            if page is not None:
+                for place in range(first, min(first + size, len(page.scores))):
+                    heappush(ordered, key(page, _Place(partition, place)))
+        first += size
+        while ordered and len(order) < first:
+            entry = heappop(ordered)[-1]
+            if is_new(entry):
+                order.append(entry)
+    return order
 
 
 class _Descending:

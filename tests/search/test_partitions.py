@@ -25,10 +25,19 @@ from klsa_search.kernels.vocabulary import SortedTerms
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.shared_seeds import shared_seeds
 from klsa_search.search.engine.workspace import EngineQuery
-from klsa_search.search.partition import LocalSearches, SharedSeedsEngine, seed_rows
+from klsa_search.search.partition import (
+    LocalSearches,
+    PartitionPage,
+    SharedSeedsEngine,
+    seed_rows,
+)
 from klsa_search.search.partition_limits import UNSUPPORTED_METHODS
 from klsa_search.search.partitioned_index import PartitionedIndex
-from klsa_search.search.partitioned_search import UNSUPPORTED_OPTIONS, plan_and_seeds
+from klsa_search.search.partitioned_search import (
+    UNSUPPORTED_OPTIONS,
+    merged_order,
+    plan_and_seeds,
+)
 from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.storage.partitions import partition_of
@@ -538,6 +547,37 @@ def test_runs_are_ranked_by_id(one: Index, three: Index) -> None:
     for one_run, run in zip(whole, rank_best(three, queries, ranker="bm25"), strict=True):
         assert run.scores.tolist() == one_run.scores.tolist()
         assert sorted(run.document_ids) == sorted(one_run.document_ids)
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_pages_do_not_overlap_if_later_documents_score_higher(distinct: bool) -> None:
+    """Deeper rankings rescore more candidates, so those of later pages may."""
+    rng = np.random.default_rng(5)
+    lists = [rng.random(40).astype(np.float32) for _ in range(3)]
+    values = [[(n % 5 == 0, n) for n in rng.integers(20, size=40).tolist()] for _ in lists]
+
+    def first(count: int) -> list[Any]:
+        pages = [
+            PartitionPage(
+                doc_ids=np.arange(count),
+                scores=own[:count],
+                ordinals=np.arange(count),
+                keys=[()] * count,
+                named=False,
+                distinct=kept[:count] if distinct else [],
+                total=40,
+                facets={},
+            )
+            for own, kept in zip(lists, values, strict=True)
+        ]
+        order = merged_order(pages, (), 4)
+        assert len(order) == 3 * count or distinct
+        return order[:count]
+
+    for count in range(4, 36, 4):
+        page = first(count)
+        assert first(count + 4)[:count] == page
+        assert len(set(page)) == len(page)
 
 
 @pytest.mark.parametrize("sort", [[], ["year:desc"]])
