@@ -55,7 +55,7 @@ _Parts = Sequence[tuple[int, Field]]
 
 NOT_BUILT: Final = (
     "it first occurs in documents added after the build, and the index has partitions; declare it "
-    "with --field NAME=TYPE and build again"
+    "with --field NAME:TYPE and build again"
 )
 
 
