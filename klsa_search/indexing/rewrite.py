@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from heapq import merge
+from itertools import chain, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
+
+import numpy as np
 
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Document
@@ -26,11 +31,12 @@ from klsa_search.indexing.replay import LogTail, replay, replayed_settings
 from klsa_search.indexing.verify import verify_deep
 from klsa_search.kernels.segments import aligned
 from klsa_search.lowrank import sparse_expansion
+from klsa_search.search.engine.shared_seeds import LATER
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
 from klsa_search.search.partitioned_index import PartitionedIndex
-from klsa_search.storage.arrays import has_array
+from klsa_search.storage.arrays import has_array, open_array
 from klsa_search.storage.backup import live_documents
 from klsa_search.storage.checksums import verify_shared
 from klsa_search.storage.current import current_generation, last_resort
@@ -350,8 +356,8 @@ def _repaired_partitions(
             recovered.append((generation, records))
 
         def read() -> Iterator[Document]:
-            for generation, records in recovered:
-                yield from _read(generation, records)
+            ordered = [_ordered(number, *each) for number, each in enumerate(recovered)]
+            return (document for *_, document in merge(*ordered, key=itemgetter(0, 1)))
 
         size = sum(records.size for _, records in recovered)
         collection = StoredCollection(found.manifest, size, read)
@@ -412,3 +418,27 @@ def _read(generation: Path, records: RecoveredRecords) -> Iterator[Document]:
             f"`{generation.parent}` was rebuilt meanwhile; verify it, then repair it if needed"
         )
     yield from live_documents(records, WriteLog(generation))
+
+
+def _ordered(
+    partition: int, generation: Path, records: RecoveredRecords
+) -> Iterator[tuple[int, int, Document]]:
+    """Return the documents of a partition, each after what orders it among those of all.
+
+    Those of the build come in the order of the source, then later ones. If the numbers in the
+    source are damaged, only this order changes. Cost: reading the records once more.
+    """
+    ordinals = np.arange(records.size)
+    with suppress(IndexDamaged):
+        stored = open_array(generation, "ordinals")
+        ordinals = stored if stored.shape == ordinals.shape else ordinals
+    written = {write.id for write in WriteLog(generation).readable_rows()}
+    kept = [
+        ordinal
+        for ordinal, document in zip(ordinals.tolist(), records.documents(), strict=True)
+        if document.id not in written
+    ]
+    # `repeat` is endless.
+    return zip(
+        chain(kept, repeat(LATER)), repeat(partition), _read(generation, records), strict=False
+    )

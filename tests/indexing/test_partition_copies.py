@@ -132,6 +132,16 @@ def test_a_damaged_partition_is_built_again_with_the_others(index: Index, path: 
     done.index.close()
 
 
+def test_a_repair_keeps_the_order_of_the_source(index: Index, path: Path) -> None:
+    """By which documents with equal scores are ordered; later documents follow."""
+    built = [f"d{number}" for number in range(COUNT) if number not in (3, 7)]
+    assert index.ids()[: len(built)] == built
+    file = current_generation(path / "000001-1") / "lengths.npy"
+    file.write_bytes(file.read_bytes()[:-1] + b"!")
+    with repair(path).index as done:
+        assert done.ids() == index.ids()
+
+
 @pytest.mark.parametrize("name", ["terms", "frequencies", "places", "vocabulary"])
 def test_damaged_terms_of_all_partitions_are_named_and_repaired(
     index: Index, path: Path, name: str
