@@ -257,7 +257,7 @@ def _add(x: Any, value: Any, sums: Any, touched: Any, touches: Any) -> Any:
     before = sums[x]
     touched[touches] = x
     sums[x] = before + value
-    return touches + (before == 0)
+    return touches + ((before == 0) & (sums[x] > 0))  # a weight may be 0
 
 
 @compiled
