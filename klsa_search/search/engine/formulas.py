@@ -309,10 +309,9 @@ def coverage_scores(
     part = _F(NEIGHBOURHOOD) / np.maximum(levels.sum(axis=1), 1).astype(_F)
     places = np.where(levels == 0, -1, places)
     neighbour_impacts = np.zeros((len(near), terms.impacts.shape[1]), _F)
-    for column in range(near.shape[1]):
-        present = np.flatnonzero(places[:, column] >= 0)
-        shares = levels[present, column].astype(_F)
-        neighbour_impacts[present] += shares[:, None] * terms.impacts[places[present, column]]
+    columns, rows = np.nonzero(places.T >= 0)  # nearest first, as floats are added in this order
+    shares = levels[rows, columns].astype(_F)
+    np.add.at(neighbour_impacts, rows, shares[:, None] * terms.impacts[places[rows, columns]])
     y = terms.impacts[own] + part[:, None] * neighbour_impacts
     sums = terms.term_weights * (y / (y + terms.half))
     total = np.zeros(len(near), _F)
