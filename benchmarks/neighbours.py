@@ -23,7 +23,8 @@ import numpy as np
 
 from benchmarks.spectrum import default_features
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.nearest_neighbours import KnnParams, largest_of_rows, nearest_rows
+from klsa_search.kernels.nearest_neighbours import KnnParams, nearest_rows
+from klsa_search.kernels.neighbour_graph import largest_of_rows
 
 ENTRIES = 65  # the document itself, and those that are kept
 TIMED = 20_000

@@ -2,9 +2,8 @@
 
 1. Documents are divided by the hash of their IDs and kept in a work folder.
 2. The training computes what all partitions share, from all documents or a sample.
-3. Each partition is read and weighed, in a process of its own (`read_partition`).
-4. Each then finds the neighbours of its documents in all partitions, and becomes an ordinary index
-   (`build_partition`).
+3. Each partition is read and weighed, in a process of its own (`partition_tasks`).
+4. Each then finds the neighbours of its documents in all partitions, and becomes an ordinary index.
 5. The terms that the training lacks are numbered: see `collection_terms`.
 6. `PARTITIONS` names the partitions, in one step.
 """
@@ -12,34 +11,23 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import pickle
 import shutil
 import time
-from array import array
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple
 
 from klsa_search.collection.model import Collection, Document
-from klsa_search.core.child_processes import end, pipes_of_worker, read_requests, send, start_worker
-from klsa_search.core.config import FieldType, Settings
-from klsa_search.core.parallel import exit_with_parent, processors
-from klsa_search.core.progress import DOCUMENTS, Progress, silent
-from klsa_search.errors import KlsaError, SettingsError
+from klsa_search.core.config import Settings
+from klsa_search.core.progress import DOCUMENTS, Progress
+from klsa_search.errors import SettingsError
 from klsa_search.indexing.build import (
     Built,
     PartitionWorkers,
     manifest_of,
     spectrum_entry,
-    write_generation,
 )
 from klsa_search.indexing.checks import (
     refuse_large_source,
@@ -50,22 +38,21 @@ from klsa_search.indexing.checks import (
     refuse_to_shrink,
 )
 from klsa_search.indexing.collection_terms import with_collection_terms
-from klsa_search.indexing.partition_rows import write_features, write_rows
+from klsa_search.indexing.document_spool import DocumentSpool, spooled
+from klsa_search.indexing.partition_tasks import TRAINING, PartitionTask, take_steps
 from klsa_search.indexing.reading import (
     Extent,
     StoredCollection,
     build_batches,
     content_of,
-    read,
     settled,
 )
 from klsa_search.indexing.sizes import layout, spool_limit
-from klsa_search.indexing.training import MOST, open_training, train, weigh_partition
+from klsa_search.indexing.training import MOST, open_training, train
 from klsa_search.kernels import bm25
 from klsa_search.kernels.spool import Spools
-from klsa_search.lowrank.sparse_expansion import ENTRIES
 from klsa_search.search.partitioned_index import PartitionedIndex
-from klsa_search.storage.arrays import open_array, write_arrays
+from klsa_search.storage.arrays import open_array
 from klsa_search.storage.columns.builder import FieldsWriter
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
 from klsa_search.storage.current import current_generation
@@ -79,21 +66,15 @@ from klsa_search.storage.generations import index_lock
 from klsa_search.storage.maintenance import delete_index, use_partitions
 from klsa_search.storage.manifest import (
     FieldsEntry,
-    Manifest,
     SpectrumEntry,
     read_manifest,
 )
-from klsa_search.storage.names import PARTITIONS_WORK, index_path
+from klsa_search.storage.names import PARTITIONS_WORK
 from klsa_search.storage.partitions import (
     MAX_PARTITIONS,
     PartitionSet,
-    hash_of,
     partition_of,
 )
-
-_TRAINING: Final = "training"
-_SAMPLE: Final = "sample"
-PHASE: Final = "partitions"
 
 
 def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
@@ -131,53 +112,6 @@ class _Routed(NamedTuple):
     settings: Settings
 
 
-@dataclass
-class _Spooled:
-    """Batches of documents in a file, and their numbers in the source."""
-
-    path: Path
-    stream: IO[bytes] = field(init=False)
-    batch: list[Document] = field(default_factory=list)
-    ordinals: array[int] = field(default_factory=lambda: array("q"))
-
-    def __post_init__(self) -> None:
-        self.stream = self.path.open("wb")
-
-    def add(self, document: Document, ordinal: int) -> None:
-        self.batch.append(document)
-        self.ordinals.append(ordinal)
-
-    def end_batch(self) -> None:
-        if self.batch:
-            pickle.dump(self.batch, self.stream, pickle.HIGHEST_PROTOCOL)
-            self.batch = []
-
-    def close(self) -> None:
-        self.stream.close()
-        np.save(_ordinals(self.path), np.frombuffer(self.ordinals, np.int64))
-
-
-def _ordinals(documents: Path) -> Path:
-    """Return the file of the numbers of documents in the source."""
-    return documents.with_suffix(".npy")
-
-
-def _spooled(path: Path, above: int = 0) -> Iterator[Document]:
-    """Yield the documents of a file whose hash is at least a limit."""
-    with path.open("rb") as stream:
-        while True:
-            try:
-                batch = pickle.load(stream)  # noqa: S301 - written by this build
-            except EOFError:
-                return
-            yield from (each for each in batch if _sample_key(each) >= above)
-
-
-def _sample_key(document: Document) -> int:
-    """Return 32 bits of an ID that its partition does not depend on."""
-    return hash_of(document.id) & 0xFFFFFFFF
-
-
 def _route(
     collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress,
     memory: int,
@@ -191,7 +125,7 @@ def _route(
     fields = FieldsWriter(declared.types, Spools(work, spool_limit(memory)).spool("u1"), known)
     digest, extent, done = hashlib.sha256(), Extent(collection), 0
     with ExitStack() as files:
-        parts = [_Spooled(work / str(number)) for number in range(partitions)]
+        parts = [DocumentSpool(work / str(number)) for number in range(partitions)]
         for part in parts:
             files.enter_context(closing(part))
         for batch in build_batches(documents):
@@ -214,109 +148,7 @@ def _sample(work: Path, partitions: int, documents: int) -> Iterator[Document]:
     """Yield the documents of the training: all, or about `MOST` by the hashes of their IDs."""
     above = 0 if documents <= MOST else int(2**32 * (1 - MOST / documents))
     for number in range(partitions):
-        yield from _spooled(work / str(number), above)
-
-
-class _Task(NamedTuple):
-    """What a process needs to build one partition."""
-
-    home: Path
-    name: str
-    number: int
-    sizes: Sequence[int]
-    work: Path
-    manifest: Manifest
-    types: dict[str, FieldType]
-    spectrum: SpectrumEntry
-    memory: int
-
-    @property
-    def documents(self) -> Path:
-        """Return the file of its documents."""
-        return self.work / str(self.number)
-
-    @property
-    def collection(self) -> StoredCollection:
-        """Return its documents."""
-        read = partial(_spooled, self.documents)
-        return StoredCollection(self.manifest, self.sizes[self.number], read, self.types)
-
-    @property
-    def files(self) -> Path:
-        """Return the folder of the files that `read_partition` writes, until they are used."""
-        return self.work / f"{self.number}-files"
-
-    @property
-    def result(self) -> Path:
-        """Return the file of what `read_partition` returns."""
-        return self.work / f"{self.number}-result"
-
-    def features(self, number: int) -> Path:
-        """Return the folder of the features of a partition."""
-        return self.work / f"{number}-features"
-
-
-class _PartitionRead(NamedTuple):
-    """Result of `read_partition`.
-
-    diagonals  (n,) K(d, d)
-    names      of the files that it wrote
-    """
-
-    built: Built
-    diagonals: npt.NDArray[np.float32]
-    names: frozenset[str]
-
-
-def read_partition(task: _Task, report: Progress = silent) -> None:
-    """Write all files of a partition but the rows of D, which need those of all partitions."""
-    settings, partitions = task.manifest.checked_settings(), len(task.sizes)
-    for folder in (task.files, task.features(task.number)):  # of a process that died
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-    training = task.work / _TRAINING
-    trained = open_training(training, settings)
-    found = read(task.collection, task.files, settings, report, memory=task.memory, trained=trained)
-    kernel, diagonals = weigh_partition(found, trained, training, task.files, report)
-    ordinals = np.load(_ordinals(task.documents))
-    write_arrays(task.files, {"ordinals": ordinals})
-    write_features(task.features(task.number), kernel, ordinals, partitions)
-    documents, terms = found.counts.matrix.shape
-    counts = {
-        "documents": documents,
-        "terms": terms,
-        "tokens": found.counts.tokens,
-        "non_zeros": found.counts.matrix.nnz,
-    }
-    spectra = {"bm25": task.spectrum}
-    built = Built(settings, counts, spectra, found.digest, found.fields, found.vectors)
-    names = frozenset(file.name for file in task.files.iterdir())
-    task.result.write_bytes(pickle.dumps(_PartitionRead(built, diagonals, names)))
-
-
-def build_partition(task: _Task, report: Progress = silent) -> None:
-    """Build one partition as an index of its own, after all have been read."""
-    width = max(ENTRIES, task.manifest.checked_settings().neighbours)
-    folders = [task.features(number) for number in range(len(task.sizes))]
-
-    def write(generation: Path) -> Built:
-        found = _result_of(task)
-        if found.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
-            read_partition(task)
-            found = _result_of(task)
-        for name in sorted(found.names):
-            os.replace(task.files / name, generation / name)
-        write_rows(generation, folders, task.number, found.diagonals, width, report)
-        return found.built
-
-    path = index_path(task.home, task.name)
-    write_generation(path, task.collection, write, report, replace=True).close()
-
-
-def _result_of(task: _Task) -> _PartitionRead:
-    """Return the result of `read_partition`."""
-    found: _PartitionRead = pickle.loads(task.result.read_bytes())  # noqa: S301 - written by this build
-    return found
+        yield from spooled(work / str(number), above)
 
 
 def _documents_in_memory(documents: int, partitions: int) -> int:
@@ -402,19 +234,17 @@ def build_set(
         sample = StoredCollection(
             manifest, sampled, partial(_sample, work, partitions, documents), types
         )
-        training = work / _TRAINING
+        training = work / TRAINING
         training.mkdir()
         spectrum = train(training, sample, routed.settings, report, memory=memory)
         entry = spectrum_entry(
             spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace
         )
         tasks = [
-            _Task(path, name, number, routed.sizes, work, manifest, types, entry, memory)
+            PartitionTask(path, name, number, routed.sizes, work, manifest, types, entry, memory)
             for number, name in enumerate(names)
         ]
-        report(PHASE, 0, 2 * partitions)
-        for done, step in enumerate((read_partition, build_partition)):
-            _run(step, tasks, workers, partial(_add, report, done * partitions))
+        take_steps(tasks, workers, report)
         trained = len(open_training(training, routed.settings).trained.frequencies)
         found = _set_of(path, names, built, collection, started, entry)
         found = with_collection_terms(path, found, trained)
@@ -473,75 +303,3 @@ def _set_of(
         words, documents = words + int(lengths.sum(dtype="i8")), documents + len(lengths)
     length = bm25.quantised_length(words / documents if words else 1.0)
     return PartitionSet(manifest=manifest, folders=names, length=length)
-
-
-def _add(report: Progress, before: int, phase: str, done: int, total: int | None) -> None:
-    """Report the progress of a step of all partitions.
-
-    before  partitions that the earlier steps have done
-    """
-    report(phase, before + done, None if total is None else 2 * total)
-
-
-def _run(
-    step: Callable[[_Task], None],
-    tasks: Sequence[_Task],
-    workers: int | PartitionWorkers,
-    report: Progress,
-) -> None:
-    """Take a step for all partitions, several at a time; raise the first error."""
-    if not isinstance(workers, int):
-        for done, _ in enumerate(workers(step, tasks), 1):
-            report(PHASE, done, len(tasks))
-        return
-    if workers <= 1:
-        for done, task in enumerate(tasks, 1):
-            step(task)
-            report(PHASE, done, len(tasks))
-        return
-    with ThreadPoolExecutor(workers) as threads:
-        running = [
-            threads.submit(_in_process, step, task, at % workers, workers)
-            for at, task in enumerate(tasks)
-        ]
-        for done, each in enumerate(running, 1):
-            each.result()
-            report(PHASE, done, len(tasks))
-
-
-def _in_process(step: Callable[[_Task], None], task: _Task, place: int, workers: int) -> None:
-    """Take a step for a partition in another process; KlsaError if it dies."""
-    process = start_worker(__name__)
-    try:
-        send(process, (step.__name__, task, place, workers))
-        assert process.stdout is not None
-        answer = pickle.load(process.stdout)  # noqa: S301 - our child process
-    except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
-        code = end(process)
-        fact = f"signal {-code}" if code < 0 else f"exit code {code}"
-        raise KlsaError(
-            f"the process that built partition `{task.name}` ended early ({fact}); make sure that "
-            "there is free memory, then build again"
-        ) from error
-    end(process)
-    if isinstance(answer, KlsaError):
-        raise answer
-
-
-def serve() -> None:
-    """Run a process that builds one partition, on its share of the processors."""
-    requests, answers = pipes_of_worker()
-    steps = {step.__name__: step for step in (read_partition, build_partition)}
-    for name, task, place, workers in read_requests(requests):
-        exit_with_parent()  # which would not clean up what this process still writes
-        if hasattr(os, "sched_setaffinity"):
-            own = sorted(os.sched_getaffinity(0))[place::workers]
-            with suppress(OSError):
-                os.sched_setaffinity(0, own or [place % processors()])
-        answer: Any = None
-        try:
-            steps[name](task)
-        except KlsaError as error:  # raised again in the parent
-            answer = error
-        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
-        answers.flush()

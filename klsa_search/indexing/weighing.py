@@ -15,7 +15,8 @@ from klsa_search.indexing.sizes import keeps_spectrum, layout, solved_dimensions
 from klsa_search.kernels import bm25, tfidf
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.nearest_neighbours import nearest_rows, neighbour_graph
+from klsa_search.kernels.nearest_neighbours import nearest_rows
+from klsa_search.kernels.neighbour_graph import neighbour_graph
 from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.lowrank.eigensolver import Spectrum, decompose

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from klsa_search import Index, build
-from klsa_search.indexing import partitions, refit
+from klsa_search.indexing import partition_tasks, refit
 from klsa_search.search.partitioned_index import PartitionedIndex
 from tests.indexing.test_repartition import QUERIES, documents
 
@@ -28,7 +28,7 @@ def test_a_step_is_repeated_if_its_process_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before and after files have been moved to the new generation, and while they are written."""
-    write_rows, write_features = partitions.write_rows, partitions.write_features
+    write_rows, write_features = partition_tasks.write_rows, partition_tasks.write_features
     died: list[str] = []
 
     def dying(name: str, write: Callable[..., None]) -> Callable[..., None]:
@@ -52,8 +52,8 @@ def test_a_step_is_repeated_if_its_process_dies(
 
     with build(documents(), name="whole", home=tmp_path, partitions=3, workers=1) as index:
         expected = content(index)
-    monkeypatch.setattr(partitions, "write_rows", dying("rows", write_rows))
-    monkeypatch.setattr(partitions, "write_features", dying("features", write_features))
+    monkeypatch.setattr(partition_tasks, "write_rows", dying("rows", write_rows))
+    monkeypatch.setattr(partition_tasks, "write_features", dying("features", write_features))
     with build(documents(), name="whole2", home=tmp_path, partitions=3, workers=workers) as index:
         assert content(index) == expected
     assert sorted(died) == ["features", "features", "rows", "rows"]

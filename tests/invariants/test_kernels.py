@@ -10,7 +10,7 @@ from scipy import sparse
 
 from klsa_search.kernels import bm25, tfidf
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.nearest_neighbours import neighbour_graph
+from klsa_search.kernels.neighbour_graph import neighbour_graph
 from tests.support.worlds import counts_of, random_documents, topic_documents
 
 words = st.sampled_from("abcdefg")

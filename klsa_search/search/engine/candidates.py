@@ -10,6 +10,7 @@ import numpy.typing as npt
 from klsa_search.core.compiling import inlined, internal, unchecked
 from klsa_search.lowrank.coverage import NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, LEVELS
+from klsa_search.search.engine.scan import find
 from klsa_search.search.engine.workspace import TERM_GROUP, IndexArrays, QueryContext, Workspace
 
 Floats = npt.NDArray[np.float32]
@@ -164,14 +165,8 @@ def _place_elsewhere(ordinal: np.uint32, workspace: Workspace, best: int) -> int
     elsewhere = workspace.elsewhere
     if not workspace.elsewhere_filter[ordinal & np.uint32(FILTER - 1)]:
         return 0
-    low, high = 0, len(elsewhere)
-    while low < high:
-        middle = (low + high) >> 1
-        if elsewhere[middle] < ordinal:
-            low = middle + 1
-        else:
-            high = middle
-    return best + 1 + low if low < len(elsewhere) and elsewhere[low] == ordinal else 0
+    place = find(elsewhere, int(np.int64(0)), len(elsewhere), int(ordinal))
+    return best + 1 + place if elsewhere[place] == ordinal else 0
 
 
 @internal

@@ -1,0 +1,229 @@
+"""The two steps of each partition of a build, in this process, in others, or elsewhere.
+
+`read_partition` writes all files of a partition but the rows of D; after it has been called for
+all, `build_partition` finds the neighbours of the documents of one in all partitions, and makes it
+an ordinary index. Both can be repeated if a process dies.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.child_processes import end, pipes_of_worker, read_requests, send, start_worker
+from klsa_search.core.config import FieldType
+from klsa_search.core.parallel import exit_with_parent, processors
+from klsa_search.core.progress import Progress, silent
+from klsa_search.errors import KlsaError
+from klsa_search.indexing.build import Built, PartitionWorkers, write_generation
+from klsa_search.indexing.document_spool import ordinals_file, spooled
+from klsa_search.indexing.partition_rows import write_features, write_rows
+from klsa_search.indexing.reading import StoredCollection, read
+from klsa_search.indexing.training import open_training, weigh_partition
+from klsa_search.lowrank.sparse_expansion import ENTRIES
+from klsa_search.storage.arrays import write_arrays
+from klsa_search.storage.manifest import Manifest, SpectrumEntry
+from klsa_search.storage.names import index_path
+
+TRAINING: Final = "training"
+"""Folder of the training in the work folder."""
+
+PHASE: Final = "partitions"
+
+
+class PartitionTask(NamedTuple):
+    """What a process needs to build one partition."""
+
+    home: Path
+    name: str
+    number: int
+    sizes: Sequence[int]
+    work: Path
+    manifest: Manifest
+    types: dict[str, FieldType]
+    spectrum: SpectrumEntry
+    memory: int
+
+    @property
+    def documents(self) -> Path:
+        """Return the file of its documents."""
+        return self.work / str(self.number)
+
+    @property
+    def collection(self) -> StoredCollection:
+        """Return its documents."""
+        read = partial(spooled, self.documents)
+        return StoredCollection(self.manifest, self.sizes[self.number], read, self.types)
+
+    @property
+    def files(self) -> Path:
+        """Return the folder of the files that `read_partition` writes, until they are used."""
+        return self.work / f"{self.number}-files"
+
+    @property
+    def result(self) -> Path:
+        """Return the file of what `read_partition` returns."""
+        return self.work / f"{self.number}-result"
+
+    def features(self, number: int) -> Path:
+        """Return the folder of the features of a partition."""
+        return self.work / f"{number}-features"
+
+
+class _PartitionRead(NamedTuple):
+    """Result of `read_partition`.
+
+    diagonals  (n,) K(d, d)
+    names      of the files that it wrote
+    """
+
+    built: Built
+    diagonals: npt.NDArray[np.float32]
+    names: frozenset[str]
+
+
+def read_partition(task: PartitionTask, report: Progress = silent) -> None:
+    """Write all files of a partition but the rows of D, which need those of all partitions."""
+    settings, partitions = task.manifest.checked_settings(), len(task.sizes)
+    for folder in (task.files, task.features(task.number)):  # of a process that died
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    training = task.work / TRAINING
+    trained = open_training(training, settings)
+    found = read(task.collection, task.files, settings, report, memory=task.memory, trained=trained)
+    kernel, diagonals = weigh_partition(found, trained, training, task.files, report)
+    ordinals = np.load(ordinals_file(task.documents))
+    write_arrays(task.files, {"ordinals": ordinals})
+    write_features(task.features(task.number), kernel, ordinals, partitions)
+    documents, terms = found.counts.matrix.shape
+    counts = {
+        "documents": documents,
+        "terms": terms,
+        "tokens": found.counts.tokens,
+        "non_zeros": found.counts.matrix.nnz,
+    }
+    spectra = {"bm25": task.spectrum}
+    built = Built(settings, counts, spectra, found.digest, found.fields, found.vectors)
+    names = frozenset(file.name for file in task.files.iterdir())
+    task.result.write_bytes(pickle.dumps(_PartitionRead(built, diagonals, names)))
+
+
+def build_partition(task: PartitionTask, report: Progress = silent) -> None:
+    """Build one partition as an index of its own, after all have been read."""
+    width = max(ENTRIES, task.manifest.checked_settings().neighbours)
+    folders = [task.features(number) for number in range(len(task.sizes))]
+
+    def write(generation: Path) -> Built:
+        found = _result_of(task)
+        if found.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
+            read_partition(task)
+            found = _result_of(task)
+        for name in sorted(found.names):
+            os.replace(task.files / name, generation / name)
+        write_rows(generation, folders, task.number, found.diagonals, width, report)
+        return found.built
+
+    path = index_path(task.home, task.name)
+    write_generation(path, task.collection, write, report, replace=True).close()
+
+
+def _result_of(task: PartitionTask) -> _PartitionRead:
+    """Return the result of `read_partition`."""
+    found: _PartitionRead = pickle.loads(task.result.read_bytes())  # noqa: S301 - written by this build
+    return found
+
+
+def take_steps(
+    tasks: Sequence[PartitionTask], workers: int | PartitionWorkers, report: Progress
+) -> None:
+    """Read, then build all partitions, several at a time; raise the first error.
+
+    workers  number of processes, or what calls them
+    """
+    report(PHASE, 0, 2 * len(tasks))
+    for number, step in enumerate((read_partition, build_partition)):
+        _take_step(step, tasks, workers, partial(_add, report, number * len(tasks)))
+
+
+def _add(report: Progress, before: int, phase: str, done: int, total: int | None) -> None:
+    """Report the progress of a step of all partitions.
+
+    before  partitions that the earlier steps have done
+    """
+    report(phase, before + done, None if total is None else 2 * total)
+
+
+def _take_step(
+    step: Callable[[PartitionTask], None],
+    tasks: Sequence[PartitionTask],
+    workers: int | PartitionWorkers,
+    report: Progress,
+) -> None:
+    """Take a step for all partitions, several at a time; raise the first error."""
+    if not isinstance(workers, int):
+        for done, _ in enumerate(workers(step, tasks), 1):
+            report(PHASE, done, len(tasks))
+        return
+    if workers <= 1:
+        for done, task in enumerate(tasks, 1):
+            step(task)
+            report(PHASE, done, len(tasks))
+        return
+    with ThreadPoolExecutor(workers) as threads:
+        running = [
+            threads.submit(_in_process, step, task, at % workers, workers)
+            for at, task in enumerate(tasks)
+        ]
+        for done, each in enumerate(running, 1):
+            each.result()
+            report(PHASE, done, len(tasks))
+
+
+def _in_process(
+    step: Callable[[PartitionTask], None], task: PartitionTask, place: int, workers: int
+) -> None:
+    """Take a step for a partition in another process; KlsaError if it dies."""
+    process = start_worker(__name__)
+    try:
+        send(process, (step.__name__, task, place, workers))
+        assert process.stdout is not None
+        answer = pickle.load(process.stdout)  # noqa: S301 - our child process
+    except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
+        code = end(process)
+        fact = f"signal {-code}" if code < 0 else f"exit code {code}"
+        raise KlsaError(
+            f"the process that built partition `{task.name}` ended early ({fact}); make sure that "
+            "there is free memory, then build again"
+        ) from error
+    end(process)
+    if isinstance(answer, KlsaError):
+        raise answer
+
+
+def serve() -> None:
+    """Run a process that builds one partition, on its share of the processors."""
+    requests, answers = pipes_of_worker()
+    steps = {step.__name__: step for step in (read_partition, build_partition)}
+    for name, task, place, workers in read_requests(requests):
+        exit_with_parent()  # which would not clean up what this process still writes
+        if hasattr(os, "sched_setaffinity"):
+            own = sorted(os.sched_getaffinity(0))[place::workers]
+            with suppress(OSError):
+                os.sched_setaffinity(0, own or [place % processors()])
+        answer: Any = None
+        try:
+            steps[name](task)
+        except KlsaError as error:  # raised again in the parent
+            answer = error
+        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()
