@@ -15,7 +15,7 @@ from klsa_search.search.applied_rules import Pinned, PinnedFirst, positions_of, 
 from klsa_search.search.engine.engine import ALL_CANDIDATES
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import TopDocs
-from klsa_search.search.facets import Facet, facet_of, groups_of
+from klsa_search.search.facets import Facet, facet_of
 from klsa_search.search.planning import QueryPlan
 from klsa_search.search.ranking import Rank, scores_of
 from klsa_search.search.searcher import intersection, top_docs
@@ -175,7 +175,7 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
         alone = Mask(np.zeros(size, np.bool_)).with_document(plan.named)
         rank = partial(_rank_named_first, rank, plan.named, alone)
     fields = state.fields
-    distinct = distinct_field(request.distinct, fields)
+    distinct = distinct_field(request.distinct, state)
     facet_fields = {name: fields.filterable(name, "facets") for name in request.facets}
     keys = sort_keys(request.sort, fields)
     if not (facet_fields or keys or distinct or blank or request.min_score is not None):
@@ -303,12 +303,15 @@ def _matches(size: int, rank: Rank, mask: Mask | None, least: float | None) -> D
     return found
 
 
-def distinct_field(name: str | None, fields: Fields) -> Field | None:
-    """Return the field whose values must be distinct."""
+def distinct_field(name: str | None, state: State) -> Field | None:
+    """Return the field whose values must be distinct.
+
+    QueryError if a live document has several; those that a restricted state hides do not count.
+    """
     if name is None:
         return None
-    field = fields.filterable(name, "distinct")
-    if field.starts is not None:
+    field = state.fields.filterable(name, "distinct")
+    if field.starts is not None and (np.diff(field.starts)[state.snapshot.live_docs()] > 1).any():
         raise QueryError(
             f"distinct: field {name!r} has several values in some documents; name "
             "a single-valued field",
@@ -317,14 +320,22 @@ def distinct_field(name: str | None, fields: Fields) -> Field | None:
     return field
 
 
+def _groups_of(field: Field, doc_ids: DocIds) -> npt.NDArray[np.int64]:
+    """Number the values of documents with at most one each: (n,), -1 for none."""
+    values, present = values_of(field, doc_ids, descending=False)
+    groups = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    groups[~present] = -1
+    return groups
+
+
 def _collect_distinct(order: Collector, count: int, field: Field, found: DocumentMask) -> TopDocs:
     """Return the first documents with distinct values; each without a value counts as distinct."""
-    groups = groups_of(field, np.flatnonzero(found).astype(np.int64))
+    groups = _groups_of(field, np.flatnonzero(found).astype(np.int64))
     total = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
     size = 4 * count
     while True:
         doc_ids, scores, _ = order.first(size)
-        groups = groups_of(field, doc_ids)
+        groups = _groups_of(field, doc_ids)
         first = np.zeros(len(doc_ids), np.bool_)
         first[np.unique(groups, return_index=True)[1]] = True
         kept = first | (groups < 0)

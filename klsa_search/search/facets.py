@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds
 from klsa_search.storage.columns.columns import Field
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -62,14 +61,6 @@ def facet_of(field: Field, found: npt.NDArray[np.bool_], limit: int) -> Facet:
         low=_to_json(field, values[0].item()) if spanned else None,
         high=_to_json(field, values[-1].item()) if spanned else None,
     )
-
-
-def groups_of(field: Field, doc_ids: DocIds) -> npt.NDArray[np.int64]:
-    """Number the values of a single-valued field in some documents: (n,), -1 for none."""
-    values = field.values[doc_ids]
-    groups = np.unique(values, return_inverse=True)[1].astype(np.int64)
-    groups[~field.present()[doc_ids]] = -1
-    return groups
 
 
 def _to_json(field: Field, value: Any) -> Any:

@@ -191,7 +191,7 @@ class PartitionSearch:
         keys = sort_values(sort_keys(self._request.sort, ranked.fields), top.doc_ids)
         ordinals = self._state.snapshot.ordinals_of(top.doc_ids)
         is_named = not any(keys) and top.doc_ids[:1].tolist() == [plan.named]
-        field = distinct_field(self._request.distinct, ranked.fields)
+        field = distinct_field(self._request.distinct, ranked)
         own = [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
         distinct = [value for (value,) in own]
         return PartitionPage(

@@ -13,6 +13,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 
 from klsa_search.errors import InvalidApiKey, QueryError
+from klsa_search.search.filters.conditions import truth_of
 from klsa_search.search.filters.masks import Given, filter_of
 from klsa_search.service.signing import Signer
 
@@ -39,7 +40,8 @@ class TenantTokens:
     def create(self, key_id: str, filters: Mapping[str, Given], expires: datetime) -> str:
         """Return a token; everyone who has it can read its filters.
 
-        QueryError for an invalid filter, or if they are too long.
+        QueryError for an invalid filter, one that matches every document whatever it contains, or
+        if they are too long.
         """
         for name, given in filters.items():
             if isinstance(given, str) and not given.strip():
@@ -47,9 +49,15 @@ class TenantTokens:
                     f"the filter of index `{name}` is blank; give a filter", field="filters"
                 )
             try:
-                filter_of(given)
+                matches_all = truth_of(filter_of(given))
             except QueryError as error:
                 raise QueryError(f"index `{name}`: {error.message}", field="filters") from None
+            if matches_all:
+                raise QueryError(
+                    f"the filter of index `{name}` matches every document, as a list in it is "
+                    "empty; give a filter that names the tenant, or send an API key instead",
+                    field="filters",
+                )
         token = self._signer.sign("tenant", {"key": key_id, "filters": filters}, expires)
         if len(token) > MAX_LENGTH:
             raise QueryError(

@@ -100,7 +100,7 @@ def documents(seed, prefix, words, tenant, count):
                 "text": " ".join(text[2:]),
                 "tenant": tenant,
                 "kind": chance.choice(
-                    ["red", "blue"] if tenant == "visible" else ["red", "zqxkind"]
+                    ["red", "blue"] if tenant == "visible" else ["red", ["blue", "zqxkind"]]
                 ),
                 "year": chance.randrange(2000, 2010) + 1000 * (tenant != "visible"),
                 "_vectors": {
@@ -270,6 +270,13 @@ options = st.fixed_dictionaries(
 
 def explained(given):
     return {"explain": True} if given.get("k", 10) <= 100 else {}
+
+
+def test_distinct_depends_on_visible_documents_only(worlds):
+    for index in (INDEX, LONG):
+        body = {"q": "lamping", "distinct": "kind"}
+        status, _ = assert_same(worlds, "POST", f"/indexes/{index}/search", body)
+        assert status == 200
 
 
 @given(

@@ -149,6 +149,10 @@ def test_only_a_key_that_can_search_creates_tokens(client, file):
         ({"first": "year ="}, 422),
         ({"first": {"or": 1}}, 422),
         ({"first": "colour = red"}, 422),
+        ({"first": {"and": []}}, 422),
+        ({"first": {"not": {"or": []}}}, 422),
+        ({"first": "year NOT IN []"}, 422),
+        ({"first": {"or": [{"field": "year", "=": 1950}, {"and": [{"and": []}]}]}}, 422),
         (
             {
                 "first": "year IN [" + ", ".join(map(str, range(10_000, 10_900))) + "]",

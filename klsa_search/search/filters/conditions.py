@@ -85,3 +85,29 @@ def in_postorder(filter_: Filter) -> list[Filter]:
         stack.append((node, depth, True))
         stack += [(part, depth + 1, False) for part in reversed(parts_of(node))]
     return found
+
+
+def truth_of(filter_: Filter) -> bool | None:
+    """Return whether a filter matches every document, or none; None if that depends on documents.
+
+    A list without values matches nothing; neither do no filters joined by OR, and all documents
+    match no filters joined by AND. QueryError as from `in_postorder`.
+
+    >>> truth_of(Not(Condition("tenant", "IN", ())))
+    True
+    """
+    known: list[bool | None] = []  # a stack
+    for node in in_postorder(filter_):
+        if isinstance(node, Condition):
+            known.append(False if node.comparison == "IN" and not node.values else None)
+            continue
+        begin = len(known) - len(parts_of(node))
+        parts = known[begin:]
+        if isinstance(node, Not):
+            (part,) = parts
+            truth = None if part is None else not part
+        else:
+            decisive = isinstance(node, Or)
+            truth = decisive if decisive in parts else None if None in parts else not decisive
+        known[begin:] = [truth]
+    return known[0]
