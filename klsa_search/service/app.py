@@ -162,10 +162,14 @@ def create_app(
             keys=keys,
             sessions=app.state.sessions,
             tokens=app.state.tenant_tokens,
+            rates=rates,
         )
     app.add_middleware(SearchPage, title=title)
     app.add_middleware(Head)
-    if origins:
+    app.add_middleware(LoadShedder, admission=admission)
+    if allowed_hosts is not None and ANY not in allowed_hosts:
+        app.add_middleware(AllowedHosts, names=allowed_hosts)
+    if origins:  # outside all that may refuse, so that pages can read why
         app.add_middleware(
             CORSMiddleware,
             allow_origins=tuple(origins),
@@ -180,10 +184,7 @@ def create_app(
             expose_headers=(HEADER, "Retry-After", "WWW-Authenticate", judgements.LEFT_OUT),
             max_age=PREFLIGHT_AGE,
         )
-    if allowed_hosts is not None and ANY not in allowed_hosts:
-        app.add_middleware(AllowedHosts, names=allowed_hosts)
     logs = [RequestLog(log, log_queries)] if log is not None else []
-    app.add_middleware(LoadShedder, admission=admission)
     app.add_middleware(Timed, observers=[metrics.observe_request, *logs])
     app.add_middleware(RequestId)
     for each in ROUTERS:

@@ -3,6 +3,7 @@
 import pytest
 from starlette.testclient import TestClient
 
+from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
@@ -47,6 +48,20 @@ def test_it_may_read_failures_too(client):
     assert failure_of(answer, 401)
     assert answer.headers["access-control-allow-origin"] == OURS
     assert answer.headers["vary"] == "Origin"
+
+
+def test_pages_can_read_refusals_of_a_busy_service(catalog_of, tiny_home):
+    full = Admission(running=1, waiting=-1)
+    app = create_app(catalog_of(tiny_home), admission=full, origins=[OURS], allowed_hosts=["ours"])
+    client = TestClient(app, base_url="http://ours")
+    refused = client.get("/search?q=wing", headers={"Origin": OURS})
+    failure_of(refused, 503)
+    assert refused.headers["access-control-allow-origin"] == OURS
+    assert "Retry-After" in refused.headers["access-control-expose-headers"]
+    assert asking_first(client, OURS).status_code == 200
+    unknown = client.get("/health", headers={"Origin": OURS, "Host": "other"})
+    failure_of(unknown, 421)
+    assert unknown.headers["access-control-allow-origin"] == OURS
 
 
 def test_it_may_load_the_client(client):

@@ -98,3 +98,16 @@ def test_where_no_key_is_needed_an_address_has_one(client):
         assert client.get("/search?q=wing&index=first").status_code == 200
     failure_of(client.get("/search?q=wing&index=first"), 429)
     assert "klsa_rate_refusals_total 1.0" in client.get("/metrics").text
+
+
+def test_requests_with_bad_keys_are_limited_by_their_address(client, tmp_path, clock):
+    good = {"Authorization": f"Bearer {add_key(tmp_path / 'keys.json', 'one', ['search'])}"}
+    bad = {"Authorization": "Bearer nonsense"}
+    statuses = [
+        client.get("/search?q=wing&index=first", headers=headers).status_code
+        for headers in (bad, {}, bad, {}, good)
+    ]
+    assert statuses == [401, 401, 429, 429, 200]
+    assert client.get("/health", headers=bad).status_code == 200
+    clock.now += 1
+    failure_of(client.get("/search?q=wing&index=first", headers=bad), 401)

@@ -18,12 +18,13 @@ from klsa_search.errors import (
     InsufficientScope,
     InvalidApiKey,
     KlsaError,
+    RateExceeded,
     SettingsError,
     WritingRefused,
 )
 from klsa_search.search.filters.masks import Given
 from klsa_search.service.keys import Key, find_key, read_keys
-from klsa_search.service.middleware.limits import ALWAYS
+from klsa_search.service.middleware.limits import ALWAYS, Rates, address_of
 from klsa_search.service.middleware.origin import is_cross_origin
 from klsa_search.service.page_files import prefers_html
 from klsa_search.service.schemas.errors import error_response
@@ -244,10 +245,21 @@ def _password(headers: Headers) -> str | None:
 
 
 class ApiKeyAuth:
-    """ASGI middleware that refuses requests without a valid key, and stores their access."""
+    """ASGI middleware that refuses requests without a valid key, and stores their access.
 
-    def __init__(self, app: ASGIApp, keys: Keys, sessions: Sessions, tokens: TenantTokens) -> None:
+    rates  rate limits, which refused requests count against by their address; by default none
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        keys: Keys,
+        sessions: Sessions,
+        tokens: TenantTokens,
+        rates: Rates | None = None,
+    ) -> None:
         self._app = app
+        self._rates = rates
         self._keys = keys
         self._sessions = sessions
         self._tokens = tokens
@@ -261,6 +273,7 @@ class ApiKeyAuth:
                 access = self._keys.access(headers, self._tokens, session)
             except KlsaError as refused:
                 if needs_key(scope["path"]):
+                    refused = self._limited(refused, scope)
                     answer = error_response(refused)
                     if isinstance(refused, InvalidApiKey) and prefers_html(
                         headers.get("accept", "")
@@ -273,6 +286,15 @@ class ApiKeyAuth:
             if access.by_session:
                 send = _uncached(send)
         await self._app(scope, receive, send)
+
+    def _limited(self, refused: KlsaError, scope: Scope) -> KlsaError:
+        """Return the error of a request without a valid key: RateExceeded if there are too many."""
+        if self._rates is not None:
+            try:
+                self._rates.take(address_of(scope))
+            except RateExceeded as exceeded:
+                return exceeded
+        return refused
 
 
 def _uncached(send: Send) -> Send:

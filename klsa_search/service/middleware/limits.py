@@ -220,5 +220,10 @@ def _client(scope: Scope) -> str:
     # Tenant tokens of one key are in the hands of many clients.
     if access is not None and access.key is not None and access.filters is None:
         return f"key {access.key}"
+    return address_of(scope)
+
+
+def address_of(scope: Scope) -> str:
+    """Return the address that a request came from, blank if it has none."""
     client = scope.get("client")
     return client[0] if client else ""
