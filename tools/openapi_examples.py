@@ -100,8 +100,6 @@ REQUESTS = {
         "parameters": NAMES,
         "body": {"labels": {"leak": "engine", "grip": "road"}, "texts": ["Hoses that leak."]},
     },
-    "GET /v1/{name}/search": {"parameters": {**NAMES, "query": "leaking coolant", "hits": 1}},
-    "GET /v1/{name}/doc/{docid}": {"parameters": {**NAMES, "docid": "tyre"}},
     "PUT /indexes/{name}/synonyms": {
         "parameters": NAMES,
         "body": {"synonyms": {"car": ["automobile"], "tyre": ["tire", "wheel"]}},

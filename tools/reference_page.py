@@ -265,8 +265,6 @@ def http_page():
         "\n- In a URL, lists are separated by commas, or the parameter is repeated. Any other "
         "parameter that is given twice is an error."
         "\n- Errors have one format: see [Error codes](error-codes.md)."
-        "\n- `GET /v1/{name}/search` and `GET /v1/{name}/doc/{docid}` follow the REST API of "
-        "Anserini, so that its clients need only another address. They read no operators."
     )
     with tempfile.TemporaryDirectory() as folder, Catalog(Path(folder)) as catalog:
         schema = create_app(catalog).openapi()

@@ -28,13 +28,11 @@ from klsa_search.service.request_log import JsonLog, RequestLog
 from klsa_search.service.routes import (
     aliases,
     analytics,
-    anserini,
     documents,
     evaluation,
     fetch,
     indexes,
     judgements,
-    meilisearch,
     mining,
     rules,
     session,
@@ -74,8 +72,6 @@ ROUTERS: Final = (
     session.router,
     tenant_tokens.router,
     analytics.router,
-    anserini.router,
-    meilisearch.router,
 )
 """All routes; each declares the scopes it needs: see `service.index_service.requires`."""
 
@@ -174,13 +170,7 @@ def create_app(
             CORSMiddleware,
             allow_origins=tuple(origins),
             allow_methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
-            allow_headers=(
-                "Authorization",
-                API_KEY_HEADER,
-                "Content-Type",
-                HEADER,
-                meilisearch.CLIENT_HEADER,
-            ),
+            allow_headers=("Authorization", API_KEY_HEADER, "Content-Type", HEADER),
             expose_headers=(HEADER, "Retry-After", "WWW-Authenticate", judgements.LEFT_OUT),
             max_age=PREFLIGHT_AGE,
         )
@@ -190,10 +180,6 @@ def create_app(
     for each in ROUTERS:
         app.include_router(each)
     routes = [route for each in ROUTERS for route in each.routes]
-    formats = {
-        anserini.PREFIX: anserini.as_v1_error,
-        meilisearch.PREFIX: meilisearch.as_meilisearch_error,
-    }
-    errors.install(app, routes, formats)
+    errors.install(app, routes)
     openapi.install(app)
     return app

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from klsa_search.core.plugins import add_plugin_names
 from klsa_search.service.middleware.auth import API_KEY_HEADER, needs_key
 from klsa_search.service.middleware.limits import ALWAYS
-from klsa_search.service.routes import anserini, documents
+from klsa_search.service.routes import documents
 from klsa_search.service.schemas.errors import documented
 
 _DESCRIPTION = "API key, as printed by `klsa-keys add`; not needed if the service has no keys"
@@ -79,8 +79,6 @@ def _failures(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[
     if path in ALWAYS:
         return
     yield 429
-    if path.startswith(anserini.PREFIX):  # its errors have another format
-        return
     yield from (500, 503)
     has_body = "requestBody" in operation
     if has_body or operation.get("parameters"):

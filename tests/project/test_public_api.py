@@ -45,8 +45,7 @@ FILES = {
 
 def test_no_signature_changes_unseen():
     assert public_api.text() == public_api.TABLE.read_text(encoding="utf-8"), (
-        "the front door has changed: if that is meant, write it down with "
-        "python -m tools.public_api, and tell it in CHANGELOG.md"
+        "the public API has changed: if that is meant, run python -m tools.public_api"
     )
 
 

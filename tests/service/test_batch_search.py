@@ -1,10 +1,8 @@
-"""Batch search, evaluation by given judgements, and Anserini's API."""
+"""Batch search and evaluation by given judgements."""
 
 import pytest
 
 from klsa_search import build
-from klsa_search.search.index import Index
-from klsa_search.service.routes import anserini
 from tests.service.conftest import failure_of
 
 TEXTS = {
@@ -206,65 +204,7 @@ def test_without_the_packages_for_it_judging_says_what_to_install(client, monkey
     failure_of(client.post("/indexes/one/evaluate", json=asked), 501)
 
 
-def test_anserinis_search_is_answered_in_its_format(client):
-    answer = client.get("/v1/one/search", params={"query": "leaks -coolant", "hits": 2}).json()
-    assert list(answer) == ["api", "index", "query", "candidates"]
-    assert (answer["api"], answer["index"]) == ("v1", "one")
-    assert answer["query"] == {"text": "leaks -coolant"}
-    first, second = answer["candidates"]
-    assert {first["docid"], second["docid"]} == {"a", "b"}  # its queries have no operators
-    assert (first["rank"], second["rank"]) == (1, 2)
-    assert first["score"] >= second["score"] > 0
-    assert first["doc"]["contents"] == TEXTS[first["docid"]]
-    raw = client.get("/v1/one/search?query=leaks&parse=false").json()["candidates"][0]["doc"]
-    assert raw.startswith('{"id":')
-
-
-def test_anserinis_document_is_answered_in_its_format(client):
-    answer = client.get("/v1/one/doc/c").json()
-    assert answer == {
-        "api": "v1", "index": "one", "docid": "c",
-        "doc": {"id": "c", "title": "C", "contents": TEXTS["c"], "metadata": {"n": 1}},
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("path", "status", "reason"),
-    [
-        ("/v1/one/search", 400, "query is missing"),
-        ("/v1/one/search?query=x&hits=0", 400, "hits"),
-        ("/v1/none/search?query=x", 404, "no index `none`"),
-        ("/v1/one/doc/zz", 404, "zz"),
-        ("/v1/nothing", 404, "/v1/nothing"),
-    ],
-)
-def test_anserinis_failures_have_its_shape(client, path, status, reason):
-    response = client.get(path)
-    assert response.status_code == status
-    assert list(response.json()) == ["error"]
-    assert reason in response.json()["error"]
-
-
 def test_feedback_over_http(client):
     answer = client.get("/search?index=one&positive=c&k=1").json()
     assert answer["hits"][0]["id"] == "c"
     failure_of(client.get("/search?index=one&q=leaks&positive=nobody"), 404)
-
-
-def test_an_answer_in_the_shape_of_anserini_ends_at_the_first_hit_too_many(client, monkeypatch):
-    read = []
-
-    def documents(index, positions):
-        read.extend(positions)
-        return all_documents(index, positions)
-
-    all_documents = Index.documents
-    monkeypatch.setattr(Index, "documents", documents)
-    whole = client.get("/v1/one/search?query=leaks+coolant&hits=1000")
-    assert len(whole.json()["candidates"]) == len(read) > 1
-    read.clear()
-    monkeypatch.setattr(anserini, "MAX_ANSWER", 60)
-    answer = client.get("/v1/one/search?query=leaks+coolant&hits=1000")
-    assert answer.status_code == 400
-    assert "request less" in answer.json()["error"]
-    assert len(read) == 1

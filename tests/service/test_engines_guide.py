@@ -1,4 +1,4 @@
-"""docs/guides/from-meilisearch.md: its export, commands and requests are run, its names exist."""
+"""docs/guides/coming-from-other-engines.md: its requests, export and commands are run."""
 
 import csv
 import json
@@ -12,32 +12,76 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
+import klsa_search
 from klsa_search.cli.index import klsa_index
 from klsa_search.cli.keys import klsa_keys
+from klsa_search.cli.search import klsa_search as klsa_search_command
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
-from klsa_search.service.schemas.search_requests import SearchRequest
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
 from tests.conftest import ROOT
 
 from .test_guide import BLOCK, sent
 
-PAGE = (ROOT / "docs" / "guides" / "from-meilisearch.md").read_text(encoding="utf-8")
-SHELL = [
-    shlex.split(line)
-    for kind, text in BLOCK.findall(PAGE)
-    if not kind
-    for line in text.splitlines()
-]
-[EXPORT] = [text for kind, text in BLOCK.findall(PAGE) if kind == "python"]
+PAGE = (ROOT / "docs" / "guides" / "coming-from-other-engines.md").read_text(encoding="utf-8")
 
 
-def ours(heading):
-    """The column of klsa-search in the tables below a heading."""
-    section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    return re.findall(r"^\|[^|]*\|([^|]*)\|$", section, re.MULTILINE)
+def section(heading):
+    return PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def requests_of(heading):
+    """The requests in the column of klsa-search below a heading: method, target and body."""
+    cells = re.findall(r"^\|[^|]*\|(.*)\|$", section(heading), re.MULTILINE)
+    return [
+        (method, target, body or None)
+        for cell in cells
+        for method, target, body in re.findall(
+            r"`(GET|PUT|POST|PATCH|DELETE) (/[^`]*)`(?: `([{\[][^`]*)`)?", cell
+        )
+    ]
+
+
+def shell_of(heading):
+    return [
+        shlex.split(line)
+        for kind, text in BLOCK.findall(section(heading))
+        if not kind
+        for line in text.splitlines()
+    ]
+
+
+@pytest.fixture
+def client(tmp_path, monkeypatch):
+    """A service with the index of the page, that takes writes and needs a key."""
+    monkeypatch.chdir(tmp_path)
+    [command] = re.findall(r"`klsa-index (build examples/[^`]*)`", PAGE)
+    arguments = command.replace("examples/", f"{ROOT}/examples/").split()
+    klsa_index.main(arguments, standalone_mode=False)
+    keys = tmp_path / "keys"
+    key = add_key(keys, "shop", ("search", "write"))
+    with Catalog(Path("index"), interval=0) as catalog, Jobs(catalog, [], share=None) as jobs:
+        jobs.watch.stop()
+        app = create_app(catalog, writes=Writes(), jobs=jobs, keys=Keys(keys, ()))
+        yield TestClient(app, headers={"Authorization": f"Bearer {key}"})
+
+
+@pytest.mark.parametrize(
+    ("heading", "count"), [("Meilisearch", 25), ("Elasticsearch", 35), ("Anserini and Pyserini", 6)]
+)
+def test_requests_of_the_tables_succeed(client, heading, count):
+    requests = requests_of(heading)
+    assert len(requests) >= count
+    for method, target, body in requests:
+        headers = {"Content-Type": "application/json"} if body else {}
+        answer = client.request(method, target, content=body, headers=headers)
+        assert answer.is_success, (method, target, answer.text)
+        if ("search" in target and "q=" in target) or target.endswith("/search"):
+            assert answer.json()["total"] > 0, (target, body)
 
 
 class Meilisearch(BaseHTTPRequestHandler):
@@ -69,45 +113,52 @@ def exported(tmp_path, monkeypatch):
         threading.Thread(target=server.serve_forever).start()
         address = f"http://127.0.0.1:{server.server_port}"
         try:
-            exec(EXPORT.replace("http://127.0.0.1:7700", address), {})
+            [export] = [text for kind, text in BLOCK.findall(PAGE) if kind == "python"]
+            exec(export.replace("http://127.0.0.1:7700", address), {})
         finally:
             server.shutdown()
 
 
-def test_what_it_shows_runs(exported):
+def test_commands_that_move_an_index_run(exported):
     lines = Path("products.jsonl").read_text("utf-8").splitlines()
     assert len(lines) == len(Meilisearch.products)
-    for program, *arguments in SHELL:
+    shell = shell_of("Meilisearch")
+    for program, *arguments in shell:
         if program == "klsa-index":
             klsa_index.main(arguments, standalone_mode=False)
-    requests = [arguments for program, *arguments in SHELL if program == "curl"]
-    assert len(requests) == len(re.findall(r"^curl ", PAGE, re.MULTILINE))
-    with Catalog(Path("index"), interval=0) as catalog, Jobs(catalog, [], share=None) as jobs:
-        jobs.watch.stop()
-        client = TestClient(create_app(catalog, writes=Writes(), jobs=jobs))
+    with Catalog(Path("index"), interval=0) as catalog:
+        client = TestClient(create_app(catalog, writes=Writes()))
         assert client.get("/aliases").json()["aliases"] == [
             {"name": "products", "index": "products-1"}
         ]
-        _, statuses, alias, _, found, both, brands, _, document, deleted, _ = (
-            sent(client, *arguments) for arguments in requests
+        _, statuses, alias = (
+            sent(client, *arguments) for program, *arguments in shell if program == "curl"
         )
     assert all(json.loads(line)["ok"] for line in statuses.text.splitlines())
     assert alias.json() == {"name": "products", "index": "products-2"}
-    assert {hit["metadata"]["brand"] for hit in found.json()["hits"]} == {"Corvo"}
-    assert found.json()["facets"]["brand"]["values"][0]["count"] == found.json()["total"]
-    assert all(each["total"] > 0 for each in both.json()["results"])
-    assert brands.json()["values"][0]["value"] == "Corvo"
-    assert document.json()["metadata"]["price"] == 79
-    assert "in_stock" not in document.json()["metadata"]
-    assert deleted.json()["deleted"] == 2
 
 
-def test_its_endpoints_exist():
-    with Catalog(ROOT / "nowhere") as catalog:
-        paths = create_app(catalog).openapi()["paths"]
-    shown = re.findall(r"`([A-Z]+) (/[^`? ]*)[^`]*`", "".join(ours("Requests")))
-    assert len(shown) > 20
-    assert not [each for each in shown if each[0].lower() not in paths.get(each[1], {})]
+def test_commands_for_runs_of_anserini_users_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = ["rain jackets", "bright front lamps", "helmets with lamps"]
+    collection = [json.dumps({"id": str(n), "contents": text}) for n, text in enumerate(texts)]
+    Path("collection.jsonl").write_text("\n".join(collection))
+    Path("topics.tsv").write_text("1\tlamp\n2\train\n")
+    for program, *arguments in shell_of("Anserini and Pyserini"):
+        command = {"klsa-index": klsa_index, "klsa-search": klsa_search_command}[program]
+        command.main(arguments, standalone_mode=False)
+    for run in ("klsa.run", "rm3.run"):
+        lines = [line.split() for line in Path(run).read_text().splitlines()]
+        assert {(query, q0) for query, q0, *_ in lines} == {("1", "Q0"), ("2", "Q0")}
+
+
+def test_python_for_pyserini_users_runs(client):
+    cells = re.findall(r"\|[^|]*\| `([^`]*klsa_search[^`]*|index\.[^`]*)` \|", PAGE)
+    assert len(cells) == 4
+    namespace = {"klsa_search": klsa_search}
+    for cell in cells:
+        exec(cell, namespace)
+    namespace["index"].close()
 
 
 def test_its_commands_exist():
@@ -116,11 +167,8 @@ def test_its_commands_exist():
     assert {name for group, name in shown if group == "keys"} <= klsa_keys.commands.keys()
 
 
-def test_its_parameters_and_settings_exist():
-    for cell in ours("Search parameters"):
-        names = set(re.findall(r"`(\w+)`", cell.partition(":")[0]))
-        answer = {"hits", "score", "total", "total_pages", "time_ms", "values", "low", "high"}
-        assert names - answer <= SearchRequest.model_fields.keys(), cell
-    known = IndexSettings.__annotations__.keys() | SearchRequest.model_fields.keys()
-    for cell in ours("Settings"):
-        assert set(re.findall(r"`(\w+)`", cell)) <= known, cell
+def test_its_settings_exist():
+    table = PAGE.partition("| setting of Meilisearch |")[2].partition("\n\n")[0]
+    cells = re.findall(r"^\|[^|]*\|([^|]*)\|$", table, re.MULTILINE)
+    for cell in cells:
+        assert set(re.findall(r"`(\w+)`", cell)) <= IndexSettings.__annotations__.keys(), cell

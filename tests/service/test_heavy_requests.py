@@ -69,10 +69,9 @@ PHRASES = "+".join(['"heat+layer"'] * 400)
         f"/search?q={WORDS}",
         f"/search?q={PHRASES}",
         "/search?q=wnig+laeyr+haet",
-        "/v1/tiny/search?query=wing&hits=1000",
         "/indexes/tiny/terms/wing/related",
     ],
-    ids=["exact", "explain", "words", "phrases", "misspelt", "anserini", "related"],
+    ids=["exact", "explain", "words", "phrases", "misspelt", "related"],
 )
 def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home, held, path):
     with serving(catalog_of(tiny_home), running=1, heavy=(1, 2)) as served, held:

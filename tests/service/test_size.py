@@ -17,7 +17,6 @@ from klsa_search.service.app import create_app
 from klsa_search.service.routes import (
     aliases,
     analytics,
-    anserini,
     evaluation,
     fetch,
     indexes,
@@ -79,13 +78,6 @@ QUESTIONS = {
     ("POST", "/multi-search"): [
         ("/multi-search", {"queries": [{"q": "wing", "k": k, "index": "heavy"}] * 100})
         for k in (3, 100)
-    ],
-    ("GET", "/v1/{name}/search"): [
-        (f"/v1/{name}/search?query=wing&hits={MAX_HITS}", None) for name in ("heavy", "wide")
-    ],
-    ("GET", "/v1/{name}/doc/{docid:whole}"): [
-        ("/v1/heavy/doc/0", None),
-        ("/v1/large/doc/1", None),
     ],
     ("POST", "/indexes/{name}/evaluate"): [
         (
@@ -174,7 +166,7 @@ def heavy_home(tmp_path_factory):
 @pytest.mark.long
 def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_home):
     client = client_of(heavy_home)
-    routers = (router, fetch.router, mining, suggesting, evaluation.router, anserini.router)
+    routers = (router, fetch.router, mining, suggesting, evaluation.router)
     routes = {
         (method, route.path)
         for each in routers
@@ -197,10 +189,7 @@ def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_
                 sizes.append(len(answer.content))
             else:
                 refused += 1
-                if path.startswith(anserini.PREFIX):
-                    assert answer.status_code == 400
-                else:
-                    failure_of(answer, 422)
+                failure_of(answer, 422)
     assert max(sizes) > MAX_ANSWER / 2
     assert 3 < refused < len(sizes)
 

@@ -295,8 +295,6 @@ def test_no_answer_depends_on_hidden_documents(
     unpaged = {name: body[name] for name in body.keys() - {"k", "offset"}}
     in_path = quote(an_id, safe="")
     name = f"/indexes/{index}"
-    of_meilisearch = "/compat/meilisearch"
-    meilisearch = f"{of_meilisearch}/indexes/{index}"
     asked = {
         "POST /search": ("/search", body),
         "POST /indexes/{name}/search": (f"{name}/search", body),
@@ -337,32 +335,10 @@ def test_no_answer_depends_on_hidden_documents(
         ),
         "GET /indexes/{name}/documents/{id}/terms": (f"{name}/documents/{in_path}/terms", None),
         "POST /indexes/{name}/analyze": (f"{name}/analyze", {"text": q}),
-        f"POST {of_meilisearch}/indexes/{{uid}}/search": (
-            f"{meilisearch}/search",
-            {"q": q, "facets": ["kind"], "filter": a_filter, "attributesToHighlight": ["*"]},
-        ),
-        f"GET {of_meilisearch}/indexes/{{uid}}/search": (
-            f"{meilisearch}/search?{urlencode({'q': q})}",
-            None,
-        ),
-        f"POST {of_meilisearch}/multi-search": (
-            f"{of_meilisearch}/multi-search",
-            {"queries": [{"indexUid": index, **each} for each in ({"q": q}, {"facets": ["kind"]})]},
-        ),
-        f"POST {of_meilisearch}/indexes/{{uid}}/facet-search": (
-            f"{meilisearch}/facet-search",
-            {"facetName": "kind", "q": q},
-        ),
-        f"GET {of_meilisearch}/indexes/{{uid}}/documents/{{id}}": (
-            f"{meilisearch}/documents/{in_path}",
-            None,
-        ),
         "POST /indexes/{name}/events": (
             f"{name}/events",
             {"type": "click", "search_id": "0" * 16, "id": an_id, "position": 1},
         ),
-        "GET /v1/{name}/search": (f"/v1/{index}/search?{urlencode({'query': q})}", None),
-        "GET /v1/{name}/doc/{docid}": (f"/v1/{index}/doc/{in_path}", None),
     }
     open_ = {"GET /", "GET /health", "GET /health/live", "GET /health/ready"}
     assert {name.partition(",")[0] for name in asked} == {

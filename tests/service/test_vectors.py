@@ -161,12 +161,7 @@ def test_a_document_can_be_read_and_written_back_with_its_vectors(client, index)
 
 
 def test_no_other_read_shows_vectors(client):
-    for url in (
-        "/v1/one/doc/d3",
-        "/v1/one/search?query=oil",
-        "/compat/meilisearch/indexes/one/documents/d3",
-        "/search?q=oil&fields=metadata,_vectors",
-    ):
+    for url in ("/search?q=oil&fields=metadata,_vectors",):
         answer = client.get(url)
         assert answer.status_code == 200, answer.text
         assert "_vectors" not in answer.text
@@ -188,22 +183,3 @@ def test_an_index_lists_its_spaces(client):
         first | {"vectors": 13, "documents": 12},
         {"name": "other", "dimension": 2, "vectors": 1, "documents": 1} | NONE,
     ]
-
-
-def test_meilisearch_forms(client, index):
-    base = "/compat/meilisearch/indexes/one"
-    given = {"m": {"embeddings": [vector(50)], "regenerate": False}}
-    assert client.post(f"{base}/documents", json=[record(50, _vectors=given)]).status_code == 202
-    assert client.put(f"{base}/documents", json=[{"id": "d2", "_vectors": given}]).is_success
-    for id_ in ("d50", "d2"):
-        assert stored(index, id_) == {"m": quantised(vector(50)).tolist()}
-    asked = {"vector": vector(7), "hybrid": {"embedder": "m"}}
-    hits = client.post(f"{base}/search", json=asked).json()["hits"]
-    assert hits[0]["id"] == "d7"
-    for wrong in ({"vector": vector(7)}, asked | {"hybrid": {"embedder": "m", "semanticRatio": 1}}):
-        answer = client.post(f"{base}/search", json={"q": "oil", **wrong})
-        assert answer.status_code == 400
-    regenerated = {"m": {"embeddings": [vector(50)], "regenerate": True}}
-    answer = client.post(f"{base}/documents", json=[record(50, _vectors=regenerated)])
-    assert answer.status_code == 400
-    assert "d50" in answer.json()["message"]

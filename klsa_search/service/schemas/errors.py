@@ -6,7 +6,7 @@ docs/reference/error-codes.md is generated from this table: see tools/error_code
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from reprlib import Repr
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -214,10 +214,6 @@ ERROR_CODES: Final = MappingProxyType(
 """Error codes in the order of their statuses."""
 
 
-ErrorFormat = Callable[[JSONResponse], JSONResponse]
-"""Converts an error response to the format of another API."""
-_Handler = Callable[[Request, Exception], Awaitable[JSONResponse]]
-
 _log = logging.getLogger(__name__)
 
 _MEANINGS = {
@@ -271,36 +267,19 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def install(
-    app: FastAPI, routes: Sequence[BaseRoute], formats: Mapping[str, ErrorFormat] | None = None
-) -> None:
+def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     """Install the error handlers of an application.
 
-    routes   routes of its routers, which `app.routes` may not list
-    formats  error formats of other APIs, by prefix of their paths
+    routes  routes of its routers, which `app.routes` may not list
     """
     app.state.routes = routes
-    kinds = {
-        KlsaError: _known_error,
-        RequestValidationError: _invalid,
-        HTTPException: _refused,
-        Exception: _internal_error,
-    }
-    for kind, handler in kinds.items():
-        app.add_exception_handler(kind, _formatted(handler, formats or {}))
-
-
-def _formatted(handler: _Handler, formats: Mapping[str, ErrorFormat]) -> _Handler:
-    """Return a handler that answers in the format of the API of the request."""
-
-    async def formatted(request: Request, error: Exception) -> JSONResponse:
-        failure = await handler(request, error)
-        for prefix, convert in formats.items():
-            if request.url.path.startswith(prefix):
-                return convert(failure)
-        return failure
-
-    return formatted
+    for kind, handler in (
+        (KlsaError, _known_error),
+        (RequestValidationError, _invalid),
+        (HTTPException, _refused),
+        (Exception, _internal_error),
+    ):
+        app.add_exception_handler(kind, handler)
 
 
 def failure_answer(
