@@ -1,0 +1,24 @@
+"""Scores, orders, totals and texts of answers change on purpose only."""
+
+import pytest
+
+from tools.golden.__main__ import differences
+from tools.golden.answers import difference
+from tools.golden.world import WORLDS
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_answers_equal_the_stored_ones(world):
+    assert differences(world) == [], (
+        "if on purpose: python -m tools.golden write, in its own commit"
+    )
+
+
+def test_scores_are_compared_by_bits_and_parts_within_a_tolerance():
+    stored = "1\ta:3f800000\tt\ti\tf\t1.5/0.2//0.3//"
+    assert difference(stored, stored) is None
+    assert difference(stored, stored.replace("0.3", "0.3001")) is None
+    assert difference(stored, stored.replace("0.3", "0.4")) is not None
+    assert difference(stored, stored.replace("3f800000", "3f800001")) == (
+        "hits: was a:3f800000, is a:3f800001"
+    )

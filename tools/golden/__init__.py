@@ -1,0 +1,1 @@
+"""Golden answers: what six small indexes answered, compared with what they answer now."""
