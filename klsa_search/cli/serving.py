@@ -198,7 +198,6 @@ def _serve(
         allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
         log=log,
         log_queries=settings.log_queries,
-        worker=worker,
         title=settings.title,
     )
     tls = tls_of(settings.tls_certificate, settings.tls_key)

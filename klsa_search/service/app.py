@@ -91,7 +91,6 @@ def create_app(
     allowed_hosts: Collection[str] | None = None,
     log: JsonLog | None = None,
     log_queries: bool = False,
-    worker: int | None = None,
     title: str = NAME,
 ) -> FastAPI:
     """Return the application that serves a catalog; the caller closes the catalog.
@@ -105,7 +104,6 @@ def create_app(
     recorder       records searches and clicks; by default analytics are off
     origins        origins of pages that may send cross-origin requests; by default none
     log            log of requests, with their queries if `log_queries`; by default none
-    worker         number of this process among several; their metrics are summed
     keys           API keys; by default every request may do everything
     allowed_hosts  accepted host names; by default any
     title          title of the search page
@@ -133,7 +131,6 @@ def create_app(
         pools=pools,
         jobs=jobs,
         rates=rates,
-        worker=worker,
         recorder=recorder,
         watches=[
             each.watch for each in (catalog, jobs, *replications, recorder) if each is not None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypeVar
 
@@ -35,11 +36,14 @@ from klsa_search.service.keys import Scope
 from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.auth import FULL_ACCESS, Access
 from klsa_search.service.replication import Replication
+from klsa_search.service.schemas.errors import is_fault
 from klsa_search.service.schemas.responses import Answer, refuse_too_large
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.names import index_path, is_built
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 class _Whole(PathConvertor):
@@ -77,6 +81,7 @@ class IndexService:
         self._admission = admission
         self._heavy = heavy
         self._writes = writes
+        self._write_failures: dict[str, str] = {}  # by index, for all requests
         self._access = FULL_ACCESS
         self._state: dict[str, Any] = {}
 
@@ -216,7 +221,38 @@ class IndexService:
                 self._state["index"] = index.name
                 return change(index)
 
-        return await self.writes.run(work)
+        return await self._run_write(target, work)
+
+    async def _run_write(self, index: str, work: Callable[[], T]) -> T:
+        """Run a write, and note whether it failed; `index` is blank for the index directory."""
+        writes = self.writes
+        try:
+            result = await writes.run(work)
+        except Exception as failure:
+            if is_fault(failure):
+                self.metrics.observe_write(index, failed=True)
+                reason = f"{_writes_to(index)} fail: {failure}"
+                if self._write_failures.get(index) != reason:
+                    self._write_failures[index] = reason
+                    _log.warning("%s", reason)
+            raise
+        self.metrics.observe_write(index, failed=False)
+        if self._write_failures.pop(index, None) is not None:
+            _log.warning("%s work again", _writes_to(index))
+        return result
+
+    def faults_of_writes(self, failing: Collection[str]) -> list[str]:
+        """Return why writes fail, to the indexes that the request may see or their directory.
+
+        failing  indexes whose last write failed: see `Metrics.failing_writes`
+
+        Another process of the service may have had the failure; its log has the reason.
+        """
+        return [
+            self._write_failures.get(index, f"{_writes_to(index)} fail; see the log of the service")
+            for index in sorted(failing)
+            if not index or self._access.sees(index)
+        ]
 
     async def create_index(self, name: str, settings: Mapping[str, Setting]) -> None:
         """Create an empty index and serve it.
@@ -235,7 +271,7 @@ class IndexService:
                 build((), name=name, home=self.catalog.home, **chosen.model_dump()).close()
                 self.catalog.refresh(name)
 
-        await self.writes.run(work)
+        await self._run_write("", work)
 
     async def delete_index(self, name: str) -> list[str]:
         """Delete an index; return the names of files that stay because they are not its own.
@@ -260,7 +296,9 @@ class IndexService:
                     self.recorder.forget(name)
                 return [path.name for path in left]
 
-        return await self.writes.run(work)
+        left = await self._run_write("", work)
+        self.metrics.observe_write(name, failed=False)
+        return left
 
     @property
     def analytics(self) -> Recorder:
@@ -375,7 +413,7 @@ class IndexService:
             with _settings_from_client():
                 change(self.catalog)
 
-        await self.writes.run(work)
+        await self._run_write("", work)
 
     def _allowed(self, scope: str, name: str | None) -> str | None:
         """Return the index of a name or alias, if the request may use it with this scope.
@@ -438,6 +476,10 @@ def _restricted(index: Index, only: Given) -> Index:
             f"cannot apply the filter of the tenant token: {error.message}; create another token",
             scope="search",
         ) from None
+
+
+def _writes_to(index: str) -> str:
+    return f"writes to index `{index}`" if index else "writes to the index directory"
 
 
 def _read_only() -> WritingRefused:

@@ -1,22 +1,31 @@
 """Metrics of the service in the Prometheus format.
 
-No content of a request becomes a label: labels are declared routes, and known methods and rankers.
+No content of a request becomes a label: labels are declared routes, known methods and rankers, and
+indexes that the request for metrics may see.
+
+If a service has several processes, they share their metrics in files of the folder that the
+variable PROMETHEUS_MULTIPROC_DIR names before this module is imported, and each process answers for
+all of them.
 Cost: about 4 µs of processor time for each search, 12 ms for each exposition.
 """
 
 from __future__ import annotations
 
+import os
+import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, Final, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from starlette.types import Scope
 
 from klsa_search.core.compiling import missing_functions
@@ -33,6 +42,22 @@ _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 _OTHER = "other"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Bucket bounds of the histograms, in seconds."""
+
+_FOLDER: Final = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+"""Folder of the metrics of all processes of the service; None if this is the only one."""
+
+_INTERVAL: Final = 1.0
+"""Seconds after which the other processes see a change of a counter or gauge of this one."""
+
+_FAILING: Final = "klsa_index_writes_failing"
+
+_MODES: Final[Mapping[str, Literal["livemax", "livemin"]]] = {
+    "klsa_compiling_parts": "livemax",
+    "process_open_fds": "livemax",
+    "process_max_fds": "livemin",
+    "process_start_time_seconds": "livemin",
+}
+"""How a gauge combines the values of processes; others are sums."""
 
 
 class _Children(dict[tuple[str, ...], Any]):
@@ -57,6 +82,44 @@ class _Collected:
         return self._metrics
 
 
+class _SharedMetrics:
+    """Copies metrics of this process to the files that all processes of a service share."""
+
+    def __init__(self) -> None:
+        self._metrics: dict[str, Counter | Gauge] = {}
+        self._counts: defaultdict[tuple[str, ...], float] = defaultdict(float)
+
+    def update(self, families: Iterable[Metric]) -> None:
+        """Set counters and gauges to the values of some families."""
+        for family in families:
+            for sample in family.samples:
+                labels = tuple(sample.labels.values())
+                metric = self._metric(family, tuple(sample.labels))
+                child = metric.labels(*labels) if labels else metric
+                if isinstance(child, Gauge):
+                    child.set(sample.value)
+                else:
+                    before = self._counts[family.name, *labels]
+                    self._counts[family.name, *labels] = sample.value
+                    child.inc(sample.value - before)
+
+    def _metric(self, family: Metric, labels: tuple[str, ...]) -> Counter | Gauge:
+        name = family.name
+        if name not in self._metrics:
+            self._metrics[name] = (
+                Counter(name, family.documentation, labels, registry=None)
+                if family.type == "counter"
+                else Gauge(
+                    name,
+                    family.documentation,
+                    labels,
+                    registry=None,
+                    multiprocess_mode=_MODES.get(name, "livesum"),
+                )
+            )
+        return self._metrics[name]
+
+
 class Metrics:
     """The metrics of one service; safe to share between threads.
 
@@ -66,7 +129,7 @@ class Metrics:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
+        self._process = ProcessCollector(registry=None)
         requests = Counter(
             "klsa_requests",
             "Answered requests",
@@ -88,8 +151,19 @@ class Metrics:
             registry=self._registry,
             buckets=_BOUNDS,
         )
+        self._failing = Gauge(
+            _FAILING,
+            "1 if the last write failed, else 0; index is blank for creating and deleting indexes",
+            ("index",),
+            registry=self._registry,
+            multiprocess_mode="mostrecent",
+        )
         self._requests, self._seconds = _Children(requests), _Children(seconds)
         self._phases = _Children(phases)
+        self._update_lock = threading.Lock()
+        if _FOLDER is not None:
+            self._shared = _SharedMetrics()
+            PeriodicTask("metrics", self._share, _INTERVAL).start()
 
     def observe_request(self, scope: Scope, status: int, seconds: float) -> None:
         """Count an answered request: see `RequestObserver`."""
@@ -106,15 +180,64 @@ class Metrics:
         self._phases[ranker, "search"].observe(searched - started)
         self._phases[ranker, "serialisation"].observe(written - searched)
 
+    def observe_write(self, index: str, *, failed: bool) -> None:
+        """Note whether a write to an index failed; blank for creating and deleting indexes."""
+        self._failing.labels(index).set(failed)
+
+    def failing_writes(self) -> set[str]:
+        """Return the indexes whose last write failed, in any process: see `observe_write`."""
+        return {
+            sample.labels["index"]
+            for metric in self._counted("gauge_mostrecent_*.db")
+            for sample in metric.samples
+            if metric.name == _FAILING and sample.value
+        }
+
     def exposition(self, statuses: Sequence[Status], accept: str) -> tuple[bytes, str]:
-        """Return all metrics in an accepted format, and its content type."""
+        """Return all metrics in an accepted format, and its content type.
+
+        statuses  of the indexes that the answer may name
+        """
         encode, kind = choose_encoder(accept)
-        counted = self._registry
-        if self._sources.worker is not None:  # the sums over all processes, from their files
-            counted = CollectorRegistry()
-            MultiProcessCollector(counted)  # type: ignore[no-untyped-call]  # it has no types
-        metrics = [*counted.collect(), *gauges(statuses, self._sources)]
+        metrics = list(gauges(statuses, self._sources))
+        if _FOLDER is None:
+            metrics += self._of_process()
+        else:
+            self._share()
+            _forget_dead_processes(Path(_FOLDER))
+        visible = {"", *(status.name for status in statuses)}
+        for metric in self._counted("*.db"):
+            if metric.name == _FAILING:
+                metric.samples = [
+                    each for each in metric.samples if each.labels["index"] in visible
+                ]
+            metrics.append(metric)
         return encode(_Collected(metrics)), kind
+
+    def _counted(self, files: str) -> Iterable[Metric]:
+        """Return the metrics of the registry; those of all processes if there are several."""
+        if _FOLDER is None:
+            return self._registry.collect()
+        # The package has no types.
+        return MultiProcessCollector.merge(map(str, Path(_FOLDER).glob(files)))  # type: ignore[no-any-return,no-untyped-call]
+
+    def _of_process(self) -> Iterator[Metric]:
+        yield from self._process.collect()
+        yield from _of_process(self._sources)
+
+    def _share(self) -> None:
+        with self._update_lock:
+            self._shared.update(self._of_process())
+
+
+def _forget_dead_processes(folder: Path) -> None:
+    """Remove the gauges of processes that ended."""
+    for pid in {int(path.stem.rpartition("_")[2]) for path in folder.glob("gauge_live*.db")}:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            with suppress(FileNotFoundError):  # another process removed them
+                mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +248,6 @@ class Sources:
     jobs     refits, if the service runs any
     rates    rate limit of each client, if any
     recorder  of analytics, if they are on
-    worker   number of this process among several, a label of its own metrics
     watches  periodic tasks
     replications  backups and following
     """
@@ -134,28 +256,18 @@ class Sources:
     jobs: Jobs | None = None
     rates: Rates | None = None
     recorder: Recorder | None = None
-    worker: int | None = None
     watches: Sequence[PeriodicTask] = ()
     replications: Sequence[Replication] = ()
 
 
 def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
-    """Yield the gauges of indexes, refits and this process."""
+    """Yield the gauges of indexes, refits and backups, which all processes see alike."""
     yield from _of_indexes(statuses)
     if sources.jobs is not None:
         with suppress(StoreError):  # which /health reports
             yield _of_refits(sources.jobs, {status.name for status in statuses})
     for replication in sources.replications:
         yield from _of_replication(replication)
-    own = _of_process(sources)
-    if sources.worker is None:
-        yield from own
-        return
-    for metric in own:
-        for place, sample in enumerate(metric.samples):
-            labels = sample.labels | {"worker": str(sources.worker)}
-            metric.samples[place] = sample._replace(labels=labels)
-        yield metric
 
 
 def _of_process(sources: Sources) -> Iterator[Metric]:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -106,11 +106,24 @@ def asked(address):
     return {hit["id"]: hit["score"] for hit in found["hits"]}
 
 
-def worker_at(address):
-    """Which worker answered."""
-    with urlopen(f"{address}/metrics", timeout=LONG) as answer:
-        told = answer.read().decode()
-    return re.search(r'^klsa_running\{pool="search",worker="(\d)"\}', told, re.MULTILINE)[1]
+def worker_at(process, address):
+    """The number of the worker that answers a new connection."""
+    return worker_of(process, HTTPConnection(address.removeprefix("http://"), timeout=LONG))
+
+
+def worker_of(process, connection):
+    """The number of the worker at the other end of a connection."""
+    answer_of(connection, "GET", "/health/live")
+    ends = [end[1] for end in (connection.sock.getpeername(), connection.sock.getsockname())]
+    wanted = [f"0100007F:{port:04X}" for port in ends]
+    sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    inode = next(each[9] for each in sockets if each[1:3] == wanted)
+    for number, worker in workers_of(process).items():
+        for descriptor in Path(f"/proc/{worker}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                if os.readlink(descriptor) == f"socket:[{inode}]":
+                    return number
+    raise AssertionError("no worker has the connection")
 
 
 def searches_told(address):
@@ -121,15 +134,13 @@ def searches_told(address):
     return float(re.search(counted, told, re.MULTILINE)[1])
 
 
-def kept_to_each(address):
+def kept_to_each(process, address):
     """A connection to each of two workers, by its number."""
     found = {}
 
     def connected():
         connection = HTTPConnection(address.removeprefix("http://"), timeout=LONG)
-        told = answer_of(connection, "GET", "/metrics").decode()
-        worker = re.search(r'^klsa_running\{pool="search",worker="(\d)"\}', told, re.MULTILINE)[1]
-        found.setdefault(worker, connection)
+        found.setdefault(worker_of(process, connection), connection)
         return len(found) == 2
 
     wait_until(connected)
@@ -180,11 +191,11 @@ def test_one_that_dies_is_started_anew_and_all_end_together(service):
     process, address = service
     wait_until(lambda: sorted(workers_of(process)) == ["0", "1"])
     before = workers_of(process)
-    wait_until(lambda: {worker_at(address) for _ in range(10)} == set(before))
+    wait_until(lambda: {worker_at(process, address) for _ in range(10)} == set(before))
     os.kill(before["0"], signal.SIGKILL)
     assert all(asked(address) for _ in range(10))  # the other one answers meanwhile
     wait_until(lambda: workers_of(process).get("0", before["0"]) != before["0"])
-    wait_until(lambda: worker_at(address) == "0")
+    wait_until(lambda: worker_at(process, address) == "0")
     now = workers_of(process)
     assert now["1"] == before["1"]
     process.send_signal(signal.SIGTERM)
@@ -412,7 +423,7 @@ def _runs(process):
 
 def test_a_refit_is_one_to_all_and_ends_with_the_worker_that_runs_it(service):
     process, address = service
-    asked_of = kept_to_each(address)
+    asked_of = kept_to_each(process, address)
     begun = begun_by(asked_of["0"])
     assert begun_by(asked_of["1"])["id"] == begun["id"]
     wait_until(lambda: refits_of(process))

@@ -49,6 +49,7 @@ def labels_by_metric():
     scope = {"method": "GET", "path": "/search"}
     metrics.observe_request(scope, 200, 0.1)
     metrics.observe_search("klsa", 0.0, 0.1, 0.2, 0.3)
+    metrics.observe_write("", failed=True)
     text = metrics.exposition([], "")[0].decode()
     found = {name: set() for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)}
     for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? \S+$", text, re.MULTILINE):
@@ -95,6 +96,13 @@ def test_the_guide_describes_every_metric():
     assert {
         name for name in exposed if name.startswith("klsa_") and not name.endswith("_created")
     } <= described
+
+
+def test_alerts_watch_all_routes_and_statuses():
+    expressions_ = list(expressions())
+    assert not [each for each in expressions_ if 'route="' in each]
+    assert any('status="503"' in each for each in expressions_)
+    assert any("klsa_index_writes_failing" in each for each in expressions_)
 
 
 def test_expressions_are_balanced():

@@ -3,8 +3,13 @@
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.errors import IndexDamaged
+from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.jobs import Jobs
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.routes import search
 from tests.service.conftest import build_tiny
 
@@ -69,3 +74,60 @@ def test_what_will_never_be_compiled_keeps_nobody_waiting(ready, monkeypatch):
 def test_head_is_answered_too(client_of, home, path):
     answer = client_of(home).head(path)
     assert (answer.status_code, answer.content) == (200, b"")
+
+
+def test_health_is_degraded_while_writes_fail(home, tmp_path, monkeypatch, caplog):
+    key = add_key(tmp_path / "keys.json", "all", ["search", "write"])
+    with Catalog(home, interval=0) as catalog:
+        keys = Keys(tmp_path / "keys.json", ())
+        client = TestClient(create_app(catalog, writes=Writes(), keys=keys))
+        with_key = {"Authorization": f"Bearer {key}"}
+
+        def health(**headers):
+            answer = client.get("/health", headers=headers)
+            assert (answer.status_code, answer.json()["ok"]) == (200, True)
+            return answer.json()["degraded"], answer.json()["faults"]
+
+        def put(name):
+            path = f"/indexes/{name}/documents/new"
+            return client.put(path, json={"text": "new"}, headers=with_key).status_code
+
+        def full_disk(*_, **__):
+            raise StoreError(f"cannot write `{home}/first` (No space left on device); free space")
+
+        assert health(**with_key) == (False, [])
+        monkeypatch.setattr("klsa_search.search.index.Index.write", full_disk)
+        assert put("first") == put("first") == 503
+        reason = f"writes to index `first` fail: cannot write `{home}/first` (No space left"
+        degraded, (fault,) = health(**with_key)
+        assert degraded
+        assert fault.startswith(reason)
+        assert caplog.text.count(reason) == 1
+        assert health() == (True, [])  # without a key, neither paths nor names
+        monkeypatch.undo()
+        assert put("second") == 200
+        assert health()[0]
+        assert put("first") == 200
+        assert health() == health(**with_key) == (False, [])
+        assert "writes to index `first` work again" in caplog.text
+
+
+def test_health_is_degraded_by_a_damaged_index(client_of, home):
+    (home / "first" / "CURRENT").write_text("000009\n")
+    health = client_of(home).get("/health").json()
+    assert (health["ok"], health["degraded"]) == (True, True)
+
+
+def test_health_without_a_key_has_no_paths(client_of, home, tmp_path, monkeypatch):
+    add_key(tmp_path / "keys.json", "all", ["search"])
+    (home / ".jobs.json").write_text("{")
+    (home / "first" / "CURRENT").write_text("000009\n")
+    monkeypatch.setattr(search, "missing_functions", lambda: ([], f"{home}: no space"))
+    with Catalog(home, interval=0) as catalog:
+        app = create_app(
+            catalog, keys=Keys(tmp_path / "keys.json", ()), jobs=Jobs(catalog, (), share=1)
+        )
+        health = TestClient(app).get("/health")
+    assert health.json()["degraded"]
+    assert str(home) not in health.text
+    assert "first" not in health.text

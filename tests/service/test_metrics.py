@@ -1,11 +1,16 @@
 """/metrics: counters, with labels that requests cannot choose."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
+from klsa_search.errors import StoreError
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
@@ -23,6 +28,7 @@ from klsa_search.storage.replication_state import (
 )
 from tests.conftest import ROOT
 from tests.service.conftest import failure_of
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -152,3 +158,96 @@ def test_the_page_has_every_metric(client):
     told = re.findall(r"^# TYPE (klsa_\w+) ", client.get("/metrics").text, re.MULTILINE)
     of_analytics = {"klsa_analytics_queued", "klsa_analytics_lost_total"}  # off here
     assert written - of_analytics == {name for name in told if not name.endswith("_created")}
+
+
+def test_failing_writes_are_measured_until_one_succeeds(home, tmp_path, monkeypatch):
+    watch = add_key(tmp_path / "keys.json", "watch", ["metrics"], ["first"])
+    with Catalog(home, interval=0) as catalog:
+        app = create_app(catalog, writes=Writes(), keys=Keys(tmp_path / "keys.json", ()))
+        client = TestClient(app, raise_server_exceptions=False)
+        write = add_key(tmp_path / "keys.json", "all", ["write", "metrics"])
+        client.headers["Authorization"] = f"Bearer {write}"
+        monkeypatch.setattr("klsa_search.search.index.Index.write", full_disk)
+        for name in ("first", "second"):
+            failure_of(client.delete(f"/indexes/{name}/documents/1"), 503)
+        failure_of(client.delete("/indexes/none/documents/1"), 404)
+        assert failing(client) == {"first": 1, "second": 1}
+        assert failing(client, Authorization=f"Bearer {watch}") == {"first": 1}
+        monkeypatch.undo()
+        assert client.delete("/indexes/first/documents/1").status_code == 200
+        assert failing(client) == {"first": 0, "second": 1}
+
+
+def full_disk(*_, **__):
+    raise StoreError("cannot write the log (No space left on device); free space on the disk")
+
+
+def failing(client, **headers):
+    found = measured(client, **headers)
+    return {labels[0]: n for (name, *labels), n in found.items() if name == FAILING}
+
+
+FAILING = "klsa_index_writes_failing"
+
+PROCESS = """
+import sys
+from pathlib import Path
+from starlette.testclient import TestClient
+from klsa_search.errors import StoreError
+from klsa_search.search.index import Index
+from klsa_search.service.admission import Admission
+from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
+from klsa_search.service.catalog import Catalog
+
+def full_disk(*_, **__):
+    raise StoreError("no space")
+
+admission = Admission(running=1, waiting=-1)
+with Catalog(Path(sys.argv[1]), interval=0) as catalog:
+    client = TestClient(create_app(catalog, heavy=admission, writes=Writes()))
+    client.get("/indexes/first/map")
+    if sys.argv[2] == "failing":
+        Index.write = full_disk
+    client.delete("/indexes/first/documents/1")
+    print(client.get("/metrics").text, client.get("/health").text, sep="\\f", end="\\f", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_each_process_has_the_metrics_of_all(home, tmp_path):
+    """Whatever process answers, and though one of them ended, no counter goes back."""
+    folder = tmp_path / "metrics"
+    folder.mkdir()
+    environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(folder)}
+
+    def started(what):
+        return subprocess.Popen(
+            [sys.executable, "-c", PROCESS, str(home), what],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def told(process):
+        text = process.communicate()[0]
+        metrics, health, _ = text.split("\f")
+        samples = [s for f in text_string_to_metric_families(metrics) for s in f.samples]
+        found = {(s.name, *(s.labels[n] for n in sorted(s.labels))): s.value for s in samples}
+        return found, json.loads(health)
+
+    first = started("failing")
+    wait_until(lambda: len(list(folder.glob("gauge_livesum_*.db"))) == 1)
+    one, health = told(first)
+    assert one["klsa_refusals_total", "heavy", "full"] == 1
+    assert (one[FAILING, "first"], health["degraded"]) == (1, True)
+    two, health = told(started("failing"))
+    assert two["klsa_refusals_total", "heavy", "full"] == 2
+    assert two["klsa_requests_total", "GET", "/indexes/{name}/map", "503"] == 2
+    assert two["klsa_running", "write"] == 0
+    assert two["process_open_fds",] < 1.5 * one["process_open_fds",]
+    assert health["degraded"]
+    three, health = told(started("writing"))
+    assert three["klsa_refusals_total", "heavy", "full"] == 3
+    assert (three[FAILING, "first"], health["degraded"], health["faults"]) == (0, False, [])

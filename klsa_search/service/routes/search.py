@@ -240,8 +240,12 @@ async def _explain(name: str, id_: str, params: ExplainRequest, service: IndexSe
     responses={503: {"model": Health, "description": "no index can be searched"}},
 )
 async def health(request: Request, response: Response, service: Service) -> Health:
-    """Answer 200 if at least one index can be searched, else 503 with the same body."""
-    ok = any(status.index is not None for status in service.catalog.statuses())
+    """Answer 200 if at least one index can be searched, else 503 with the same body.
+
+    If API keys are needed, a request without one gets no names, paths and reasons.
+    """
+    every = service.catalog.statuses()
+    ok = any(status.index is not None for status in every)
     statuses = service.statuses()
     summaries = [IndexSummary.of(status) for status in statuses]
     response.status_code = 200 if ok else 503
@@ -254,8 +258,15 @@ async def health(request: Request, response: Response, service: Service) -> Heal
             refits = await asyncio.to_thread(service.jobs.last)
         except StoreError as fault:
             faults.append(fault.message)
+    failing = await asyncio.to_thread(service.metrics.failing_writes)
+    degraded = bool(faults or failing) or any(status.failure is not None for status in every)
+    if service.access.scopes:
+        faults += service.faults_of_writes(failing)
+    else:
+        faults, not_compiling = [], not_compiling and "the log of the service says why"
     return Health(
         ok=ok,
+        degraded=degraded,
         version=request.app.version,
         indexes=summaries,
         sums=sums,

@@ -25,6 +25,7 @@ from klsa_search.errors import (
     InvalidApiKey,
     KlsaError,
     QueryError,
+    RequestTimedOut,
     ServiceBusy,
 )
 from klsa_search.service.middleware.request_id import HEADER, request_id
@@ -307,6 +308,14 @@ def error_response(error: KlsaError) -> JSONResponse:
     if isinstance(error, BodyTooSlow):
         headers["Connection"] = "close"
     return failure_answer(code, error.message, error.field, headers)
+
+
+def is_fault(error: Exception) -> bool:
+    """Return whether an error is a fault of the service, not of the request or of its load."""
+    if not isinstance(error, KlsaError):
+        return True
+    status = ERROR_CODES[error.code].status if error.code in ERROR_CODES else 500
+    return status >= 500 and not isinstance(error, ServiceBusy | RequestTimedOut | IndexBusy)
 
 
 async def _known_error(_: Request, error: Exception) -> JSONResponse:

@@ -334,6 +334,10 @@ class Health(Answer):
     """State of the service and of its indexes."""
 
     ok: bool = Field(description="whether at least one index can be searched")
+    degraded: bool = Field(
+        description="whether an index is not up to date or damaged, the last write to one failed, "
+        "or there are `faults`"
+    )
     version: str
     indexes: list[IndexSummary]
     sums: dict[str, str] = Field(
@@ -352,8 +356,8 @@ class Health(Answer):
     )
     faults: list[str] = Field(
         [],
-        description="why files with the state of jobs, backups or following cannot be read; "
-        "searches do not need them",
+        description="why writes fail, until one succeeds, and why files with the state of jobs, "
+        "backups or following cannot be read; searches do not need them",
     )
     compiling: list[str] = Field(
         description="parts of the query engine that are being compiled in the background; "
