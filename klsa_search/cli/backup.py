@@ -26,9 +26,16 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     help="Keep the last N backups at TARGET, with --all  [default: all]",
 )
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Back up to a TARGET of another index directory, which can no longer use it, with --all",
+)
 @home_option
 @debug_option
-def backup(arguments: Sequence[str], all_: bool, keep: int | None, home: Path) -> None:
+def backup(
+    arguments: Sequence[str], all_: bool, keep: int | None, take_over: bool, home: Path
+) -> None:
     """Copy the index NAME to the new folder TARGET, or all indexes to TARGET with --all.
 
     Indexes may be in use. A backup has all writes up to then, with synonyms and judgements, but no
@@ -36,16 +43,19 @@ def backup(arguments: Sequence[str], all_: bool, keep: int | None, home: Path) -
 
     With --all, TARGET is a directory or a URL of object storage such as s3://bucket/prefix (pip
     install 'klsa-search[remote]' s3fs). It keeps several backups, and only what changed since the
-    last one is written. Everything written is read back and compared.
+    last one is written. Everything written is read back and compared. TARGET belongs to the index
+    directory that backs up to it first; another is refused until it takes the target over.
     """
     if len(arguments) != 1 + (not all_):
         raise click.UsageError("give NAME and TARGET, or --all and TARGET")
     if keep is not None and not all_:
         raise click.UsageError("--keep needs --all")
+    if take_over and not all_:
+        raise click.UsageError("--take-over needs --all")
     if all_:
         from klsa_search.storage.repository import Repository
 
-        done = Repository(arguments[0]).back_up(home, keep)
+        done = Repository(arguments[0]).back_up(home, keep, take_over=take_over)
         echo(
             f"backup {done.number}: {_count(done.indexes)} in {arguments[0]}, "
             f"{in_bytes(done.written)} written, checksums verified"

@@ -15,16 +15,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from klsa_search.core.extras import require
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.storage.files import explain, read_regular, sync
+from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.names import NEW
 
 _PASSWORD: Final = re.compile(r"://[^/]*:[^/]*@")
+
+_LOCK: Final = ".lock"
 
 _LARGEST = 2**40
 """More bytes than any object has."""
@@ -44,6 +47,9 @@ class ObjectStore(Protocol):
 
     def remove(self, name: str) -> None:
         """Remove an object, if it exists."""
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Keep other writers away, if the storage can; IndexBusy while there is one."""
 
 
 def absolute(target: str) -> str:
@@ -113,6 +119,14 @@ class _DirectoryStore:
             (self._root / name).unlink(missing_ok=True)
 
     @contextmanager
+    def lock(self) -> Iterator[None]:
+        """See `ObjectStore`."""
+        with self._translated(""):
+            self._root.mkdir(parents=True, exist_ok=True)
+        with exclusive_lock(self._root / _LOCK):
+            yield
+
+    @contextmanager
     def _translated(self, name: str) -> Iterator[None]:
         """Raise StoreError instead of OSError."""
         try:
@@ -160,6 +174,10 @@ class _RemoteStore:
                 self._files.rm_file(f"{self._root}/{name}")
             except FileNotFoundError:
                 return
+
+    def lock(self) -> AbstractContextManager[None]:
+        """See `ObjectStore`. Object storage has no locks."""
+        return nullcontext()
 
     @contextmanager
     def _translated(self, name: str) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""State of the backups of an index directory, or of its following of a repository, in a file."""
+"""Files of an index directory for its backups: its ID, and the state of backing up or following."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
 
 from klsa_search.errors import StoreError
-from klsa_search.storage.files import read_regular, replace_file
+from klsa_search.storage.files import read_regular, replace_file, writable
 
 BACKUP_STATE: Final = ".backup.json"
 """File of an index directory with the state of its last backup."""
 
 FOLLOWER_STATE: Final = ".follower.json"
 """File of an index directory that follows a repository; marks it as belonging to the follower."""
+
+DIRECTORY_ID: Final = ".directory-id"
+"""File of an index directory with its ID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class ReplicationState:
     backup      name of the backup, and `number` its number; None before the first
     created     time of its content: UTC, ISO 8601
     newest      number of the newest backup of the repository that was seen
+    directory   ID of the index directory that wrote the backup: see `directory_id`
+    ignored     number of the newest backup if an index directory that is not followed wrote it
     """
 
     repository: str
@@ -34,6 +40,8 @@ class ReplicationState:
     number: int | None = None
     created: str | None = None
     newest: int | None = None
+    directory: str | None = None
+    ignored: int | None = None
 
     def age(self) -> float | None:
         """Return the seconds since the content of the backup was read; None before the first."""
@@ -47,6 +55,20 @@ class ReplicationState:
 
 
 _STATE: Final = TypeAdapter(ReplicationState)
+
+
+def directory_id(home: Path) -> str:
+    """Return the ID of an index directory, which is random and made at the first call.
+
+    The caller has the lock of the directory. StoreError if the ID cannot be read or written.
+    """
+    file = home / DIRECTORY_ID
+    with writable(file):
+        try:
+            return read_regular(file).decode("ascii").strip()
+        except FileNotFoundError:
+            replace_file(file, f"{(fresh := uuid4().hex)}\n")
+            return fresh
 
 
 def read_state(file: Path) -> ReplicationState | None:

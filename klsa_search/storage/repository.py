@@ -5,12 +5,14 @@
 
 A backup is written last, so a reader sees it as a whole or not at all. Pieces that are there are
 not written again: an unchanged generation costs nothing, a growing log of writes its new pages.
-One process at a time writes to a repository, and removes what no kept backup uses; any number read.
+A repository belongs to one index directory, whose ID is in each backup. One process at a time
+writes to it, and removes what no kept backup uses; any number read.
 """
 
 from __future__ import annotations
 
 import hashlib
+import platform
 import re
 import tempfile
 import threading
@@ -22,22 +24,23 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Final
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import ValidationError
 
 from klsa_search.core.parallel import map_in_order
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, StoreError
 from klsa_search.storage.aliases import aliases_in
 from klsa_search.storage.backup import copy_logs, copy_shared_files
+from klsa_search.storage.backup_format import Backup, FileCopy, IndexCopy, Owner
 from klsa_search.storage.current import current_generation, step_for
 from klsa_search.storage.files import explain
 from klsa_search.storage.generations import check_sizes
 from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import indexes_in
-from klsa_search.storage.manifest import FileName, Frozen, Manifest, read_manifest
-from klsa_search.storage.names import MANIFEST, NAME, PARTITION
+from klsa_search.storage.manifest import FileName, Manifest, read_manifest
+from klsa_search.storage.names import MANIFEST
 from klsa_search.storage.objects import open_store
 from klsa_search.storage.partitions import (
     is_partitioned,
@@ -45,7 +48,12 @@ from klsa_search.storage.partitions import (
     write_partitions,
 )
 from klsa_search.storage.query_settings import copy_settings
-from klsa_search.storage.replication_state import BACKUP_STATE, ReplicationState, write_state
+from klsa_search.storage.replication_state import (
+    BACKUP_STATE,
+    ReplicationState,
+    directory_id,
+    write_state,
+)
 
 _BACKUPS: Final = "backups"
 _OBJECTS: Final = "objects"
@@ -63,73 +71,6 @@ _PARALLEL: Final = 8
 _LOCK: Final = ".backup.lock"
 _TIMEOUT: Final = 60.0
 """Seconds to wait for another backup of the same index directory."""
-
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-PartitionName = Annotated[str, StringConstraints(pattern=f"^{PARTITION.pattern}$")]
-IndexName = Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
-
-
-class FileCopy(Frozen):
-    """A file in a repository.
-
-    pieces  names of the objects that are its content, in order
-    """
-
-    bytes: int
-    sha256: Sha256
-    pieces: tuple[Sha256, ...]
-
-
-class IndexCopy(Frozen):
-    """An index in a repository.
-
-    build       identity of the build: see `build_id`
-    log_state   state of the log of writes: see `WriteLog.state_id`
-    generation  files of the generation, with its manifest
-    log         files of its log; none if nothing was written
-    shared      other files that change: synonyms, rules, judgements, query settings, PARTITIONS
-    partitions  of the index and their terms, by folder, in order; none if it has one: then the
-                files are its own
-    """
-
-    build: Sha256
-    log_state: str
-    generation: dict[FileName, FileCopy]
-    log: dict[FileName, FileCopy]
-    shared: dict[FileName, FileCopy]
-    partitions: dict[PartitionName, IndexCopy] = Field(
-        default_factory=dict, exclude_if=lambda copies: not copies
-    )
-
-    def files(self) -> Iterator[FileCopy]:
-        """Yield all files."""
-        for part in (self.generation, self.log, self.shared):
-            yield from part.values()
-        for copy in self.partitions.values():
-            yield from copy.files()
-
-
-class Backup(Frozen):
-    """One backup.
-
-    created  time at which reading the indexes began: UTC, ISO 8601
-    aliases  index of each alias
-    """
-
-    format_version: Literal[1] = 1
-    package_version: str
-    created: str
-    indexes: dict[IndexName, IndexCopy]
-    aliases: dict[IndexName, IndexName]
-
-    def bytes(self) -> int:
-        """Return the size of all files."""
-        return sum(file.bytes for copy in self.indexes.values() for file in copy.files())
-
-    def pieces(self) -> set[str]:
-        """Return the names of all objects that it uses."""
-        copies = self.indexes.values()
-        return {piece for copy in copies for file in copy.files() for piece in file.pieces}
 
 
 @dataclass(frozen=True)
@@ -246,20 +187,26 @@ class Repository:
             )
         return content
 
-    def back_up(self, home: Path, keep: int | None = None) -> BackupResult:
+    def back_up(
+        self, home: Path, keep: int | None = None, *, take_over: bool = False
+    ) -> BackupResult:
         """Back up all indexes and aliases of an index directory, which may be in use.
 
-        keep  number of backups to keep; by default all
+        keep       number of backups to keep; by default all
+        take_over  whether to write to a repository of another directory, which then belongs to
+                   this one
         Everything written is read back and compared. A backup that is equal to the previous one
         takes its place. An index that cannot be read keeps its last backup, and is in
-        `BackupResult.faults`. IndexBusy while another backup of the directory runs; StoreError.
+        `BackupResult.faults`. IndexBusy while another backup of the directory or to a directory
+        runs; StoreError, also if the repository belongs to another directory.
         """
         if not home.is_dir():
             raise IndexNotFound(f"no index directory `{home}`; check the path", field="home")
-        with exclusive_lock(home / _LOCK, timeout=_TIMEOUT):
+        with exclusive_lock(home / _LOCK, timeout=_TIMEOUT), self._store.lock():
             names = self.names()
             last = names[max(names)] if names else None
             before = self.read(last) if last else None
+            owner = self._owner(home, before, take_over=take_over)
             writer = _Writer(self, before)
             created = datetime.now(UTC).isoformat(timespec="milliseconds")
             writer.copy(indexes_in(home))
@@ -269,24 +216,45 @@ class Repository:
             aliases = {name: index for name, index in aliases.items() if index in indexes}
             backup = Backup(
                 package_version=version("klsa-search"),
+                owner=owner,
                 created=created,
                 indexes=indexes,
                 aliases=aliases,
             )
             number = max(names, default=0) + 1
+            if self.names() != names:  # object storage has no locks
+                raise StoreError(
+                    f"cannot back up to `{self.target}`: another process wrote to it meanwhile; "
+                    "let one index directory back up to one target"
+                )
             name = self._write(number, backup)
             is_same = before is not None and (before.indexes, before.aliases) == (indexes, aliases)
-            outdated = [last] if is_same and last else []
-            kept = [name for name in names.values() if name not in outdated]
-            if keep is not None:
-                cut = len(kept) + 1 - keep
-                outdated += kept[: max(0, cut)]
-            self._remove(outdated)
-            if not is_same:
+            equal = [last] if is_same and last else []
+            kept = [name for name in names.values() if name not in equal]
+            outdated = [] if keep is None else kept[: max(0, len(kept) + 1 - keep)]
+            self._remove(equal + outdated)
+            if outdated or not is_same:
                 self._collect_garbage(writer.stored)
-            state = ReplicationState(self.target, name, number, created, number)
+            state = ReplicationState(self.target, name, number, created, number, owner.id)
             write_state(home / BACKUP_STATE, state)
             return BackupResult(number, created, len(indexes), writer.written, faults)
+
+    def _owner(self, home: Path, last: Backup | None, *, take_over: bool) -> Owner:
+        """Return an index directory as the owner; StoreError if the last backup has another."""
+        own = Owner(id=directory_id(home), location=f"{platform.node()}:{home.absolute()}")
+        if last is None:
+            return own
+        if last.owner.id == own.id:
+            return own.model_copy(update={"predecessors": last.owner.predecessors})
+        if not take_over:
+            raise StoreError(
+                f"cannot back up {own} to `{self.target}`: it has the backups of {last.owner}; use "
+                "another target, or take this one over if that directory is no longer backed up: "
+                f"klsa-index backup --all {self.target} --take-over"
+            )
+        earlier = dict.fromkeys((*last.owner.predecessors, last.owner.id))
+        earlier.pop(own.id, None)
+        return own.model_copy(update={"predecessors": tuple(earlier)})
 
     def write_piece(self, name: str, content: bytes) -> None:
         """Write a piece, and read it back; StoreError if it differs."""

@@ -23,6 +23,7 @@ from typing import Final
 
 from klsa_search.errors import IndexExists, IndexNotFound, StoreError
 from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
+from klsa_search.storage.backup_format import Backup, IndexCopy
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_unfinished, mark_index, next_number
@@ -67,8 +68,6 @@ from klsa_search.storage.replication_state import (
     write_state,
 )
 from klsa_search.storage.repository import (
-    Backup,
-    IndexCopy,
     Repository,
     build_id,
     generations_in_use,
@@ -128,7 +127,9 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
 
     The directory belongs to the follower: an index that is not in the backup is deleted. So it
     must be empty the first time; StoreError otherwise, and if the repository cannot be read: then
-    the directory stays as it is. IndexBusy while another process does the same.
+    the directory stays as it is. It follows the index directory that wrote its first backup, and
+    those that took the repository over from it; StoreError if the newest backup is of another,
+    after following the newest of its own. IndexBusy while another process does the same.
     """
     home.mkdir(parents=True, exist_ok=True)
     with exclusive_lock(home / _LOCK):
@@ -143,16 +144,52 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
                 )
             state = ReplicationState(repository.target)
             write_state(file, state)
-        name = repository.find()
-        if name == state.backup:
+        newest = repository.find()
+        if newest == state.backup:
             return state
-        number = number_of(name)
-        write_state(file, replace(state, newest=number))
-        backup = repository.read(name)
-        _make_equal(repository, backup, home)
-        state = ReplicationState(repository.target, name, number, backup.created, number)
-        write_state(file, state)
-        return state
+        number = number_of(newest)
+        name = _newest_of_leader(repository, state.directory)
+        ignored = None if name == newest else number
+        seen = replace(state, newest=number, ignored=ignored)
+        if seen != state:
+            write_state(file, seen)
+        if name is not None and name != state.backup:
+            backup = repository.read(name)
+            _make_equal(repository, backup, home)
+            seen = ReplicationState(
+                repository.target,
+                backup=name,
+                number=number_of(name),
+                created=backup.created,
+                newest=number,
+                directory=backup.owner.id,
+                ignored=ignored,
+            )
+            write_state(file, seen)
+        if ignored is not None:
+            raise StoreError(
+                f"ignored backup {ignored} at `{repository.target}`: the index directory "
+                f"{repository.read(newest).owner} wrote it, and `{home}` follows the one with ID "
+                f"{(seen.directory or '')[:8]}; let one directory back up there, or follow the "
+                "other with an empty index directory",
+                field="follow",
+            )
+        return seen
+
+
+def _newest_of_leader(repository: Repository, leader: str | None) -> str | None:
+    """Return the newest backup of an index directory, or of one that took over from it.
+
+    leader  its ID; None for the directory that wrote the newest backup
+    """
+    return next(
+        (
+            name
+            for name in reversed(repository.names().values())
+            if leader is None or repository.read(name).owner.continues(leader)
+        ),
+        None,
+    )
 
 
 def restore_partition(repository: Repository, path: Path, build: str) -> Path:

@@ -101,6 +101,17 @@ def test_all_indexes_are_backed_up_and_restored(shell, ids):
     assert "`index/copy` exists with other content" in again.err
 
 
+def test_a_restored_directory_takes_the_target_over(shell, ids):
+    assert shell("klsa-index", "backup", "--all", "kept").code == 0
+    assert shell("klsa-index", "restore", "kept", "--all", "--home", "other").code == 0
+    backup = ["klsa-index", "backup", "--all", "kept", "--home", "other"]
+    refused = shell(*backup)
+    assert refused.code == 1
+    assert "klsa-index backup --all kept --take-over" in refused.err
+    assert shell(*backup, "--take-over").code == 0
+    assert shell(*backup).code == 0
+
+
 def test_an_index_that_cannot_be_backed_up_is_named(shell, ids):
     Path("index/cars/CURRENT").write_text("?")
     done = shell("klsa-index", "backup", "--all", "kept")

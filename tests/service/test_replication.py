@@ -14,7 +14,7 @@ from klsa_search.service.app import create_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.replication import Replication
 from klsa_search.service.settings import read_settings
-from klsa_search.storage.replication_state import BACKUP_STATE, FOLLOWER_STATE
+from klsa_search.storage.replication_state import BACKUP_STATE, FOLLOWER_STATE, read_state
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import follow
 from tests.support.waiting import wait_until
@@ -87,6 +87,8 @@ def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_o
         health = client.get("/health").json()
         assert health["follow"]["newest"] == 2
         assert health["follow"]["seconds"] >= 0
+        assert health["follow"]["directory"] == read_state(home / BACKUP_STATE).directory
+        assert health["follow"]["ignored"] is None
         assert health["backup"] is None
         metrics = client.get("/metrics").text
         assert "klsa_follower_number 2.0" in metrics

@@ -7,7 +7,14 @@ import uuid
 import pytest
 
 from klsa_search.collection import Document
-from klsa_search.errors import IndexDamaged, IndexExists, IndexNotFound, SettingsError, StoreError
+from klsa_search.errors import (
+    IndexBusy,
+    IndexDamaged,
+    IndexExists,
+    IndexNotFound,
+    SettingsError,
+    StoreError,
+)
 from klsa_search.storage.aliases import aliases_in, set_alias
 from klsa_search.storage.backup import readable_documents
 from klsa_search.storage.checksums import verify
@@ -15,11 +22,12 @@ from klsa_search.storage.current import current_generation
 from klsa_search.storage.documents import DocumentWriter
 from klsa_search.storage.generations import commit, new_generation, sync_files
 from klsa_search.storage.judgements import Judgements
+from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes
 from klsa_search.storage.names import SHARED_FILES
 from klsa_search.storage.objects import refuse_password
-from klsa_search.storage.replication_state import FOLLOWER_STATE, read_state
+from klsa_search.storage.replication_state import BACKUP_STATE, FOLLOWER_STATE, read_state
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import follow, restore_all, restore_index
 from klsa_search.storage.synonyms import read_synonyms, write_synonyms
@@ -146,6 +154,71 @@ def test_what_no_backup_uses_is_removed(home, tmp_path):
     assert kept == repository.read(name).pieces()
 
 
+def test_objects_are_removed_with_the_backups_that_used_them(home, tmp_path):
+    repository = Repository(str(tmp_path / "kept"))
+    repository.back_up(home)
+    delete_index(home / "cars")
+    repository.back_up(home)
+    repository.back_up(home, keep=1)  # unchanged
+    (name,) = repository.names().values()
+    assert repository.stored_pieces().keys() == repository.read(name).pieces()
+
+
+@pytest.mark.parametrize("place", ["directory", "object storage"])
+def test_another_index_directory_is_refused_until_it_takes_over(home, repository, tmp_path, place):
+    if place == "directory":
+        repository = Repository(str(tmp_path / "kept"))
+    repository.back_up(home)
+    names = repository.names()
+    other = tmp_path / "other"
+    build(other / "planes", Document(id="p", text="wing"))
+    with pytest.raises(StoreError, match="--take-over") as refused:
+        repository.back_up(other, keep=1)
+    assert all(f"{path}`" in refused.value.message for path in (home, other))
+    assert repository.names() == names
+    restore_all(repository, tmp_path / "new machine")
+    with pytest.raises(StoreError, match="--take-over"):
+        repository.back_up(tmp_path / "new machine")
+    assert repository.back_up(tmp_path / "new machine", take_over=True).number == 2
+    assert repository.back_up(tmp_path / "new machine").number == 3
+    with pytest.raises(StoreError, match="--take-over"):
+        repository.back_up(home)
+    assert repository.back_up(home, take_over=True).number == 4
+    (name,) = repository.names().values()
+    assert len(repository.read(name).owner.predecessors) == 1
+
+
+def test_a_moved_index_directory_continues_its_backups(home, repository, tmp_path):
+    repository.back_up(home)
+    moved = home.rename(tmp_path / "moved")
+    assert repository.back_up(moved).number == 2
+
+
+def test_a_backup_is_not_written_if_another_process_wrote_one_meanwhile(
+    home, repository, tmp_path, monkeypatch
+):
+    other = tmp_path / "other"
+    build(other / "planes")
+
+    def meanwhile(directory):
+        monkeypatch.undo()
+        Repository(repository.target).back_up(other)
+        return aliases_in(directory)
+
+    monkeypatch.setattr("klsa_search.storage.repository.aliases_in", meanwhile)
+    with pytest.raises(StoreError, match="another process wrote to it meanwhile"):
+        repository.back_up(home)
+    restore_all(repository, tmp_path / "restored")
+    assert home_texts(tmp_path / "restored") == {"planes": {}}
+
+
+def test_one_process_at_a_time_writes_to_a_directory(home, tmp_path):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    with exclusive_lock(kept / ".lock"), pytest.raises(IndexBusy, match="kept"):
+        Repository(str(kept)).back_up(home)
+
+
 def test_an_unreadable_index_keeps_its_last_backup(home, repository, tmp_path):
     repository.back_up(home)
     (current_generation(home / "cars") / "manifest.json").write_text("{")
@@ -248,6 +321,43 @@ def test_a_follower_keeps_what_it_has_if_a_backup_is_damaged_or_gone(home, tmp_p
         path.write_bytes(content)
     follow(Repository(str(kept)), own)
     assert texts(own / "cars") == {"z": "again"}
+
+
+def test_a_follower_stays_with_one_index_directory(home, repository, tmp_path):
+    own, other = tmp_path / "follower", tmp_path / "other"
+    repository.back_up(home)
+    leader = follow(repository, own).directory
+    build(other / "planes")
+    strange = Repository(f"memory://{uuid.uuid4().hex}/backups")
+    for _ in range(3):
+        strange.back_up(other)
+    for folder in ("backups", "objects"):  # as by two writers to a storage without locks
+        for each in strange._store.sizes(folder):
+            path = f"{folder}/{each}"
+            repository._store.write(path, strange._store.read(path))
+    for _ in range(2):
+        with pytest.raises(StoreError, match=f"ignored backup 3 .*{other}.*{leader[:8]}"):
+            follow(repository, own)
+        assert home_texts(own) == home_texts(home)
+        state = read_state(own / FOLLOWER_STATE)
+        assert (state.number, state.newest, state.ignored) == (1, 3, 3)
+    add(home / "cars", Document(id="d", text="four"))
+    repository.back_up(home, take_over=True)
+    state = follow(repository, own)
+    assert home_texts(own) == home_texts(home)
+    assert (state.number, state.ignored, state.directory) == (4, None, leader)
+
+
+def test_a_follower_follows_the_directory_that_took_over(home, repository, tmp_path):
+    own, new = tmp_path / "follower", tmp_path / "new machine"
+    repository.back_up(home)
+    follow(repository, own)
+    restore_all(repository, new)
+    add(new / "cars", Document(id="d", text="four"))
+    repository.back_up(new, keep=1, take_over=True)
+    state = follow(repository, own)
+    assert home_texts(own) == home_texts(new)
+    assert state.directory == read_state(new / BACKUP_STATE).directory
 
 
 def test_an_index_directory_with_other_indexes_does_not_follow(home, repository):

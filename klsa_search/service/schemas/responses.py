@@ -291,14 +291,23 @@ class ReplicationAnswer(Answer):
     created: str | None = Field(description="time of its content: UTC, ISO 8601")
     seconds: float | None = Field(description="seconds since then: for a follower, its lag")
     newest: int | None = Field(description="number of the newest backup that was seen")
+    directory: str | None = Field(description="ID of the index directory that wrote the backup")
+    ignored: int | None = Field(
+        description="number of the newest backup if another index directory wrote it, which is "
+        "not followed; else null"
+    )
 
     @classmethod
     def of(cls, state: ReplicationState | None) -> ReplicationAnswer:
         """Return the state of a replication; None before its first attempt."""
-        if state is None:
-            return cls(number=None, created=None, seconds=None, newest=None)
+        state = state or ReplicationState("")
         return cls(
-            number=state.number, created=state.created, seconds=state.age(), newest=state.newest
+            number=state.number,
+            created=state.created,
+            seconds=state.age(),
+            newest=state.newest,
+            directory=state.directory,
+            ignored=state.ignored,
         )
 
 
