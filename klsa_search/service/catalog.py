@@ -3,18 +3,18 @@
 A thread scans the directory twice a second. A new generation is opened while the old one is
 served, then swapped in. Calls that use the old one keep it; it is closed when the last of them
 ends. Each index is opened and refreshed in a thread of a pool, so that neither requests nor other
-indexes wait.
+indexes wait. What a process of the service has changed is read again at the next use: see
+`service.changes`.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
@@ -22,6 +22,7 @@ from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryErro
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.service.background import PeriodicTask
+from klsa_search.service.changes import Changes
 from klsa_search.service.opening import (
     FAULTS,
     IndexOpener,
@@ -54,7 +55,6 @@ class _OpenGeneration:
     mark: object
     sums: ChecksumCheck
     users: int = 0
-    applied: int = 0  # number of writes through the catalog that it contains
     retired: bool = False
     damage: str | None = None
 
@@ -69,12 +69,14 @@ class _Entry:
 
     Both: the newest generation, with the mark `failed_mark`, cannot be opened, or the open one is
     damaged; the open one is served. The next attempt is at `retry_at`, in seconds of `monotonic`.
+    word  word of its changes when it was read
     """
 
     opened: _OpenGeneration | None = None
     failure: str | None = None
     failed_mark: object = None
     retry_at: float = 0.0
+    word: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +131,17 @@ class Catalog:
         self._interval = interval
         self._entries: dict[str, _Entry] = {}
         self._aliases: dict[str, str] = {}
+        self._changes = Changes(home)
+        self._listed = b""  # word of the directory when it was listed
         self._lock = threading.Lock()  # of _entries and every _OpenGeneration
         self._scan_lock = threading.Lock()  # while the directory is listed
+        self._listing = threading.Lock()  # while that is waited for
         self._updates: dict[str, Future[None]] = {}  # by index; guarded by _scan_lock
         self._pool = ThreadPoolExecutor(MAX_PARALLEL, thread_name_prefix="klsa-opening")
         self._closed = threading.Event()
         self._unreadable: str | None = None
-        self._writes: Counter[str] = Counter()  # through the catalog, including failed ones
         self._log_failures = False  # failures of the first scan are in `statuses`
+        self._listed = self._changes.word(None)
         self._scan()
         self._log_failures = True
         if self._unreadable is not None:
@@ -162,31 +167,80 @@ class Catalog:
         StoreError if the index cannot be opened, or there is none. An IndexDamaged that leaves the
         block is reported by `statuses` until another generation is loaded.
         """
+        self.catch_up(name)
         with self._lease(name) as opened:
-            writes = self._writes[opened.index.name]
-            if opened.applied != writes:  # swapped in while the old generation was written to
-                opened.index.refresh()
-                opened.applied = writes
             yield opened.index.snapshot()
 
     @contextmanager
     def use_if_current(self, name: str | None = None) -> Iterator[Index | None]:
         """Yield a snapshot as `use`, or None if the index would have to apply writes first."""
+        current = self.is_current(name)
         with self._lease(name) as opened:
-            current = opened.applied == self._writes[opened.index.name]
             yield opened.index.snapshot() if current else None
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Index]:
         """Yield an index to write to; later uses find what was written. See `use`."""
+        self.catch_up(name)
         with self._lease(name) as opened:
-            name = opened.index.name
             try:
                 yield opened.index
             finally:
-                with self._lock:
-                    self._writes[name] += 1
-                    opened.applied += opened.applied == self._writes[name] - 1
+                self._changes.announce(opened.index.name)
+
+    def load(self, name: str) -> None:
+        """Open the new generation of an index; later uses, in all processes, wait for theirs."""
+        self._wait_for_updates([name])  # it may have begun before
+        self._submit_updates([name])
+        self._wait_for_updates([name])
+        self._changes.announce(name)
+
+    def catch_up(self, name: str | None = None) -> None:
+        """Read an index again if it was changed, and the directory; None: the only index."""
+        self.list_again()
+        self._update_now([name])
+
+    def catch_up_all(self) -> None:
+        """Read all indexes again that were changed, and the directory."""
+        self.list_again()
+        self._update_now(list(self._entries))
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether no index was created or deleted, and no alias changed. Cost: 0.5 µs."""
+        return self._listed == self._changes.word(None)
+
+    def list_again(self) -> None:
+        """Read the directory again if an index was created or deleted, or an alias changed."""
+        if not self.is_listed:
+            with self._listing:
+                word = self._changes.word(None)
+                if word != self._listed:
+                    wait(self._submit_updates(()))
+                    self._listed = word
+
+    def is_current(self, name: str | None) -> bool:
+        """Return whether `catch_up` has nothing to do. Cost: 2 µs."""
+        name = self._name_of(name)
+        entry = None if name is None else self._entries.get(name)
+        return self.is_listed and (entry is None or entry.word == self._changes.word(name))
+
+    def _update_now(self, names: Sequence[str | None]) -> None:
+        """Update the entries that were changed, and wait."""
+        for _ in range(2):  # an update that runs already may have begun before the change
+            indexes = {each for name in names if (each := self._name_of(name)) is not None}
+            outdated = [name for name in indexes if not self.is_current(name)]
+            if outdated:
+                self._submit_updates(outdated)
+                self._wait_for_updates(outdated)
+
+    def _name_of(self, name: str | None) -> str | None:
+        """Return the index of a name or alias, or the only index; None if there is none."""
+        with self._lock:
+            if name is None:
+                return next(iter(self._entries)) if len(self._entries) == 1 else None
+            name = self._aliases.get(name, name)
+            return name if name in self._entries else None
 
     @contextmanager
     def _lease(self, name: str | None) -> Iterator[_OpenGeneration]:
@@ -217,19 +271,19 @@ class Catalog:
 
     def refresh(self, name: str) -> None:
         """Open an index that was just created, or close one that was deleted, and wait."""
-        self._wait_for_update(name)
-        self._scan()
-        self._wait_for_update(name)  # if the thread of the catalog started it
+        self._changes.announce(name)
+        self._changes.announce(None)
+        self.catch_up(name)
 
     def set_alias(self, name: str, index: str) -> None:
         """Point an alias at an index: see `klsa_search.storage.aliases.set_alias`."""
         set_alias(self.home, name, index)
-        self._aliases = aliases_in(self.home)
+        self._changes.announce(None)
 
     def remove_alias(self, name: str) -> None:
         """Remove an alias: see `klsa_search.storage.aliases.remove_alias`."""
         remove_alias(self.home, name)
-        self._aliases = aliases_in(self.home)
+        self._changes.announce(None)
 
     @property
     def is_busy(self) -> bool:
@@ -290,11 +344,10 @@ class Catalog:
             with suppress(CancelledError):  # the catalog was closed
                 future.result()
 
-    def _wait_for_update(self, name: str) -> None:
+    def _wait_for_updates(self, names: Collection[str]) -> None:
         with self._scan_lock:
-            update = self._updates.get(name)
-        if update is not None:
-            wait([update])
+            updates = [self._updates[name] for name in names if name in self._updates]
+        wait(updates)
 
     def _start_scan(self) -> None:
         """Start to update all entries; exceptions are reported."""
@@ -306,8 +359,11 @@ class Catalog:
         if failure is not None:
             self.watch.report(failure)
 
-    def _submit_updates(self) -> list[Future[None]]:
-        """Submit an update of each entry that is not being updated."""
+    def _submit_updates(self, names: Collection[str] | None = None) -> list[Future[None]]:
+        """Submit an update of each entry that is not being updated.
+
+        names  of the entries, besides new ones and those that are gone; by default all
+        """
         with self._scan_lock:
             if self._closed.is_set():
                 return []
@@ -325,7 +381,11 @@ class Catalog:
             self._updates = {n: each for n, each in self._updates.items() if not each.done()}
             new = {
                 name: self._pool.submit(self._update, name, paths.get(name))
-                for name in sorted(paths.keys() | self._entries.keys())
+                for name in sorted(
+                    paths.keys() | self._entries.keys()
+                    if names is None
+                    else (paths.keys() ^ self._entries.keys()) | {*names}
+                )
                 if name not in self._updates
             }
             self._updates |= new
@@ -333,12 +393,14 @@ class Catalog:
 
     def _update(self, name: str, path: Path | None) -> None:
         """Serve the index at a path under a name, or nothing if the path is None."""
+        word = self._changes.word(name)
         with self._lock:
             before = self._entries.get(name, _Entry())
             if before.opened is not None:
                 before.opened.users += 1  # so that it is not closed while it is refreshed
         try:
-            self._replace(name, None if path is None else self._entry(path, before))
+            entry = None if path is None else replace(self._entry(path, before), word=word)
+            self._replace(name, entry)
         finally:
             if before.opened is not None:
                 self._release(before.opened)

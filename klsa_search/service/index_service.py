@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import Depends, Request, Response
@@ -104,6 +105,11 @@ class IndexService:
         statuses = self.catalog.statuses() if self._access.filters is None else []
         return [each for each in statuses if each.name == also or self._access.sees(each.name)]
 
+    async def current_statuses(self, also: str | None = None) -> list[Status]:
+        """Return the same, with all changes that were acknowledged before."""
+        await asyncio.to_thread(self.catalog.catch_up_all)
+        return self.statuses(also)
+
     def require(self, *scopes: Scope) -> None:
         """Raise InsufficientScope unless the request has one of the scopes.
 
@@ -162,6 +168,8 @@ class IndexService:
             with self.catalog.use_if_current(name) as index:
                 return as_json(index) if index is not None and quick and quick(index) else None
 
+        if not self.catalog.is_current(name):
+            await self._admission.run(partial(self.catalog.catch_up, name))
         answer = self._admission.run_inline(inline) if quick is not None else None
         if answer is None:
             if cost is not None:
@@ -534,6 +542,8 @@ class Requires:
         if not self.scopes:
             return
         service = service_of(request)
+        if not service.catalog.is_listed:
+            await asyncio.to_thread(service.catalog.list_again)
         if service.access.filters is not None and not self.tenants:
             raise InsufficientScope(
                 "a tenant token cannot be used here; it can search, suggest, search facets, "

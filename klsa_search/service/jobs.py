@@ -223,6 +223,8 @@ class Jobs:
 
     def _end(self, job: Job, begin: float, error: str | None) -> None:
         seconds = round(monotonic() - begin, 1)
+        if error is None:
+            self._catalog.load(job.index)
         with self._ledger.change() as history:
             is_stopped = error is not None and self._closed.is_set()
             self._log_end(history, job, seconds, _INTERRUPTED if is_stopped else error)

@@ -104,7 +104,7 @@ async def create_index(
 )
 async def indexes(service: Service) -> IndexList:
     """List all indexes by name, including those that cannot be opened."""
-    summaries = [IndexSummary.of(status) for status in service.statuses()]
+    summaries = [IndexSummary.of(status) for status in await service.current_statuses()]
     replications, _ = await asyncio.to_thread(replication_answers, service.replications)
     follow = replications.get("follow")
     return IndexList(indexes=summaries, writable=service.may_write, follow=follow)
@@ -121,7 +121,7 @@ async def index_details(name: str, service: Service) -> IndexDetails:
     `job` names its waiting or running refit; after it, the index has learnt from its documents.
     """
     target = service.aliases().get(name, name)
-    for status in service.statuses(also=target if target != name else None):
+    for status in await service.current_statuses(also=target if target != name else None):
         if status.name == target:
             job = await service.open_job(target)
             return await asyncio.to_thread(IndexDetails.of, status, job)

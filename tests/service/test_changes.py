@@ -1,0 +1,86 @@
+"""Changes that one process of a service has acknowledged, as the others answer then."""
+
+import shutil
+import timeit
+from itertools import cycle
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.cli.refit_child import MODULE
+from klsa_search.core.child_processes import command_of
+from klsa_search.indexing.build import build
+from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.changes import Changes
+from klsa_search.service.jobs import Jobs
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from tests.support.acknowledged import DOCUMENTS, KINDS, refits, stale_answers
+
+
+@pytest.fixture(scope="module")
+def built_home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    for name in ("files", "other", "rebuilt"):
+        build(DOCUMENTS, name=name, home=home).close()
+    return home
+
+
+@pytest.fixture
+def service(built_home, tmp_path):
+    """Ask one of two services of a directory, in turns; neither scans it by itself."""
+    home = shutil.copytree(built_home, tmp_path, dirs_exist_ok=True)
+    key = add_key(home / ".keys.json", "tests", ["search", "write"])
+    keys = Keys(home / ".keys.json", ())
+    catalogs = [Catalog(home, interval=3600) for _ in range(2)]
+    command = command_of(MODULE, "--home", str(home))
+    jobs = [Jobs(catalog, command, share=None) for catalog in catalogs]
+    clients = [
+        TestClient(create_app(catalog, writes=Writes(), jobs=each, keys=keys))
+        for catalog, each in zip(catalogs, jobs, strict=True)
+    ]
+    turns = cycle(clients)
+
+    def ask(method, path, body=None, key=key):
+        headers = {"Authorization": f"Bearer {key}"}
+        answer = next(turns).request(method, path, json=body, headers=headers)
+        return answer.status_code, answer.json()
+
+    with jobs[0]:
+        yield ask, home
+    for each in catalogs:
+        each.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_acknowledged_changes_are_visible_in_all_processes(kind, service, compiled_writing):
+    ask, home = service
+    stale, answers = stale_answers(kind, ask, home, 1 if kind is refits else 5)
+    assert stale == []
+    assert answers
+
+
+def test_comparing_a_word_costs_microseconds(tmp_path):
+    changes = Changes(tmp_path)
+    changes.announce("files")
+    assert min(timeit.repeat(lambda: changes.word("files"), number=1000, repeat=20)) < 0.01
+
+
+def test_words_differ_after_each_change_in_any_process(tmp_path):
+    one, other = Changes(tmp_path), Changes(tmp_path)
+    seen = [other.word(None), other.word("files")]
+    for name in ("files", "files", None):
+        one.announce(name)
+        seen.append(other.word(name))
+    assert len(set(seen)) == 4  # both words are zeros at first
+    assert other.word("other") == bytes(8)
+
+
+def test_a_directory_that_does_not_exist_yet_has_no_words(tmp_path):
+    changes = Changes(tmp_path / "later")
+    changes.announce("files")
+    assert changes.word("files") == b""
+    (tmp_path / "later").mkdir()
+    assert changes.word("files") == bytes(8)
