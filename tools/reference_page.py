@@ -33,7 +33,7 @@ TASKS = {
     "warm",
     "Inspect": "info list analyze verify judgements analytics",
     "Explore": "related duplicates cluster plot",
-    "Maintain": "backup restore repair upgrade delete alias tune",
+    "Maintain": "backup restore repair delete alias tune",
 }
 """Commands of klsa-index by what they are for."""
 QUERY_SETTINGS = {*SearchSettings.model_fields, *LanguageSettings.model_fields}

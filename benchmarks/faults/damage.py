@@ -19,7 +19,7 @@ from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import LAYOUTS, NAME, Place
 from klsa_search import open_index
 from klsa_search.errors import KlsaError
-from klsa_search.storage.names import HOLDERS, LOCKS, WRITES
+from klsa_search.storage.names import LOCKS, WRITES
 
 _COUNT = 400
 """Documents: enough for files of several pages, and for lists that the engine skips in."""
@@ -69,7 +69,7 @@ def _all(path: Path) -> Answers:
 def files_of(index: Path) -> list[Path]:
     """Files of an index, but for its locks."""
     found = [path.relative_to(index) for path in sorted(index.rglob("*")) if path.is_file()]
-    return [path for path in found if path.name not in (*LOCKS, *HOLDERS)]
+    return [path for path in found if path.name not in LOCKS]
 
 
 def damages(index: Path, file: Path, times: int, seed: int) -> Iterator[tuple[str, bytes | None]]:

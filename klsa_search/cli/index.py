@@ -21,7 +21,7 @@ from klsa_search.cli.describe import (
 from klsa_search.cli.documents import add, export, refit, remove, repair, split
 from klsa_search.cli.embedding import embed
 from klsa_search.cli.main import debug_option, run
-from klsa_search.cli.maintenance import alias, delete, info, list_, rollback, upgrade, verify
+from klsa_search.cli.maintenance import alias, delete, info, list_, rollback, verify
 from klsa_search.cli.mine import cluster, duplicates, plot, related
 from klsa_search.cli.options import (
     by_space,
@@ -81,7 +81,6 @@ for command in (
     synonyms,
     rules,
     tune,
-    upgrade,
     verify,
     warm,
 ):

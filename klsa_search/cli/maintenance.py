@@ -1,4 +1,4 @@
-"""klsa-index list, info, verify, rollback, upgrade, delete, alias."""
+"""klsa-index list, info, verify, rollback, delete, alias."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from klsa_search.cli.describe import (
     writes_rows,
 )
 from klsa_search.cli.main import debug_option, explain
-from klsa_search.cli.options import home_option, json_option, memory_option
+from klsa_search.cli.options import home_option, json_option
 from klsa_search.cli.output import (
     Column,
     echo,
@@ -240,32 +240,6 @@ def rollback(name: str, home: Path, to: str | None, writes: int | None) -> None:
     if back.before and back.before != back.now:
         command = ["klsa-index", "rollback", name, "--home", str(home), "--to", back.before]
         echo(f"undo with {shlex.join(command)}, until the next build")
-
-
-@click.command()
-@click.argument("name")
-@home_option
-@memory_option
-@debug_option
-def upgrade(name: str, home: Path, memory: str | None) -> None:
-    """Upgrade an index from an older format to the current one.
-
-    The index is rebuilt with its settings from its stored documents; its source is not needed.
-    The old generation is kept until the next build.
-    """
-    from klsa_search.indexing.rewrite import upgrade as upgrade_index
-    from klsa_search.storage.current import current_generation
-    from klsa_search.storage.names import index_path
-
-    path = index_path(home, name)
-    before = current_generation(path)
-    with progress_bar() as bar:
-        index = upgrade_index(path, progress=bar, memory=memory)
-    version = index.manifest.format_version
-    if index.path == before:
-        echo(f"{name} already has format {version}; nothing changed")
-    else:
-        echo(f"{name}: upgraded to format {version}, {len(index):,} documents")
 
 
 @click.command()

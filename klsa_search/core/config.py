@@ -26,8 +26,6 @@ from pydantic_core import PydanticCustomError
 
 from klsa_search.core.field_weights import (
     DEFAULT,
-    TEXT,
-    TITLE,
     SearchedFields,
     parse_weights,
     write_weights,
@@ -76,14 +74,6 @@ MAX_BOOST = 100
 """Limits of the factor of a field in a query."""
 
 
-_REPLACED = {
-    "title_weight": "search, as in 'title^3,text',",
-    "title_boost": "boosts, as in 'title^3',",
-    "text_boost": "boosts, as in 'text^0.5',",
-}
-"""Settings of earlier versions, and what replaces them."""
-
-
 def _conflict(field: str, reason: str, value: object) -> PydanticCustomError:
     """Return an error that names the setting to change."""
     context = {"field": field, "reason": reason, "value": repr(value)}
@@ -120,8 +110,6 @@ class SettingsGroup(BaseModel):
             if first["type"] == "extra_forbidden":
                 known = ", ".join(sorted(cls.model_fields))
                 message = f"unknown setting {name!r}; the settings are: {known}"
-                if name in _REPLACED:
-                    message = f"unknown setting {name!r}; use {_REPLACED[name]} instead"
             else:
                 message = f"{name} = {first['input']!r}: {first['msg']}"
             raise SettingsError(message, field=name) from None
@@ -530,9 +518,6 @@ QUERY_SETTINGS: Final = frozenset(
 )
 """Settings that only queries use, so that they can change without a refit."""
 
-_LATER = ("split", "match", "page_title", "passages", "passage_weight", "kernel")
-"""Settings that were added without another format: see `Settings.stored`."""
-
 
 class Settings(
     PageSettings,
@@ -562,30 +547,9 @@ class Settings(
         """Return the searched fields with their weights."""
         return SearchedFields.of(self.search)
 
-    def stored(self) -> dict[str, Any]:
-        """Return the settings as a manifest has them; `with_current_names` reads them.
-
-        Equal indexes keep their fingerprint: later settings are left out if they have their
-        default, and weights of title and text alone have the names they had before other fields
-        could be searched.
-        """
-        settings = self.model_dump(mode="json")
-        for name in _LATER:
-            if getattr(self, name) == type(self).model_fields[name].default:
-                del settings[name]
-        title_weight = self.searched_fields.title_weight
-        if title_weight is not None:
-            del settings["search"]
-            settings["title_weight"] = title_weight
-        factors = self.boost_factors
-        if factors.keys() <= {TITLE, TEXT}:
-            del settings["boosts"]
-            settings |= {f"{name}_boost": factors.get(name, 1.0) for name in (TITLE, TEXT)}
-        return settings
-
     def fingerprint(self) -> str:
         """Return 16 hexadecimal digits that change with any setting."""
-        return fingerprint_of_settings(self.stored())
+        return fingerprint_of_settings(self.model_dump(mode="json"))
 
     @classmethod
     def of_preset(cls, preset: str = "default", /, **changes: Any) -> Settings:
@@ -596,17 +560,6 @@ class Settings(
                 f"unknown preset {preset!r}; the presets are: {known}", field="preset"
             )
         return cls.checked({**PRESETS[preset], **changes})
-
-
-def with_current_names(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of `Settings.stored`, or of an earlier version, under their present names."""
-    settings = dict(stored)
-    if (weight := settings.pop("title_weight", None)) is not None:
-        settings["search"] = write_weights(((TITLE, weight), (TEXT, 1)))
-    boosts = [(name, settings.pop(f"{name}_boost", None)) for name in (TEXT, TITLE)]
-    if given := [(name, factor) for name, factor in boosts if factor is not None]:
-        settings["boosts"] = write_weights(each for each in given if each[1] != 1)
-    return settings
 
 
 def unsearched(names: Iterable[str], fields: SearchedFields) -> str | None:

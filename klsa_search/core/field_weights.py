@@ -86,12 +86,6 @@ class SearchedFields(NamedTuple):
         """Return the searched metadata fields."""
         return self.names[1:-1]
 
-    @property
-    def title_weight(self) -> int | None:
-        """Return the weight of the title if title and text, once, are searched; None otherwise."""
-        title, *others = self.weights
-        return title if title and others == [1] else None
-
     def __str__(self) -> str:
         """Return them as text, always the same for the same fields and weights."""
         return write_weights((name, weight) for name, weight in zip(*self, strict=True) if weight)

@@ -15,11 +15,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Literal, Unpack
 
-from pydantic import ValidationError, field_validator
+from pydantic import ValidationError
 
 from klsa_search.analysis.tokenizers import function_of
 from klsa_search.collection.queries import read_query_lines
-from klsa_search.core.config import LanguageSettings, with_current_names
+from klsa_search.core.config import LanguageSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import ReplayFailed
 from klsa_search.evaluation.runs import rank_best, recorded
@@ -94,8 +94,6 @@ class Conditions(Frozen):
     tokenizer: str | None
     versions: dict[str, str]
 
-    _current_names = field_validator("parameters")(with_current_names)
-
 
 class RunRecord(Conditions):
     """Record of a run: everything it depends on, and its checksum."""
@@ -160,7 +158,7 @@ def conditions(
             format_version=manifest.format_version,
             package_version=manifest.package_version,
             fingerprint=manifest.fingerprint,
-            settings=index.settings.stored(),
+            settings=index.settings.model_dump(mode="json"),
             files={name: entry.sha256 for name, entry in sorted(manifest.files.items())},
         ),
         synonyms={word: tuple(others) for word, others in index.synonyms.items()}

@@ -9,14 +9,14 @@ from typing import Final, NamedTuple, cast
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Collection
-from klsa_search.core.config import QUERY_SETTINGS
+from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.progress import Progress
 from klsa_search.errors import ReplayFailed, SettingsError
 from klsa_search.evaluation.record import Conditions, RunEntry, RunRecord, conditions, write_run
 from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
-from klsa_search.storage.manifest import settings_as_built, sha256_of
+from klsa_search.storage.manifest import sha256_of
 
 _DOCUMENTS: Final = ("documents.npy", "documents_starts.npy")
 """Files of an index that depend on its documents alone."""
@@ -89,7 +89,7 @@ def build_as_recorded(
     """
     then = record.index
     try:
-        settings = settings_as_built(then.settings)
+        settings = Settings.checked(then.settings)
     except SettingsError as error:
         raise ReplayFailed(
             f"index `{then.name}` cannot be rebuilt as recorded: {error.message}; "

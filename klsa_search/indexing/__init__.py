@@ -1,11 +1,11 @@
-"""Build, plan, refit, embed, rebuild, repair, upgrade and verify indexes."""
+"""Build, plan, refit, embed, rebuild, repair and verify indexes."""
 
 from klsa_search.indexing.build import BuildOptions, build
 from klsa_search.indexing.checks import other_source
 from klsa_search.indexing.embedding import Embedded, embed
 from klsa_search.indexing.plan import PhaseCost, Plan, plan, plan_of_size
 from klsa_search.indexing.repartition import split
-from klsa_search.indexing.rewrite import Repair, build_like, rebuild, refit, repair, upgrade
+from klsa_search.indexing.rewrite import Repair, build_like, rebuild, refit, repair
 from klsa_search.indexing.sizes import Shape
 from klsa_search.indexing.verify import verify_deep
 
@@ -26,6 +26,5 @@ __all__ = [
     "refit",
     "repair",
     "split",
-    "upgrade",
     "verify_deep",
 ]

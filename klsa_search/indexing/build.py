@@ -294,7 +294,7 @@ def manifest_of(
         package_version=version("klsa-search"),
         source=collection.name,
         fingerprint=fingerprint_of(built.settings.fingerprint(), built.digest),
-        settings=built.settings.stored(),
+        settings=built.settings.model_dump(mode="json"),
         counts=Counts(skipped=collection.problems.count, **built.counts),
         spectra=dict(built.spectra),
         build=BuildEntry(

@@ -145,19 +145,19 @@ _ALLOW = "allow it (--replace, in Python replace=True)"
 
 
 def existing_index(path: Path) -> list[Manifest]:
-    """Return the manifest of the generation in use, of an earlier format too.
+    """Return the manifest of the generation in use.
 
     If it or CURRENT cannot be read: all readable manifests, the newest first.
     """
     if is_partitioned(path):
         return [read_partitions(path).manifest]
     try:
-        return [read_manifest(current_generation(path), legacy=True)]
+        return [read_manifest(current_generation(path))]
     except StoreError:
         readable = []
         for generation in reversed(committed_generations(path)):
             with suppress(StoreError):
-                readable.append(read_manifest(generation, legacy=True))
+                readable.append(read_manifest(generation))
         return readable
 
 

@@ -1,4 +1,4 @@
-"""Rebuild, refit, upgrade and repair: write a new generation from stored documents."""
+"""Rebuild, refit and repair: write a new generation from stored documents."""
 
 from __future__ import annotations
 
@@ -42,10 +42,9 @@ from klsa_search.storage.checksums import verify_shared
 from klsa_search.storage.current import current_generation, last_resort
 from klsa_search.storage.files import read_regular
 from klsa_search.storage.generations import index_lock, writing
-from klsa_search.storage.legacy import legacy_documents, legacy_settings
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import use_partitions
-from klsa_search.storage.manifest import FORMAT_VERSION, Manifest, read_manifest, settings_as_built
+from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import MANIFEST, index_of
 from klsa_search.storage.partitions import is_partitioned, read_partitions
 from klsa_search.storage.query_settings import current_settings, replace_settings
@@ -241,36 +240,6 @@ def build_like(
     )
 
 
-def upgrade(
-    path: str | Path, *, progress: Progress | bool | None = None, memory: int | str | None = None
-) -> Index:
-    """Upgrade the index at `<home>/<name>` to the current format, with its settings, and open it.
-
-    A new generation is built from the stored documents, and the old one is kept; an index of the
-    current format is only opened. Cost: that of `build`. Raise IndexNotFound; FormatUnsupported for
-    formats older than 3; IndexDamaged if the stored documents are; SettingsError (memory).
-
-    >>> upgrade("index/reports")
-    <Index reports generation 000001: 6 documents>
-    """
-    path = Path(path)
-    generation = current_generation(path)
-    manifest = read_manifest(generation, legacy=True)
-    if manifest.format_version == FORMAT_VERSION:
-        return Index(generation)
-    return build(
-        StoredCollection(
-            manifest, manifest.counts.documents, partial(legacy_documents, generation, manifest)
-        ),
-        name=path.name,
-        home=path.parent,
-        progress=progress,
-        memory=memory,
-        replace=True,
-        **legacy_settings(manifest),
-    )
-
-
 @dataclass(frozen=True)
 class Repair:
     """Result of a repair.
@@ -395,7 +364,7 @@ def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
     file, step = generation / MANIFEST, last_resort(generation.parent)
     try:
         manifest = Manifest.model_validate_json(read_regular(file))
-        settings_as_built(manifest.settings)
+        Settings.checked(manifest.settings)
     except (OSError, ValueError, SettingsError) as error:
         reason = str(error).splitlines()[0]
         raise IndexDamaged(f"cannot recover `{file}` ({reason}); {step}") from error

@@ -31,15 +31,9 @@ def stamp_of(path: Path) -> Stamp | None:
     return file.st_ino, file.st_size, file.st_mtime_ns
 
 
-def read_checked(path: Path, *, may_lack_checksum: bool = False) -> bytes:
-    """Return the content of a file; OSError, or ValueError if it has changed.
-
-    may_lack_checksum  accept a JSON object without a first line of its own
-    """
-    content = read_regular(path, _BYTES)
-    if may_lack_checksum and content.startswith(b"{"):
-        return content
-    line, _, content = content.partition(b"\n")
+def read_checked(path: Path) -> bytes:
+    """Return the content of a file; OSError, or ValueError if it has changed."""
+    line, _, content = read_regular(path, _BYTES).partition(b"\n")
     if line != _checksum_line(content):
         raise ValueError("it has changed since it was written")
     return content

@@ -4,7 +4,7 @@
     sha256 5a0c...           of its manifest.json, which has the checksums of all other files
     kept 000002 sha256 91...  the same of other generations that remain, for a rollback
 
-The first release wrote the first line only. Any other content is damage and never used as a path.
+Any other content is damage and never used as a path.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from klsa_search.storage.names import (
 _MAX_BYTES = 65_536  # a valid file has some hundred
 _KEPT = re.compile(r"kept ([0-9]{6}) sha256 ([0-9a-f]{64})\n")
 _WHOLE = re.compile(
-    rf"(?P<name>{GENERATION.pattern})"
-    rf"(?:\n?|\nsha256 (?P<sum>[0-9a-f]{{64}})\n(?P<kept>(?:{_KEPT.pattern})*))"
+    rf"(?P<name>{GENERATION.pattern})\nsha256 (?P<sum>[0-9a-f]{{64}})\n"
+    rf"(?P<kept>(?:{_KEPT.pattern})*)"
 )
 
 
@@ -44,7 +44,7 @@ class Current:
     """Content of CURRENT.
 
     generation  name of the generation in use
-    sums        SHA-256 of the manifests of this and other generations, if known
+    sums        SHA-256 of the manifests of this and other generations
     """
 
     generation: str
@@ -69,15 +69,13 @@ def read_current(path: Path) -> Current:
             f"cannot read `{path / CURRENT}` ({error.strerror}); {repair_step(path)}"
         ) from error
     match = _WHOLE.fullmatch(content.decode("ascii", "replace"))
-    sums = dict(_KEPT.findall(match["kept"] or "")) if match else {}
+    sums = dict(_KEPT.findall(match["kept"])) if match else {}
     if match is None or match["name"] in sums:
         shown = content[:40].decode("utf-8", "backslashreplace")
         raise IndexDamaged(
             f"`{path / CURRENT}` is damaged, it begins with {shown!r}; {repair_step(path)}"
         )
-    if match["sum"]:
-        sums[match["name"]] = match["sum"]
-    return Current(match["name"], sums)
+    return Current(match["name"], sums | {match["name"]: match["sum"]})
 
 
 def write_current(path: Path, current: Current) -> None:

@@ -1,7 +1,7 @@
 """Ownership of folders and files: mark what belongs to an index, and remove only that.
 
 The file KLSA-INDEX, written first, marks a folder as an index, and a folder of six digits in it as
-a generation. Indexes of the first release have no marker; there a manifest decides.
+a generation. If a marker was lost, a manifest decides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from klsa_search.storage.names import (
     DELETED,
     GENERATION,
     GONE,
-    HOLDERS,
     LOCKS,
     LOG_FILES,
     MANIFEST,
@@ -48,7 +47,7 @@ _NOTES: Final = {
 
 
 def is_index(path: Path) -> bool:
-    """Return whether a folder is an index: marked, or built by the first release."""
+    """Return whether a folder is an index: marked, or with a manifest."""
     if _is_marked(path, _INDEX):
         return True
     return is_real(path / CURRENT, stat.S_IFREG) and any(
@@ -241,11 +240,7 @@ def _folders_of_digits(path: Path) -> list[Path]:
 
 def _is_bare_lock(entry: Path) -> bool:
     """Return whether an entry is a lock left by a process that died before it marked the folder."""
-    if not is_real(entry, stat.S_IFREG):
-        return False
-    if entry.name in HOLDERS:
-        return read_regular(entry, 7) in (b"", b'{"pid":')
-    return entry.name in LOCKS and entry.lstat().st_size == 0
+    return entry.name in LOCKS and is_real(entry, stat.S_IFREG) and entry.lstat().st_size == 0
 
 
 def _is_half_mark(entry: Path) -> bool:

@@ -41,7 +41,6 @@ from klsa_search.storage.manifest import FileEntry, Manifest, read_manifest, sha
 from klsa_search.storage.names import (
     CURRENT,
     DELETED,
-    HOLDERS,
     JUDGEMENT_FILES,
     LOCK,
     LOCKS,
@@ -225,7 +224,7 @@ def _marked(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if bare and not generations(path):
-            for name in (MARKER, *QUERY_FILES, *JUDGEMENT_FILES, *HOLDERS, *LOCKS):
+            for name in (MARKER, *QUERY_FILES, *JUDGEMENT_FILES, *LOCKS):
                 (path / name).unlink(missing_ok=True)
         raise
 
@@ -264,7 +263,7 @@ def _is_intact(generation: Path) -> bool | None:
     None if that is unknown: another format version, or no permission to read.
     """
     try:
-        check_sizes(generation, read_manifest(generation, legacy=True))
+        check_sizes(generation, read_manifest(generation))
     except (FormatUnsupported, OSError):
         return None
     except IndexDamaged as damage:

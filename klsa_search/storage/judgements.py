@@ -38,8 +38,7 @@ _WRITE_TIMEOUT: Final = 10.0
 """Seconds that a writer waits for another."""
 
 _APPLICATION: Final = 0x4B4C534A
-_VERSION: Final = 2
-"""Rows have checksums, as in the log; version 1 had none."""
+_VERSION: Final = 1
 
 _SCHEMA: Final = f"""
 create table queries (number integer primary key, text text not null unique, sum integer);
@@ -57,13 +56,6 @@ _CHANGED: Final = (
 _GRADES: Final = """
 select number, text, document, grade from judgements join queries on query = number
 where :text is null or text = :text order by number, document
-"""
-_UPGRADE: Final = """
-alter table queries add column sum integer;
-alter table judgements add column sum integer;
-update queries set sum = row_sum(number, text);
-update judgements set sum = row_sum(query, document, grade);
-pragma user_version = 2;
 """
 
 
@@ -156,15 +148,13 @@ class Judgements:
         return [JudgedQuery(number, text, grades) for number, (text, grades) in queries.items()]
 
     def check(self) -> None:
-        """Compare all checksums, which version 1 lacks; IndexDamaged. Cost: reading the file."""
+        """Compare all checksums; IndexDamaged. Cost: reading the file."""
         with self._connected() as database:
             if database is None:
                 return
             [(result,)] = database.execute("pragma integrity_check(1)")
             if result != "ok":
                 raise self._damaged(result)
-            if _version(database) < _VERSION:
-                return
             for statement in _CHANGED:
                 if database.execute(statement).fetchone():
                     raise self._damaged("a row has changed since it was written")
@@ -208,9 +198,6 @@ class Judgements:
                 connection.execute("begin immediate" if writes else "begin")
                 database = Database(connection)
                 has_tables = self._has_tables(database, create=writes)
-                if writes and has_tables and _version(database) < _VERSION:
-                    for statement in filter(str.strip, _UPGRADE.split(";")):
-                        connection.execute(statement)
                 yield database if has_tables else None
                 connection.execute("commit")
             except sqlite3.OperationalError as error:
@@ -238,7 +225,7 @@ class Judgements:
         """
         [(application,)] = database.execute("pragma application_id")
         tables = database.table_names()
-        if (application, len(tables)) == (_APPLICATION, 2) and 1 <= _version(database) <= _VERSION:
+        if (application, len(tables)) == (_APPLICATION, 2) and _version(database) == _VERSION:
             return True
         if application or tables:
             raise self._damaged("it is another kind of file")

@@ -34,7 +34,6 @@ from klsa_search.storage.names import (
     CURRENT,
     DELETED,
     EMBEDDING_FILES,
-    HOLDERS,
     JUDGEMENT_FILES,
     LOCKS,
     MARKER,
@@ -227,7 +226,7 @@ def delete_index(path: Path) -> list[Path]:
         collect_garbage(path, keep=())
         (path / PARTITIONS).unlink(missing_ok=True)
         remove_partitions(path)
-        own = (*QUERY_FILES, *JUDGEMENT_FILES, *EMBEDDING_FILES, *HOLDERS, DELETED, MARKER)
+        own = (*QUERY_FILES, *JUDGEMENT_FILES, *EMBEDDING_FILES, DELETED, MARKER)
         for name in (*own, *reversed(LOCKS)):
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
@@ -18,7 +17,6 @@ from klsa_search.core.config import (
     TOKENIZER_NAMES,
     FieldType,
     Settings,
-    with_current_names,
 )
 from klsa_search.core.plugins import Plugin, PluginKind, find_plugin
 from klsa_search.errors import (
@@ -32,9 +30,7 @@ from klsa_search.storage.current import read_current, step_for
 from klsa_search.storage.files import is_exhausted, read_regular
 from klsa_search.storage.names import MANIFEST, PASSAGES
 
-FORMAT_VERSION = 5
-LEGACY_VERSIONS = (3, 4)
-"""Versions that can still be read for an upgrade: see `legacy`."""
+FORMAT_VERSION = 1
 
 
 class Frozen(BaseModel):
@@ -45,13 +41,6 @@ class Frozen(BaseModel):
 
 FileName = Annotated[str, StringConstraints(pattern=r"^(passages/)?\w[\w.-]*$")]
 """A plain file name, or one within the folder of passages: never a path that leads outside."""
-
-
-_LATER_SETTINGS: Final = {"symbols": False}
-"""Settings that an index of this format may lack, and the behaviour without them."""
-
-_LEGACY_EXPANSIONS: Final = {"whole": "dense", "factors": "factored", "cut": "sparse"}
-"""Values of `expansion` up to version 0.2, and their present names."""
 
 
 class FileEntry(Frozen):
@@ -156,7 +145,6 @@ class Manifest(Frozen):
     reading      options with which the source was read, without defaults, for `Index.sync`
     vectors      spaces of vectors, in the order of their files
     plugins      plug-ins among the settings, by kind
-    The last three are only written if there are any, as version 0.2 does not know them.
     """
 
     format_version: int
@@ -181,7 +169,7 @@ class Manifest(Frozen):
         """
         self._require_plugins()
         try:
-            return settings_as_built(self.settings)
+            return Settings.checked(self.settings)
         except SettingsError as error:
             raise IndexDamaged(
                 f"the manifest of `{self.source}` has invalid settings "
@@ -206,11 +194,7 @@ class Manifest(Frozen):
 
     def as_text(self) -> str:
         """Return the content of the file."""
-        optional = ("reading", "vectors", "plugins")
-        absent: dict[str, Any] = {name: True for name in optional if not getattr(self, name)}
-        if self.counts.passages is None:
-            absent["counts"] = {"passages"}
-        return self.model_dump_json(indent=1, exclude=absent) + "\n"
+        return self.model_dump_json(indent=1) + "\n"
 
     @property
     def has_passages(self) -> bool:
@@ -235,21 +219,9 @@ def plugins_of(settings: Settings) -> dict[PluginKind, PluginEntry]:
     return plugins
 
 
-def settings_as_built(settings: Mapping[str, Any]) -> Settings:
-    """Return settings stored by a build; SettingsError.
-
-    Later settings get the values of the earlier behaviour; `operators` was true for today's auto.
-    """
-    given = with_current_names({**_LATER_SETTINGS, **settings})
-    if given.get("expansion") in _LEGACY_EXPANSIONS:
-        given["expansion"] = _LEGACY_EXPANSIONS[given["expansion"]]
-    return Settings.checked(given | {"operators": None} if given.get("operators") else given)
-
-
-def read_manifest(generation: Path, *, legacy: bool = False) -> Manifest:
+def read_manifest(generation: Path) -> Manifest:
     """Read `manifest.json` of a generation, and compare its checksum with CURRENT.
 
-    legacy  also accept an earlier format version
     Raise FormatUnsupported for another format version; IndexDamaged if it is missing, invalid or
     has changed. Raise OSError if the process has too many open files.
     """
@@ -265,15 +237,10 @@ def read_manifest(generation: Path, *, legacy: bool = False) -> Manifest:
     known = _known_sum(generation)
     if known and known != hashlib.sha256(content).hexdigest():
         raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")
-    if version != FORMAT_VERSION and not (legacy and version in LEGACY_VERSIONS):
+    if version != FORMAT_VERSION:
         step = "rebuild it with `klsa-index build`"
         if isinstance(version, int) and version > FORMAT_VERSION:
             step = f"a later version of klsa-search built it; install that version, or {step}"
-        elif version in LEGACY_VERSIONS:
-            name, home = generation.parent.name, str(generation.parent.parent)
-            step = (
-                f"upgrade it with `{shlex.join(['klsa-index', 'upgrade', name, '--home', home])}`"
-            )
         raise FormatUnsupported(
             f"`{generation}` has format {version}, and this version reads {FORMAT_VERSION}; {step}"
         )

@@ -13,8 +13,6 @@ LOCK = "LOCK"
 WRITING = "WRITING"
 LOCKS = (LOCK, WRITING)
 """The first is taken to change CURRENT, the second also to write to the log."""
-HOLDERS = tuple(f"{lock}-holder" for lock in LOCKS)
-"""Files that version 0.2 wrote next to a lock and may have left."""
 MANIFEST = "manifest.json"
 MARKER = "KLSA-INDEX"
 PARTITIONS = "PARTITIONS"
@@ -43,7 +41,7 @@ PASSAGES = "passages"
 """Folder within a generation that has the index of its passages: see `indexing.passages`."""
 
 BUILT_FILES = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
-"""Files of a generation other than manifest and marker, in all formats so far."""
+"""Files of a generation other than manifest and marker."""
 
 SETTINGS = "SETTINGS"
 """Query settings changed since the build of a generation: see `storage.query_settings`."""

@@ -107,7 +107,8 @@ def manifest_of_partitions(path: Path) -> Manifest:
     found = read_partitions(path)
     generations = [current_generation(path / name) for name in found.all_folders]
     manifest = with_files(path, found.manifest, {each: read_manifest(each) for each in generations})
-    return manifest.model_copy(update={"settings": found.current_settings().stored()})
+    settings = found.current_settings().model_dump(mode="json")
+    return manifest.model_copy(update={"settings": settings})
 
 
 def with_files(path: Path, whole: Manifest, manifests: Mapping[Path, Manifest]) -> Manifest:

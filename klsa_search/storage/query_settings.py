@@ -46,7 +46,7 @@ def current_manifest(generation: Path) -> Manifest:
     """Return the manifest of a generation, with its current settings; errors: `read_manifest`."""
     manifest = read_manifest(generation)
     settings = current_settings(generation, manifest)
-    return manifest.model_copy(update={"settings": settings.stored()})
+    return manifest.model_copy(update={"settings": settings.model_dump(mode="json")})
 
 
 def changes_of(built: Settings, settings: Settings) -> dict[str, Any]:

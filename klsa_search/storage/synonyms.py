@@ -3,8 +3,8 @@
     sha256 5a0c...
     {"tv": ["television"], "television": ["tv"], "phone": ["iphone"]}
 
-The first line is the checksum of the rest; version 0.2 wrote none. Synonyms belong to the index,
-not to a generation: builds, writes and rollbacks do not change them.
+The first line is the checksum of the rest. Synonyms belong to the index, not to a generation:
+builds, writes and rollbacks do not change them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def synonyms_of_text(text: str) -> dict[str, tuple[str, ...]]:
 def read_synonyms(path: Path) -> dict[str, tuple[str, ...]]:
     """Return the synonyms of the index at a path; IndexDamaged if the file has changed."""
     try:
-        content = read_checked(path / SYNONYMS, may_lack_checksum=True)
+        content = read_checked(path / SYNONYMS)
         return checked_synonyms(json.loads(content))
     except FileNotFoundError:
         return {}

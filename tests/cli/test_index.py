@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from klsa_search.core.config import AnalysisSettings, Settings
+from tests.storage.worlds import point_current
 
 
 def test_build_ends_with_a_summary(shell, cars):
@@ -281,7 +282,7 @@ def test_an_index_of_nothing_does_not_replace_another(shell, cars):
 def test_a_damaged_index_hides_no_other(shell, cars, tmp_path):
     for name in ("a", "b", "c"):
         shell("klsa-index", "build", cars, "--name", name)
-    (tmp_path / "index" / "a" / "CURRENT").write_text("000007\n")
+    point_current(tmp_path / "index" / "a", "000007")
     (tmp_path / "index" / "b" / "000001" / "manifest.json").write_text("{")
     done = shell("klsa-index", "list")
     assert (done.code, done.err) == (0, "")

@@ -2,12 +2,7 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
-
-from klsa_search.storage.manifest import FORMAT_VERSION
-
-FORMATS = Path(__file__).parents[1] / "formats"
 
 
 def build(shell, cars, name="cars", **settings):
@@ -114,21 +109,6 @@ def test_of_a_link_the_link_is_deleted(shell, cars, tmp_path):
     (tmp_path / "index" / "link").symlink_to(tmp_path / "index" / "cars")
     assert shell("klsa-index", "delete", "link", "--yes").code == 0
     assert [facts["name"] for facts in shell("klsa-index", "list", "--json").json] == ["cars"]
-
-
-def test_an_index_of_a_former_format_is_carried_over(shell, tmp_path):
-    shutil.unpack_archive(FORMATS / "4.tar.gz", tmp_path / "index")
-    assert "upgrade letters" in shell("klsa-index", "list", "--json").out
-    done = shell("klsa-index", "upgrade", "letters")
-    assert (done.code, done.out) == (
-        0,
-        f"letters: upgraded to format {FORMAT_VERSION}, 6 documents\n",
-    )
-    done = shell("klsa-index", "upgrade", "letters")
-    assert (done.code, done.out.startswith(f"letters already has format {FORMAT_VERSION}")) == (
-        0,
-        True,
-    )
 
 
 def test_a_damaged_index_is_found_deeply_and_repaired(shell, cars):

@@ -37,7 +37,6 @@ def test_it_is_described_searched_and_exported(shell, built, tmp_path):
 @pytest.mark.parametrize(
     "command",
     [
-        ("klsa-index", "upgrade", "cars"),
         ("klsa-index", "related", "cars", "coolant"),
         ("klsa-index", "duplicates", "cars"),
         ("klsa-search", "cars", "coolant", "--ranker", "lsi"),

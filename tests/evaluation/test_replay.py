@@ -86,18 +86,6 @@ def test_it_comes_out_of_an_index_built_anew(folder, name, tmp_path):
     assert (done.run.sha256, done.files) == (record.run.sha256, ())
 
 
-def test_a_record_with_the_boosts_of_an_earlier_version_is_replayed(folder, tmp_path):
-    queries, run, kept = folder / "queries.tsv", tmp_path / "out.trec", tmp_path / "out.json"
-    with open_index(folder / "default") as index:
-        write_record(record_run(index, queries, run, boosts={"title": 3}), kept)
-        raw = json.loads(kept.read_text())
-        assert raw["parameters"].pop("boosts") == "title^3"
-        raw["parameters"] |= {"title_boost": 3.0, "text_boost": 1.0}
-        assert raw["index"]["settings"]["title_weight"] == 2
-        kept.write_text(json.dumps(raw))
-        assert replay(read_record(kept), queries, index).files == ()
-
-
 def test_all_parameters_are_in_it(folder, tmp_path):
     index = open_index(folder / "published")
     queries = folder / "queries.tsv"

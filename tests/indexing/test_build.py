@@ -27,6 +27,7 @@ from klsa_search.storage.checksums import verify
 from klsa_search.storage.manifest import FORMAT_VERSION
 from klsa_search.storage.names import LOG_FILES
 from tests.conftest import ROOT
+from tests.storage.worlds import replace_manifest
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import random_documents
 
@@ -69,6 +70,7 @@ import hashlib, json, sys
 from klsa_search import build
 from klsa_search.core.progress import PHASES
 from klsa_search.search.rankers import RANKERS
+from tests.storage.worlds import replace_manifest
 index = build(json.load(open(sys.argv[1])), name="a", home=sys.argv[2], dimensions=40)
 sums = {name: entry.sha256 for name, entry in index.manifest.files.items()}
 queries = ("t03 t05", "t11", "t00 t29")
@@ -236,14 +238,15 @@ def test_another_format_is_refused_with_the_next_step(tmp_path):
     index = build(RECORDS, name="a", home=tmp_path)
     path = index.path / "manifest.json"
     own = f'"format_version": {FORMAT_VERSION}'
-    path.write_text(path.read_text().replace(own, '"format_version": 99'))
+    text = path.read_text().replace(own, '"format_version": 99')
+    path.write_text(text)
     with pytest.raises(IndexDamaged, match="has changed since it was built"):
         open_index(tmp_path / "a")
-    (tmp_path / "a" / "CURRENT").write_text("000001\n")
+    replace_manifest(index.path, text.encode())
     refusal = f"has format 99, and this version reads {FORMAT_VERSION}; a later version"
     with pytest.raises(FormatUnsupported, match=refusal):
         open_index(tmp_path / "a")
-    path.write_text("{")
+    replace_manifest(index.path, b"{")
     with pytest.raises(IndexDamaged, match=r"cannot read `.*manifest\.json`"):
         open_index(tmp_path / "a")
     with pytest.raises(IndexNotFound):

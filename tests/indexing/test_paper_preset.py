@@ -10,7 +10,7 @@ import pytest
 
 from klsa_search import build
 
-LETTERS = Path(__file__).parents[1] / "formats" / "letters.jsonl"
+LETTERS = Path(__file__).parents[1] / "support" / "letters.jsonl"
 
 SUMS = {
     "vocabulary.txt": "3b76d159d9520c0d",

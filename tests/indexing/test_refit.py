@@ -9,7 +9,7 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.indexing import build_like, refit, verify_deep
-from klsa_search.indexing.rewrite import rebuild, upgrade
+from klsa_search.indexing.rewrite import rebuild
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import WriteLog
@@ -190,14 +190,6 @@ def test_a_build_elsewhere_is_of_the_living_documents(path, tmp_path):
     assert not WriteLog(like.path).batches()
     index.close()
     like.close()
-
-
-def test_an_upgrade_of_the_present_format_keeps_what_was_written(path):
-    before = documents_of(path)
-    upgraded = upgrade(path)
-    assert (upgraded.generation, upgraded.last_write.seq) == ("000001", 13)
-    upgraded.close()
-    assert documents_of(path) == before
 
 
 def test_a_build_over_what_was_written_needs_a_yes(path):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import CollectionError, IndexDamaged, StoreError
 from klsa_search.indexing import build_like
 from klsa_search.indexing.rewrite import rebuild
+from klsa_search.storage.current import current_generation
 from klsa_search.storage.maintenance import rollback
 from klsa_search.storage.manifest import FORMAT_VERSION
-from tests.storage.worlds import as_first_release
+from tests.storage.worlds import replace_manifest
 
 CARS = [{"id": str(number), "text": "engines stall"} for number in range(4)]
 
@@ -99,7 +102,9 @@ def test_the_same_name_in_another_place_is_another_source(tmp_path, tickets):
 
 
 def test_where_the_place_is_not_known_the_name_decides(tmp_path, tickets):
-    as_first_release(tmp_path / "index" / "it")
+    generation = current_generation(tmp_path / "index" / "it")
+    raw = json.loads((generation / "manifest.json").read_text())
+    replace_manifest(generation, json.dumps(raw | {"source_path": None}).encode())
     build(written(tmp_path / "elsewhere" / "tickets.jsonl", 10), name="it", home=tmp_path / "index")
     assert served(tmp_path) == 10
 
@@ -155,7 +160,7 @@ def as_format(path, version):
 def test_what_cannot_be_read_needs_a_yes(tmp_path, tickets, fault):
     path = tmp_path / "index" / "it"
     if fault == "format":
-        as_format(path, 2)
+        as_format(path, 99)
     else:
         (path / "000001" / "manifest.json").write_text("")
     for source in (CARS, tickets):

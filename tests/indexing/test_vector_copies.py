@@ -1,4 +1,4 @@
-"""Copies of an index keep the vectors of its documents: backup, restore, follower, upgrade."""
+"""Copies of an index keep the vectors of its documents: backup, restore, follower, refit."""
 
 import uuid
 from contextlib import closing
@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.collection.vectors import quantised, vectors_of
-from klsa_search.indexing.rewrite import refit, upgrade
+from klsa_search.indexing.rewrite import refit
 from klsa_search.storage.backup import copy_index
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import follow, restore_index
@@ -59,8 +59,8 @@ def rewritten(rewrite):
 
 @pytest.mark.parametrize(
     "copy",
-    [restored, followed, copied, rewritten(refit), rewritten(upgrade)],
-    ids=["restored", "followed", "copied", "refitted", "upgraded"],
+    [restored, followed, copied, rewritten(refit)],
+    ids=["restored", "followed", "copied", "refitted"],
 )
 def test_a_copy_has_the_vectors(home, tmp_path, copy):
     with closing(open_index(copy(home, tmp_path))) as index:

@@ -58,10 +58,6 @@ def test_title_and_text_are_the_default_to_the_bit(tmp_path, search):
     assert same.settings == plain.settings
     assert same.manifest.fingerprint == plain.manifest.fingerprint
     assert files(same) == files(plain)
-    # As they were stored before other fields could be searched.
-    stored = plain.manifest.settings
-    assert (stored["title_weight"], stored["title_boost"], stored["text_boost"]) == (2, 1.0, 1.0)
-    assert not {"search", "boosts"} & stored.keys()
 
 
 def test_fields_of_weight_1_are_one_text(tmp_path):
@@ -225,17 +221,9 @@ def test_what_is_refused(search, reason):
     assert reason in refused.value.message
 
 
-def test_earlier_names_are_named_with_their_successors():
-    for name, successor in (("title_weight", "search"), ("title_boost", "boosts")):
-        with pytest.raises(SettingsError, match=f"unknown setting '{name}'; use {successor}"):
-            Settings.of_preset(**{name: 3})
+def test_boosts_of_fields_that_are_not_searched_are_refused():
     with pytest.raises(SettingsError, match="`author` is not a searched field"):
         Settings.of_preset(boosts="author^2")
-
-
-def test_the_default_settings_keep_their_fingerprint():
-    """A new setting is left out of the manifest if it has its default: see `Settings.stored`."""
-    assert Settings().fingerprint() == "6736d2ea20f2675b"
 
 
 def test_equal_weights_have_one_text():

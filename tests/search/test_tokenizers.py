@@ -14,7 +14,6 @@ from klsa_search import build, open_index
 from klsa_search.analysis import tokenizers
 from klsa_search.errors import SettingsError
 from klsa_search.indexing import refit, verify_deep
-from klsa_search.storage.legacy import legacy_settings
 from tests.support.own_words import bigrams, picky, words
 from tests.support.waiting import PATIENCE
 
@@ -87,12 +86,6 @@ def test_one_that_an_index_does_not_have_is_refused(tmp_path):
     build(DOCUMENTS, name="plain", home=tmp_path, dimensions=2).close()
     with pytest.raises(SettingsError, match="built with no tokenizer, not with"):
         open_index(tmp_path / "plain", tokenizer=words)
-
-
-def test_an_index_of_a_former_format_has_none(index):
-    settings = legacy_settings(index.manifest)
-    assert settings["tokenizer"] is None
-    index.close()
 
 
 def test_commands_trust_what_the_environment_names(index, tmp_path):

@@ -16,6 +16,7 @@ from klsa_search.service.schemas.responses import IndexDetails
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.maintenance import delete_index, indexes_in
 from klsa_search.storage.manifest import read_manifest
+from tests.storage.worlds import point_current
 from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny
@@ -88,12 +89,13 @@ def test_index_built_anew_after_its_deletion_is_another(catalog_of, tmp_path):
 def test_broken_new_generation_leaves_the_old_one_in_use(catalog_of, tmp_path):
     build_tiny(tmp_path)
     catalog = catalog_of(tmp_path)
-    (tmp_path / "tiny" / "CURRENT").write_text("000007\n")
+    whole = (tmp_path / "tiny" / "CURRENT").read_text()
+    point_current(tmp_path / "tiny", "000007")
     assert found(catalog) == ("000001", 2)
     (status,) = catalog.statuses()
     assert status.index.generation == "000001"
     assert "000007" in status.failure
-    (tmp_path / "tiny" / "CURRENT").write_text("000001\n")
+    (tmp_path / "tiny" / "CURRENT").write_text(whole)
     (status,) = catalog.statuses()
     assert status.failure is None
 

@@ -11,7 +11,8 @@ from klsa_search.errors import IndexDamaged
 from klsa_search.storage.checksums import ChecksumCheck, _ThrottledFile, compare_checksums
 from klsa_search.storage.generations import describe_files
 from klsa_search.storage.manifest import Manifest
-from klsa_search.storage.names import CURRENT
+
+from .worlds import point_current
 
 BOUND = 300  # seconds after which a thread hangs
 
@@ -23,7 +24,7 @@ def sealed(tmp_path):
     for name in "abc":
         (path / name).write_text(name * 1000)
     (path / "empty").touch()
-    (tmp_path / CURRENT).write_text("000001\n")
+    point_current(tmp_path, "000001")
     return path, Manifest.model_construct(files=describe_files(path))
 
 
@@ -83,7 +84,7 @@ def test_a_file_that_is_gone_is_damage_only_of_what_is_in_use(sealed):
     assert check.wait(BOUND)
     assert (check.state, "cannot read" in check.failure) == ("damaged", True)
     path.with_name("000002").mkdir()
-    (path.parent / CURRENT).write_text("000002\n")
+    point_current(path.parent, "000002")
     check = ChecksumCheck({path: manifest})
     assert check.wait(BOUND)
     assert (check.state, check.failure) == ("stopped", None)

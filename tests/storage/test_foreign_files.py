@@ -12,7 +12,7 @@ from klsa_search.storage.generations import new_generation
 from klsa_search.storage.maintenance import delete_index, indexes_in
 from klsa_search.storage.names import MARKER
 
-from .worlds import as_first_release, content, files_below, folders, write
+from .worlds import content, files_below, folders, without_marks, write
 
 
 def keep(folder, *names):
@@ -74,14 +74,12 @@ def test_the_folders_that_a_failed_build_made_go_with_it(tmp_path):
 MINE = ["202301/may.txt", "000007/manifest.json", "000004/may.txt", "notes.txt", ".cache/x", "1"]
 
 
-@pytest.mark.parametrize("first_release", [False, True])
-def test_files_of_the_user_in_an_index_outlive_builds_failures_and_its_deletion(
-    tmp_path, first_release
-):
+@pytest.mark.parametrize("marked", [False, True])
+def test_files_of_the_user_in_an_index_outlive_builds_failures_and_its_deletion(tmp_path, marked):
     path = tmp_path / "a"
     write(path, "one")
-    if first_release:
-        as_first_release(path)
+    if not marked:
+        without_marks(path)
     mine = keep(path / "2023", "may.txt") and keep(path, *MINE)
     mine = {name: text for name, text in mine.items() if text.startswith("my ")}
     (path / "000009").symlink_to(tmp_path)

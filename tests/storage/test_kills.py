@@ -20,7 +20,7 @@ from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import new_generation
 from klsa_search.storage.maintenance import delete_index, rollback
 
-from .worlds import as_first_release, content, files_below, folders, write
+from .worlds import content, files_below, folders, without_marks, write
 
 CHANGES = ("fsync", "link", "mkdir", "open", "rename", "replace", "rmdir", "unlink")
 MINE = {"2023/may.txt": "mine", "000077/x": "mine", "notes.txt": "mine", "000001/mine": "mine"}
@@ -77,14 +77,14 @@ def held(path):
     return text
 
 
-@pytest.fixture(params=["marked", pytest.param("first release", marks=pytest.mark.long)])
+@pytest.fixture(params=["marked", pytest.param("without marks", marks=pytest.mark.long)])
 def prepared(request, tmp_path):
     """A function that copies an index of two generations, with files of the user's in it."""
     original = tmp_path / "original"
     for text in ("one", "two"):
         write(original, text)
-    if request.param == "first release":
-        as_first_release(original)
+    if request.param == "without marks":
+        without_marks(original)
     mine = add_mine(original)
     return lambda name: (shutil.copytree(original, tmp_path / name), mine)
 

@@ -83,7 +83,6 @@ def test_what_a_killed_first_build_leaves_is_no_users(tmp_path):
     path.mkdir()
     with holding(path / "LOCK") as child:
         child.kill()
-    (path / "LOCK-holder").write_text('{"pid": 1}')  # as version 0.2 did
     write(path, "one")
     delete_index(path)
     assert not path.exists()

@@ -14,7 +14,7 @@ from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import committed_generations, new_generation
 from klsa_search.storage.maintenance import delete_index, indexes_in, rollback
 
-from .worlds import as_first_release, content, folders, write
+from .worlds import content, folders, without_marks, write
 
 
 def written(path, *texts):
@@ -76,9 +76,9 @@ def test_a_damaged_index_can_be_deleted(tmp_path, current):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_index_of_the_first_release_can_be_deleted(tmp_path):
+def test_an_index_without_marks_can_be_deleted(tmp_path):
     path = written(tmp_path / "a", "one", "two")
-    as_first_release(path)
+    without_marks(path)
     (path / "CURRENT").write_text("?")
     assert is_index(path)
     assert delete_index(path) == []
@@ -106,7 +106,7 @@ def test_a_build_after_going_back_keeps_what_it_replaces(tmp_path):
     assert content(path) == "one"
 
 
-@pytest.mark.parametrize("current", ["", "?", "000009", None])
+@pytest.mark.parametrize("current", ["", "?", "000009", "000009\nsha256 " + "0" * 64 + "\n", None])
 def test_going_back_mends_a_damaged_current(tmp_path, current):
     path = written(tmp_path / "a", "one", "two")
     if current is None:
@@ -114,7 +114,10 @@ def test_going_back_mends_a_damaged_current(tmp_path, current):
     else:
         (path / "CURRENT").write_text(current)
     back = rollback(path)
-    assert (back.now, back.before) == ("000002", current if current == "000009" else None)
+    assert (back.now, back.before) == (
+        "000002",
+        "000009" if current and "sha256" in current else None,
+    )
     assert content(path) == "two"
 
 
@@ -135,9 +138,9 @@ def test_going_back_needs_a_whole_generation(tmp_path):
     assert content(path) == "two"
 
 
-def test_going_back_in_what_the_first_release_built(tmp_path):
+def test_going_back_in_an_index_without_marks(tmp_path):
     path = written(tmp_path / "a", "one", "two")
-    as_first_release(path)
+    without_marks(path)
     rollback(path)
     assert content(path) == "one"
     assert [generation.name for generation in committed_generations(path)] == ["000001", "000002"]

@@ -20,7 +20,7 @@ from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import rollback
 from klsa_search.storage.manifest import read_manifest
-from klsa_search.storage.names import HOLDERS, INDEX_FILES, LOCKS
+from klsa_search.storage.names import INDEX_FILES, LOCKS
 from klsa_search.storage.recovery import (
     RecoveredRecords,
     check_current,
@@ -190,8 +190,7 @@ def test_a_build_that_ends_between_two_reads_is_no_damage(path, monkeypatch):
 
 def test_verify_reads_every_file_of_an_index(path):
     verify(path)
-    locks = {*LOCKS, *HOLDERS}
-    there = {entry.name for entry in path.iterdir() if entry.is_file()} - locks
+    there = {entry.name for entry in path.iterdir() if entry.is_file()} - {*LOCKS}
     assert there == set(INDEX_FILES)
     for name in ("SYNONYMS", "KLSA-INDEX", "CURRENT"):
         file = path / name
@@ -217,26 +216,3 @@ def test_verify_reads_the_judgements(path, change):
         database.execute(change)
     with pytest.raises(IndexDamaged, match="JUDGEMENTS"):
         verify(path)
-
-
-def test_judgements_without_sums_get_them_with_the_next(path):
-    (path / "JUDGEMENTS").unlink()
-    with closing(sqlite3.connect(path / "JUDGEMENTS")) as database:
-        database.executescript(
-            """
-            create table queries (number integer primary key, text text not null unique);
-            create table judgements (
-              query integer not null references queries, document text not null,
-              grade integer not null, primary key (query, document)
-            ) without rowid;
-            insert into queries values (1, 'brakes');
-            insert into judgements values (1, 'd1', 2);
-            pragma application_id = 0x4B4C534A;
-            pragma user_version = 1;
-            """
-        )
-    verify(path)
-    assert Judgements(path).queries()[0].grades == {"d1": 2}
-    Judgements(path).put("brakes", "d2", 0)
-    verify(path)
-    assert Judgements(path).queries()[0].grades == {"d1": 2, "d2": 0}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
@@ -49,13 +49,18 @@ def files_below(path):
     }
 
 
-def as_first_release(path):
-    """Make an index what the first release would have left: no marks, a CURRENT of one line."""
+def without_marks(path):
+    """Remove the markers of an index and its generations."""
     for marker in path.rglob("KLSA-INDEX"):
         marker.unlink()
-    current = path / "CURRENT"
-    current.write_text(current.read_text().split("\n")[0] + "\n")
-    for manifest in path.glob("0*/manifest.json"):
-        raw = json.loads(manifest.read_text())
-        del raw["source_path"]
-        manifest.write_text(json.dumps(raw))
+
+
+def point_current(path, name, digest="0" * 64):
+    """Make CURRENT name a generation, whether there is one or not."""
+    (path / "CURRENT").write_text(f"{name}\nsha256 {digest}\n")
+
+
+def replace_manifest(generation, content):
+    """Write other bytes as the manifest of the generation in use, and their sum in CURRENT."""
+    (generation / "manifest.json").write_bytes(content)
+    point_current(generation.parent, generation.name, hashlib.sha256(content).hexdigest())

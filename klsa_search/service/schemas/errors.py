@@ -195,7 +195,7 @@ ERROR_CODES: Final = MappingProxyType(
         "format_unsupported": ErrorCode(
             503,
             "The index has a format that this version cannot read.",
-            "Run `klsa-index upgrade NAME`, or rebuild it.",
+            "Rebuild the index from its source, or install the version that built it.",
         ),
         "plugin_missing": ErrorCode(
             503,

@@ -11,7 +11,6 @@ from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.query.parser import MAX_SIGNS
-from klsa_search.storage.manifest import settings_as_built
 from tests.search.query.conftest import KINDS, WORDS, documents
 
 analyzer = Analyzer()
@@ -243,8 +242,6 @@ def test_an_index_can_be_without_operators(tmp_path):
 def test_an_index_never_asks_for_all_operators(tmp_path):
     with pytest.raises(SettingsError, match="operators"):
         build(documents()[:5], home=tmp_path, name="all", operators=True)
-    as_written_before = settings_as_built({"operators": True})
-    assert as_written_before.operators is None
 
 
 def test_no_other_value(few_words):
