@@ -147,6 +147,7 @@ def create_app(
         app.add_middleware(RateLimit, rates=rates)
     app.state.needs_keys = keys is not None
     signer = Signer(catalog.home)
+    app.state.signer = signer
     app.state.tenant_tokens = TenantTokens(signer)
     app.state.sessions = None if keys is None else Sessions(signer)
     if keys is not None:

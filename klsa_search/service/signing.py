@@ -1,8 +1,8 @@
 """Tokens signed by the service: JSON Web Tokens (HS256) with a secret in the index directory.
 
 All workers of an index directory share the secret, so each accepts the tokens of the others. It is
-read for every token: if the file is removed, all tokens are invalid at once, and the next token
-makes a new secret.
+read for every token: if the file is removed or cut short, all tokens are invalid at once, and the
+next token makes a new secret.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import jwt
 from filelock import FileLock
 
-from klsa_search.errors import InvalidApiKey
+from klsa_search.errors import InvalidApiKey, StoreError
 from klsa_search.storage.files import read_regular, replace_file, writable
 
 Use = Literal["session", "tenant"]
@@ -26,6 +26,8 @@ FILE: Final = ".secret"
 """Name of the file with the secret."""
 
 _ALGORITHM: Final = "HS256"
+_SHORTEST: Final = 32
+"""Characters of a secret, at least: a shorter one was cut, or could be guessed."""
 _NAMES: Final = {"session": "session", "tenant": "tenant token"}
 
 
@@ -41,7 +43,7 @@ class Signer:
     def sign(self, use: Use, claims: Mapping[str, Any], expires: datetime) -> str:
         """Return a token with these claims; everyone who has it can read them.
 
-        The secret is created if there is none. StoreError if it cannot be written.
+        The secret is created if there is none. StoreError if it cannot be read or written.
         """
         with writable(self._path):
             secret = self._read() or self._create()
@@ -51,7 +53,8 @@ class Signer:
     def verify(self, use: Use, token: str) -> dict[str, Any]:
         """Return the claims of a token, with `aud` (its use) and `exp` (Unix time).
 
-        InvalidApiKey for a token that has expired, is for another use or was not signed here.
+        InvalidApiKey for a token that has expired, is for another use or was not signed here;
+        StoreError if the secret cannot be read.
         """
         secret = self._read()
         try:
@@ -69,12 +72,27 @@ class Signer:
         except jwt.InvalidTokenError:
             raise InvalidApiKey(f"invalid {_NAMES[use]}; create a new one") from None
 
-    def _read(self) -> str | None:
-        """Return the secret; None if there is none yet."""
+    def fault(self) -> str | None:
+        """Return why the secret cannot be read, for operators; None if it can, or is missing."""
         try:
-            return read_regular(self._path).decode().strip()
+            self._read()
+        except StoreError as error:
+            return error.message
+        return None
+
+    def _read(self) -> str | None:
+        """Return the secret; None if there is none yet, or only a part of one."""
+        try:
+            secret = read_regular(self._path, 2**10).decode("ascii", "replace").strip()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise StoreError(
+                f"cannot read the secret of sessions and tenant tokens, `{self._path.name}` in the "
+                f"index directory: {error.strerror}; make the user of the service its owner, or "
+                "delete it to end all sessions and tokens"
+            ) from error
+        return secret if len(secret) >= _SHORTEST else None
 
     def _create(self) -> str:
         """Write a secret, unless another process has just done so, and return it."""

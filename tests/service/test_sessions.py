@@ -209,3 +209,20 @@ def test_without_keys_there_is_nothing_to_sign_in_to(client, home):
         assert client.request(method, "/session", headers=PAGE).json() == told
     assert client.delete("/session", headers=PAGE).status_code == 200
     assert not (home / ".secret").exists()
+
+
+def test_a_secret_that_cannot_be_read_is_a_fault_that_keys_do_not_notice(client, file, monkeypatch):
+    token = add_key(file, "web", ["search"])
+    cookie, _ = sign_in(client, token)
+    assert client.get("/health").json()["faults"] == []
+
+    def refuse(path, limit):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("klsa_search.service.signing.read_regular", refuse)
+    failed = call(client, cookie)
+    assert failed.status_code == 503
+    assert "cannot read the secret" in failed.json()["error"]["message"]
+    assert call(client, cookie, **{"X-API-Key": token}).status_code == 200
+    (fault,) = client.get("/health").json()["faults"]
+    assert "cannot read the secret" in fault

@@ -82,6 +82,36 @@ def test_the_secret_is_readable_by_its_owner_only_and_the_same_for_simultaneous_
         Signer(tmp_path).verify("tenant", token)
 
 
+@pytest.mark.parametrize("content", ["", "\n", "0123abcd"])
+def test_a_secret_that_was_cut_short_is_replaced(tmp_path, content):
+    signer = Signer(tmp_path)
+    token = signer.sign("tenant", CLAIMS, later(hours=1))
+    (tmp_path / FILE).write_text(content)
+    with pytest.raises(InvalidApiKey, match="invalid tenant token"):
+        signer.verify("tenant", token)
+    signer.verify("tenant", signer.sign("tenant", CLAIMS, later(hours=1)))
+    assert len((tmp_path / FILE).read_text().strip()) == 64
+
+
+def test_a_secret_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    signer = Signer(tmp_path)
+    token = signer.sign("tenant", CLAIMS, later(hours=1))
+    assert signer.fault() is None
+
+    def refuse(path, limit):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("klsa_search.service.signing.read_regular", refuse)
+    for use in (
+        lambda: signer.verify("tenant", token),
+        lambda: signer.sign("tenant", CLAIMS, later(hours=1)),
+    ):
+        with pytest.raises(StoreError, match=r"cannot read the secret.*Permission denied"):
+            use()
+    assert "Permission denied" in signer.fault()
+    assert str(tmp_path) not in signer.fault()
+
+
 def test_a_directory_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied", str(tmp_path / FILE))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from base64 import b64decode
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -152,13 +153,16 @@ class Keys:
         """Whether a key is needed."""
         return self._keys is not None
 
-    def access(self, headers: Headers, tokens: TenantTokens, session: str | None = None) -> Access:
+    def access(
+        self, headers: Headers, tokens: TenantTokens, session: Callable[[], str | None]
+    ) -> Access:
         """Return the access of a request with these headers: see `_token`.
 
         tokens   verifies tenant tokens
-        session  ID of the key of its session, if it has one
+        session  returns the ID of the key of its session, or None; not called if a key was sent
 
-        InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read.
+        InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read,
+        StoreError if a token or session cannot be verified.
         """
         try:
             self._reload()
@@ -174,7 +178,8 @@ class Keys:
         if token is not None and is_tenant_token(token):
             claims = tokens.read(token)
             return Access.of_tenant(_valid(self._keys.get(claims.key)), claims)
-        key = self._keys.get(session) if token is None and session is not None else None
+        key_of_session = session() if token is None else None
+        key = None if key_of_session is None else self._keys.get(key_of_session)
         by_session = key is not None
         if key is None:
             if token is None:
@@ -269,7 +274,7 @@ class ApiKeyAuth:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             try:
-                session = self._sessions.key_id(headers, scope["method"])
+                session = partial(self._sessions.key_id, headers, scope["method"])
                 access = self._keys.access(headers, self._tokens, session)
             except KlsaError as refused:
                 if needs_key(scope["path"]):

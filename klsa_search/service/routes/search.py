@@ -252,6 +252,8 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
     compiling, not_compiling = await asyncio.to_thread(missing_functions)
     replications, faults = await asyncio.to_thread(replication_answers, service.replications)
+    if request.app.state.needs_keys and (fault := request.app.state.signer.fault()):
+        faults.append(fault)
     refits: Mapping[str, Job] = {}
     if service.jobs is not None:
         try:
