@@ -243,10 +243,9 @@ class DeltaIndex:
         weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
         deleted = self._deleted_counts(terms)
         query_kernel = QueryKernel.of(segments, deleted, weighting, collection)
-        unused_terms = np.flatnonzero(query_kernel.frequencies == 0).tolist()
         snapshot_ = replace(
             base,
-            vocabulary=vocabulary.without(unused_terms),
+            vocabulary=vocabulary.without(query_kernel.frequencies == 0),
             query_kernel=query_kernel,
             common=common,
             lengths=self._arrays.view("lengths"),

@@ -20,14 +20,12 @@ from klsa_search.search.state import State, state_of, with_synonyms
 from klsa_search.search.writing import Drift
 
 _CACHE_SIZE: Final = 2**28
-"""Approximate bytes of cached states, at most."""
-_BYTES_OF_TERM: Final = 128
+"""Bytes of cached states, at most: see `bytes_of`."""
+_BYTES_OF_TERM: Final = 144
+_BYTES_OF_DOCUMENT: Final = 2
 _FEWEST: Final = 4
 _MOST: Final = 256
 """Cached states, at least and at most."""
-
-_SHARED: Final = ("kernel", "neighbours", "latent", "pairs", "lsi")
-"""Lazy properties of a snapshot that do not depend on which documents are live."""
 
 
 def restricted_state(state: State, given: Given) -> State:
@@ -49,7 +47,7 @@ def _restricted_to(state: State, allowed: DocumentMask) -> State:
     if passages is not None:
         own = _restricted_to(passages.state, live[passages.document_of])
         passages = replace(passages, state=own)
-    return state_of(
+    restricted = state_of(
         replace(
             state.info,
             documents=snapshot.query_kernel.documents,
@@ -63,6 +61,8 @@ def _restricted_to(state: State, allowed: DocumentMask) -> State:
         state.suggester.titles,
         passages,
     )
+    # Searches return live documents of a mask only, so all views can share masks of filters.
+    return replace(restricted, filters=state.filters, passages=passages)
 
 
 def _restricted(state: State, live: DocumentMask) -> Snapshot:
@@ -75,22 +75,19 @@ def _restricted(state: State, live: DocumentMask) -> Snapshot:
         snapshot.query_kernel.postings, _deleted_counts(snapshot, live), weighting
     )
     mask = Mask(live)
-    unused_terms = np.flatnonzero(kernel.frequencies == 0).tolist()
-    restricted = replace(
+    return replace(
         snapshot,
-        vocabulary=snapshot.vocabulary.without(unused_terms),
+        vocabulary=snapshot.vocabulary.without(kernel.frequencies == 0),
         query_kernel=kernel,
-        bm25_engine=Bm25Engine(kernel, mask),
+        bm25_engine=Bm25Engine(kernel, mask, snapshot.bm25_engine.buffers),
         live=mask,
         vectors={
             name: space
             for name, space in snapshot.vectors.items()
             if (space.has(len(snapshot)) & live).any()
         },
+        whole=snapshot.whole or snapshot,
     )
-    computed = vars(snapshot)
-    vars(restricted).update({name: computed[name] for name in _SHARED if name in computed})
-    return restricted
 
 
 def _deleted_counts(snapshot: Snapshot, live: DocumentMask) -> DocumentCounts:
@@ -114,6 +111,17 @@ def _deleted_counts(snapshot: Snapshot, live: DocumentMask) -> DocumentCounts:
     )
 
 
+def bytes_of(state: State) -> int:
+    """Return the approximate bytes of a restricted state, once all kinds of requests used it.
+
+    Measured: `tests/search/test_restricted_views.py`. Buffers of threads, masks of filters and
+    matrices of all documents are those of the unrestricted state.
+    """
+    snapshot = state.snapshot
+    size = _BYTES_OF_DOCUMENT * len(snapshot) + _BYTES_OF_TERM * len(snapshot.vocabulary)
+    return size if state.passages is None else size + bytes_of(state.passages.state)
+
+
 class RestrictedStates:
     """Caches the restricted states of one state; thread-safe."""
 
@@ -130,8 +138,7 @@ class RestrictedStates:
                 self._cache.move_to_end(key)
                 return self._cache[key]
         restricted = restricted_state(state, given)
-        size = len(state.snapshot) + _BYTES_OF_TERM * len(state.snapshot.vocabulary)
-        capacity = min(max(_CACHE_SIZE // max(size, 1), _FEWEST), _MOST)
+        capacity = min(max(_CACHE_SIZE // max(bytes_of(state), 1), _FEWEST), _MOST)
         with self._lock:
             if self._state is not state:
                 self._state, self._cache = state, OrderedDict()

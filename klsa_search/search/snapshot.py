@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,25 @@ if TYPE_CHECKING:
 
     from klsa_search.delta.statistics import Pairs
 
+T = TypeVar("T")
+
+
+class _shared_property(lazy_property[T]):  # noqa: N801 - a decorator
+    """A lazy property that does not depend on which documents are live.
+
+    A snapshot and its restrictions compute it once: it may be as large as the index.
+    """
+
+    def __init__(self, make: Callable[[Snapshot], T]) -> None:
+        def shared(snapshot: Snapshot) -> T:
+            if snapshot.whole is None:
+                return make(snapshot)
+            value: T = getattr(snapshot.whole, make.__name__)
+            return value
+
+        super().__init__(shared)
+        self.__doc__ = make.__doc__
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -76,6 +95,7 @@ class Snapshot:
     vectors          spaces of vectors, by name
     ordinals         of a partition: numbers of the documents of the build in the source
     rows_elsewhere   of a partition: entries of the rows of D in other partitions
+    whole            the snapshot that this one is a restriction of, if it is one
     """
 
     generation: Path
@@ -103,6 +123,7 @@ class Snapshot:
     vectors: VectorSpaces = field(default_factory=dict)
     ordinals: npt.NDArray[np.int64] | None = None
     rows_elsewhere: RowsElsewhere = NO_ROWS_ELSEWHERE
+    whole: Snapshot | None = None
 
     def __len__(self) -> int:
         """Return N, the number of doc ids."""
@@ -162,7 +183,7 @@ class Snapshot:
             return mask
         return mask & self.live
 
-    @lazy_property
+    @_shared_property
     def kernel(self) -> DocumentKernel:
         """The document kernel, opened when a spectral function needs it."""
         if self.sparse_expansion is not None:
@@ -188,9 +209,10 @@ class Snapshot:
             live=self.live,
             reverse=self.reverse,
             rows_elsewhere=self.rows_elsewhere,
+            buffers=self.bm25_engine.buffers,
         )
 
-    @lazy_property
+    @_shared_property
     def neighbours(self) -> sparse.csr_array | None:
         """W, the neighbours of each document with shares of sum 1: (N, N); None if not built."""
         if self.sparse_expansion is not None:
@@ -199,7 +221,7 @@ class Snapshot:
             return open_sparse(self.generation, "neighbours", len(self))
         return None
 
-    @lazy_property
+    @_shared_property
     def latent(self) -> LatentSpace | None:
         """The latent space, if it was built."""
         if self.sparse_expansion is not None:
@@ -216,7 +238,7 @@ class Snapshot:
             open_array(self.generation, "latent_terms"),
         )
 
-    @lazy_property
+    @_shared_property
     def pairs(self) -> Pairs:
         """Terms and pairs that are features of a sparse D, with their numbers. Cost: `Pairs.of`."""
         from klsa_search.delta.statistics import Pairs, trained_statistics  # not needed to search
@@ -229,7 +251,7 @@ class Snapshot:
             frequencies[self.common[self.common < len(frequencies)]] = 0
         return Pairs.of(open_array(self.generation, "epoch_pairs"), frequencies)
 
-    @lazy_property
+    @_shared_property
     def lsi(self) -> LsiSpace:
         """The LSI space, stored or computed at the first use."""
         return LsiSpace(

@@ -54,6 +54,13 @@ RESULTS: Final = 2**20
 """Results of one call of the compiled search, at most."""
 
 
+class ThreadBuffers(threading.local):
+    """Buffers of each thread, which engines of the same postings use in turn."""
+
+    scratch: Scratch | None = None
+    state: _ThreadState | None = None
+
+
 class Bm25Engine:
     """Exact BM25 over postings; immutable and thread-safe.
 
@@ -61,13 +68,16 @@ class Bm25Engine:
     for more than 16,384 results are not retained. Results equal the best of `Postings.steps` to the
     bit, for any number of threads. Queries of more than 256 terms are scored by it.
 
-    live  mask of the live documents, if some are deleted
+    live     mask of the live documents, if some are deleted
+    buffers  of another engine of the same postings, to share them
     """
 
-    def __init__(self, kernel: QueryKernel, live: Mask | None = None) -> None:
+    def __init__(
+        self, kernel: QueryKernel, live: Mask | None = None, buffers: ThreadBuffers | None = None
+    ) -> None:
         self._kernel, self._live = kernel, live
         self._postings = PostingArrays.of(kernel, live)
-        self._of_thread = threading.local()
+        self.buffers = buffers or ThreadBuffers()
 
     def top(
         self,
@@ -134,12 +144,12 @@ class Bm25Engine:
 
         Those for more than `MAX_RETAINED` results are not retained.
         """
-        scratch: Scratch | None = getattr(self._of_thread, "scratch", None)
+        scratch = self.buffers.scratch
         if scratch is None or scratch.capacity < k:
-            scratch = Scratch(self._kernel, k)
+            scratch = Scratch(self._kernel.postings, k)
             if k <= MAX_RETAINED:
-                self._of_thread.scratch = scratch
-        return scratch
+                self.buffers.scratch = scratch
+        return scratch.prepared(self._kernel)
 
     def _top_from_scores(self, terms: Sequence[int], request: EngineQuery) -> TopDocs:
         doc_ids, steps, total = self._steps_from_scores(terms, request)
@@ -185,6 +195,7 @@ class KlsaEngine:
     live     mask of the live documents, if some are deleted
     reverse  entries of later documents, if any
     rows_elsewhere  entries of the rows in other partitions, if there are some
+    buffers  of another engine of the same postings and expansion, to share them
     """
 
     def __init__(
@@ -198,6 +209,7 @@ class KlsaEngine:
         live: Mask | None = None,
         reverse: ReverseNeighbours | None = None,
         rows_elsewhere: RowsElsewhere = NO_ROWS_ELSEWHERE,
+        buffers: ThreadBuffers | None = None,
     ) -> None:
         self._kernel, self._small, self._live = kernel, small, live
         self._postings = PostingArrays.of(kernel, live)
@@ -207,7 +219,7 @@ class KlsaEngine:
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
         self._reference = ReferenceEngine(kernel, self._index, self._neighbours, dimensions, live)
-        self._of_thread = threading.local()
+        self.buffers = buffers or ThreadBuffers()
 
     def top(
         self,
@@ -326,9 +338,15 @@ class KlsaEngine:
 
         Those for more than `MAX_RETAINED` results are not retained.
         """
-        state: _ThreadState | None = getattr(self._of_thread, "state", None)
+        state = self.buffers.state
         # The depths depend on these alone.
-        shape = request.k, -1 if request.mask is None else min(request.mask.size, FEW + 1)
+        shape = (
+            request.k,
+            -1 if request.mask is None else min(request.mask.size, FEW + 1),
+            self._kernel.documents,
+        )
+        if state is not None:
+            state.scratch.prepared(self._kernel)
         if state is not None and state.shape == shape and state.params is params:
             return state
         depths = self.depths(request, params)
@@ -339,9 +357,10 @@ class KlsaEngine:
                 matched, best = max(matched, state.matched), max(best, state.best)
                 seeds = max(seeds, state.seeds)
             workspace = self._workspace(matched, best, seeds)
-            state = _ThreadState(matched, best, seeds, Scratch(self._kernel, matched), workspace)
+            scratch = Scratch(self._kernel.postings, matched).prepared(self._kernel)
+            state = _ThreadState(matched, best, seeds, scratch, workspace)
             if matched <= MAX_RETAINED:
-                self._of_thread.state = state
+                self.buffers.state = state
         state.shape, state.params = shape, params
         state.record = parameters_record(params, depths)
         return state
@@ -419,6 +438,6 @@ class _ThreadState:
     scratch: Scratch
     workspace: Workspace
     # of the last query
-    shape: tuple[int, int] | None = None
+    shape: tuple[int, int, int] | None = None
     params: KlsaParams | None = None
     record: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(1, PARAMETERS))

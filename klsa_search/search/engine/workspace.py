@@ -241,13 +241,12 @@ class EngineQuery(NamedTuple):
 
 
 class Scratch:
-    """Buffers of one thread for queries of at most `capacity` results.
+    """Buffers of one thread for queries of at most `capacity` results, to kernels of some postings.
 
     context  (1,) of type QUERY_CONTEXT
     """
 
-    def __init__(self, kernel: QueryKernel, capacity: int) -> None:
-        postings = kernel.postings
+    def __init__(self, postings: Segments, capacity: int) -> None:
         if len(postings.parts) > MAX_SEGMENTS:
             raise ValueError(f"{len(postings.parts)} segments, more than {MAX_SEGMENTS}")
         self.capacity = capacity
@@ -261,9 +260,13 @@ class Scratch:
         context = self.context[0]
         context["documents"], context["segments"] = postings.size, len(postings.parts)
         context["blocks"], context["block_bits"] = postings.blocks, postings.block_bits
-        context["deleted"] = postings.documents - kernel.own_documents
         context["step"] = postings.step
         _write_segments(context, postings)
+
+    def prepared(self, kernel: QueryKernel) -> Scratch:
+        """Return these buffers, prepared for a kernel of their postings."""
+        self.context[0]["deleted"] = kernel.postings.documents - kernel.own_documents
+        return self
 
 
 def _write_segments(context: Any, postings: Segments) -> None:

@@ -100,7 +100,7 @@ def exact_scores(snapshot, terms, chosen):
 
 def left_over(engine):
     """What the memory of this thread holds that has to be 0 between two queries."""
-    workspace = engine._of_thread.state.workspace
+    workspace = engine.buffers.state.workspace
     return [name for name in ("slots", "is_best", "sums") if getattr(workspace, name).any()]
 
 
