@@ -3,6 +3,7 @@
     python -m benchmarks.service_load HOME NAME QUERIES.tsv [--connections 1 8] [--seconds 10]
                                       [--overload 2] [--requests 2000] [--minutes 5] [--json FILE]
     python -m benchmarks.service_load HOME NAME QUERIES.tsv --expensive [--seconds 10] [--rounds 3]
+                                      [--field NAME]
 
 HOME is an index directory, NAME one of its indexes. klsa-serve runs in a process of its own, and so
 does `benchmarks.plain_server`, 15 lines of Starlette under uvicorn; both are sent the same searches
@@ -12,6 +13,10 @@ microseconds, of both (Linux), and the share of these, which a busy machine move
 
 With `--minutes` the service is asked for so long over the most connections, and then at half that
 rate, which tells its p99; its memory is looked at before and after the minutes.
+
+With `--expensive` eight clients send expensive requests of one kind after another, and one sends
+light searches; `--field` names a keyword field of many values, for kinds that filter, sort and
+count by it.
 
 Then so many requests arrive at `overload` times the rate that the most connections reached, whether
 or not those before them are answered, and /health is asked ten times a second over connections of
@@ -199,7 +204,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def expensive_requests(
-    address: Address, index: str, queries: Sequence[str]
+    address: Address, index: str, queries: Sequence[str], field: str | None
 ) -> dict[str, list[bytes]]:
     """Return kinds of expensive requests, several of each, made of the words of the queries."""
     words = [word for query in queries for word in re.findall("[a-z]{3,}", query.lower())]
@@ -223,7 +228,41 @@ def expensive_requests(
     add("500 misspelt words", joined(500, "{}qx"))
     searches = [{"q": query, "index": index, "k": 100, "explain": True} for query in queries[:20]]
     kinds["batch of 20, explain"] = [address.post("/multi-search", {"queries": searches})]
+    kinds["suggestions"] = [
+        address.get(f"/suggest?index={index}&q={quote(word[:2])}&k=20")
+        for word in dict.fromkeys(words)
+    ]
+    if field is not None:
+        kinds |= requests_by_field(address, index, field, queries)
     return kinds
+
+
+def requests_by_field(
+    address: Address, index: str, field: str, queries: Sequence[str]
+) -> dict[str, list[bytes]]:
+    """Return kinds of requests that filter, sort and count by a keyword field."""
+
+    def contains(first: int) -> str:
+        """Return a filter of 450 conditions, which no other request has."""
+        return " OR ".join(f"{field} CONTAINS {number}" for number in range(first, first + 450))
+
+    def searches(**options: Any) -> list[bytes]:
+        return [
+            address.post("/search", {"q": query, "index": index, **options}) for query in queries
+        ]
+
+    return {
+        "450 CONTAINS": [
+            address.post("/search", {"q": query, "index": index, "filter": contains(number)})
+            for number, query in enumerate(queries)
+        ],
+        "1,000 facet values": searches(facets=[field], max_facet_values=1000),
+        "sort, offset 9,000": searches(sort=[f"{field}:desc"], offset=9000),
+        "facet search": [
+            address.post(f"/indexes/{index}/facet-search", {"field": field, "q": q, "k": 1000})
+            for q in "0123456789"
+        ],
+    }
 
 
 def wait_until_compiled(address: Address) -> None:
@@ -258,7 +297,8 @@ def measure_expensive(options: argparse.Namespace) -> dict[str, Any]:
         kept(service, light, 1, 1)
         print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors")
         print("expensive requests      answered/s  refused/s  idle p50  p50 ms   p99 ms  ratio")
-        for kind, heavy in expensive_requests(service, options.name, queries).items():
+        kinds = expensive_requests(service, options.name, queries, options.field)
+        for kind, heavy in kinds.items():
             rounds = []
             for _ in range(options.rounds):
                 idle = kept(service, light, 1, options.seconds / 2)
@@ -322,6 +362,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--expensive", action="store_true")
+    parser.add_argument("--field")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found = measure_expensive(options) if options.expensive else measure(options)

@@ -7,11 +7,14 @@ larger index all searches take longer.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from klsa_search.core.keywords import SearchParameters
 
 if TYPE_CHECKING:
+    from klsa_search.search.filters.masks import Given
     from klsa_search.search.state import State
 
 SEARCH: Final = 1.0
@@ -21,7 +24,10 @@ OPERATOR: Final = 2.0
 PHRASE_DOCUMENT: Final = 0.003
 """A document in which a phrase is searched; less if it occurs early."""
 MISSPELT: Final = 7.0
-"""A word that no document contains, for which similar words are searched."""
+"""A word that no document contains, for which similar words are searched among 50,000 terms, or
+fewer; more in proportion.
+"""
+MISSPELT_TERMS: Final = 50_000
 
 HIT: Final = 0.1
 HIGHLIGHT: Final = 0.3
@@ -31,6 +37,24 @@ EXPLANATION: Final = 3.5
 
 HIT_BYTE: Final = 5e-6
 """A byte of the text of a hit, which is searched for the best passage."""
+
+FILTER_CHARACTER: Final = 0.003
+"""A character of a filter, to read it."""
+CONDITION: Final = 0.02
+CONDITION_DOCUMENT: Final = 2e-6
+"""A condition of a filter, and one of the documents whose value it is compared with."""
+CONTAINS_BYTE: Final = 2e-6
+"""A byte of the distinct texts of a field, to search one text in them."""
+
+MATCH: Final = 1e-4
+"""A match, if facets, sorting or distinct values need all of them."""
+SORTED_MATCH: Final = 3e-4
+"""A match, for each field to sort by, and for the one whose values are distinct."""
+COUNTED_MATCH: Final = 1e-4
+FACET_VALUE: Final = 0.004
+"""A match, and a value in the answer, for each facet."""
+
+SUGGESTIONS: Final = 2.0
 
 EVERYTHING: Final = 100.0
 """Scoring every document instead of candidates."""
@@ -61,6 +85,9 @@ class QueryCounts(NamedTuple):
     phrase_documents  that contain the rarest word of a phrase, in total over all phrases
     boosts            of rules for the query; with any, all matches are ranked
     rankings          of documents and passages
+    matches           at most
+    terms             of the index
+    filter_ms         milliseconds of the filter, 0 if its mask is cached
     """
 
     words: float = 0
@@ -70,6 +97,9 @@ class QueryCounts(NamedTuple):
     phrase_documents: int = 0
     boosts: int = 0
     rankings: int = 1
+    matches: int = 0
+    terms: int = 0
+    filter_ms: float = 0.0
 
 
 def estimated_cost(
@@ -82,6 +112,9 @@ def estimated_cost(
     everything: bool = False,
     reranked: int = 0,
     vector: bool = False,
+    facets: int = 0,
+    max_facet_values: int = 0,
+    sorts: int = 0,
 ) -> float:
     """Return about how many milliseconds a search takes.
 
@@ -89,23 +122,63 @@ def estimated_cost(
     everything  whether every document is scored
     reranked    hits that a reranker scores
     vector      whether the query has a vector
+    facets      fields whose values are counted, `max_facet_values` of each in the answer
+    sorts       fields to sort by, or of which each value is returned once
     """
     per_hit = HIT + HIT_BYTE * query.hit_bytes
     per_hit += HIGHLIGHT * highlight + QUALITY * quality + EXPLANATION * explain
-    of_query = OPERATOR * query.operators + MISSPELT * query.misspelt
-    of_query += PHRASE_DOCUMENT * query.phrase_documents
+    of_query = OPERATOR * query.operators + PHRASE_DOCUMENT * query.phrase_documents
+    of_query += MISSPELT * query.misspelt * max(1.0, query.terms / MISSPELT_TERMS)
+    of_query += query.filter_ms + FACET_VALUE * facets * max_facet_values
+    per_match = MATCH * bool(facets or sorts) + COUNTED_MATCH * facets + SORTED_MATCH * sorts
+    of_query += per_match * query.matches
     ranking = SEARCH + WORD * query.words + EVERYTHING * everything + VECTOR * vector
     return query.rankings * ranking + of_query + per_hit * hits + RERANKED * reranked
 
 
-def counts_of(state: State, query: str, parameters: SearchParameters) -> QueryCounts:
+def suggestions_cost(query: QueryCounts) -> float:
+    """Return about how many milliseconds suggestions take; `query` is the typed text."""
+    misspelt = min(query.misspelt, 1)  # only the last word is corrected
+    return estimated_cost(query._replace(misspelt=misspelt), 0) + SUGGESTIONS
+
+
+_JOINS: Final = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)
+
+
+def filter_cost(text: str, *, is_json: bool, documents: int, contents: Mapping[str, int]) -> float:
+    """Return about how many milliseconds the mask of a filter takes, without reading it.
+
+    text      of the filter
+    contents  bytes of the distinct texts of each field
+    """
+    # At most so many: strings may contain the same.
+    conditions = text.count('":') if is_json else 1 + len(_JOINS.findall(text))
+    contains = text.lower().count("contains")
+    texts = 0
+    if contains:
+        named = [size for name, size in contents.items() if name in text]
+        texts = max(named or contents.values(), default=0)
+    per_condition = CONDITION + CONDITION_DOCUMENT * documents
+    of_texts = CONTAINS_BYTE * contains * texts
+    return FILTER_CHARACTER * len(text) + conditions * per_condition + of_texts
+
+
+def counts_of(
+    state: State, query: str, parameters: SearchParameters, given: Given | None
+) -> QueryCounts:
     """Return counts of what makes a query expensive: see `Index.query_counts`."""
     reading, _ = state.parameters.read(parameters)
     counts = state.query_parser.counts(query, reading)
     rules = state.rules.for_query(query) if state.rules else ()
     boosts = sum(len(rule.then.boost) for rule in rules)
     rankings = 1 if state.passages is None else RANKINGS_WITH_PASSAGES
-    return counts._replace(hit_bytes=state.documents.mean_size, boosts=boosts, rankings=rankings)
+    return counts._replace(
+        hit_bytes=state.documents.mean_size,
+        boosts=boosts,
+        rankings=rankings,
+        terms=len(state.snapshot.vocabulary),
+        filter_ms=0.0 if given is None else state.filters.cost(given),
+    )
 
 
 def is_quick(state: State, query: str, k: int) -> bool:

@@ -412,16 +412,17 @@ class Index(WritableIndex):
         *,
         operators: bool | None = None,
         spelling: SpellingName | None = None,
+        filter: Filter | None = None,  # noqa: A002 - as in `search`
     ) -> QueryCounts:
         """Return counts of what makes a query expensive. Cost: 3 to 50 µs.
 
-        operators, spelling  as of `search`
+        operators, spelling, filter  as of `search`
 
         >>> index.query_counts('"wet roads" tyres')
-        QueryCounts(words=3, operators=1, ..., phrase_documents=3, boosts=0, rankings=1)
+        QueryCounts(words=3, operators=1, ..., phrase_documents=3, ..., matches=6, ...)
         """
         given: SearchParameters = {"operators": operators, "spelling": spelling}
-        return counts_of(self._opened(), query, given)
+        return counts_of(self._opened(), query, given, filter)
 
     def warm_up(self) -> None:
         """Compile what the first queries need: about 30 s, or 0.3 s from the cache."""

@@ -19,6 +19,7 @@ from klsa_search.search.costs import QueryCounts
 from klsa_search.search.engine.warm_up import compile_shared_seeds
 from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.options import whole_number
 from klsa_search.search.partition import LocalSearches, Partition
 from klsa_search.search.partition_limits import unsupported
@@ -201,10 +202,11 @@ class PartitionedIndex(WritablePartitions):
         *,
         operators: bool | None = None,
         spelling: SpellingName | None = None,
+        filter: Filter | None = None,  # noqa: A002 - as in `search`
     ) -> QueryCounts:
         """Return counts of what makes a query expensive, in all partitions together."""
         counts = [
-            each.query_counts(query, operators=operators, spelling=spelling)
+            each.query_counts(query, operators=operators, spelling=spelling, filter=filter)
             for each in self.partitions
         ]
         return counts[0]._replace(
@@ -212,6 +214,9 @@ class PartitionedIndex(WritablePartitions):
             hit_bytes=max(each.hit_bytes for each in counts),
             phrase_documents=sum(each.phrase_documents for each in counts),
             rankings=sum(each.rankings for each in counts),
+            matches=sum(each.matches for each in counts),
+            terms=max(each.terms for each in counts),
+            filter_ms=sum(each.filter_ms for each in counts),
         )
 
     @property

@@ -137,12 +137,62 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
         ({"min_score": 0.0}, True),
         ({"ranker": "lsi"}, True),
         ({"spectral": "exponential"}, True),
+        ({"filter": "year > 1950 AND NOT year IN [1960, 1961]"}, False),
+        ({"filter": " OR ".join(f"kind CONTAINS {n}" for n in range(450))}, True),
+        ({"filter": {"or": [{"field": "year", "=": n} for n in range(500)]}}, True),
+        ({"facets": ["year", "kind"]}, False),
+        ({"facets": ["a", "b", "c", "d"], "max_facet_values": 1000}, True),
+        ({"sort": ["year:desc"], "distinct": "year"}, False),
     ],
 )
 def test_which_searches_are_heavy(tiny_home, asked, heavy):
     body = SearchRequest(**{"q": "wing"} | asked)
     with open_index(tiny_home / "tiny") as index:
         assert (body.cost(index) > MAX_LIGHT_COST) == heavy
+
+
+def test_filters_cost_what_their_conditions_documents_and_texts_do():
+    def cost(text, documents=20_000, texts=100_000):
+        contents = {"code": texts, "other": 10**9}
+        return costs.filter_cost(text, is_json=False, documents=documents, contents=contents)
+
+    assert cost("code CONTAINS 1") < 1
+    assert cost("code CONTAINS 1", texts=10**7) > MAX_LIGHT_COST
+    assert cost("code = 1", texts=10**7) < 1
+    assert cost("code = 1", documents=10**7) > MAX_LIGHT_COST
+    assert cost("code = 1 AND code = 2") > 1.9 * cost("code = 1")
+    assert costs.filter_cost('{"=": 1, ">": 2}', is_json=True, documents=10**6, contents={}) > 4
+
+
+def test_a_filter_whose_mask_is_cached_costs_nothing(tiny_home):
+    body = SearchRequest(q="wing", filter=" OR ".join(["year = 1"] * 400))
+    with open_index(tiny_home / "tiny") as index:
+        assert body.cost(index) > MAX_LIGHT_COST
+        index.search("wing", filter=body.filter)
+        assert body.cost(index) < MAX_LIGHT_COST
+
+
+def test_matches_count_if_all_of_them_are_needed(tiny_home, monkeypatch):
+    monkeypatch.setattr(costs, "COUNTED_MATCH", 10.0)
+    with open_index(tiny_home / "tiny") as index:
+        assert SearchRequest(q="wing", facets=["year"]).cost(index) > MAX_LIGHT_COST
+        assert SearchRequest(q="nothing", facets=["year"], spelling="off").cost(index) < 10
+        assert SearchRequest(q="", sort=["year"], facets=["year"]).cost(index) > MAX_LIGHT_COST
+        assert SearchRequest(q="wing").cost(index) < MAX_LIGHT_COST
+
+
+def test_misspelt_words_cost_more_among_more_terms(tiny_home, monkeypatch):
+    with open_index(tiny_home / "tiny") as index:
+        body = SearchRequest(q="wnig")
+        assert body.cost(index) < MAX_LIGHT_COST
+        monkeypatch.setattr(costs, "MISSPELT_TERMS", len(index._opened().snapshot.vocabulary) / 3)
+        assert body.cost(index) > MAX_LIGHT_COST
+
+
+def test_suggestions_for_a_long_text_are_heavy(tiny_home):
+    with open_index(tiny_home / "tiny") as index:
+        assert costs.suggestions_cost(index.query_counts("win")) < MAX_LIGHT_COST
+        assert costs.suggestions_cost(index.query_counts("wing " * 150)) > MAX_LIGHT_COST
 
 
 def test_the_ranker_of_the_index_counts(tmp_path):

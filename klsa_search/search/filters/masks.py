@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocumentMask
+from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import QueryError
+from klsa_search.search.costs import filter_cost
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.conditions import (
     And,
@@ -51,7 +53,8 @@ def mask_of(filter_: Filter, fields: Fields, size: int, find: FindDocuments | No
     A condition matches documents of which any value satisfies it. A document without a value
     matches no condition, but the negation of each; so no document matches conditions on a field
     that is blank in all of them. QueryError for a field that is not filterable, or a value of
-    another type. Cost: 0.2 ms per million values for each condition.
+    another type. Cost: 0.2 ms per million values for each condition, and 1 ns a byte of the texts
+    for CONTAINS. The deadline is checked at each condition.
     """
     steps = [
         (_finder(fields, node, find) if isinstance(node, Condition) else None, node)
@@ -61,6 +64,7 @@ def mask_of(filter_: Filter, fields: Fields, size: int, find: FindDocuments | No
     def in_range(first: int, after: int) -> DocumentMask:
         stack: list[DocumentMask] = []  # new arrays, so they can be overwritten
         for finder, node in steps:
+            check_deadline()
             if finder is not None:
                 stack.append(finder(first, after))
             elif isinstance(node, Not):
@@ -106,6 +110,15 @@ class FilterCache:
                 self._cache.popitem(last=False)
         return mask
 
+    def cost(self, given: Given) -> float:
+        """Return the estimated milliseconds of `of`, 0 if the mask is cached. Cost: 20 µs."""
+        kind, text = key = key_of(given)
+        if key in self._cache:
+            return 0.0
+        contents = {name: field.content for name, field in self._fields.items()}
+        is_json = kind == "json"
+        return filter_cost(text, is_json=is_json, documents=self._size, contents=contents)
+
 
 def filter_of(given: Given) -> Filter:
     """Return a filter, parsed; QueryError."""
@@ -134,6 +147,7 @@ def key_of(given: Given) -> tuple[str, str]:
 
 
 def _finder(fields: Fields, condition: Condition, find: FindDocuments | None) -> RangeMask:
+    check_deadline()
     if fields.is_blank(condition.field):  # it has no type that a condition could contradict
         return lambda first, after: np.zeros(after - first, np.bool_)
     if condition.field == ID and ID not in fields and find is not None:

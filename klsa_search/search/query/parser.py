@@ -280,22 +280,36 @@ class QueryParser:
                   nothing
         Long queries, and those for a custom tokenizer, are counted by their length.
         """
+        if not query.strip():  # with a filter, it matches every document
+            return QueryCounts(matches=len(self._snapshot))
         if len(query) > LONGEST_COUNTED or self._analyzer.tokenizes:
-            return QueryCounts(len(query) / CHARACTERS_PER_WORD)
+            return QueryCounts(len(query) / CHARACTERS_PER_WORD, matches=len(self._snapshot))
         operators = phrase_documents = 0
+        has_prefix = False
         numbers, clauses, reason = self._tokenize(query, settings.operators)
         if numbers is None:
             if reason is None:
                 signed = [clause for clause in clauses if clause.has_sign][:MAX_SIGNS]
                 operators, phrase_documents = len(signed), self._documents_of_phrases(signed)
+                has_prefix = any(clause.kind == "prefix" for clause in signed)
                 query = " ".join(clause.text for clause in clauses if clause.kind != "prefix")
             numbers = self._numbers.of(query)
         misspelt = 0 if settings.spelling == "off" else min(MAX_CORRECTIONS, numbers.count(UNKNOWN))
-        return QueryCounts(len(numbers), operators, misspelt, phrase_documents=phrase_documents)
+        frequencies = self._snapshot.query_kernel.postings.frequencies
+        matches = sum(int(frequencies[number]) for number in {*numbers} if number >= 0)
+        if has_prefix:
+            matches = len(self._snapshot)
+        return QueryCounts(
+            len(numbers),
+            operators,
+            misspelt,
+            phrase_documents=phrase_documents,
+            matches=min(matches, len(self._snapshot)),
+        )
 
     def _documents_of_phrases(self, clauses: Iterable[Clause]) -> int:
         """Return the number of documents that contain the rarest word of each phrase, in total."""
-        frequencies, count = self._snapshot.query_kernel.frequencies, 0
+        frequencies, count = self._snapshot.query_kernel.postings.frequencies, 0
         for clause in clauses:
             numbers = self._numbers.of(clause.text) if clause.kind == "phrase" else ()
             terms = [number for number in numbers if number >= 0]

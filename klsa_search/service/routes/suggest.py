@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
-from klsa_search.search.costs import estimated_cost
+from klsa_search.search.costs import estimated_cost, suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires, service_of
@@ -27,10 +27,6 @@ from klsa_search.service.schemas.search_requests import MAX_VALUES, FilterText
 router = APIRouter(dependencies=requires("search", tenants=True))
 
 MAX_SUGGESTIONS = 20  # each reads five documents for the spelling of the term
-
-
-_VALUE: Final = 0.002
-"""Milliseconds to count and compare a value of a facet."""
 
 
 class SuggestRequest(RequestModel):
@@ -103,7 +99,9 @@ async def _suggest(params: SuggestRequest, name: str | None, service: IndexServi
             suggestions=[SuggestionAnswer.model_validate(each) for each in found],
         )
 
-    return await service.read(name, compute)
+    return await service.read(
+        name, compute, cost=lambda index: suggestions_cost(index.query_counts(params.q))
+    )
 
 
 class FacetSearchBody(RequestModel):
@@ -171,8 +169,9 @@ async def search_facet(
 
     def cost(index: Index) -> float:
         field = index.fields.get(body.field)
-        values = 0 if field is None else len(field.texts) or len(field)
-        return estimated_cost(index.query_counts(body.query), 1) + _VALUE * values
+        values = 0 if field is None else min(len(field), field.content or len(field))
+        counts = index.query_counts(body.query, filter=body.filter)
+        return estimated_cost(counts, 1, facets=1, max_facet_values=values)
 
     return await service.read(name, compute, cost=cost)
 

@@ -208,7 +208,10 @@ class _SearchRequest(RequestModel):
         """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
         options = self.search_options()
         counts = index.query_counts(
-            self.q or "", operators=options.get("operators"), spelling=options.get("spelling")
+            self.q or "",
+            operators=options.get("operators"),
+            spelling=options.get("spelling"),
+            filter=self.filter,
         )
         return estimated_cost(
             counts,
@@ -221,6 +224,9 @@ class _SearchRequest(RequestModel):
             explain=self.explain,
             reranked=self.rerank or 0,
             vector=bool(self.vector) or (self.vector is None and index.embeds_queries),
+            facets=len(self.facets),
+            max_facet_values=self.max_facet_values,
+            sorts=len(self.sort) + (self.distinct is not None),
             everything=options.get("exact", False)
             or (self.rules and counts.boosts > 0)
             or not _SCORE_ALL.isdisjoint(options)

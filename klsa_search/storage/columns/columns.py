@@ -172,9 +172,7 @@ class ColumnPredicate:
                 "texts; use its values",
                 field=self._name,
             )
-        folded = text.casefold()
-        table = np.zeros(len(self._texts) + 1, np.bool_)
-        table[:-1] = [folded in value.casefold() for value in self._texts]
+        table = np.append(self._texts.containing(text), False)
         return self._mask(lambda codes: table[codes])
 
     def _span(self, value: object) -> tuple[float, float]:
@@ -284,6 +282,11 @@ class Field:
         """Return the texts of a keyword field."""
         return self._texts
 
+    @property
+    def content(self) -> int:
+        """Return about how many bytes the distinct texts of a keyword field have; 0 for others."""
+        return self._texts.size
+
     def __len__(self) -> int:
         """Return N, the number of doc ids."""
         return len(self.values) if self.starts is None else len(self.starts) - 1
@@ -336,7 +339,7 @@ class Field:
     def containing(self, text: str) -> DocumentMask:
         """Return a mask of documents with a text that contains this, ignoring case.
 
-        QueryError unless it is a keyword field. Cost: proportional to the distinct texts.
+        QueryError unless it is a keyword field. Cost: 1 ns a byte of the distinct texts.
 
         >>> index.ids(np.flatnonzero(index.fields["about"].containing("UMP")))
         ['heat', 'pump']

@@ -119,7 +119,8 @@ class DeltaColumns:
             else:
                 parts = partial(_parts, column.built, column.part(column.kind), self._first)
                 misfits = column.misfits(later)
-                columns[name] = CombinedField(name, column.kind, parts, live, misfits)
+                content = column.content()
+                columns[name] = CombinedField(name, column.kind, parts, live, misfits, content)
         return Fields(columns, others, len(live))
 
 
@@ -151,6 +152,7 @@ class _Column:
         self._starts.extend(np.zeros(skipped + 1, np.int64))
         self._misfits = GrowableArray(np.int64)  # documents with a value that does not fit
         self._texts: list[str] = []
+        self._content = 0  # bytes of the texts
         self._numbers: dict[str, int] = {}
         if kind is not None:
             self._set_kind(kind)
@@ -189,6 +191,10 @@ class _Column:
         built = self.built.misfits if self.built is not None else 0
         return built + int(np.count_nonzero(live[self._misfits.rows]))
 
+    def content(self) -> int:
+        """Return the bytes of the distinct texts, of the build and of later documents."""
+        return self._content + (self.built.content if self.built is not None else 0)
+
     def part(self, kind: FieldType) -> Callable[[], Field]:
         """Return a function that makes the column of the present later documents."""
         arguments = kind, self._values.rows, self._starts.rows, len(self._texts)
@@ -218,6 +224,7 @@ class _Column:
             if text not in self._numbers and len(self._texts) < self._limits.texts:
                 self._numbers[text] = len(self._texts)
                 self._texts.append(text)
+                self._content += len(text.encode())
         codes = [self._numbers[text] for text in fits if text in self._numbers]
         return codes, all_fit and len(codes) == len(fits)
 
@@ -243,6 +250,7 @@ class CombinedField(Field):
     parts    first doc id and column of each, made on first use
     live     (N,) whether a doc id has a document
     misfits  documents with a value that is not of the type
+    content  bytes of the distinct texts
     Masks are made part by part. `values`, `starts` and `texts` are combined on first use: O(N), and
     the texts.
     """
@@ -254,15 +262,22 @@ class CombinedField(Field):
         parts: Callable[[], _Parts],
         live: DocumentMask,
         misfits: int = 0,
+        content: int = 0,
     ) -> None:
         self.name = name
         self.type = type
         self.misfits = misfits
+        self._content = content
         self._make_parts, self._live = parts, live
 
     def __len__(self) -> int:
         """Return N, the number of doc ids."""
         return len(self._live)
+
+    @property
+    def content(self) -> int:
+        """Return the bytes of the distinct texts, those of deleted documents included."""
+        return self._content
 
     @property
     def missing(self) -> int:

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from klsa_search.core.deadlines import deadline_check
 from klsa_search.errors import QueryError
-from klsa_search.search.filters.conditions import And, Condition, Not, Or
+from klsa_search.search.filters.conditions import And, Condition, Not, Or, truth_of
 from klsa_search.search.filters.json_form import filter_of_mapping
 from klsa_search.search.filters.masks import FilterCache, mask_of
 from klsa_search.search.filters.text import filter_of_text
+from klsa_search.storage.columns.values import KeywordTexts
 from tests.storage.columns.test_columns import written
 
 METADATA = [
@@ -288,3 +290,47 @@ def test_ids_are_only_compared_with_values():
 def test_a_field_named_id_is_metadata():
     fields = written([{"id": "x"}, {"id": "y"}], {"id": "keyword"})[1]
     assert FilterCache(fields, 2, doc_ids).of("id = y").allowed.tolist() == [False, True]
+
+
+def test_filters_stop_at_a_condition_when_their_deadline_has_passed():
+    steps = []
+
+    def check():
+        steps.append(None)
+        if len(steps) == 5:
+            raise TimeoutError
+
+    cache = FilterCache(FIELDS, SIZE)
+    given = " OR ".join(f"about CONTAINS {number}" for number in range(10))
+    with deadline_check(check), pytest.raises(TimeoutError):
+        cache.of(given)
+    assert cache.of(given).size == 0
+
+
+def test_texts_are_folded_once(monkeypatch):
+    fields = written([{"x": "Red"}, {"x": "GREEN"}], {"x": "keyword"})[1]
+    assert fields["x"].containing("re").tolist() == [True, True]
+
+    def refuse(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(KeywordTexts, "__getitem__", refuse)
+    assert fields["x"].containing("gre").tolist() == [False, True]
+    assert fields["x"].containing("edG").tolist() == [False, False]
+
+
+def test_filters_that_depend_on_no_document_are_known():
+    nothing, something = Condition("x", "IN"), Condition("x", "=", ("a",))
+    for filter_, truth in (
+        (something, None),
+        (Not(something), None),
+        (nothing, False),
+        (Not(nothing), True),
+        (And(()), True),
+        (Or(()), False),
+        (And((something, nothing)), False),
+        (Or((something, Not(nothing))), True),
+        (And((something, And(()))), None),
+        (Or((Or(()), nothing)), False),
+    ):
+        assert truth_of(filter_) is truth

@@ -111,6 +111,9 @@ def test_keywords(metadata, asked, batch, room):
     assert fields["x"].any_of(asked).tolist() == [bool(own & set(asked)) for own in expected]
     for text in asked:
         assert fields["x"].equal(text).tolist() == [text in own for own in expected]
+        wanted = text.casefold()
+        found = [any(wanted in each.casefold() for each in own) for own in expected]
+        assert fields["x"].containing(text).tolist() == found
         containing = column_predicate(fields["x"]).containing(text)
         assert in_parts(containing, len(expected), batch) == fields["x"].containing(text).tolist()
     some = column_predicate(fields["x"]).any_of(asked)
