@@ -272,7 +272,7 @@ class Index(WritableIndex):
         ['leak', 'coolant']
         """
         state = self._opened()
-        parsed, chosen, used = parse_query(state, query, dimensions, parameters)
+        parsed, chosen, used = parse_query(state, query, dimensions, parameters, correct_alone=True)
         (doc_id,) = state.documents.doc_ids([id])
         found, _ = query_vector(state, state, query, vector, self._models.embedders)
         return explanation_of(state, parsed, chosen, used, found, doc_id)

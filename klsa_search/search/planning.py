@@ -113,11 +113,16 @@ def plan_search(
 
 
 def parse_query(
-    state: State, query: str, dimensions: int | None, parameters: SearchParameters
+    state: State,
+    query: str,
+    dimensions: int | None,
+    parameters: SearchParameters,
+    *,
+    correct_alone: bool = False,
 ) -> tuple[ParsedQuery, SearchSettings, int]:
     """Return the parsed query, its parameters and the number of eigenvectors."""
     reading, chosen = state.parameters.read(parameters)
-    parsed = state.query_parser.parse(query, reading)
+    parsed = state.query_parser.parse(query, reading, correct_alone=correct_alone)
     return parsed, chosen, state.parameters.dimensions(dimensions, chosen)
 
 
@@ -159,7 +164,7 @@ def _parse(
         query,
         reading,
         evidence=evidence,
-        correct_short=not request.ranks_only,
+        correct_alone=not request.ranks_only or request.explain,
         complete_last=request.prefix == "last" and named is None,
     )
     interpretation = state.query_parser.interpretation(query, parsed)

@@ -83,6 +83,6 @@ def test_words_are_marked_however_their_accents_were_typed(tmp_path):
         (hit,) = index.search(query, highlight=True)
         shown = hit.highlight["snippet"].html
         assert shown == "La <mark>mémoire</mark> et les <mark>Élèves</mark>"
-    assert index.search("univresite").interpretation.did_you_mean == "Université"
+    assert index.search("univresite").interpretation.corrections == {"univresite": "Université"}
     assert [one.text for one in index.suggest("universite")][:1] == ["Université"]
     index.close()

@@ -94,9 +94,9 @@ def test_queries_that_rules_apply_to(index, when, queries, others):
 
 
 def test_corrections_that_were_searched_count():
-    said = QueryInterpretation(corrections={"wintr": "winter"}, did_you_mean="winter jacket")
+    said = QueryInterpretation(corrections={"wintr": "winter"})
     assert words_for_rules("wintr jacket", said) == "winter jacket"
-    suggested = replace(said, unknown=("wintr",))
+    suggested = replace(said, unknown=("wintr",), did_you_mean="winter jacket")
     assert words_for_rules("wintr jacket", suggested) == "wintr jacket"
 
 

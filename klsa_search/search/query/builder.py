@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import SpellingName
 from klsa_search.search.query.evidence import Evidence
-from klsa_search.search.query.interpretation import QueryInterpretation
+from klsa_search.search.query.interpretation import QueryInterpretation, replace_words
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.query.syntax import Clause
 from klsa_search.search.query.terms import UNKNOWN
@@ -35,15 +34,17 @@ class ParsingRules(NamedTuple):
 
     synonyms  synonyms that apply
     last      word to complete
-    short     whether to correct short words
     evidence  of documents
+    has_case  whether capitals inside a word say that it is an abbreviation, a name or a code
+    alone     whether documents contain no word of the query
     """
 
     spelling: SpellingName
     synonyms: Synonyms | None
     last: Word | None
     evidence: Evidence
-    short: bool = False
+    has_case: bool
+    alone: bool = False
 
 
 @dataclass
@@ -54,6 +55,7 @@ class QueryBuilder:
     restrictions   what restricts the documents: clauses, with what they match by name
     plain_phrases  phrases without operator or field, with their restriction, and which documents
                    contain them
+    corrected      terms that are searched instead of words that no document contains
     completions    term of the last word, and terms that are completions of it
     alternatives   what counts as each word, by term number or by the word as it is written
     """
@@ -75,6 +77,7 @@ class QueryBuilder:
     restrictions: list[Restriction] = field(default_factory=list)
     plain_phrases: list[tuple[Clause, Restriction, DocumentMask]] = field(default_factory=list)
     checked: set[str] = field(default_factory=set)
+    corrected: set[int] = field(default_factory=set)
     completions: tuple[str, list[str]] | None = None
     alternatives: dict[int | str, dict[tuple[int, ...], None]] = field(default_factory=dict)
 
@@ -125,11 +128,9 @@ class QueryBuilder:
             joined=self.joined,
             synonyms=self.synonyms_used,
             corrections=self.corrections,
-            did_you_mean=_replace_words(query, self.corrections) if self.corrections else None,
+            did_you_mean=(
+                None
+                if self.corrections.keys().isdisjoint(self.unknown)
+                else replace_words(query, self.corrections)
+            ),
         )
-
-
-def _replace_words(query: str, words: Mapping[str, str]) -> str:
-    """Replace words of a query."""
-    either = "|".join(map(re.escape, words))
-    return re.sub(rf"(?<!\w)(?:{either})(?!\w)", lambda matching: words[matching[0]], query)

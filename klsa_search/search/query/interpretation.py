@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -29,7 +30,7 @@ class QueryInterpretation:
     synonyms  words or sequences of words, and the synonyms that were searched as well
     corrections  words that no document contains, and the corrections that were searched instead
               or, for words still in `unknown`, only suggested
-    did_you_mean  the query with the corrections applied, None if there are none
+    did_you_mean  the query with all corrections applied, if some were only suggested, else None
     id        ID of a document that is the whole query: the first hit, unless a filter excludes it
 
     >>> results = index.search('"bald tyres" coolants pum* -red')
@@ -38,8 +39,9 @@ class QueryInterpretation:
     (('bald', 'tyres', 'coolants'), (), ('"bald tyres"',), ('red',), {'pum*': ('pump',)})
     >>> index.search('"coolant leaks in the rain"').interpretation.relaxed
     {'"coolant leaks in the rain"': 'no_match'}
-    >>> index.search("coolnat leeks").interpretation.did_you_mean
-    'coolant leaks'
+    >>> said = index.search("coolnat leeks").interpretation
+    >>> said.corrections, said.unknown, said.did_you_mean
+    ({'coolnat': 'coolant', 'leeks': 'leaks'}, ('leeks',), 'coolant leaks')
     """
 
     words: tuple[str, ...] = ()
@@ -55,3 +57,9 @@ class QueryInterpretation:
     corrections: Mapping[str, str] = field(default_factory=dict)
     did_you_mean: str | None = None
     id: str | None = None
+
+
+def replace_words(query: str, words: Mapping[str, str]) -> str:
+    """Replace words of a query."""
+    either = "|".join(map(re.escape, words))
+    return re.sub(rf"(?<!\w)(?:{either})(?!\w)", lambda matching: words[matching[0]], query)

@@ -116,13 +116,13 @@ class QueryParser:
         query: str,
         settings: LanguageSettings,
         *,
-        correct_short: bool = False,
+        correct_alone: bool = False,
         complete_last: bool = False,
         evidence: Evidence | None = None,
     ) -> ParsedQuery:
         """Parse a query; QueryError if it is not a text.
 
-        correct_short  also correct short words, if documents contain no word of the query
+        correct_alone  correct more words if documents contain no word of the query: `SpellChecker`
         complete_last  also search for completions of the last word
         evidence       of documents, by default of the snapshot
         Cost: 3 µs for plain words, else that of `matching` and `spelling`.
@@ -150,10 +150,11 @@ class QueryParser:
             clauses = [_as_words(query)]
         clauses = _first_signs(clauses)
         last = None if clauses and clauses[-1].has_sign else last
-        rules = ParsingRules(settings.spelling, synonyms, last, evidence)
+        has_case = not (query.isupper() and len(query.split()) > 1)
+        rules = ParsingRules(settings.spelling, synonyms, last, evidence, has_case)
         builder = self._read_clauses(clauses, rules)
-        if correct_short and builder.unknown and not builder.terms:
-            rules = rules._replace(short=True)
+        if correct_alone and builder.unknown and builder.corrected.issuperset(builder.terms):
+            rules = rules._replace(alone=True)
             builder = self._read_clauses(clauses, rules)
         while settings.operators is None and (unmatched := self._unmatched(builder)):
             relaxed |= {clause.written: "no_match" for clause in unmatched}
@@ -379,7 +380,7 @@ class QueryParser:
     def _correct(self, words: Sequence[Word], builder: QueryBuilder) -> list[Word]:
         """Replace words that no document contains by their corrections, or only record these."""
         corrected: list[Word] = []
-        spelling, synonyms, last, evidence, short = builder.rules
+        spelling, synonyms, last, evidence, has_case, alone = builder.rules
         for word in words:
             matching = None
             meant = synonyms is not None and self._term(word) in synonyms
@@ -390,13 +391,19 @@ class QueryParser:
                 and (word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS)
             ):
                 builder.checked.add(word.text)
-                matching = self.spelling.correction(word.text, evidence, short=short)
+                matching = self.spelling.correction(
+                    word.text,
+                    evidence,
+                    abbreviation=has_case and any(map(str.isupper, word.text[1:])),
+                    alone=alone,
+                )
             if matching is not None:
                 builder.corrections[word.text] = matching.words
             if matching is None or spelling == "suggest" or not matching.sure:
                 corrected.append(word)
             else:
                 corrected += map(Word, matching.words.split(), matching.terms)
+                builder.corrected.update(matching.terms)
         return corrected
 
     def _term(self, word: Word) -> str:

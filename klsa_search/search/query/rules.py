@@ -13,7 +13,7 @@ from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
 from klsa_search.search.filters.masks import Given as GivenFilter
 from klsa_search.search.filters.masks import filter_of
-from klsa_search.search.query.interpretation import QueryInterpretation
+from klsa_search.search.query.interpretation import QueryInterpretation, replace_words
 from klsa_search.storage.rules import Rule, RuleCondition, rules_of
 
 MAX_APPLIED: Final = 10
@@ -127,13 +127,13 @@ def words_for_rules(query: str, interpretation: QueryInterpretation) -> str:
     Corrections that were searched count instead of the words as typed; words that the query
     excludes do not count.
     """
-    corrections = interpretation.corrections
-    if (
-        corrections
-        and interpretation.did_you_mean
-        and corrections.keys().isdisjoint(interpretation.unknown)
-    ):
-        query = interpretation.did_you_mean
+    searched = {
+        word: correction
+        for word, correction in interpretation.corrections.items()
+        if word not in interpretation.unknown
+    }
+    if searched:
+        query = replace_words(query, searched)
     for excluded in interpretation.excluded:
         query = query.replace(f"-{excluded}", " ")
     return query

@@ -82,21 +82,30 @@ class SpellChecker:
         self._cache: dict[str, list[int]] = {}
 
     def correction(
-        self, word: str, evidence: Evidence, *, short: bool = False
+        self, word: str, evidence: Evidence, *, abbreviation: bool = False, alone: bool = False
     ) -> Correction | None:
         """Return the correction of a word that no document contains, or None.
 
-        short  whether to correct words of `SHORT` letters too, and replace words below `SURE`
+        abbreviation  whether it is written like one: only split, unless `alone`
+        alone  whether documents contain no word of the query: correct words of `SHORT` letters too,
+               and replace words from `SURE` letters in an index of any size, and shorter ones, but
+               for abbreviations, in an index of `MANY` documents
         """
         folded = self._analyzer.folded(word)
-        shortest = SHORT if short else SHORTEST
+        shortest = SHORT if alone else SHORTEST
         if not shortest <= len(folded) <= LONGEST or not folded.isalpha():
             return None
         if self._analyzer.term(folded) in self._common:
             return None
-        found = self._split(folded, evidence) or self._nearest(folded, evidence)
+        found = self._split(folded, evidence)
+        if found is None and (alone or not abbreviation):
+            found = self._nearest(folded, evidence)
+        if found is None or found.sure:
+            return found
         large = self._snapshot.query_kernel.documents >= MANY
-        return found._replace(sure=True) if found is not None and short and large else found
+        if len(folded) >= SURE:
+            return found._replace(sure=large or alone)
+        return found._replace(sure=large and alone and not abbreviation)
 
     def _split(self, word: str, evidence: Evidence) -> Correction | None:
         """Return the two words, adjacent in most documents, that the word joins."""
@@ -113,7 +122,10 @@ class SpellChecker:
         return found
 
     def _nearest(self, word: str, evidence: Evidence) -> Correction | None:
-        """Return the nearest word that documents contain, the most frequent of equals."""
+        """Return the nearest word that documents contain, the most frequent of equals.
+
+        It is sure if only letters changed their order.
+        """
         edits = 2 if len(word) >= LONG else 1
         terms = self._cache.get(word)
         if terms is None:
@@ -139,8 +151,7 @@ class SpellChecker:
             return None
         _, term, written, form = best
         transposed = sorted(self._analyzer.folded(form)) == sorted(word)
-        large = self._snapshot.query_kernel.documents >= MANY
-        return Correction((term,), written, transposed or (large and len(word) >= SURE))
+        return Correction((term,), written, transposed)
 
     def _candidates(self, word: str, edits: int) -> list[int]:
         """Return terms near the stem of a word, or near as much of the word as they are long."""

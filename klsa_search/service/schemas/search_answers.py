@@ -108,7 +108,9 @@ class InterpretationAnswer(Answer):
         description="words that no document contains, and the corrections that were searched "
         "instead or, for words still in `unknown`, only suggested"
     )
-    did_you_mean: str | None = Field(description="the query with the corrections applied")
+    did_you_mean: str | None = Field(
+        description="the query with all corrections applied, if some were only suggested"
+    )
     id: str | None = Field(
         description="ID of a document that is the whole query: the first hit, unless a filter "
         "excludes it"

@@ -46,7 +46,7 @@ def index(tmp_path_factory):
 def test_what_was_meant(index, wrong, right):
     found = index.search(wrong)
     assert found.interpretation.corrections == {wrong: right}
-    assert found.interpretation.did_you_mean == right
+    assert found.interpretation.did_you_mean is None  # as it was searched
     assert found.interpretation.words == tuple(right.split())
     assert found.interpretation.unknown == ()
     assert found.hits == index.search(right).hits
@@ -67,8 +67,99 @@ def test_the_nearest_comes_first_then_the_one_in_most_documents(tmp_path):
         ["flowers", "flower", "flowed", "flowed", "floor", "floor"])]  # fmt: skip
     index = build(documents, name="near", home=tmp_path, dimensions=2, stemmer="none")
     assert index.search("flowes").interpretation.corrections == {"flowes": "flowed"}
-    assert index.search("flor").interpretation.did_you_mean == "floor"
+    assert index.search("flor").interpretation.corrections == {"flor": "floor"}
     index.close()
+
+
+@pytest.fixture
+def is_small(monkeypatch):
+    monkeypatch.setattr(spelling, "MANY", 1000)
+
+
+@pytest.fixture(scope="module", params=[{}, {"partitions": 2}, {"passages": "20"}], ids=str)
+def sniffers(request, tmp_path_factory):
+    """Return 600 documents, which all contain *sniffer*; five with *most*, one with a code."""
+    documents = [
+        {"id": str(n), "text": f"The sniffer {n} captures packets, {'most' if n < 5 else 'some'}.",
+         "shelf": n % 7}
+        for n in range(600)
+    ]  # fmt: skip
+    home = tmp_path_factory.mktemp("home")
+    index = build(documents, name="sniffers", home=home, ranker="bm25", **request.param)
+    yield index
+    index.close()
+
+
+@pytest.mark.usefixtures("is_small")
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"match": "all"}, {"match": "most"}, {"prefix": "last"}, {"group": "passage"},
+     {"ranker": "klsa"}, {"operators": False}, {"filter": "shelf = 3"}, {"sort": ["shelf"]}],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("typed", "right"),
+    [
+        ("snifer", "sniffer"),  # in all documents
+        ("SNIFER", "sniffer"),
+        ("captres", "captures"),
+        ("the snifer", "the sniffer"),
+        ("+snifer", "+sniffer"),
+        ("snifer pacjets", "sniffer packets"),
+        ("snifer pacekts", "sniffer packets"),
+        ("snifer qqqqqq", "sniffer qqqqqq"),
+    ],
+)
+def test_a_correction_is_searched_if_no_document_contains_the_words(
+    sniffers, typed, right, options
+):
+    found, expected = (sniffers.search(query, **options) for query in (typed, right))
+    assert found.total == expected.total > 0
+    assert found.hits == expected.hits
+    said = found.interpretation
+    assert {*said.unknown} == {"qqqqqq"} & {*typed.split()}
+    assert said.corrections
+    assert said.did_you_mean is None
+
+
+@pytest.mark.usefixtures("is_small")
+def test_a_correction_is_only_suggested_beside_words_of_documents(sniffers):
+    found = sniffers.search("snifer packets")
+    assert found.interpretation.unknown == ("snifer",)
+    assert found.interpretation.did_you_mean == "sniffer packets"
+    assert found.hits == sniffers.search("packets").hits
+    suggested = sniffers.search("snifer", spelling="suggest")
+    assert (suggested.total, suggested.interpretation.did_you_mean) == (0, "sniffer")
+
+
+@pytest.mark.usefixtures("is_small")
+def test_an_explanation_is_of_the_corrected_query(sniffers):
+    (hit,) = sniffers.search("snifer", 1)
+    assert sniffers.explain("snifer", hit.id).score == pytest.approx(hit.score)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_abbreviations_names_and_codes_are_not_corrected(sniffers, large, monkeypatch):
+    monkeypatch.setattr(spelling, "MANY", 100 if large else 1000)
+    for query in ("MwSt packets", "SnIffre packets", "snIffeer packets", "sniffr1 packets"):
+        said = sniffers.search(query).interpretation
+        assert (said.corrections, said.words, said.did_you_mean) == ({}, ("packets",), None)
+    for query in ("sniffr1", "pack3ts"):
+        assert sniffers.search(query).interpretation.corrections == {}
+    # Without any other word: of a short one it is only reported, whatever the index.
+    alone = sniffers.search("MwSt")
+    assert (alone.total, alone.interpretation.did_you_mean) == (0, "most")
+    assert sniffers.search("SnIffre").interpretation.words == ("sniffer",)
+
+
+def test_capitals_say_nothing_in_a_query_in_capitals(sniffers):
+    found = sniffers.search("SNIFFRE PACKETS")
+    assert found.interpretation.words == ("sniffer", "PACKETS")
+    assert found.hits == sniffers.search("sniffer packets").hits
+
+
+def test_words_with_capitals_are_split(index):
+    assert index.search("WiFi paper").interpretation.corrections == {"WiFi": "wi fi"}
 
 
 def test_words_are_corrected_to_what_is_written_alone(tmp_path):
@@ -79,7 +170,7 @@ def test_words_are_corrected_to_what_is_written_alone(tmp_path):
     for word in ("DIVERSIFYING", "diversifies", "convergently"):
         said = index.search(word).interpretation
         assert (said.corrections, said.did_you_mean) == ({}, None)
-    assert index.search("diversifcation").interpretation.did_you_mean == "Diversification"
+    assert index.search("diversifcation").interpretation.words == ("Diversification",)
     # Another form of a known stem is known, whether a document writes it or not.
     assert index.search("converges").interpretation.words == ("converges",)
     index.close()
@@ -91,7 +182,7 @@ def test_a_small_collection_only_suggests(tmp_path, monkeypatch):
     texts = ["The intersection graph of paths", "A survey of computer response"]
     documents = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
     index = build(documents, name="small", home=tmp_path, dimensions=2)
-    found = index.search("human computer interaction")
+    found = index.search("human computer interaction")  # *human* is in no document, *computer* is
     assert found.interpretation.words == ("computer",)
     assert found.interpretation.corrections == {"interaction": "intersection"}
     assert found.interpretation.did_you_mean == "human computer intersection"
@@ -99,9 +190,9 @@ def test_a_small_collection_only_suggests(tmp_path, monkeypatch):
     # Two letters that changed places are a slip wherever they are.
     assert index.search("intersetcion").interpretation.words == ("intersection",)
     index.add([{"id": "new", "text": "A tree"}])
-    assert index.search("interaction").interpretation.words == ("intersection",)
+    assert index.search("interaction paths").interpretation.words == ("intersection", "paths")
     index.delete(["new"])
-    assert index.search("interaction").interpretation.words == ()
+    assert index.search("interaction paths").interpretation.words == ("paths",)
     index.close()
 
 
@@ -146,6 +237,8 @@ def test_what_must_be_there_is_put_right_and_what_must_not_is_not(index):
     assert excluded.interpretation.corrections == {}
     assert "retrieval" in [hit.id for hit in excluded]
     said = index.search('+retreival "boundry layer"').interpretation
+    assert said.words == ("retrieval", "boundary", "layer")
+    said = index.search('+retreival "boundry layer"', spelling="suggest").interpretation
     assert said.did_you_mean == '+retrieval "boundary layer"'
 
 
@@ -167,7 +260,7 @@ def test_later_documents_put_words_right(tmp_path):
     index = build(documents, name="later", home=tmp_path, dimensions=2)
     assert index.search("aerodinamics").interpretation.corrections == {}
     index.add([{"id": "new", "text": "Aerodynamics of gliders"}])
-    assert index.search("aerodinamics").interpretation.did_you_mean == "Aerodynamics"
+    assert index.search("aerodinamics").interpretation.words == ("Aerodynamics",)
     index.delete(["new"])
     assert index.search("aerodinamics").interpretation.corrections == {}
     index.close()

@@ -375,7 +375,7 @@ function drawInterpretation({ interpretation, query }) {
       list(corrections.map(([, meant]) => meant)), ". ",
       change({ spelling: "off", page: null }, "Search as typed")]);
   }
-  if (!lines.length && interpretation.did_you_mean && interpretation.did_you_mean !== query) {
+  if (interpretation.did_you_mean && interpretation.did_you_mean !== query) {
     const meant = interpretation.did_you_mean;
     lines.push(["Did you mean ", change({ q: meant, spelling: null, page: null }, el("em", meant)), "?"]);
   }
