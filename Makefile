@@ -21,6 +21,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 # Commands read it; KLSA_PORT and other settings of klsa-serve are passed on, too.
 export KLSA_HOME ?= index
+ifneq ($(wildcard ../shared/collections),)
+export KLSA_COLLECTIONS ?= ../shared/collections
+endif
 TARGETS ?= cran cran-1837 cisi cacm med
 VERSIONS ?= 3.11 3.12 3.13 3.14
 

@@ -21,6 +21,7 @@ from klsa_search.cli.replay import replay
 from klsa_search.cli.targets import open_targets, temporary_indexes
 from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
+from klsa_search.errors import FetchError
 
 
 @click.group()
@@ -122,8 +123,15 @@ def fetch(names: Sequence[str], data: Path | None) -> None:
     from klsa_search.collection.download import fetch as fetch_collections
     from klsa_search.collection.public_collections import cache_directory
 
+    data = data or cache_directory()
+    if data is None:
+        raise FetchError(
+            "no folder to download to: there is no home directory for a cache; name a folder with "
+            "--data FOLDER",
+            field="data",
+        )
     with progress_bar() as bar:
-        folders = fetch_collections(names, data or cache_directory(), progress=bar)
+        folders = fetch_collections(names, data, progress=bar)
     for folder in folders:
         echo(str(folder))
 

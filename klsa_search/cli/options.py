@@ -44,7 +44,7 @@ data_option = click.option(
     "--data",
     type=FOLDER,
     help="Look for named collections in this folder  [default: the first that has it of "
-    "$KLSA_COLLECTIONS, ../shared/collections, the user's cache]",
+    "$KLSA_COLLECTIONS, the user's cache]",
 )
 preset_option = click.option(
     "--preset",

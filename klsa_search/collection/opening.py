@@ -116,7 +116,7 @@ def open_collection(
     on_error  "stop" at the first bad record, or "skip" and count it in `problems`; queries and
               judgements are always strict
     data      folder or folders in which to look for named collections; by default
-              `$KLSA_COLLECTIONS`, ../shared/collections and the user's cache, in this order
+              `$KLSA_COLLECTIONS` and the user's cache, in this order
     follow_links
               follow symbolic links in a folder, also to files outside; the source itself may
               always be a link

@@ -10,29 +10,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from klsa_search.collection.smart import SmartRules
+from klsa_search.core.cache_folder import cache_folder
 from klsa_search.errors import CollectionError
 
 
 def collection_directories() -> list[Path]:
     """Return the folders that are searched for collections, in order.
 
-    `$KLSA_COLLECTIONS`, the folder shared/collections next to the working directory if it exists,
-    and the user's cache, to which `klsa-eval fetch` downloads.
+    `$KLSA_COLLECTIONS`, and the user's cache, to which `klsa-eval fetch` downloads.
     """
-    named = os.environ.get("KLSA_COLLECTIONS")
-    shared = Path.cwd().parent / "shared" / "collections"
-    return [
-        *([Path(named)] if named else []),
-        *([shared] if shared.is_dir() else []),
-        cache_directory(),
-    ]
+    named, cached = os.environ.get("KLSA_COLLECTIONS"), cache_directory()
+    return [*([Path(named)] if named else []), *([cached] if cached is not None else [])]
 
 
-def cache_directory() -> Path:
-    """Return the default folder of `klsa-eval fetch`."""
-    from platformdirs import user_cache_path
-
-    return user_cache_path("klsa-search") / "collections"
+def cache_directory() -> Path | None:
+    """Return the default folder of `klsa-eval fetch`; None for a user without a home."""
+    folder = cache_folder()
+    return None if folder is None else folder / "collections"
 
 
 PYTHON_DOCS = "python-docs"
@@ -117,9 +111,8 @@ def find(name: str, data: Iterable[Path]) -> Path:
                     return folder
     if not searched:
         raise CollectionError(
-            f"no folder to look for the collection `{name}`; name one with "
-            f"data=FOLDER; `klsa-eval fetch {wanted} --data FOLDER` downloads it "
-            "there"
+            f"no folder to look for the collection `{name}`; name one with data=FOLDER (--data, "
+            f"KLSA_COLLECTIONS); `klsa-eval fetch {wanted} --data FOLDER` downloads it there"
         )
     raise CollectionError(
         f"no collection `{name}` in {' or '.join(map(str, searched))}; download it "

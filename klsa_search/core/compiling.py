@@ -28,13 +28,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, update_wrapper
+from glob import escape, iglob
 from importlib import metadata
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, Final, TypeVar, cast
 
-from platformdirs import user_cache_path
-
+from klsa_search.core.cache_folder import cache_folder
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.child_processes import command_of, has_interpreter
 from klsa_search.core.forks import hold_at_forks
@@ -112,7 +112,17 @@ class Compiled:
 
     def is_cached(self) -> bool:
         """Return whether compiled code is on disk. Cost: 50 µs."""
-        return bool(self.name) and any((code_folder() / self.name).glob("*/*.nbc"))
+        folder = self._folder()
+        return folder is not None and any(iglob(f"{escape(str(folder))}/*/*.nbc"))
+
+    def _folder(self) -> Path | None:
+        """Return the folder of the code on disk; None if it cannot be stored at all."""
+        folder = code_folder()
+        return folder / self.name if folder is not None and self.name else None
+
+    def _writable_folder(self) -> Path | None:
+        folder = self._folder()
+        return folder if folder is not None and is_writable(folder.parent) else None
 
     def _used(self) -> dict[str, Any]:
         """Return globals that the function or its annotations use, by name, and some others.
@@ -130,10 +140,10 @@ class Compiled:
         return {k: v for k, v in self.py_func.__globals__.items() if k in names and v is not self}
 
     def _cache_folder(self) -> Path | None:
-        if not self.name or self.options.get("inline"):
+        if self.options.get("inline"):
             return None
-        folder = code_folder() / self.name
-        if is_writable(code_folder()):
+        folder = self._folder()
+        if folder is None or is_writable(folder.parent):
             return folder
         if not self.is_cached():
             return None
@@ -148,19 +158,18 @@ class Compiled:
             if self._is_ready:
                 return
             dispatcher, types = self.dispatcher, self._types(arguments)
-            is_cached = self.is_cached()
+            is_cached, stored = self.is_cached(), self._writable_folder()
             with nullcontext() if is_cached else _noted(self):
                 if not is_cached:
-                    is_stored = bool(self.name) and is_writable(code_folder())
                     for callback in _callbacks:
-                        callback(str(code_folder()) if is_stored else None)
+                        callback(None if stored is None else str(stored.parent))
                 # numba leaves reference cycles to the frames of the caller, with all their arrays;
                 # a thread has no caller.
                 with self._locked(), ThreadPoolExecutor(1) as thread:
                     thread.submit(dispatcher.compile, types).result()
-            if not is_cached and self.name:
+            if not is_cached and stored is not None:
                 all_versions = f"{self.name.rpartition('-')[0]}-*"
-                for folder in code_folder().glob(all_versions):
+                for folder in stored.parent.glob(all_versions):
                     if folder.name != self.name:
                         shutil.rmtree(folder, ignore_errors=True)
             self._is_ready = True
@@ -176,8 +185,8 @@ class Compiled:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Let one process at a time compile the function; the others then load its code."""
-        folder = code_folder() / self.name
-        if not (self.name and is_writable(code_folder()) and folder.is_dir()):
+        folder = self._writable_folder()
+        if folder is None or not folder.is_dir():
             yield
             return
         with _file_lock(folder / "lock"):
@@ -251,17 +260,23 @@ def _versions() -> tuple[str, ...]:
     return __version__, sys.version, numba, metadata.version("llvmlite"), *variables
 
 
-def code_folder() -> Path:
-    """Return the folder of compiled code, which may be missing or read-only."""
-    named = os.environ.get("NUMBA_CACHE_DIR")
-    return Path(named) if named else user_cache_path("klsa-search") / "compiled"
+def code_folder() -> Path | None:
+    """Return the folder of compiled code, which may be missing or read-only.
+
+    None for a user without a home, if `NUMBA_CACHE_DIR` names none.
+    """
+    if named := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(named)
+    folder = cache_folder()
+    return None if folder is None else folder / "compiled"
 
 
 def is_writable(folder: Path) -> bool:
     """Return whether a folder is writable; creates it if possible."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    # The method of Path raises if a parent cannot be read.
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
 
 
 @cache
@@ -374,7 +389,8 @@ def compile_in_child(module: str, *arguments: str) -> None:
                `run_as_child`
     Does nothing if compiled code cannot be stored, because a child shares it only on disk.
     """
-    if not _compiler and has_interpreter() and is_writable(code_folder()):
+    folder = code_folder()
+    if not _compiler and has_interpreter() and folder is not None and is_writable(folder):
         _compiler.append(_Child(module, arguments))
 
 
@@ -429,8 +445,9 @@ def run_as_child(cleanup: Callable[[], object] | None = None) -> Iterator[None]:
     exit_with_parent(cleanup)
     with suppress(OSError):
         os.nice(5)
-    if not is_writable(code_folder()):
+    folder = code_folder()
+    if folder is None or not is_writable(folder):
         yield
         return
-    with _file_lock(code_folder() / "child.lock"):
+    with _file_lock(folder / "child.lock"):
         yield

@@ -21,8 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from platformdirs import user_cache_path
-
+from klsa_search.core.cache_folder import cache_folder
 from klsa_search.core.parallel import processors
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import current_generation, step_for
@@ -118,8 +117,10 @@ def note_checked(generation: Path, manifest: Manifest) -> None:
 
 def forget(generation: Path) -> None:
     """Remove the record of a damaged generation, so that the next opening compares checksums."""
-    with suppress(OSError):  # none yet, or a cache that cannot be written to
-        _file(generation).unlink()
+    file = _file(generation)
+    if file is not None:
+        with suppress(OSError):  # none yet, or a cache that cannot be written to
+            file.unlink()
 
 
 def _fingerprint(generation: Path, manifest: Manifest) -> str:
@@ -136,18 +137,22 @@ def _name(generation: Path) -> str:
     return os.path.realpath(generation)
 
 
-def _folder() -> Path:
-    return user_cache_path("klsa-search") / "checked"
+def _file(generation: Path) -> Path | None:
+    """Return the record of a generation; one file for each, so that processes do not conflict.
 
-
-def _file(generation: Path) -> Path:
-    """Return the record of a generation; one file for each, so that processes do not conflict."""
-    return _folder() / hashlib.sha256(os.fsencode(_name(generation))).hexdigest()
+    None without a cache folder: then every opening compares checksums.
+    """
+    folder = cache_folder()
+    name = hashlib.sha256(os.fsencode(_name(generation))).hexdigest()
+    return None if folder is None else folder / "checked" / name
 
 
 def _recorded(generation: Path) -> str | None:
+    file = _file(generation)
+    if file is None:
+        return None
     try:
-        fingerprint, name = os.fsdecode(_file(generation).read_bytes()).split("\n", 1)
+        fingerprint, name = os.fsdecode(file.read_bytes()).split("\n", 1)
     except (OSError, ValueError):  # none yet, or not written by us
         return None
     return fingerprint if name == _name(generation) else None
@@ -156,10 +161,12 @@ def _recorded(generation: Path) -> str | None:
 def _record(generation: Path, fingerprint: str) -> None:
     """Write the record, and remove those of generations that no longer exist."""
     file = _file(generation)
+    if file is None:
+        return
     fresh = file.with_name(f"{uuid.uuid4().hex}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale()
+        _remove_stale(file.parent)
         fresh.write_bytes(os.fsencode(f"{fingerprint}\n{_name(generation)}"))
         fresh.replace(file)  # atomic: another process reads the old or the new record
     except OSError:
@@ -167,8 +174,8 @@ def _record(generation: Path, fingerprint: str) -> None:
             fresh.unlink()
 
 
-def _remove_stale() -> None:
-    for file in _folder().iterdir():
+def _remove_stale(folder: Path) -> None:
+    for file in folder.iterdir():
         with suppress(OSError):  # removed by another process, or not written by us
             if file.suffix != ".new" and not os.path.isdir(file.read_bytes().partition(b"\n")[2]):
                 file.unlink()

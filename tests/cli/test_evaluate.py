@@ -82,6 +82,13 @@ def test_fetch_refuses_what_is_not_public(shell, tmp_path):
     assert "trec9" in done.err
 
 
+def test_fetch_without_a_home_needs_a_folder(shell, monkeypatch):
+    monkeypatch.setattr("klsa_search.collection.public_collections.cache_folder", lambda: None)
+    done = shell("klsa-eval", "fetch", "cran")
+    assert done.code == 2
+    assert "name a folder with --data FOLDER" in done.err
+
+
 def test_a_collection_in_the_cache_is_found_past_a_folder_without_it(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("KLSA_COLLECTIONS", str(tmp_path / "named"))
     monkeypatch.setattr(

@@ -23,17 +23,14 @@ def test_a_collection_is_told_from_other_iterables():
 
 
 def test_names_are_looked_for_where_the_commands_look(tmp_path, monkeypatch):
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
+    (tmp_path / "shared" / "collections").mkdir(parents=True)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
     monkeypatch.delenv("KLSA_COLLECTIONS", raising=False)
     assert collection_directories() == [cache_directory()]
-    shared = tmp_path / "shared" / "collections"
-    shared.mkdir(parents=True)
-    assert collection_directories() == [shared, cache_directory()]
     named = tmp_path / "named"
     monkeypatch.setenv("KLSA_COLLECTIONS", str(named))
-    assert collection_directories() == [named, shared, cache_directory()]
+    assert collection_directories() == [named, cache_directory()]
     with pytest.raises(CollectionError, match=r"no collection `med` in .*named or "):
         open_collection("med")
     (named / "med").mkdir(parents=True)
@@ -63,7 +60,7 @@ def test_a_name_found_nowhere_is_to_be_fetched_where_it_will_be_found(tmp_path):
     assert f"{first} or {last}" in message
     assert f"`klsa-eval fetch med --data '{last}'`" in message
     assert "data=" in message
-    with pytest.raises(CollectionError, match=r"name one with data=FOLDER; .*fetch cran --data"):
+    with pytest.raises(CollectionError, match=r"name one with data=FOLDER .*fetch cran --data"):
         open_collection("cran-1837", data=[])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import pwd
 import subprocess
 import sys
 import weakref
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import klsa_search
+from benchmarks.faults.privileges import without_privileges
 from klsa_search.core import compiling
 from klsa_search.core.compiling import (
     compiled,
@@ -163,6 +165,44 @@ def test_where_nothing_can_be_kept_each_process_compiles(made, monkeypatch):
     monkeypatch.setattr(compiling, "is_writable", lambda folder: False)
     assert compilations(made().whole, 7) == (28, 1)
     assert compilations(made().whole, 7) == (28, 1)
+
+
+@pytest.fixture
+def without_home(monkeypatch):
+    """As for a user ID without an entry in the password file."""
+
+    def missing(_):
+        raise KeyError("uid not found")
+
+    def apply():
+        for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(pwd, "getpwuid", missing)
+
+    return apply
+
+
+def test_a_user_without_a_home_compiles_in_each_process(made, without_home):
+    without_home()
+    assert compiling.code_folder() is None
+    function = made().whole
+    folders = []
+    with compiling.on_compile(folders.append):
+        assert compilations(function, 7) == (28, 1)
+    assert set(folders) == {None}
+    assert not function.is_cached()
+
+
+def test_a_cache_folder_that_cannot_be_read_is_no_error(made, tmp_path, monkeypatch):
+    closed = tmp_path / "closed"
+    (closed / "compiled").mkdir(parents=True)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(closed / "compiled"))
+    closed.chmod(0)
+    try:
+        with without_privileges():
+            assert compilations(made().whole, 7) == (28, 1)
+    finally:
+        closed.chmod(0o700)
 
 
 def test_the_folder_of_other_functions_stays_as_it_was(made):

@@ -171,6 +171,14 @@ def test_the_unit_runs_the_service_as_it_is(unit):
     assert re.fullmatch(r"127\.0\.0\.1:\d+", listening)
 
 
+def test_commands_of_the_service_user_share_its_cache(unit):
+    service = unit("klsa-serve.service")["Service"]
+    home = f"/var/cache/{service['CacheDirectory']}"
+    assert f"HOME={home}" in service["Environment"].split()
+    guide = (ROOT / "docs" / "guides" / "run-the-service.md").read_text(encoding="utf-8")
+    assert f"useradd --system --home-dir {home} {service['User']} " in guide
+
+
 def test_the_manifests_fit_the_service():
     text = (DEPLOY / "kubernetes" / "klsa.yaml").read_text()
     claim, pods, service = yaml.safe_load_all(text)

@@ -6,8 +6,8 @@ import os
 from contextlib import suppress
 
 import pytest
-from platformdirs import user_cache_path
 
+from klsa_search.core.cache_folder import cache_folder
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage import checksums
 from klsa_search.storage.checksums import ChecksumCheck, check_again, check_once, note_checked
@@ -19,9 +19,9 @@ from klsa_search.storage.manifest import Manifest
 def memory(tmp_path, monkeypatch):
     """Where generations are remembered."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    if not user_cache_path("klsa-search").is_relative_to(tmp_path):
+    if not cache_folder().is_relative_to(tmp_path):
         pytest.skip("needs Linux, whose cache folder can be chosen")
-    return user_cache_path("klsa-search") / "checked"
+    return cache_folder() / "checked"
 
 
 def remembered(memory):
@@ -54,6 +54,15 @@ def test_sums_are_compared_once(tmp_path, compared):
     for each in (one, one, other, one, other):
         check_once(*each)
     assert compared == ["000001", "000002"]
+
+
+def test_without_a_home_sums_are_compared_each_time(tmp_path, compared, monkeypatch):
+    monkeypatch.setattr(checksums, "cache_folder", lambda: None)
+    one = generation(tmp_path / "000001", a="a")
+    note_checked(*one)
+    for _ in range(2):
+        check_once(*one)
+    assert compared == ["000001"] * 2
 
 
 def test_what_a_build_noted_is_not_compared(tmp_path, compared):
@@ -162,8 +171,8 @@ def test_processes_remember_beside_each_other(tmp_path, compared, memory, monkey
     other = generation(tmp_path / "t" / "000002", a="a")
     remove_stale = checksums._remove_stale
 
-    def meanwhile():
-        remove_stale()
+    def meanwhile(folder):
+        remove_stale(folder)
         monkeypatch.setattr(checksums, "_remove_stale", remove_stale)
         note_checked(*other)
 
