@@ -185,11 +185,13 @@ def test_which_routes_record(client, recorder):
     search(client, "wing")
     queries = [{"q": "heat", "index": "first"}, {"q": "flow", "index": "first"}]
     client.post("/multi-search", json={"queries": queries})
+    for q in ("w", "wa", "wall"):  # only the last counts
+        assert search(client, q, analytics="typing")["search_id"]
     client.get("/suggest?q=suggested&index=first")
     recorder.flush()
     recorder._store.settle(datetime.now(UTC).timestamp() + 60)
     found = {row["query"] for row in client.get(URL).json()["queries"]}
-    assert found == {"wing", "heat", "flow"}
+    assert found == {"wing", "heat", "flow", "wall"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 // The search box: what is typed goes to the state, and may become one of the suggestions.
 
-import { ask, Latest, segment, STALE } from "./api.js";
+import { Latest, STALE } from "./latest.js";
+import { client } from "./session.js";
 import { el, fill, many } from "./dom.js";
 
 const MOST = 7; // suggestions
@@ -46,18 +47,16 @@ export function installBox({ state, indexChosen, isLive }) {
   async function offer() {
     const index = indexChosen();
     if (!input.value.trim() || !index) return close();
-    const query = { q: input.value, k: MOST };
-    const path = `indexes/${segment(index)}/suggest`;
     // Without suggestions the box still searches: the search itself reports failures.
     const answer = await latest
       .run(async (signal) => {
         await new Promise((resolve) => setTimeout(resolve, REST));
         signal.throwIfAborted();
-        return ask(path, { query, signal });
+        return client.index(index).suggest(input.value, { k: MOST, signal });
       })
-      .catch(() => ({ suggestions: [] }));
+      .catch(() => []);
     if (answer === STALE || document.activeElement !== input) return;
-    offered = answer.suggestions.filter((each) => each.query !== input.value.trim()).slice(0, MOST);
+    offered = answer.filter((each) => each.query !== input.value.trim()).slice(0, MOST);
     fill(list, offered.map(row));
     mark(-1);
     list.hidden = offered.length === 0;

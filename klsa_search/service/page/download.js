@@ -1,19 +1,19 @@
 // Files of the service, fetched with the key, as a plain link could not.
 
-import { ask } from "./api.js";
+import { client } from "./session.js";
 import { el } from "./dom.js";
 
-/** A link that saves what a path answers as a file; `failed` is called with a failure. */
-export function download(href, name, words, failed) {
+/** A link that saves what a path of the service answers as a file; `failed` is called with a failure. */
+export function download(path, name, words, failed) {
   const fetched = async (event) => {
     event.preventDefault();
     try {
-      const address = URL.createObjectURL(new Blob([await ask(href, { as: "text" })]));
+      const address = URL.createObjectURL(new Blob([await client.text("GET", path)]));
       el("a", { href: address, download: name }).click();
       setTimeout(() => URL.revokeObjectURL(address), 1000);
     } catch (failure) {
       failed(failure);
     }
   };
-  return el("a", { href, download: name, on: { click: fetched } }, words);
+  return el("a", { href: path.slice(1), download: name, on: { click: fetched } }, words);
 }

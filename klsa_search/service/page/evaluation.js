@@ -1,6 +1,7 @@
 // The panel that measures rankers by the judgements of the index.
 
-import { ask, Latest, segment, STALE } from "./api.js";
+import { Latest, STALE } from "./latest.js";
+import { client, pathOf } from "./session.js";
 import { bars, chart, whisker } from "./charts.js";
 import { alertOf, el, fill, many } from "./dom.js";
 
@@ -32,9 +33,9 @@ export function evaluation(index) {
     button.disabled = true;
     fill(result, el("p.quiet", "Measuring …"));
     const body = { judgements: "own", rankers };
-    const path = `indexes/${segment(index)}/evaluate`;
+    const path = `${pathOf(index)}/evaluate`;
     try {
-      const answer = await latest.run((signal) => ask(path, { body, signal }));
+      const answer = await latest.run((signal) => client.request("POST", path, { body, signal }));
       if (answer !== STALE) fill(result, drawn(answer, texts));
     } catch (failure) {
       fill(result, alertOf(failure));

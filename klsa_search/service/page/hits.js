@@ -12,7 +12,7 @@ const FITS = [
 const THUMB = "M7 9v8H4V9h3Zm2 8V9l3-6c1.2 0 2 .8 2 2v3h3.2c1 0 1.7.9 1.5 1.9l-1 5.4c-.2 1-1 1.7-2 1.7H9Z";
 
 /** In words how good a match is, and a small meter of it. */
-export function quality(value) {
+function quality(value) {
   const [, words, bars] = FITS.find(([least]) => value >= least);
   const said = `${words} (${Math.round(100 * value)} out of 100)`;
   return el("span.quality", { title: said, data: { bars } },
@@ -73,15 +73,13 @@ function passageOf(highlight, text) {
  * {link, list, toggle, judge}: what leads to a document, what lists its other passages, what
  *   toggles the explanation, what judges;
  * tools   whether explanation and thumbs are shown
- * returns the node with the places in it that are kept free for what comes later.
+ * returns the node, the panel of the explanation in it, and the hit.
  */
 export function drawHit(hit, { link, list, toggle, judge, positive, negative, isOpen, isAsked, tools }) {
   const { title } = hit.highlight ?? {};
   const named = hit.title || hit.id;
   const id = `hit-${hit.rank}`;
   const heading = hit.title ? named : [el("span.quiet", "Document "), hit.id];
-  const fit = el("span.quality-place");
-  const bar = el("span.bar-place");
   const through = isAsked && holdsNothing(hit)
     ? el("p.through", "Contains none of your words; found by its meaning")
     : null;
@@ -98,7 +96,7 @@ export function drawHit(hit, { link, list, toggle, judge, positive, negative, is
     others,
     through,
     el("div.below",
-      tools ? [fit, bar] : null, el("span.facts-line", facts(hit.metadata ?? {})),
+      tools && isAsked && (hit.quality ?? null) !== null ? quality(hit.quality) : null, el("span.facts-line", facts(hit.metadata ?? {})),
       el("span.actions", tools ? button : null,
         link(hit.id, "Similar documents", { class: "button plain", label: `Documents similar to ${named}` }),
         tools ? [
@@ -106,7 +104,7 @@ export function drawHit(hit, { link, list, toggle, judge, positive, negative, is
           thumb("negative", hit, negative, `Fewer hits like ${named}`, () => judge(hit, "negative")),
         ] : null)),
     panel);
-  return { node, fit, bar, through, panel, hit };
+  return { node, panel, hit };
 }
 
 function thumb(kind, hit, pressed, label, click) {

@@ -1,16 +1,16 @@
 // Judgements of hits: stored in the index, by users who may write.
 
-import { ask, segment } from "./api.js";
+import { client, pathOf } from "./session.js";
 import { el, svg } from "./dom.js";
 
 const ICONS = { 1: "m4 10.5 4 4 8-9", 0: "M5 5l10 10M15 5 5 15" };
 const WORDS = { 1: "Relevant", 0: "Not relevant" };
 
-const path = (index) => `indexes/${segment(index)}/judgements`;
+const path = (index) => `${pathOf(index)}/judgements`;
 
 /** Promise the judged queries of an index, or the one that is named: [{number, q, grades, deleted}]. */
 export async function judgedQueries(index, q, signal) {
-  return (await ask(path(index), { query: { q }, signal })).queries;
+  return (await client.request("GET", path(index), { query: { q: q || null }, signal })).queries;
 }
 
 /** Promise the grades of a query, {id of a document: grade}. */
@@ -21,14 +21,14 @@ export async function gradesOf(index, q, signal) {
 /** Say how relevant a document is to a query, or take it back (null); promises the grades then. */
 export async function judge(index, q, id, grade) {
   const answer = grade === null
-    ? await ask(path(index), { method: "DELETE", query: { q, id } })
-    : await ask(path(index), { method: "PUT", body: { q, id, grade } });
+    ? await client.request("DELETE", path(index), { query: { q, id } })
+    : await client.request("PUT", path(index), { body: { q, id, grade } });
   return answer.queries[0]?.grades ?? {};
 }
 
 /** Take back all that was said for a query. */
 export function forget(index, q) {
-  return ask(path(index), { method: "DELETE", query: { q } });
+  return client.request("DELETE", path(index), { query: { q } });
 }
 
 /** Two small buttons by which a hit is judged; pressing the one that is pressed takes it back.

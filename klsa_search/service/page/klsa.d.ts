@@ -18,6 +18,8 @@ export interface ClientOptions {
   key?: string;
   /** Times that a request is repeated after 429, 503 or a failed connection; 3 by default. */
   retries?: number;
+  /** Sends requests, instead of the global `fetch`. */
+  fetch?: typeof fetch;
 }
 
 export interface RequestOptions {
@@ -43,13 +45,13 @@ export class Client {
   request<T = unknown>(
     method: string,
     path: string,
-    options?: { query?: Record<string, unknown>; body?: unknown } & RequestOptions,
+    options?: { query?: Record<string, unknown>; body?: unknown; contentType?: string } & RequestOptions,
   ): Promise<T>;
   /** The same for an answer that is text, such as CSV. */
   text(
     method: string,
     path: string,
-    options?: { query?: Record<string, unknown>; body?: unknown } & RequestOptions,
+    options?: { query?: Record<string, unknown>; body?: unknown; contentType?: string } & RequestOptions,
   ): Promise<string>;
 }
 
@@ -138,7 +140,8 @@ export interface SearchOptions {
   vector?: Record<string, readonly number[]>;
   partial?: boolean;
   dimensions?: number;
-  analytics?: boolean;
+  /** "typing": one of the searches of a search box while the user types. */
+  analytics?: boolean | "typing";
   operators?: boolean;
   spelling?: "auto" | "suggest" | "off";
   synonyms?: boolean;

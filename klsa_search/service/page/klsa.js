@@ -31,16 +31,19 @@ export class Client {
   #url;
   #headers;
   #retries;
+  #fetch;
 
   /** TypeError for an invalid address or key.
    * @param {string | URL} url address of the service; in a page also relative to it, as "/"
-   * @param {{key?: string, retries?: number}} [options] API key, and how often a request is
-   *   repeated after 429, 503 or a failed connection, when `Retry-After` allows it
+   * @param {{key?: string, retries?: number, fetch?: typeof fetch}} [options] API key; how often a
+   *   request is repeated after 429, 503 or a failed connection, when `Retry-After` allows it; what
+   *   sends requests instead of `fetch`
    */
-  constructor(url, { key, retries = 3 } = {}) {
+  constructor(url, { key, retries = 3, fetch = (...sent) => globalThis.fetch(...sent) } = {}) {
     this.#url = new URL(url, globalThis.location?.href).href.replace(/\/+$/, "");
     this.#headers = new Headers(key === undefined ? {} : { Authorization: `Bearer ${key}` });
     this.#retries = retries;
+    this.#fetch = fetch;
   }
 
   /** Return an index or alias by its name; nothing is sent. @param {string} name */
@@ -82,8 +85,9 @@ export class Client {
 
   /** Send any request of the HTTP API, and return the JSON of its answer.
    * @param {string} method @param {string} path such as "/indexes"
-   * @param {{query?: object, body?: unknown, signal?: AbortSignal}} [options] parameters of the
-   *   URL, without those that are null or undefined, and the body: JSON, as value or as text
+   * @param {{query?: object, body?: unknown, contentType?: string, signal?: AbortSignal}} [options]
+   *   parameters of the URL, without those that are null or undefined, and the body: JSON, as value
+   *   or as text, or text of another content type
    */
   request(method, path, options) {
     return this.#send(method, path, contentOf, options);
@@ -97,16 +101,16 @@ export class Client {
     return this.#send(method, path, read, options);
   }
 
-  async #send(method, path, read, { query = {}, body, signal } = {}) {
+  async #send(method, path, read, { query = {}, body, contentType = "application/json", signal } = {}) {
     const given = Object.entries(query).filter(([, value]) => (value ?? null) !== null);
     const address = this.#url + path + (given.length ? `?${new URLSearchParams(given)}` : "");
     const headers = new Headers(this.#headers);
-    if (body !== undefined) headers.set("Content-Type", "application/json");
+    if (body !== undefined) headers.set("Content-Type", contentType);
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
     for (let attempt = 0; ; attempt += 1) {
       let answer, failure;
       try {
-        answer = await fetch(address, { method, headers, body: text, signal });
+        answer = await this.#fetch(address, { method, headers, body: text, signal });
         if (!BUSY.has(answer.status) || attempt >= this.#retries) return await read(answer);
       } catch (error) {
         if (signal?.aborted || error instanceof KlsaError) throw error;

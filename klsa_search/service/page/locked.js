@@ -1,6 +1,6 @@
 // What is shown if the key does not allow what is needed.
 
-import { signIn } from "./api.js";
+import { signIn } from "./session.js";
 import { alertOf, el, fill } from "./dom.js";
 
 /** Whether another key would help. */

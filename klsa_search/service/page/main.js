@@ -1,8 +1,9 @@
 // The frame: boot, the choice of the index, the choice of the view.
 
-import { ask, onKeyNeeded, segment, ServiceError, signIn, signOut } from "./api.js";
 import { installBox } from "./box.js";
 import { alertOf, el, fill } from "./dom.js";
+import { KlsaError } from "./klsa.js";
+import { client, onKeyNeeded, signIn, signOut } from "./session.js";
 import { state } from "./state.js";
 import { showsTools, switchTools } from "./tools.js";
 
@@ -65,7 +66,7 @@ function brand() {
 /** Promise the details of an index, requested once. */
 function detailsOf(name) {
   if (!known.has(name)) {
-    const asked = ask(`indexes/${segment(name)}`);
+    const asked = client.index(name).info();
     asked.catch(() => known.delete(name));
     known.set(name, asked);
   }
@@ -211,14 +212,14 @@ function keyAsked() {
     document.getElementById("key-cancel").onclick = () => dialog.close();
     dialog.onclose = () => {
       form.reset(); // the key is kept nowhere
-      reject(new ServiceError(401, { code: SIGNED_OUT, message: "Sign in to search.", field: null }));
+      reject(new KlsaError("Sign in to search.", { code: SIGNED_OUT, status: 401 }));
     };
   });
 }
 
 async function boot() {
   try {
-    const listed = Promise.all([ask("indexes"), ask("session")]).then(([answer, current]) => {
+    const listed = Promise.all([client.request("GET", "/indexes"), client.request("GET", "/session")]).then(([answer, current]) => {
       indexes = answer.indexes;
       mayWrite = answer.writable;
       session = current;

@@ -125,7 +125,7 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
                 params.q or "",
                 results,
                 found - begin,
-                typing=params.prefix == "last",
+                typing=params.analytics == "typing" or params.prefix == "last",
             )
         answer = search_answer(results, index, params, 1000 * (found - begin), tally, search_id)
         service.metrics.observe_search(results.ranker, received, begin, found, time.perf_counter())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 
@@ -146,10 +146,11 @@ class _SearchRequest(RequestModel):
     )
     vector: QueryVector | None = VECTOR
     dimensions: int | None = DIMENSIONS
-    analytics: bool = Field(
+    analytics: bool | Literal["typing"] = Field(
         True,
         description="record the search, if the service records analytics; false for searches "
-        "that no person made",
+        "that no person made; typing for those of a search box while the user types, of which "
+        "only those count that are not continued",
     )
 
     @model_validator(mode="after")

@@ -12,9 +12,9 @@ expect = api.expect
 
 STATES = {
     "start": ("", ".welcome"),
-    "results": ("?q=car", ".hit .bar"),
-    "why": ("?q=car", ".hit .bar"),
-    "facets": ("?q=harbour&is.kind=log&from.year=1995", ".hit .bar"),
+    "results": ("?q=car", ".hit .quality"),
+    "why": ("?q=car", ".hit .quality"),
+    "facets": ("?q=harbour&is.kind=log&from.year=1995", ".hit .quality"),
     "feedback": ("?q=oven&positive=rolls&negative=cake", ".interpretation p"),
     "corrected": ("?q=engnie+brakse", ".interpretation p"),
     "nothing": ("?q=bread&is.kind=log", ".results .notice"),
@@ -64,7 +64,7 @@ def test_every_state_is_accessible_and_fits_the_screen(browser, address, screen)
 def test_nothing_of_the_head_covers_another_whatever_the_width(browser, address):
     with watched(browser, address) as page:
         page.goto(f"{address}/?q=car")
-        page.locator(".hit .bar").first.wait_for()
+        page.locator(".hit .quality").first.wait_for()
         page.evaluate("document.querySelector('.chooser').hidden = false")  # as with two indexes
         for width in (390, 700, 961, 1000, 1060, 1280, 1600):
             page.set_viewport_size({"width": width, "height": 800})

@@ -205,4 +205,4 @@ def test_a_service_that_takes_no_writes_says_so(browser, address):
     with watched(browser, address, expected=("403",)) as page:
         page.goto(f"{address}/?view=admin")
         page.get_by_role("heading", name="This index cannot be changed").wait_for()
-        assert "klsa-index refit" in page.locator("main").inner_text()
+        assert "start klsa-serve without --read-only" in page.locator("main").inner_text()

@@ -1,5 +1,7 @@
 """The view of analytics, and the clicks that the page records."""
 
+import time
+
 import pytest
 
 from klsa_search.search.opening import open_index
@@ -29,6 +31,7 @@ def recorded(page):
 def searched(page, address, q):
     with recorded(page):
         page.goto(f"{address}/?q={q}")
+    page.wait_for_timeout(1000)  # until it stands
 
 
 def test_clicks_are_recorded_and_a_proposed_synonym_is_added(browser, home, recorder):
@@ -47,6 +50,7 @@ def test_clicks_are_recorded_and_a_proposed_synonym_is_added(browser, home, reco
             with page.expect_response(lambda each: "/events" in each.url):
                 page.locator(".hit h2 a", has_text="Bread").click()
         recorder.flush()
+        recorder._store.settle(time.time() + 60)
         page.goto(f"{address}/?view=analytics")
         page.get_by_role("heading", name="Searches by day").wait_for()
         assert page.locator(".chart rect.column").count() == 30

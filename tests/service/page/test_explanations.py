@@ -11,7 +11,7 @@ expect = api.expect
 def found(page, address):
     """The page with the answer to a query that one hit holds no word of."""
     page.goto(f"{address}/?q=car&index=notes")
-    page.locator(".hit .bar").first.wait_for()
+    page.locator(".hit").first.wait_for()
     return page
 
 
@@ -29,12 +29,25 @@ def order(page):
     return [each.get_attribute("data-id") for each in page.locator(".hit").all()]
 
 
-def test_a_hit_without_a_word_says_what_brought_it(found):
-    garage = hit(found, "garage")
-    expect(garage.locator(".through")).to_contain_text("Contains none of your words; found through")
-    expect(garage.locator(".through")).to_contain_text("2 similar documents")
-    expect(garage.locator(".through em").first).to_be_visible()
+def test_a_hit_without_a_word_says_so(found):
+    expect(hit(found, "garage").locator(".through")).to_contain_text("Contains none of your words")
     assert hit(found, "mot").locator(".through").count() == 0
+    expect(hit(found, "mot").locator(".quality")).to_be_visible()
+
+
+def test_each_search_is_sent_once_and_explained_on_request(page, address):
+    sent = []
+    page.on("request", lambda each: sent.append(each) if each.url.endswith("/search") else None)
+    page.goto(f"{address}/?q=car&index=notes")
+    page.locator(".verdict").wait_for()
+    page.wait_for_timeout(1000)  # three times as long as a query must stand to count
+    (search,) = [each.post_data_json for each in sent]
+    assert (search["quality"], search["analytics"]) == (True, "typing")
+    assert "explain" not in search
+    hit(page, "garage").get_by_role("button", name="Why this?").click()
+    hit(page, "garage").locator(".why-body").wait_for()
+    _, explained = [each.post_data_json for each in sent]
+    assert [explained[name] for name in ("explain", "k", "analytics")] == [True, 1, False]
 
 
 def test_a_hit_opens_to_its_parts(found):

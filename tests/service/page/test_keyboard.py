@@ -13,7 +13,7 @@ FURTHEST = 150  # presses of Tab
 def page(browser, home):
     with writable(home) as address, watched(browser, address) as opened:
         opened.goto(f"{address}/?q=automobile")
-        opened.locator(".hit .bar").first.wait_for()
+        opened.locator(".hit .quality").first.wait_for()
         yield opened
 
 

@@ -12,7 +12,7 @@ from .writable_service import give_key, serious, writable
 
 expect = api.expect
 
-RESEARCH = [".bar", ".meter", ".thumb", "#ranker-klsa", ".advanced", "#match", "dl.operators"]
+RESEARCH = [".meter", ".thumb", "#ranker-klsa", ".advanced", "#match", "dl.operators"]
 SCREENS = [
     {"color_scheme": "light"},
     {"color_scheme": "dark"},
@@ -50,12 +50,12 @@ def test_the_switch_is_remembered_and_closing_resets_what_tools_changed(page, ad
     page.goto(f"{address}/?q=automobile")
     tools = page.get_by_role("button", name="Tools")
     tools.click()
-    page.locator(".hit .bar").first.wait_for()
+    page.locator(".hit .quality").first.wait_for()
     expect(tools).to_be_focused()
     expect(tools).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_role("link", name="Map", exact=True)).to_be_visible()
     page.reload()
-    page.locator(".hit .bar").first.wait_for()
+    page.locator(".hit .quality").first.wait_for()
     page.get_by_label("BM25").check()
     page.wait_for_url("**ranker=bm25**")
     tools.click()

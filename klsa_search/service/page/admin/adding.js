@@ -1,6 +1,6 @@
 // Adding documents: files are dropped, looked at, and sent in batches.
 
-import { ask, segment } from "../api.js";
+import { client, pathOf } from "../session.js";
 import { alertOf, count, el, fill, many } from "../dom.js";
 import { Unreadable } from "./reading.js";
 import { documents, opened } from "./source.js";
@@ -138,7 +138,7 @@ class Sending {
   #size = 0;
 
   constructor(index, signal) {
-    this.path = `indexes/${segment(index)}/documents`;
+    this.path = `${pathOf(index)}/documents`;
     this.signal = signal;
   }
 
@@ -180,10 +180,10 @@ class Sending {
   }
 
   async #tried(body) {
-    const headers = { "Content-Type": "application/x-ndjson" };
+    const contentType = "application/x-ndjson";
     for (let left = TRIES; ; left -= 1) {
       try {
-        return await ask(this.path, { body, headers, signal: this.signal, as: "text" });
+        return await client.text("POST", this.path, { body, contentType, signal: this.signal });
       } catch (failure) {
         const isBusy = ["too_many_writes", "busy", "index_busy", "rate_exceeded"];
         if (!left || !isBusy.includes(failure.code)) throw failure;

@@ -1,6 +1,6 @@
 // Deleting documents by their ids.
 
-import { ask, segment } from "../api.js";
+import { client } from "../session.js";
 import { alertOf, el, fill, many } from "../dom.js";
 
 /** The panel; `changed` is called when documents were deleted. */
@@ -26,8 +26,7 @@ export function deleting(index, changed) {
   async function drop(wanted) {
     fill(status, el("p.quiet", "Deleting …"));
     try {
-      const path = `indexes/${segment(index)}/documents/delete-batch`;
-      const { deleted } = await ask(path, { body: wanted });
+      const deleted = await client.index(index).delete(wanted);
       const missed = wanted.length - deleted;
       fill(status, el("p", `${many(deleted, "document")} deleted`,
         missed ? `; ${many(missed, "id")} not found.` : "."));

@@ -1,6 +1,6 @@
 // What an index is: sizes, drift, spectrum.
 
-import { ask, segment } from "../api.js";
+import { client } from "../session.js";
 import { chart, line } from "../charts.js";
 import { count, el, fill, many } from "../dom.js";
 
@@ -8,7 +8,7 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 /** Promise the details of an index, as they are now. */
 export function factsOf(index) {
-  return ask(`indexes/${segment(index)}`);
+  return client.index(index).info();
 }
 
 /** The card of sizes and drift. */

@@ -1,6 +1,6 @@
 // Refit of an index, with progress.
 
-import { ask, segment } from "../api.js";
+import { client, pathOf } from "../session.js";
 import { alertOf, count, el, fill } from "../dom.js";
 
 const OFTEN = 700; // ms between two looks
@@ -8,7 +8,7 @@ const PHASES = ["documents", "counts", "postings", "eigenvectors", "neighbours",
 
 /** The panel: {node, begin(settings), look(), leave()}. `done` is called when a refit has ended. */
 export function refitting(index, done) {
-  const place = `indexes/${segment(index)}`;
+  const path = pathOf(index);
   const status = el("div", { "aria-live": "polite" });
   const button = el("button", { type: "button", on: { click: () => begin({}) } }, "Refit now");
   const cancel = el("button", { type: "button", hidden: true, on: { click: () => end() } }, "Cancel");
@@ -24,8 +24,8 @@ export function refitting(index, done) {
   async function begin(settings) {
     try {
       const begun = Object.keys(settings).length
-        ? (await ask(place, { method: "PATCH", body: { settings } })).job
-        : await ask(`${place}/refit`, { body: {} });
+        ? (await client.request("PATCH", path, { body: { settings } })).job
+        : await client.request("POST", `${path}/refit`, { body: {} });
       if (begun === null) {
         fill(status, el("p", "The settings are in effect."));
         done();
@@ -38,14 +38,14 @@ export function refitting(index, done) {
 
   async function end() {
     try {
-      draw(await ask(`jobs/${job.id}`, { method: "DELETE" }), true);
+      draw(await client.request("DELETE", `/jobs/${job.id}`), true);
     } catch (failure) {
       tell(failure);
     }
   }
 
   async function look() {
-    const { jobs } = await ask("jobs", { query: { index } });
+    const { jobs } = await client.request("GET", "/jobs", { query: { index } });
     draw(jobs[0] ?? null, waiting !== null);
   }
 

@@ -1,6 +1,7 @@
 // Settings of searching, with what they would change shown before they are kept.
 
-import { ask, Latest, segment, STALE } from "../api.js";
+import { Latest, STALE } from "../latest.js";
+import { client } from "../session.js";
 import { alertOf, el, fill } from "../dom.js";
 import { judgedQueries } from "../judging.js";
 import { SETTINGS } from "../query.js";
@@ -46,10 +47,10 @@ export function settingsPanel(index, present, save) {
 
   async function preview() {
     const asked = queries.value.split("\n").map((each) => each.trim()).filter(Boolean).slice(0, MOST);
-    const path = `indexes/${segment(index)}/search`;
     try {
       const found = await latest.run((signal) => Promise.all(asked.flatMap((q) =>
-        [{}, wanted].map((given) => ask(path, { body: { q, k: HITS, ...given }, signal })))));
+        [{}, wanted].map((given) =>
+          client.index(index).search(q, { k: HITS, ...given, analytics: false, signal })))));
       if (found === STALE) return;
       fill(shown, asked.length
         ? asked.map((q, at) => drawn(q, found[2 * at].hits, found[2 * at + 1].hits))

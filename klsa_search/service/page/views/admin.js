@@ -1,6 +1,6 @@
 // Admin: statistics, adding and deleting documents, settings, refit. For keys that may write.
 
-import { ask, segment } from "../api.js";
+import { client, pathOf } from "../session.js";
 import { adding } from "../admin/adding.js";
 import { deleting } from "../admin/deleting.js";
 import { drawFacts, drawSpectrum, factsOf } from "../admin/facts.js";
@@ -16,14 +16,14 @@ export async function show(root, context) {
   const mine = (leaving = []);
   title("Admin");
   try {
-    await ask("jobs", { query: { index } }); // needs scope write, so nothing else is requested before
+    await client.request("GET", "/jobs", { query: { index } }); // needs scope write, so nothing else is requested before
   } catch (failure) {
     if (!["insufficient_scope", "writing_refused"].includes(failure.code)) throw failure;
     if (mine === leaving) fill(root, isLocked(failure) ? locked(failure) : refused(failure));
     return;
   }
   const [details, spectrum] = await Promise.all([
-    factsOf(index), ask(`indexes/${segment(index)}/spectrum`),
+    factsOf(index), client.request("GET", `${pathOf(index)}/spectrum`),
   ]);
   if (mine === leaving) draw(root, index, details, spectrum, mine);
 }
@@ -47,7 +47,7 @@ function draw(root, index, details, spectrum, mine) {
   const refresh = async () => drawFacts(facts, await factsOf(index));
   const renew = async () => {
     const [now, values] = await Promise.all([
-      factsOf(index), ask(`indexes/${segment(index)}/spectrum`),
+      factsOf(index), client.request("GET", `${pathOf(index)}/spectrum`),
     ]);
     drawFacts(facts, now);
     drawSpectrum(spectral, values);

@@ -1,6 +1,7 @@
 // Analytics: searches by day, frequent and failing queries, clicked documents, proposed synonyms.
 
-import { ask, Latest, segment, STALE } from "../api.js";
+import { Latest, STALE } from "../latest.js";
+import { client, pathOf } from "../session.js";
 import { chart, columns } from "../charts.js";
 import { alertOf, count, el, fill, many } from "../dom.js";
 import { download } from "../download.js";
@@ -31,12 +32,12 @@ export function leave() {
 async function draw(root) {
   const { index, state } = context;
   const days = PERIODS.find((each) => String(each) === state.get("days")) ?? DEFAULT;
-  const path = `indexes/${segment(index)}/analytics`;
+  const asked = client.index(index);
   let found;
   try {
     found = await latest.run((signal) => Promise.all([
-      ask(path, { query: { days, k: 10 }, signal }),
-      ask(`${path}/synonyms`, { query: { days }, signal }),
+      asked.analytics({ days, k: 10, signal }),
+      asked.synonymProposals({ days, signal }),
     ]));
   } catch (failure) {
     if (failure.status !== 403) throw failure;
@@ -45,7 +46,7 @@ async function draw(root) {
     return;
   }
   if (found === STALE) return;
-  const [report, { proposals }] = found;
+  const [report, proposals] = found;
   fill(root, el("h1.unseen", `Analytics of ${index}`), el("div.analytics",
     overview(report, days), synonyms(proposals),
     LISTS.map(([name, title, none]) => queries(report, name, title, none, days)),
@@ -102,8 +103,8 @@ function byDay(rows, since, days) {
 function csv(list, days) {
   const { index } = context;
   const trouble = el("span");
-  const href = `indexes/${segment(index)}/analytics.csv?list=${list}&days=${days}`;
-  return el("p.exports", download(href, `${index}-${list}.csv`, "Export as CSV",
+  const path = `${pathOf(index)}/analytics.csv?list=${list}&days=${days}`;
+  return el("p.exports", download(path, `${index}-${list}.csv`, "Export as CSV",
     (failure) => fill(trouble, alertOf(failure))), trouble);
 }
 
@@ -184,8 +185,8 @@ function candidate(word, given) {
 
 /** Keep the other synonyms of the index: the service replaces all. */
 async function addSynonym(word, synonym) {
-  const path = `indexes/${segment(context.index)}/synonyms`;
-  const { synonyms: present } = await ask(path);
+  const index = client.index(context.index);
+  const present = await index.synonyms();
   const others = [...new Set([...(present[word] ?? []), synonym])];
-  await ask(path, { method: "PUT", body: { synonyms: { ...present, [word]: others } } });
+  await index.setSynonyms({ ...present, [word]: others });
 }

@@ -1,6 +1,7 @@
 // One document: its text, its strongest terms, its nearest documents, why it was found.
 
-import { ask, Latest, segment, STALE } from "../api.js";
+import { Latest, STALE } from "../latest.js";
+import { client, pathOf } from "../session.js";
 import { el, fill, many, pretty, written } from "../dom.js";
 import { rankerOf, rankingOf } from "../query.js";
 import { whyPanel, wordsIn } from "../why.js";
@@ -33,12 +34,12 @@ export async function update(changed = new Set(["id"])) {
   if (!changed.has("id")) return;
   const { state, index, say, title, tools } = context;
   const id = state.get("id");
-  const of = `indexes/${segment(index)}/documents/${segment(id)}`;
+  const of = `${pathOf(index)}/documents/${encodeURIComponent(id)}`;
   let answers;
   try {
     answers = await latest.run((signal) => Promise.all([
-      ask(`documents/${segment(id)}`, { query: { index }, signal }),
-      tools ? ask(`${of}/terms`, { query: { k: TERMS }, signal }) : { terms: [] },
+      client.index(index).document(id, { signal }),
+      tools ? client.request("GET", `${of}/terms`, { query: { k: TERMS }, signal }) : { terms: [] },
     ]));
   } catch (failure) {
     return showFailure(failure);
@@ -105,7 +106,7 @@ function kernels(of, near) {
 async function drawNearest(of, near) {
   try {
     const asked = { query: { k: NEAR, kernel } };
-    const found = await nearest.run((signal) => ask(`${of}/similar`, { ...asked, signal }));
+    const found = await nearest.run((signal) => client.request("GET", `${of}/similar`, { ...asked, signal }));
     if (found === STALE) return;
     fill(near, found.hits.length
       ? el("ol.near", found.hits.map((hit) => el("li",
@@ -123,11 +124,11 @@ async function drawWhy(document, place) {
   const { state, index } = context;
   const q = state.get("q");
   if (!q.trim()) return;
-  const path = `indexes/${segment(index)}/explain/${segment(document.id)}`;
+  const path = `${pathOf(index)}/explain/${encodeURIComponent(document.id)}`;
   const ranking = rankingOf(state, rankerOf(state) === "bm25" ? "bm25" : "klsa");
   let explanation;
   try {
-    ({ explanation } = await ask(path, { query: { q, ...ranking } }));
+    ({ explanation } = await client.request("GET", path, { query: { q, ...ranking } }));
   } catch {
     return; // the document stands without it
   }

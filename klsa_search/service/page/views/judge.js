@@ -1,6 +1,7 @@
 // Judging: hits of the query in the box, marked relevant or not; and what rankers make of that.
 
-import { ask, Latest, segment, STALE } from "../api.js";
+import { Latest, STALE } from "../latest.js";
+import { client, pathOf } from "../session.js";
 import { alertOf, el, fill, many, marked } from "../dom.js";
 import { download } from "../download.js";
 import { evaluation } from "../evaluation.js";
@@ -65,9 +66,8 @@ async function drawHits() {
 
 /** The hits of all rankers in turns, each once, and the grades they were given. */
 async function pooled(index, q, signal) {
-  const path = `indexes/${segment(index)}/search`;
   const asked = RANKERS.map((ranker) =>
-    ask(path, { body: { q, ranker, k: DEEP, highlight: true, rules: false }, signal }));
+    client.index(index).search(q, { ranker, k: DEEP, highlight: true, rules: false, analytics: false, signal }));
   const [grades, ...answers] = await Promise.all([gradesOf(index, q, signal), ...asked]);
   const pool = new Map();
   for (let rank = 0; rank < DEEP; rank += 1) {
@@ -153,5 +153,5 @@ function row({ q, grades, deleted }, state, index) {
 }
 
 function exported(index, kind, words) {
-  return download(`indexes/${segment(index)}/judgements.${kind}`, `${index}.${kind}`, words, failed);
+  return download(`${pathOf(index)}/judgements.${kind}`, `${index}.${kind}`, words, failed);
 }

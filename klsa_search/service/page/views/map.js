@@ -1,6 +1,7 @@
 // The map: every document a point, near to what it is about the same as; the answer lit up.
 
-import { ask, Latest, segment, STALE } from "../api.js";
+import { Latest, STALE } from "../latest.js";
+import { client, pathOf } from "../session.js";
 import { count, el, fill, many } from "../dom.js";
 import { Chart } from "./map-chart.js";
 
@@ -82,10 +83,9 @@ export async function update(changed) {
     light(q, { hits: [], total: 0 });
     return;
   }
-  const path = `indexes/${segment(context.index)}/search`;
-  const body = { q, k: LIT, snippet_length: 1 };
+  const options = { k: LIT, snippet_length: 1, analytics: false };
   const answer = await finding.run(async (signal) => {
-    const found = await ask(path, { body, signal });
+    const found = await client.index(context.index).search(q, { ...options, signal });
     await completed(found.hits, signal);
     return found;
   });
@@ -96,7 +96,7 @@ export async function update(changed) {
 async function asked(signal) {
   for (let left = PATIENCE; ; left -= 1) {
     try {
-      return await ask(`indexes/${segment(context.index)}/map`, { signal });
+      return await client.request("GET", `${pathOf(context.index)}/map`, { signal });
     } catch (failure) {
       const waits = failure.code === "timed_out" || failure.code === "busy";
       if (!waits || left === 0) throw failure;
@@ -139,7 +139,7 @@ function drawClusters() {
 async function completed(hits, signal) {
   const ids = hits.map((hit) => hit.id).filter((id) => !places.has(id));
   if (!ids.length || map.ids.length + map.unplaced >= map.documents) return;
-  const more = await ask(`indexes/${segment(context.index)}/map`, { body: { ids }, signal });
+  const more = await client.request("POST", `${pathOf(context.index)}/map`, { body: { ids }, signal });
   for (const [number, id] of more.ids.entries()) places.set(id, map.ids.length + number);
   for (const name of ["ids", "x", "y", "cluster"]) map[name] = map[name].concat(more[name]);
   chart.grow(map);
@@ -203,8 +203,7 @@ function over(number, x, y) {
 
 function titleOf(id) {
   if (!titles.has(id)) {
-    const query = { index: context.index };
-    const asked = ask(`documents/${segment(id)}`, { query });
+    const asked = client.index(context.index).document(id);
     titles.set(id, asked.then((document) => document.title || document.text.slice(0, 80)));
     asked.catch(() => titles.delete(id));
   }

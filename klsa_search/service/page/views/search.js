@@ -1,15 +1,16 @@
 // The search: ranked hits for what is in the box, why they are there, and what moves them.
 
-import { ask, Latest, segment, STALE } from "../api.js";
 import { drawComparison, LOOKED_AT, tellReasons } from "../compare.js";
 import { add, el, fill, many, pretty } from "../dom.js";
 import { alternatives, counted, drawFacets, facetFields, without } from "../facets.js";
-import { drawHit, drawPassage, pager, quality } from "../hits.js";
-import { filtering, HITS, idFilter, isAsked, pageOf, pagesOf, rankerOf, rankingOf, searchOf } from "../query.js";
+import { drawHit, drawPassage, pager } from "../hits.js";
+import { Latest, STALE } from "../latest.js";
+import { filtering, HITS, idFilter, isAsked, pageOf, pagesOf, rankerOf, searchOf } from "../query.js";
 import { rankingPanel } from "../ranking.js";
-import { bar, holdsNone, throughLine, whyPanel, wordsIn } from "../why.js";
+import { client } from "../session.js";
+import { holdsNone, throughLine, whyPanel, wordsIn } from "../why.js";
 
-const REST = 300; // ms without a change after which explanations are asked for
+const REST = 300; // ms without a change after which a search is more than a step of typing
 const REPLACED = 60_000; // ms in which a search replaces one without a click
 const SLOW = 300; // ms after which what is shown is marked as old
 const PASSAGES = 100; // of one document that are listed, at most
@@ -27,9 +28,10 @@ let parts = null; // elements: aside, facets, summary, interpretation, results, 
 let details = null;
 let followRanking = null;
 let stopComparing = null;
-let explained = null; // explanations of the hits shown, by id, with their words
 let timer = null;
-let recorded = null; // the latest search that analytics recorded: {id, q, at, previous, used}
+let current = null; // the search shown, for analytics: {answer, q, at, previous, used}
+let settled = null; // the latest that was left unchanged for REST
+let settling = null; // timer
 
 /** Draw the frame of the view, then its answer. */
 export async function show(root, given) {
@@ -62,6 +64,7 @@ export function leave() {
   latest.cancel();
   explaining.cancel();
   clearTimeout(timer);
+  clearTimeout(settling);
   stopComparing?.();
   stopComparing = null;
 }
@@ -91,53 +94,53 @@ export async function update(changed) {
   return undefined;
 }
 
-function post(path, body, signal) {
-  return ask(`indexes/${segment(context.index)}/${path}`, { body, signal });
+function searched({ q, ...options }, signal) {
+  return client.index(context.index).search(q, { ...options, signal });
 }
 
 async function asked(signal) {
   const { state } = context;
   const fields = details.fields ?? {};
   const offset = (pageOf(state) - 1) * HITS;
-  const body = { ...searchOf(state, fields), k: HITS, offset, highlight: true,
-    analytics: false, // each letter is searched; what stands for a while is recorded
+  const search = { ...searchOf(state, fields), k: HITS, offset, highlight: true, quality: true,
+    analytics: "typing", // each letter is searched
     ...counted(fields) };
   const others = alternatives(state, fields);
   const queries = others.map(({ search }) => ({ ...search, index: context.index,
     analytics: false }));
   const [answer, more] = await Promise.all([
-    post("search", body, signal),
-    others.length ? ask("multi-search", { body: { queries }, signal }) : { results: [] },
+    searched(search, signal),
+    others.length ? client.multiSearch(queries, { signal }) : [],
   ]);
   const facets = { ...answer.facets };
-  for (const [at, { name }] of others.entries()) facets[name] = more.results[at].facets[name];
+  for (const [at, { name }] of others.entries()) facets[name] = more[at].facets[name];
   return { ...answer, facets };
 }
 
 function askedBoth(signal) {
   const { state } = context;
   const fields = details.fields ?? {};
-  return Promise.all(["bm25", "klsa"].map((ranker) => post("search", {
+  return Promise.all(["bm25", "klsa"].map((ranker) => searched({
     ...searchOf(state, fields, ranker), k: LOOKED_AT, fields: ["title", "snippet"], snippet_length: 80,
     analytics: false, rules: false, // which would hide how the rankings differ
     ...(ranker === "klsa" ? counted(fields) : {}),
   }, signal)));
 }
 
-/** Note a search that analytics recorded; one that led to nothing was replaced by the next. */
-function note({ search_id: id }) {
-  if (!id) return;
+/** Note what is shown for a click; what stands for a while without one is replaced by the next query. */
+function note(answer) {
   const q = context.state.get("q").trim();
-  const isReplaced = recorded && !recorded.used && recorded.q !== q && Date.now() - recorded.at < REPLACED;
-  recorded = { id, q, at: Date.now(), previous: isReplaced ? recorded.id : undefined, used: false };
+  const isReplaced = settled && !settled.used && settled.q !== q && Date.now() - settled.at < REPLACED;
+  const previous = isReplaced ? settled.answer : settled?.q === q ? settled.previous : undefined;
+  const shown = { answer, q, at: Date.now(), previous, used: false };
+  current = shown;
+  settling = setTimeout(() => (settled = shown), REST);
 }
 
 /** Record that a hit was opened, if its search was recorded. */
 function click(hit) {
-  if (recorded?.q !== context.state.get("q").trim()) return;
-  recorded.used = true;
-  const { id: search_id, previous } = recorded;
-  post("events", { type: "click", search_id, id: hit.id, position: hit.rank, previous })
+  current.used = true;
+  client.index(context.index).click(current.answer, hit, { previous: current.previous })
     .catch(() => null); // nothing that the visitor could do
 }
 
@@ -156,7 +159,7 @@ function showHits(answer, changed) {
   const before = placesOf(parts.results);
   titles.clear();
   for (const hit of answer.hits) titles.set(hit.id, hit.title || hit.id);
-  explained = new Map();
+  note(answer);
   const drawn = answer.hits.map((hit) => drawHit(hit, {
     link, list, toggle, judge,
     positive: state.all("positive").includes(hit.id),
@@ -177,17 +180,10 @@ function showHits(answer, changed) {
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true }); // kept when redrawing
   if (!changed.has("q") && !changed.has("page")) moveFrom(before, parts.results);
   if (changed.has("page")) scrollTo({ top: 0 });
-  say(answer.hits.length ? `${many(answer.total, "document")} found` : "No results");
-  if (state.get("q").trim()) {
-    timer = drawn.length ? setTimeout(() => lookCloser(drawn, answer), opened.size ? 0 : REST)
-      : setTimeout(recordNothing, REST);
-  }
-}
-
-/** Search once more for analytics, as a search without hits is not looked at more closely. */
-function recordNothing() {
-  explaining.run((signal) => post("search", { ...searchOf(context.state, details.fields ?? {}), k: 1 },
-    signal)).then((answer) => answer !== STALE && note(answer)).catch(() => null);
+  say(!answer.hits.length ? "No results"
+    : `${many(answer.total, "document")} found${isPoor(answer) ? ", no good match" : ""}`);
+  const open = drawn.filter(({ hit }) => opened.has(hit.id));
+  if (open.length) timer = setTimeout(() => open.forEach(({ hit, panel }) => explain(hit, panel)), REST);
 }
 
 function pageLink(to, text, { label, current }) {
@@ -214,55 +210,15 @@ function moveFrom(before, root) {
   }
 }
 
-/** Tell of hits that stand for a while how good they are and why they are there. Apart from the
- * search, which has to keep up with who types: it takes ten times as long. */
-async function lookCloser(drawn, answer) {
-  const detailed = await explainedHits(searchOf(context.state, details.fields ?? {}), answer.offset);
-  if (detailed === null) return;
-  drawVerdict(detailed.good_match, answer.total);
-  const qualities = new Map(detailed.hits.map((hit) => [hit.id, hit.quality]));
-  for (const { hit, fit, bar: place, through, panel } of drawn) {
-    if (context.tools && qualities.has(hit.id)) fill(fit, quality(qualities.get(hit.id)));
-    const known = explained.get(hit.id);
-    if (!known) continue;
-    fill(place, bar(known.explanation));
-    if (through) {
-      fill(through, "Contains none of your words; found ", throughLine(known.explanation, known.write));
-    }
-    if (!panel.hidden) fill(panel, whyPanel(known.explanation, known.write, link));
-  }
-}
-
-/** Promise the hits of a search with what there is to tell of each, or null; notes explanations. */
-async function explainedHits(search, offset) {
-  const body = { ...search, k: HITS, offset,
-    // Positive examples move scores in a way that has no parts.
-    explain: context.tools && !search.positive && !search.negative,
-    quality: true, fields: ["title", "snippet"], snippet_length: 1000 };
-  let detailed;
-  try {
-    detailed = await explaining.run((signal) => post("search", body, signal));
-  } catch {
-    return null; // hits are shown without it; `toggle` reports the failure
-  }
-  if (detailed === STALE) return null;
-  note(detailed);
-  for (const hit of detailed.hits.filter((each) => each.explanation)) {
-    const seeds = hit.explanation.expansion?.seeds ?? [];
-    const write = wordsIn(context.state.get("q"), hit.title, hit.snippet,
-      ...seeds.map((each) => each.title));
-    explained.set(hit.id, { explanation: hit.explanation, write });
-  }
-  return detailed;
-}
-
-/** Side by side, tell of hits without a word of the query what brought them. */
-async function lookAtBoth(place) {
-  const search = { ...searchOf(context.state, details.fields ?? {}, "klsa"), rules: false };
-  if (!(await explainedHits(search, 0))) return;
-  const found = [...explained].filter(([, { explanation }]) => holdsNone(explanation));
-  tellReasons(place, new Map(found.map(([id, { explanation, write }]) =>
-    [id, throughLine(explanation, write)])));
+/** Side by side, say of hits of Kernel LSA that BM25 lacks what brought them. */
+async function lookAtBoth(place, hits) {
+  const answers = await explaining
+    .run((signal) => Promise.all(hits.map((hit) => explanationOf(hit, signal))))
+    .catch(() => STALE);
+  if (answers === STALE) return; // the comparison stands without it
+  const reasons = answers.filter(({ explanation }) => holdsNone(explanation));
+  tellReasons(place, new Map(reasons.map(({ explanation, write }) =>
+    [explanation.id, throughLine(explanation, write)])));
 }
 
 /** List the other passages of a hit that match, best first, or hide them. */
@@ -270,11 +226,11 @@ async function list(hit, button, others) {
   others.hidden = !others.hidden;
   button.setAttribute("aria-expanded", String(!others.hidden));
   if (others.hidden || others.hasChildNodes()) return;
-  const body = { ...searchOf(context.state, details.fields ?? {}), filter: idFilter(hit.id), sort: [],
+  const search = { ...searchOf(context.state, details.fields ?? {}), filter: idFilter(hit.id), sort: [],
     group: "passage", k: Math.min(hit.more_passages + 1, PASSAGES), highlight: true,
     fields: ["title", "snippet", "span", "page", "heading"], analytics: false };
   try {
-    const { hits } = await post("search", body);
+    const { hits } = await searched(search);
     fill(others, hits.filter(({ span }) => String(span) !== String(hit.span)).map(drawPassage));
   } catch (failure) {
     fill(others, el("li", { role: "alert" }, failure.message));
@@ -287,8 +243,13 @@ async function toggle(hit, button, panel) {
   button.setAttribute("aria-expanded", String(!panel.hidden));
   if (panel.hidden) return void opened.delete(hit.id);
   opened.add(hit.id);
+  return explain(hit, panel);
+}
+
+/** Fill the open panel of a hit. */
+async function explain(hit, panel) {
   try {
-    const { explanation, write } = explained.get(hit.id) ?? (await explainedAlone(hit));
+    const { explanation, write } = await explanationOf(hit);
     const moved = context.state.all("positive").length + context.state.all("negative").length;
     fill(panel, moved ? el("p.quiet", "Score before your feedback:") : null,
       whyPanel(explanation, write, link));
@@ -297,13 +258,21 @@ async function toggle(hit, button, panel) {
   }
 }
 
-async function explainedAlone(hit) {
-  const { state, index } = context;
-  const path = `indexes/${segment(index)}/explain/${segment(hit.id)}`;
-  const { explanation } = await ask(path, { query: { q: state.get("q"), ...rankingOf(state) } });
+/** Promise the explanation of a hit and what writes its words: of the same search, for it alone. */
+async function explanationOf(hit, signal) {
+  const { state } = context;
+  // Feedback moves scores in a way that has no parts.
+  const { positive, negative, ...search } = searchOf(state, details.fields ?? {});
+  const filter = [search.filter, idFilter(hit.id)].filter(Boolean).join(" AND ");
+  const { hits } = await searched({ ...search, filter, sort: [], k: 1, explain: true, analytics: false,
+    fields: ["title", "snippet"], snippet_length: 1000, rules: rankerOf(state) !== "compare" }, signal);
+  if (!hits.length) {
+    throw new Error(positive || negative ? "Found only with your feedback, which has no parts."
+      : "The documents have changed since the search. Search again.");
+  }
+  const [{ explanation, title, snippet }] = hits;
   const seeds = explanation.expansion?.seeds ?? [];
-  return { explanation,
-    write: wordsIn(state.get("q"), hit.title, hit.snippet, ...seeds.map((each) => each.title)) };
+  return { explanation, write: wordsIn(state.get("q"), title, snippet, ...seeds.map((each) => each.title)) };
 }
 
 /** Move the ranking towards a hit, or away from it; or no more. */
@@ -316,11 +285,15 @@ function judge(hit, kind) {
   say(had ? "Feedback removed" : kind === "positive" ? "Showing more like this" : "Showing less like this");
 }
 
-function drawVerdict(fits, total) {
-  const place = parts.summary.querySelector(".verdict");
-  place.classList.add(fits ? "good" : "poor");
-  place.textContent = fits ? "Good matches found" : "No good match";
-  if (!fits) context.say(`${many(total, "document")} found, no good match`);
+/** Whether a search for words has hits, but no good one. */
+function isPoor({ good_match, hits }) {
+  return hits.length > 0 && good_match === false && Boolean(context.state.get("q").trim());
+}
+
+function verdict(answer) {
+  if (!answer.hits.length || !context.state.get("q").trim() || answer.good_match === undefined) return null;
+  return el(`span.verdict.${isPoor(answer) ? "poor" : "good"}`,
+    isPoor(answer) ? "No good match" : "Good matches found");
 }
 
 /** Which words of the query hits contain: as chosen, or as the index was built. */
@@ -328,7 +301,8 @@ function matched() {
   return context.state.get("match") || details.settings?.match || "any";
 }
 
-function drawSummary({ total, time_ms: time }) {
+function drawSummary(answer) {
+  const { total, time_ms: time } = answer;
   const { state } = context;
   const fields = Object.entries(details.fields ?? {});
   const sorted = state.get("sort");
@@ -351,7 +325,7 @@ function drawSummary({ total, time_ms: time }) {
   fill(parts.summary,
     el("p", el("strong", many(total, "document")),
       context.tools ? el("span.quiet", time < 1000 ? ` in ${time.toFixed(1)} ms` : ` in ${(time / 1000).toFixed(1)} s`) : null,
-      el("span.verdict")),
+      verdict(answer)),
     context.tools ? el("label.sort", el("span.quiet", "Match "), match) : null,
     fields.length ? el("label.sort", el("span.quiet", "Sort by "), sort) : null);
   focused?.focus();
@@ -443,9 +417,10 @@ function showBoth([before, after]) {
   const place = el("div.comparison");
   fill(parts.results, place);
   stopComparing = drawComparison(place, before.hits, after.hits, link);
-  explained = new Map();
-  if (context.state.get("q").trim() && after.hits.length) {
-    timer = setTimeout(() => lookAtBoth(place), REST);
+  const known = new Set(before.hits.map(({ id }) => id));
+  const brought = after.hits.slice(0, HITS).filter(({ id }) => !known.has(id));
+  if (context.state.get("q").trim() && brought.length) {
+    timer = setTimeout(() => lookAtBoth(place, brought), REST);
   }
   context.say(place.querySelector("p").textContent);
 }
@@ -487,10 +462,10 @@ async function showStart() {
         el("div", el("dt", el("code", form)), el("dd.quiet", meaning)))),
     ] : null));
   const found = await latest.run((signal) => Promise.all(EXAMPLES.map((q) =>
-    ask(`indexes/${segment(index)}/suggest`, { query: { q, k: 20 }, signal }))))
+    client.index(index).suggest(q, { k: 20, signal }))))
     .catch(() => STALE); // examples are a courtesy
   if (found === STALE) return;
-  const offered = found.map(({ suggestions }) =>
+  const offered = found.map((suggestions) =>
     suggestions.filter((each) => each.kind === "title" && PLAIN.test(each.text))[0]?.query)
     .filter(Boolean);
   if (!offered.length) return void examples.remove();

@@ -42,6 +42,18 @@ test("a request has an address, the key and its parameters", async () => {
   assert.deepEqual(JSON.parse(requests[2].body), { q: "q", k: 1, facets: ["brand"] });
 });
 
+test("requests may be sent by another function, and with another content type", async () => {
+  const requests = answering();
+  const fetch = async (address, options) => {
+    requests.push({ address, ...options });
+    return new Response("line\n");
+  };
+  const own = new Client("http://host:1", { fetch });
+  const options = { body: "{}", contentType: "application/x-ndjson" };
+  assert.equal(await own.text("POST", "/indexes/shop/documents", options), "line\n");
+  assert.equal(requests[0].headers.get("Content-Type"), "application/x-ndjson");
+});
+
 test("a busy service and a failed connection are tried again", async () => {
   const soon = { "Retry-After": "0" };
   const requests = answering(busy(soon), new TypeError("failed"), json({ indexes: [1] }));

@@ -1,0 +1,46 @@
+// The client of the service that this page is from, and signing in.
+
+import { Client } from "./klsa.js";
+
+let asking = null; // one dialog at a time, however many requests need it
+let askForKey = null;
+
+/** Say how to sign in: a function that promises to do so. */
+export function onKeyNeeded(ask) {
+  askForKey = ask;
+}
+
+function sent(address, options) {
+  const headers = new Headers(options.headers);
+  // Proves that the page sent the request: the service ignores its cookie without it.
+  headers.set("X-Requested-With", "klsa-search");
+  return fetch(address, { ...options, headers, cache: "no-store" });
+}
+
+async function sentSignedIn(address, options) {
+  const answer = await sent(address, options);
+  if (answer.status !== 401 || askForKey === null) return answer;
+  asking ??= askForKey().finally(() => (asking = null));
+  await asking;
+  options.signal?.throwIfAborted();
+  // A cookie that is still missing after sign-in is one that the browser does not keep.
+  return sent(address, options);
+}
+
+/** Failures are shown at once, so nothing is repeated. */
+export const client = new Client(".", { fetch: sentSignedIn, retries: 0 });
+
+/** Sign in with an API key, which is only sent here: the service remembers it by a cookie. */
+export function signIn(key) {
+  return new Client(".", { key, fetch: sent, retries: 0 }).request("POST", "/session");
+}
+
+/** Sign out; also if the session has ended already. */
+export function signOut() {
+  return new Client(".", { fetch: sent, retries: 0 }).request("DELETE", "/session");
+}
+
+/** The path of an index in the HTTP API. */
+export function pathOf(index) {
+  return `/indexes/${encodeURIComponent(index)}`;
+}
