@@ -22,15 +22,6 @@ def test_batch(built, world, capsys):
     assert capsys.readouterr().out.count("queries/s by threads") == 2
 
 
-def test_build(world, tmp_path):
-    found = tmp_path / "found.json"
-    run("benchmarks.build", world / "corpus.jsonl", "--memory", "1GiB", "--json", found)
-    ((_, told),) = figures(found).items()
-    assert told["plan"]["documents"] == told["whole"]["documents"] == 320
-    assert told["plan"]["bytes"] > 0
-    assert told["whole"]["phases"]["documents"] > 0
-
-
 def test_restarts(built, world, tmp_path):
     found = tmp_path / "found.json"
     home = tmp_path / "home"
@@ -41,17 +32,6 @@ def test_restarts(built, world, tmp_path):
     told = figures(found)
     assert told.keys() == {"workers", "certificate", "socket"}
     assert all(row["failed"] == 0 < row["requests"] for row in told.values())
-
-
-def test_collections(collections_home, tmp_path, monkeypatch):
-    from benchmarks import collections
-
-    monkeypatch.setattr(collections, "NAMES", ("med",))
-    found = tmp_path / "found.json"
-    arguments = ["", "--data", str(collections_home), "--rounds", "1", "--json", str(found)]
-    monkeypatch.setattr(sys, "argv", arguments)
-    collections.main()
-    assert set(figures(found)["med"]["query_ms"]) == {"bm25", "klsa", "lsi"}
 
 
 def test_corpora(world, tmp_path):
@@ -100,28 +80,12 @@ def test_growth(world, built, tmp_path):
     assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_interpreted(world, tmp_path):
-    lines = (world / "corpus.jsonl").read_text().splitlines(keepends=True)[::8]
-    (tmp_path / "few.jsonl").write_text("".join(lines))
-    found = tmp_path / "found.json"
-    run("benchmarks.interpreted", tmp_path / "few.jsonl", "--queries", 2, "--json", found)
-    told = figures(found)
-    assert told.keys() == {"compiled", "in Python"}
-    assert all(row.keys() == {"build_s", "klsa_ms", "bm25_ms"} for row in told.values())
-
-
 def test_mining(built, tmp_path, monkeypatch):
     from benchmarks import mining
 
     # In this process: a new one for every question would take longer than the question.
     row = mining.measure("related", built, "a1", 1)
     assert (row["question"], row["first"] > 0) == ("related", True)
-
-
-def test_folding(built, world, tmp_path):
-    found = tmp_path / "found.json"
-    run("benchmarks.folding", built, world / "corpus.jsonl", "--sample", 5, "--json", found)
-    assert figures(found)["mass"] > 0.9
 
 
 def test_turns(built, world, tmp_path, capfd):
@@ -155,12 +119,6 @@ def test_pauses(built, world, tmp_path):
     assert figures(found)["meanwhile_longest_ms"] > 0
 
 
-def test_neighbours(world, tmp_path):
-    found = tmp_path / "found.json"
-    run("benchmarks.neighbours", world / "corpus.jsonl", "--sample", 10, "--all", "--json", found)
-    assert figures(found)["mass"] > 0.9
-
-
 def test_peers(world, tmp_path):
     cache, found = tmp_path / "cache", tmp_path / "found.json"
     some = ("--peers", "klsa", "klsa-bm25", "--k", 5, "--rounds", 1, "--json", found)
@@ -172,14 +130,6 @@ def test_peers(world, tmp_path):
     assert report["documents"] == 320
     assert set(report["peers"]) == {"klsa", "klsa-bm25"}
     assert report["peers"]["klsa"]["k"]["5"]["single_qps"] > 0
-
-
-def test_spectrum(world, tmp_path):
-    found = tmp_path / "found.json"
-    run(
-        "benchmarks.spectrum", world / "corpus.jsonl", "--dimensions", 5, "--exact", "--json", found
-    )
-    assert figures(found)["agreement"]["smallest_cosine"] > 0.99
 
 
 def test_filtering(world, tmp_path, capsys):
