@@ -114,8 +114,8 @@ function drawFoot() {
   const open = () => {
     switchTools(state);
     draw().catch(showFailure);
-    document.getElementById("tools").focus(); // which was drawn again
   };
+  const isFocused = document.activeElement?.id === "tools";
   fill(document.getElementById("foot"),
     session.signed_in ? [
       el("span.quiet", "Signed in with key ", el("em", session.key)),
@@ -123,6 +123,7 @@ function drawFoot() {
     ] : null,
     el("button.plain", { type: "button", id: "tools", "aria-pressed": String(showsTools(state)),
       title: "Ranking, explanations, feedback and map", on: { click: open } }, "Tools"));
+  if (isFocused) document.getElementById("tools").focus(); // kept when redrawing
 }
 
 async function draw(changed = new Set()) {
