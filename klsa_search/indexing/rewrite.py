@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -17,15 +16,15 @@ import numpy as np
 
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Document
-from klsa_search.core.config import Settings, fingerprint_of_settings
+from klsa_search.core.config import Settings
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
-from klsa_search.indexing.build import build, build_generation, fingerprint_of
+from klsa_search.indexing.build import build, build_generation
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.computed_vectors import with_computed_vectors
 from klsa_search.indexing.partitions import build_set
-from klsa_search.indexing.reading import StoredCollection, content_of
+from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.repartition import repartition, stored_documents
 from klsa_search.indexing.replay import LogTail, replay, replayed_settings
 from klsa_search.indexing.verify import verify_deep
@@ -40,7 +39,6 @@ from klsa_search.storage.arrays import has_array, open_array
 from klsa_search.storage.backup import live_documents
 from klsa_search.storage.checksums import verify_shared
 from klsa_search.storage.current import current_generation, last_resort
-from klsa_search.storage.files import read_regular
 from klsa_search.storage.generations import index_lock, writing
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import use_partitions
@@ -48,7 +46,7 @@ from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import MANIFEST, index_of
 from klsa_search.storage.partitions import is_partitioned, read_partitions
 from klsa_search.storage.query_settings import current_settings, replace_settings
-from klsa_search.storage.recovery import RecoveredRecords, repair_current, repair_manifest
+from klsa_search.storage.recovery import RecoveredRecords, repair_current
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import Embedder
@@ -260,13 +258,12 @@ def repair(
 ) -> Repair:
     """Verify the index at `<home>/<name>` with `verify_deep`, and repair it, including all writes.
 
-    CURRENT is rewritten if it does not match the generations, and the manifest if one of its bytes
-    was changed, which its checksum in CURRENT proves. For other damage, a new generation is built
-    from the documents and the log of the damaged one, which is kept; writes are blocked meanwhile.
-    Only verified data is used: documents by their checksums in the manifest, a damaged manifest by
-    the fingerprint of settings and documents, writes by their own checksums. Headers of array files
-    and offsets of documents are recovered. Raise IndexDamaged if something cannot be verified: then
-    nothing else is changed, and the message names the file and the next step. Raise IndexNotFound;
+    CURRENT is rewritten if it is damaged. For other damage, a new generation is built from the
+    documents and the log of the damaged one, which is kept; writes are blocked meanwhile. Only
+    verified data is used: documents by their checksums in the manifest, writes by their own
+    checksums. Headers of array files and offsets of documents are recovered. Raise IndexDamaged if
+    something cannot be verified, such as the manifest: then nothing else is changed, and the
+    message names the file and the next step. Raise IndexNotFound;
     FormatUnsupported; StoreError during another build or write; SettingsError (memory). Cost: that
     of `verify_deep`, and of `build` after damage.
 
@@ -276,10 +273,9 @@ def repair(
     path = Path(path)
     if is_partitioned(path):
         return _repaired_partitions(path, progress, memory)
-    mended = repair_current(path)
+    fault = repair_current(path)
     verify_shared(path)
     generation = current_generation(path)
-    fault = repair_manifest(generation) or mended
     try:
         read_manifest(generation)
         verify_deep(path)
@@ -310,7 +306,6 @@ def _repaired_partitions(
         if name == found.terms and not (path / name).is_dir():
             break  # they are made of the partitions
         fault = repair_current(path / name) or fault
-        fault = repair_manifest(current_generation(path / name)) or fault
     verify_shared(path)
     try:
         verify_deep(path)
@@ -337,15 +332,17 @@ def _repaired_partitions(
 
 
 def _recovered(generation: Path) -> tuple[Manifest, RecoveredRecords]:
-    """Return the manifest and the documents of a damaged generation; IndexDamaged.
+    """Return the manifest and the documents of a damaged generation, as they were written.
 
-    Both are as they were written: by the checksums of the manifest, or its fingerprint.
+    Raise IndexDamaged if the manifest or the documents have changed.
     """
     try:
         manifest = read_manifest(generation)
-    except IndexDamaged:
-        records = RecoveredRecords(generation)
-        return _proven_manifest(generation, records), records
+    except IndexDamaged as damage:
+        raise IndexDamaged(
+            f"`{generation / MANIFEST}` is damaged, so nothing can be verified, and nothing was "
+            f"built; {last_resort(index_of(generation))}"
+        ) from damage
     records = RecoveredRecords(generation)
     if changed := records.fault(manifest):
         raise IndexDamaged(
@@ -353,31 +350,6 @@ def _recovered(generation: Path) -> tuple[Manifest, RecoveredRecords]:
             f"{last_resort(index_of(generation))}"
         )
     return manifest, records
-
-
-def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
-    """Read a manifest whose checksum is wrong; IndexDamaged unless its fingerprint proves it.
-
-    The fingerprint covers settings and documents: only other values, such as the name of the
-    source, may have changed.
-    """
-    file, step = generation / MANIFEST, last_resort(generation.parent)
-    try:
-        manifest = Manifest.model_validate_json(read_regular(file))
-        Settings.checked(manifest.settings)
-    except (OSError, ValueError, SettingsError) as error:
-        reason = str(error).splitlines()[0]
-        raise IndexDamaged(f"cannot recover `{file}` ({reason}); {step}") from error
-    digest = hashlib.sha256()
-    for document in records.documents():
-        digest.update(content_of(document))
-    of_settings = fingerprint_of_settings(manifest.settings)  # as written, under earlier names too
-    if fingerprint_of(of_settings, digest.hexdigest()) != manifest.fingerprint:
-        raise IndexDamaged(
-            f"cannot recover `{file}`: its fingerprint does not match its settings "
-            f"and documents; {step}"
-        )
-    return manifest
 
 
 def _read(generation: Path, records: RecoveredRecords) -> Iterator[Document]:

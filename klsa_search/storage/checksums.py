@@ -24,7 +24,7 @@ from typing import Any, Final, Literal
 from klsa_search.core.cache_folder import cache_folder
 from klsa_search.core.parallel import processors
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.storage.current import current_generation, step_for
+from klsa_search.storage.current import current_generation, read_current, step_for
 from klsa_search.storage.directories import is_marked
 from klsa_search.storage.files import is_exhausted
 from klsa_search.storage.generations import check_sizes
@@ -48,7 +48,6 @@ from klsa_search.storage.partitions import (
     with_files,
 )
 from klsa_search.storage.query_settings import current_settings
-from klsa_search.storage.recovery import check_current
 from klsa_search.storage.rules import read_rules
 from klsa_search.storage.synonyms import read_synonyms
 
@@ -295,7 +294,19 @@ def verify(path: Path) -> Manifest:
     check_again(generation, manifest)
     current_settings(generation, manifest)
     WriteLog(generation).check()
+    _check_kept(path)
     return manifest
+
+
+def _check_kept(path: Path) -> None:
+    """Compare the manifests of generations that are kept with their checksums; IndexDamaged."""
+    current = read_current(path)
+    try:
+        for name in current.sums.keys() - {current.generation}:
+            read_manifest(path / name)
+    except IndexDamaged:
+        if read_current(path) == current:  # otherwise a build has removed the generation meanwhile
+            raise
 
 
 def verify_shared(path: Path) -> None:
@@ -316,7 +327,7 @@ def _check_mark(path: Path) -> None:
 
 
 _CHECKS: Final[Mapping[str, Callable[[Path], object]]] = {
-    CURRENT: check_current,
+    CURRENT: current_generation,
     MARKER: _check_mark,
     SYNONYMS: read_synonyms,
     RULES: read_rules,

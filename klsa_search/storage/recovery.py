@@ -1,13 +1,12 @@
 """Recovery of a damaged index from redundant information.
 
-    recovered_current(path) -> Current      what CURRENT contains, or contained
+    recovered_current(path) -> Current      the content of a missing or damaged CURRENT
     repair_current(path) -> str | None      write it again; return the fault
-    repair_manifest(generation) -> str | None   undo one changed byte in a manifest
     RecoveredRecords(generation)            the documents of the build, as far as readable
 
-CURRENT follows from the generations and the checksums of their manifests. Headers of array files
-follow from their sizes, and the starts of records from the table of IDs. The manifest has the
-checksums of the built files, which prove the recovered content.
+CURRENT follows from the generations. Headers of array files follow from their sizes, and the starts
+of records from the table of IDs. The manifest has the checksums of the built files, which prove
+the recovered content; a damaged manifest is not repaired.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import re
 import sqlite3
 import struct
 from collections.abc import Iterator
@@ -30,70 +28,35 @@ from klsa_search.collection.model import Document
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.current import (
     Current,
+    current_generation,
     last_resort,
     read_current,
-    repair_step,
     write_current,
 )
 from klsa_search.storage.directories import generations
 from klsa_search.storage.documents import IDS, RECORDS, STARTS
-from klsa_search.storage.files import is_exhausted, read_regular
-from klsa_search.storage.generations import committed_generations, index_lock
+from klsa_search.storage.files import is_exhausted
+from klsa_search.storage.generations import committed_generations, index_lock, manifest_checksums
 from klsa_search.storage.log import WriteLog
-from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import CURRENT, DELETED, MANIFEST
 from klsa_search.storage.records import Records
-
-_IN_USE: Final = re.compile(rb"(?<![0-9] )sha256 ([0-9a-f]{64})")
-_KEPT: Final = re.compile(rb"kept ([0-9]{6}) sha256 (.{64})", re.DOTALL)
-_CREATED: Final = re.compile(rb'"created": *"([^"]+)"')
-_MAX_DIFFERENCES: Final = 8
-"""Characters of 64 in which a damaged checksum may differ from the original."""
-
-_ASCII: Final = b"\n" + bytes(range(0x20, 0x7F))
-"""Bytes of a manifest, except in names of fields in other scripts."""
 
 _HEAD: Final = struct.Struct("<3I")
 _BLOCK: Final = 2**22
 
 
 def recovered_current(path: Path) -> Current:
-    """Return the content of CURRENT, or what it was before it was damaged.
+    """Return the content of CURRENT, made of the generations: the one written last is in use.
 
-    The generation in use is the one that CURRENT names, unless the rest of CURRENT contradicts;
-    else the one whose manifest has the checksum in CURRENT; else the one written last.
-    Raise IndexNotFound without a generation, and if a deletion was begun.
+    Raise IndexNotFound without a generation, and if a deletion was begun; IndexDamaged if its
+    manifest cannot be read.
     """
-    try:
-        content = read_regular(path / CURRENT, 2**16)
-    except OSError as error:
-        if is_exhausted(error):
-            raise
-        content = b""
-    there = committed_generations(path) or [
-        each for each in generations(path) if (each / f"{RECORDS}.npy").is_file()
-    ]
-    actual = {each.name: _sum_of_manifest(each) for each in there}
-    if not actual or (not content and os.path.lexists(path / DELETED)):
-        read_current(path)  # reports what is missing
-        raise IndexNotFound(f"`{path}` has no readable generation; restore a backup")
-    kept = {name.decode(): sum_ for name, sum_ in _KEPT.findall(content)}
-    own = _IN_USE.search(content)
-    name = content[:6].decode("ascii", "replace")
-    if name not in actual or name in kept:
-        found = [each for each, sum_ in actual.items() if own and sum_.encode() == own[1]]
-        if not found:
-            own = None
-            found = [max(actual, key=lambda each: (_written(path / each), each))]
-        name = found[0]
-    known = kept | ({name: own[1]} if own else {})
-    return Current(
-        name,
-        {
-            each: sum_ if _is_near(known.get(each), sum_) else known[each].decode()
-            for each, sum_ in actual.items()
-        },
-    )
+    newest = _written_last(path)
+    sums = manifest_checksums(path, committed_generations(path))
+    if newest.name not in sums:
+        raise IndexDamaged(f"cannot read `{newest / MANIFEST}`; {last_resort(path)}")
+    return Current(newest.name, sums)
 
 
 def repair_current(path: Path) -> str | None:
@@ -102,81 +65,25 @@ def repair_current(path: Path) -> str | None:
     No generation and no log is changed. Raise IndexNotFound; IndexBusy.
     """
     with index_lock(path):
-        found = recovered_current(path)
         try:
-            _compare(path, read_current(path), found)
+            current_generation(path)
         except (IndexDamaged, IndexNotFound) as damage:
-            fault = damage.message
-        else:
-            return None
-        if not found.sums[found.generation]:
-            raise IndexDamaged(f"{fault}, and no manifest can be read; {last_resort(path)}")
-        write_current(path, found)
-    return fault
-
-
-def check_current(path: Path) -> None:
-    """Raise IndexDamaged or IndexNotFound if CURRENT does not match the generations of an index."""
-    while True:
-        now, found = read_current(path), recovered_current(path)
-        if read_current(path) == now:  # otherwise a build ended between the reads
-            break
-    _compare(path, now, found)
+            write_current(path, recovered_current(path))
+            return damage.message
+    return None
 
 
 def readable_generation(path: Path, faults: list[str]) -> Path:
     """Return the generation in use; if CURRENT is damaged, append the fault to `faults`.
 
-    See `recovered_current`. Raise IndexNotFound.
+    Then it is the one written last. Raise IndexNotFound.
     """
-    found = recovered_current(path)
     try:
-        check_current(path)
+        return current_generation(path)
     except (IndexDamaged, IndexNotFound) as damage:
-        faults.append(f"{damage.message}; generation `{found.generation}` was read")
-    return path / found.generation
-
-
-def repair_manifest(generation: Path) -> str | None:
-    """Undo the change of a single byte in a manifest; return what was wrong, or None.
-
-    The SHA-256 in CURRENT proves the result, so settings and checksums are those of the build.
-    Nothing is changed if more than one byte differs, CURRENT has no checksum, or the original byte
-    was not ASCII. Cost: about 2 s for 5 kB.
-    """
-    path, file = generation.parent, generation / MANIFEST
-    with index_lock(path):
-        expected = read_current(path).sums.get(generation.name)
-        try:
-            content = read_regular(file)
-        except FileNotFoundError:
-            return None
-        if expected is None or hashlib.sha256(content).hexdigest() == expected:
-            return None
-        original = _original_byte(content, bytes.fromhex(expected))
-        if original is None:
-            return None
-        position, byte = original
-        with file.open("r+b") as stream:
-            stream.seek(position)
-            stream.write(bytes([byte]))
-            stream.flush()
-            os.fsync(stream.fileno())
-    return f"one byte of {file} had changed since it was written"
-
-
-def _original_byte(content: bytes, digest: bytes) -> tuple[int, int] | None:
-    """Return position and value of the one byte that gives the content a SHA-256, or None."""
-    before = hashlib.sha256()
-    for position, byte in enumerate(content):
-        rest = content[position + 1 :]
-        for other in _ASCII:
-            candidate = before.copy()
-            candidate.update(bytes([other]) + rest)
-            if candidate.digest() == digest:
-                return position, other
-        before.update(bytes([byte]))
-    return None
+        generation = _written_last(path)
+        faults.append(f"{damage.message}; generation `{generation.name}` was read")
+    return generation
 
 
 class RecoveredRecords:
@@ -223,40 +130,22 @@ class RecoveredRecords:
                 faults.append(damage.message)
 
 
-def _compare(path: Path, now: Current, found: Current) -> None:
-    sums = {name: found.sums[name] for name in now.sums if name in found.sums}
-    if now != Current(found.generation, sums):
-        raise IndexDamaged(
-            f"`{path / CURRENT}` does not match the generations of the index; {repair_step(path)}"
-        )
-
-
-def _sum_of_manifest(generation: Path) -> str:
-    try:
-        return hashlib.sha256(read_regular(generation / MANIFEST)).hexdigest()
-    except OSError as error:
-        if is_exhausted(error):
-            raise
-        return ""
-
-
-def _is_near(known: bytes | None, actual: str) -> bool:
-    """Return whether a checksum in CURRENT is the actual one, perhaps damaged, or is missing.
-
-    Checksums of different manifests agree in a few characters by chance.
-    """
-    if known is None or not actual:
-        return known is None
-    differences = sum(a != b for a, b in zip(known, actual.encode(), strict=False))
-    return differences <= _MAX_DIFFERENCES
+def _written_last(path: Path) -> Path:
+    """Return the generation that was built or written to last, complete ones first."""
+    there = committed_generations(path) or [
+        each for each in generations(path) if (each / f"{RECORDS}.npy").is_file()
+    ]
+    if not there or (os.path.lexists(path / DELETED) and not os.path.lexists(path / CURRENT)):
+        read_current(path)  # reports what is missing
+        raise IndexNotFound(f"`{path}` has no readable generation; restore a backup")
+    return max(there, key=lambda each: (_written(each), each))
 
 
 def _written(generation: Path) -> str:
     """Return when a generation was last written, by its log or its build, in ISO 8601."""
     times = [""]
-    with suppress(OSError):
-        manifest = read_regular(generation / MANIFEST)
-        times += [time.decode("ascii", "replace") for time in _CREATED.findall(manifest)]
+    with suppress(StoreError):
+        times.append(read_manifest(generation).build.created)
     with suppress(StoreError):
         times += [batch.time for batch in WriteLog(generation).batches()]
     return max(times)

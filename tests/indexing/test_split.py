@@ -151,8 +151,7 @@ def test_a_refit_splits_the_texts_of_an_existing_index(tmp_path):
             assert found(index, condition) == {id_ for id_, v in MODEL.items() if holds(v)}
 
 
-def test_an_index_without_split_fields_keeps_its_fingerprint():
-    assert "split" not in Settings().stored()
+def test_split_fields_change_the_fingerprint():
     assert Settings().fingerprint() != Settings(split=("tags=;",)).fingerprint()
     assert Settings.checked({"split": {"b": "=", "a": ","}}).separators() == {"a": ",", "b": "="}
 
