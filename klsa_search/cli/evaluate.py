@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from klsa_search.cli.compare import compare, forecast, judgements
+from klsa_search.cli.compare import compare, judgements
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import (
     FOLDER,
@@ -107,7 +107,6 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
 klsa_eval.add_command(compare)
 klsa_eval.add_command(judgements)
 klsa_eval.add_command(replay)
-klsa_eval.add_command(forecast)
 
 
 @klsa_eval.command()

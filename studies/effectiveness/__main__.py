@@ -14,7 +14,6 @@
     python -m studies.effectiveness spelling        [--json FILE] [TASK...]
     python -m studies.effectiveness search-box      [--json FILE] [TASK...]
     python -m studies.effectiveness operators       [--json FILE] [TASK...]
-    python -m studies.effectiveness difficulty      [--json FILE] [TASK...]
     python -m studies.effectiveness partitions      [--json FILE] [TASK...]
     python -m studies.effectiveness passages        [--json FILE] [TASK...]
     python -m studies.effectiveness needles         [--json FILE]
@@ -43,7 +42,6 @@ from typing import Any
 
 from studies.effectiveness import (
     ablation,
-    difficulty,
     evidence,
     exact_matches,
     feedback,
@@ -82,7 +80,6 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "spelling": spelling.report,
     "search-box": search_box.report,
     "operators": operators.report,
-    "difficulty": difficulty.report,
     "passages": passages.report,
     "partitions": partitions.report,
     "needles": needles.report,
@@ -100,7 +97,6 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "search-box": search_box.report,
     "operators": operators.report,
     "searched-fields": searched_fields.report,
-    "difficulty": difficulty.report,
     "passages": passages.report,
     "partitions": partitions.report,
     "evidence": evidence.report,

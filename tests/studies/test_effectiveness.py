@@ -11,7 +11,6 @@ from klsa_search.collection import Document
 from klsa_search.collection.model import Judgement, Query
 from studies.effectiveness import (
     ablation,
-    difficulty,
     exact_matches,
     feedback,
     folded_in,
@@ -32,7 +31,6 @@ from studies.effectiveness.by_document import by_document
 from studies.effectiveness.citations import _links
 from studies.effectiveness.known_item import sentence_to_rest, title_to_text
 from studies.effectiveness.measuring import TARGETS, Bench, Task, compared
-from studies.effectiveness.predictors import PREDICTORS
 from tests.benchmarks.commands import run
 from tests.studies.conftest import NAMES, toy_task
 from tests.support.worlds import random_documents
@@ -243,28 +241,6 @@ def test_what_is_added_to_queries_is_the_same_each_time():
     short = [Query(id="1", text="bald tyres")]
     for label in ("quotes", "dashes"):
         assert operators._added(short, operators.ADDITIONS[label]) == short
-
-
-def test_difficulty(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(difficulty, "task_of", lambda name, _: toy_task())
-    found = difficulty.report(Bench(tmp_path), tmp_path, ["cran", "npl"])
-    foretold = found["npl"]["foretold"]
-    assert list(foretold) == list(PREDICTORS)
-    assert {len(values) for values in foretold.values()} == {len(NAMES)}
-    assert "| left out | chosen on the others |" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="no task nothing; the tasks are: cran"):
-        difficulty.report(Bench(tmp_path), tmp_path, ["nothing"])
-
-
-def test_orders_are_compared_by_hand():
-    foretold, came_out = [1.0, 2.0, 3.0, 4.0], [0.1, 0.3, 0.2, 0.3]
-    # Of six pairs one is equal, four are right and one is wrong.
-    assert difficulty.in_order(foretold, came_out) == 4 / 5
-    assert difficulty.tau(foretold, came_out) == pytest.approx(3 / np.sqrt(6 * 5))
-    assert difficulty.thirds(foretold, came_out) == (0.1, 0.3)
-    assert difficulty.tau(foretold, [0.5] * 4) == difficulty.pearson(foretold, [0.5] * 4) == 0
-    low, high = difficulty.drawn(foretold, came_out)
-    assert -1 <= low < high <= 1
 
 
 def test_kinds(tmp_path, monkeypatch, capsys):
