@@ -17,7 +17,14 @@ from klsa_search.cli.options import (
     home_option,
     json_file_option,
 )
-from klsa_search.cli.output import Column, echo, make_folders, write_json_file, write_table
+from klsa_search.cli.output import (
+    Column,
+    echo,
+    echo_notes,
+    make_folders,
+    write_json_file,
+    write_table,
+)
 from klsa_search.cli.targets import open_targets, temporary_indexes
 from klsa_search.core.config import RANKER_NAMES
 from klsa_search.core.extras import require
@@ -65,7 +72,7 @@ def judgements(name: str, rankers: Sequence[str], home: Path, json_file: Path | 
     if json_file is not None:
         write_json_file(json_file, comparison.as_json())
     if deleted:
-        echo(f"note: {deleted:,} judgements of deleted documents are left out", err=True)
+        echo_notes([f"{deleted:,} judgements of deleted documents are left out"])
     _write(comparison, {query.id: query.text for query in queries})
 
 
@@ -185,6 +192,7 @@ def compare(
         judged[target] = judge_runs(collection, files, measures=(measure,))
         _warn_of_gaps(collection, judged[target])
     comparisons = []
+    notes: list[str] = []
     with progress_bar() as bar, temporary_indexes() as indexes:
         for target, collection in collections.items():
             systems = judge_systems(
@@ -193,6 +201,7 @@ def compare(
                 systems=rivals,
                 measures=(measure,),
                 progress=bar,
+                note=notes.append,
             )
             comparisons.append(
                 compare_systems(
@@ -206,6 +215,7 @@ def compare(
         write_json_file(json_file, {c.target: c.as_json() for c in comparisons})
     if plot is not None:
         draw_differences(comparisons, DEFAULT_SYSTEM, plot)
+    echo_notes(notes)
     _write_comparisons(comparisons)
 
 
@@ -247,14 +257,12 @@ def _check_patterns(runs: Mapping[str, str]) -> None:
 
 
 def _warn_of_gaps(collection: Collection, judged: Mapping[str, Measured]) -> None:
-    for name, measured in judged.items():
-        queries = len(measured.queries)
-        if measured.answered < queries:
-            echo(
-                f"note: {name} has results for {measured.answered} of the {queries} judged "
-                f"queries of {collection.name}; the others count 0",
-                err=True,
-            )
+    echo_notes(
+        f"{name} has results for {measured.answered} of the {len(measured.queries)} judged "
+        f"queries of {collection.name}; the others count 0"
+        for name, measured in judged.items()
+        if measured.answered < len(measured.queries)
+    )
 
 
 def _write_comparisons(comparisons: Sequence[Comparison]) -> None:

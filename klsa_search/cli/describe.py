@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from klsa_search.cli.output import echo, in_bytes
+from klsa_search.cli.output import echo, echo_notes, in_bytes
 from klsa_search.core.config import MAX_FIELDS, Settings
 
 if TYPE_CHECKING:
@@ -248,8 +248,7 @@ def numbered_text(files: list[str]) -> str:
 
 def write_notes(collection: OpenedCollection) -> None:
     """Write to stderr what the last pass over a source has recognised, and files without IDs."""
-    for note in collection.notes:
-        echo(f"note: {note}", err=True)
+    echo_notes(collection.notes)
     if collection.numbered:
         echo(numbered_text(collection.numbered), err=True)
 

@@ -16,7 +16,14 @@ from klsa_search.cli.options import (
     data_option,
     json_file_option,
 )
-from klsa_search.cli.output import Column, echo, make_folders, write_json_file, write_table
+from klsa_search.cli.output import (
+    Column,
+    echo,
+    echo_notes,
+    make_folders,
+    write_json_file,
+    write_table,
+)
 from klsa_search.cli.replay import replay
 from klsa_search.cli.targets import open_targets, temporary_indexes
 from klsa_search.core.extras import require
@@ -60,13 +67,17 @@ def map_(
     collections = open_targets(targets, data)
     make_folders(json_file, run_dir and run_dir / "any.run")
     means: dict[str, dict[str, dict[str, float]]] = {}
+    notes: list[str] = []
     with progress_bar() as bar, temporary_indexes() as indexes:
         for target, collection in collections.items():
             index_of = partial(indexes.index, target, collection)
-            systems = judge_systems(collection, index_of, run_dir=run_dir, progress=bar)
+            systems = judge_systems(
+                collection, index_of, run_dir=run_dir, progress=bar, note=notes.append
+            )
             means[collection.name] = {name: found.means() for name, found in systems.items()}
     if json_file is not None:
         write_json_file(json_file, means)
+    echo_notes(notes)
     _write_means(means)
 
 
@@ -91,9 +102,11 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
 
     (collection,) = open_targets([target], data).values()
     make_folders(json_file, out)
+    notes: list[str] = []
     with progress_bar() as bar, temporary_indexes() as indexes:
         index = indexes.index(target, collection, "paper")
-        grid = measure_grid(collection, index, progress=bar)
+        grid = measure_grid(collection, index, progress=bar, note=notes.append)
+    echo_notes(notes)
     draw_grid(grid, out)
     if json_file is not None:
         write_json_file(json_file, grid.as_json())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -55,6 +55,12 @@ Cell = str | Marked
 def echo(text: str = "", *, err: bool = False) -> None:
     """Write a line of text, to stderr if `err`."""
     click.echo(printable(text), err=err)
+
+
+def echo_notes(notes: Iterable[str]) -> None:
+    """Write notes to the standard error."""
+    for note in notes:
+        echo(f"note: {note}", err=True)
 
 
 def printable(text: str) -> str:

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import home_option, source_options
-from klsa_search.cli.output import echo, make_folders
+from klsa_search.cli.output import echo, echo_notes, make_folders
 from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ def replay(
     if replayed.files:
         compared = f"{len(replayed.files)} of {files} files differ, first {replayed.files[0]}"
     echo(f"index {'opened' if source is None else 'rebuilt'}: {compared}")
-    for each in replayed.versions:
-        echo(f"note: {each}", err=True)
+    echo_notes(replayed.versions)
 
 
 @contextmanager

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.lines import lines
 from klsa_search.collection.model import Judgement
 from klsa_search.errors import CollectionError
+
+_GRADE: Final = re.compile(r"[+-]?[0-9]{1,9}(\.0*)?")
 
 
 def read_qrels(path: str | Path) -> list[Judgement]:
@@ -70,11 +74,13 @@ def checked_column(id_: str, file: str) -> str:
 
 
 def parse_grade(digits: str, where: str) -> int:
-    """Return a grade as an integer; CollectionError if it is not one."""
-    try:
-        return int(digits)
-    except ValueError:
-        raise CollectionError(f"{where}: the grade {digits!r} is not a whole number") from None
+    """Return a grade, such as 2 or 2.0, as an integer; CollectionError if it is not whole."""
+    if not _GRADE.fullmatch(digits):
+        raise CollectionError(
+            f"{where}: the grade {digits!r} is not a whole number of at most 9 digits, and "
+            "measures count whole grades only; write whole grades, such as 1 and 2 for 0.5 and 1"
+        )
+    return int(digits.partition(".")[0])
 
 
 def deduplicate(judgements: Iterable[Judgement], path: str | Path) -> list[Judgement]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from klsa_search.core.progress import Progress, steps
 from klsa_search.evaluation.comparison import TIE, Comparison
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import rank_best
-from klsa_search.evaluation.systems import judged_queries
+from klsa_search.evaluation.systems import check_judgements, judged_queries
 from klsa_search.search.index import Index
 
 _WIN = "#1b6ca8"
@@ -206,15 +206,19 @@ def measure_grid(
     index: Index,
     *,
     progress: Progress | None = None,
+    note: Callable[[str], object] | None = None,
 ) -> Grid:
     """Return MAP of Kernel LSA by α and z, and of BM25 and LSI on the same index.
 
     progress  called with ("points", done, total)
+    note      called with a text for judgements whose query or document does not exist
 
-    Cost: 57 runs of the judged queries. Raise CollectionError if there are no judgements.
+    Cost: 57 runs of the judged queries. Raise CollectionError as `judge_systems`.
     """
-    judge = Judge(collection.judgements(), measures=("map",))
+    judgements = collection.judgements()
+    judge = Judge(judgements, measures=("map",))
     queries = judged_queries(collection, judge)
+    check_judgements(collection.name, judgements, queries, index, note)
     step = steps(progress, "points", len(ALPHAS) * len(SEEDS) + 2)
 
     def mean(parameters: SearchParameters) -> float:

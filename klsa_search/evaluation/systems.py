@@ -74,22 +74,29 @@ def judge_systems(
     measures: Sequence[str] = MEASURES,
     run_dir: Path | None = None,
     progress: Progress | None = None,
+    note: Callable[[str], object] | None = None,
 ) -> dict[str, Measured]:
     """Return measures of systems, by name, on the judged queries of a collection.
 
     index_of  function that returns an index of the collection, for a preset and a storage of D
     run_dir   existing folder to write each run to, as `<collection>.<system>.run`
     progress  called with ("<collection> systems", done, total)
+    note      called with a text for judgements whose query or document does not exist
 
-    Raise CollectionError if the collection has no judgements; OSError.
+    Raise CollectionError if the collection has no judgements, or none of its queries and documents;
+    OSError.
     """
-    judge = Judge(collection.judgements(), measures)
+    judgements = collection.judgements()
+    judge = Judge(judgements, measures)
     queries = judged_queries(collection, judge)
     measured = {}
     for number, system in enumerate(systems):
         if progress is not None:
             progress(f"{collection.name} systems", number, len(systems))
-        run = rank_best(index_of(system.preset, system.expansion), queries, ranker=system.ranker)
+        index = index_of(system.preset, system.expansion)
+        if number == 0:
+            check_judgements(collection.name, judgements, queries, index, note)
+        run = rank_best(index, queries, ranker=system.ranker)
         if run_dir is not None:
             path = run_dir / f"{collection.name}.{system.name}.run"
             run = recorded(run, path, tag=system.name)
@@ -122,9 +129,49 @@ def judge_runs(
 
 
 def judged_queries(collection: Collection, judge: Judge) -> list[Query]:
-    """Return the judged queries, in source order."""
-    judged = frozenset(judge.query_ids)
-    return [query for query in collection.queries() if query.id in judged]
+    """Return the judged queries, in source order; CollectionError if there are none."""
+    judged, queries = frozenset(judge.query_ids), collection.queries()
+    found = [query for query in queries if query.id in judged]
+    if not found:
+        raise CollectionError(
+            f"none of the {len(judged):,} judged queries of {collection.name} is among its "
+            f"{len(queries):,} queries; compare their IDs, and check the order of the columns of "
+            "the judgements: query, document, grade"
+        )
+    return found
+
+
+def check_judgements(
+    name: str,
+    judgements: Sequence[Judgement],
+    queries: Sequence[Query],
+    index: Index,
+    note: Callable[[str], object] | None,
+) -> None:
+    """Report judgements whose query or document does not exist; CollectionError if all do not.
+
+    note  called with a text for each kind; None to report nothing
+    """
+    texts, documents = {query.id for query in queries}, set(index.ids())
+    asked = [each for each in judgements if each.query_id in texts]
+    if all(each.document_id not in documents for each in asked):
+        raise CollectionError(
+            f"none of the {len({each.document_id for each in asked}):,} judged documents of {name} "
+            f"is among its {len(documents):,} documents; compare their IDs"
+        )
+    judged = {each.query_id for each in judgements}
+    missing = [each for each in asked if each.document_id not in documents]
+    if note is not None and len(judged) > len(texts):
+        note(
+            f"{len(judged) - len(texts):,} of the {len(judged):,} judged queries of {name} are not "
+            "among its queries; they count 0"
+        )
+    if note is not None and missing:
+        note(
+            f"{len(missing):,} of the {len(judgements):,} judgements of {name} are of documents "
+            f"that it does not contain; {sum(each.grade > 0 for each in missing):,} are relevant "
+            "and count as not found"
+        )
 
 
 def own_judgements(index: Index) -> tuple[list[Query], list[Judgement], int]:

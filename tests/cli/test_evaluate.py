@@ -117,3 +117,38 @@ def test_other_tools_agree_on_a_real_collection(shell, collections_home, tmp_pat
         run = ir_measures.read_trec_run(str(runs / f"med.{system}.run"))
         theirs = ir_measures.calc_aggregate([ir_measures.AP], qrels, run)
         assert ours[system]["map"] == pytest.approx(theirs[ir_measures.AP], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("judged", "error"),
+    [
+        ("301\theat\t1\n302\troad\t1\n", "none of the 2 judged queries of cars is among its 2"),
+        ("heat\t1\t1\nroad\t2\t1\n", "check the order of the columns"),
+        ("1\tHEAT\t1\n2\tROAD\t1\n", "none of the 2 judged documents of cars is among its"),
+        ("1\tHEAT\t1\n9\theat\t1\n", "none of the 1 judged documents of cars is among its"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", [("map",), ("compare",), ("figure", "--out", "figure.svg")], ids=" ".join
+)
+def test_judgements_of_other_queries_or_documents_are_refused(
+    shell, beir, tmp_path, monkeypatch, judged, error, command
+):
+    monkeypatch.chdir(tmp_path)
+    (beir / "qrels" / "test.tsv").write_text(judged)
+    name, *options = command
+    done = shell("klsa-eval", name, beir, *options)
+    assert (done.code, done.out) == (1, "")
+    assert error in done.err
+
+
+def test_judgements_that_match_in_part_are_counted_in_notes(shell, beir):
+    (beir / "qrels" / "test.tsv").write_text("1\theat\t1\n1\tHEAT\t2\n1\tROAD\t0\n9\theat\t1\n")
+    done = shell("klsa-eval", "map", beir)
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        "note: 1 of the 2 judged queries of cars are not among its queries; they count 0",
+        "note: 2 of the 4 judgements of cars are of documents that it does not contain; "
+        "1 are relevant and count as not found",
+    ]
+    assert done.out.splitlines()[1].split()[:3] == ["cars", "bm25", "0.2500"]

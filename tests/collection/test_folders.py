@@ -110,6 +110,11 @@ def test_bad_qrels(tmp_path):
     for content, reason in [
         ("1 0 a 1\n\n1 a\n", ":3: 2 columns"),
         ("1 0 a x\n", ":1: the grade 'x'"),
+        ("1 0 a 0.5\n", ":1: the grade '0.5' is not a whole number .* such as 1 and 2 for 0.5"),
+        ("1 0 a 1e2\n", ":1: the grade '1e2'"),
+        ("1 0 a nan\n", ":1: the grade 'nan'"),
+        ("1 0 a 1_0\n", ":1: the grade '1_0'"),
+        ("1 0 a 12345678901\n", ":1: the grade '12345678901'"),
         ("1 0 a 1\n1 0 a 2\n", "judged twice"),
     ]:
         path.write_text(content)
@@ -143,6 +148,12 @@ def test_beir(tmp_path, packed):
     assert (line.query_id, line.document_id, line.grade, line.gain) == ("q1", "d 1", 2, 2)
     (tmp_path / "qrels" / "test.tsv").unlink()
     assert source.judgements()[0].grade == 1
+
+
+def test_grades_may_be_written_with_zeros_after_the_point(tmp_path):
+    path = tmp_path / "qrels.txt"
+    path.write_text("1 0 a 1.0\n1 0 b 2.00\n1 0 c -1.0\n1 0 d 3.\n1 0 e +2\n")
+    assert [judgement.grade for judgement in read_qrels(path)] == [1, 2, -1, 3, 2]
 
 
 def test_queries_are_strict(tmp_path):
