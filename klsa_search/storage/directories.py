@@ -74,6 +74,11 @@ def is_unfinished(path: Path) -> bool:
     )
 
 
+def is_abandoned(path: Path) -> bool:
+    """Return whether a process that died left a folder before it marked it as an index."""
+    return is_real(path, stat.S_IFDIR) and os.access(path, os.R_OK | os.X_OK) and _is_bare(path)
+
+
 def refuse_foreign(path: Path) -> None:
     """Raise StoreError for a path that has content and is not an index."""
     if not os.path.lexists(path) or is_index(path):
@@ -86,7 +91,7 @@ def refuse_foreign(path: Path) -> None:
         )
     if not path.is_dir():
         fact = "exists and is not a folder"
-    elif any(not (_is_bare_lock(entry) or _is_half_mark(entry)) for entry in path.iterdir()):
+    elif not _is_bare(path):
         fact = "is there and is not an index"
     else:
         return
@@ -125,9 +130,12 @@ def partition_folders(path: Path) -> list[Path]:
 
 def _is_own(folder: Path) -> bool:
     """Return whether a folder is an index, or was made for one by a process that died."""
-    return is_index(folder) or all(
-        _is_bare_lock(entry) or _is_half_mark(entry) for entry in folder.iterdir()
-    )
+    return is_index(folder) or _is_bare(folder)
+
+
+def _is_bare(folder: Path) -> bool:
+    """Return whether a folder has nothing but locks and an incompletely written marker."""
+    return all(_is_bare_lock(entry) or _is_half_mark(entry) for entry in folder.iterdir())
 
 
 def make_generation(path: Path, above: str = "") -> Path:

@@ -12,6 +12,7 @@ from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import Current, current_generation, write_current
 from klsa_search.storage.directories import (
     collect_garbage,
+    is_abandoned,
     is_index,
     mark_index,
     partition_folders,
@@ -80,7 +81,8 @@ def indexes_in(home: Path) -> list[Path]:
 def unfinished_in(home: Path) -> list[Path]:
     """Return the folders of indexes without a CURRENT, by name.
 
-    A build, a restore or a deletion is running there, or was interrupted.
+    A build, a restore or a deletion is running there, or was interrupted, perhaps before it wrote
+    its first file.
     """
     if not home.is_dir():
         return []
@@ -88,8 +90,7 @@ def unfinished_in(home: Path) -> list[Path]:
         path
         for path in home.iterdir()
         if NAME.fullmatch(path.name)
-        and os.path.isfile(path / MARKER)
-        and is_index(path)
+        and (is_abandoned(path) or (os.path.isfile(path / MARKER) and is_index(path)))
         and not os.path.lexists(path / CURRENT)
         and not is_partitioned(path)
     )
@@ -207,11 +208,14 @@ def undo_writes(path: Path, batches: int = 1) -> LogPosition:
 def delete_index(path: Path) -> list[Path]:
     """Delete an index, damaged or not: first take it out of use in one step, then remove its files.
 
+    So is a folder that an interrupted build or restore left before it wrote its first file.
+
     Files that do not belong to the index stay, and are returned. Of a symbolic link only the link
     is removed. A later deletion or build finishes one that was interrupted. Raise IndexNotFound;
     StoreError if it is not an index or is being changed.
     """
-    _refuse_other(path)
+    if not is_abandoned(path):
+        _refuse_other(path)
     if path.is_symlink():
         with writable(path):
             path.unlink()

@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 
 def build(shell, cars, name="cars", **settings):
     options = [part for key, value in settings.items() for part in (f"--{key}", value)]
@@ -126,3 +128,24 @@ def test_a_damaged_index_is_found_deeply_and_repaired(shell, cars):
     assert "lengths.npy` is missing" in found
     assert said == "cars: repaired, 4 documents, generation 000002"
     assert shell("klsa-index", "verify", "cars").code == 0
+
+
+@pytest.mark.parametrize("left", [(), ("LOCK", "WRITING")])
+def test_a_name_without_any_file_is_listed_and_deleted(shell, left):
+    folder = Path("index/half")
+    folder.mkdir(parents=True)
+    for name in left:
+        (folder / name).touch()
+    assert "half is unfinished" in shell("klsa-index", "list").out.replace("\n", " ")
+    done = shell("klsa-index", "delete", "half", "--yes")
+    assert (done.code, done.out) == (0, "deleted index/half\n")
+    assert not folder.exists()
+
+
+def test_a_folder_with_other_files_is_not_deleted(shell):
+    folder = Path("index/other")
+    folder.mkdir(parents=True)
+    (folder / "mine.txt").write_text("mine")
+    assert "other" not in shell("klsa-index", "list").out
+    assert shell("klsa-index", "delete", "other", "--yes").code == 1
+    assert (folder / "mine.txt").exists()
