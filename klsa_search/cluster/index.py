@@ -13,7 +13,7 @@ from klsa_search.search.opened_partitions import OpenedSet, PartitionFiles
 from klsa_search.search.partition import Partition
 from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.search.partitioned_search import PartitionSearches
-from klsa_search.storage.current import current_generation
+from klsa_search.storage.partitions import generations_of
 
 
 class Cluster(Protocol):
@@ -35,7 +35,7 @@ class ClusterIndex(PartitionedIndex):
         super().__init__(path, models=models)
 
     def _open(self, files: PartitionFiles) -> OpenedSet:
-        generations = [current_generation(self._path / name) for name in files.found.folders]
+        generations = generations_of(self._path, files.found)
         tokenizer = files.found.manifest.checked_settings().tokenizer
         partitions = RemotePartitions(self._cluster.replicas(generations, tokenizer))
         opened = [

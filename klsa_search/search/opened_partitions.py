@@ -29,12 +29,12 @@ from klsa_search.search.writing import Drift
 from klsa_search.storage.checked_file import Stamp, stamp_of
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.current import current_generation
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import PARTITIONS, SYNONYMS
 from klsa_search.storage.partitions import (
     PartitionSet,
+    generations_of,
     global_doc_ids,
     is_partitioned,
     local_doc_id,
@@ -94,6 +94,7 @@ class OpenedPartitions(UnsupportedInPartitions):
     def __init__(self, path: Path, *, models: Models = NO_MODELS) -> None:
         self._path, self._models = path, models
         self._lock = lock_free_in_children(compiles=True)  # held while the state is replaced
+        self._writing = lock_free_in_children(compiles=True)  # held while partitions are written
         self._is_view = False
         self._state: OpenedSet | None = self._open(self._read(None))
 
@@ -114,7 +115,7 @@ class OpenedPartitions(UnsupportedInPartitions):
 
     def _open(self, files: PartitionFiles) -> OpenedSet:
         """Open all partitions."""
-        folders = [current_generation(self._path / name) for name in files.found.folders]
+        folders = generations_of(self._path, files.found)
         terms = open_collection_terms(files.terms[0])
         return self._weighed(files, tuple(Partition(folder, terms) for folder in folders))
 
@@ -223,12 +224,16 @@ class OpenedPartitions(UnsupportedInPartitions):
         """Make writes and builds of other processes visible; return if any were.
 
         Logs are read until none has changed, so that the state has all writes up to one of them.
+        While another thread writes, nothing changes: all earlier writes are visible, and those of
+        that thread will be in one step.
         """
         if self._is_view:
             self._now()
             return False
         with self._lock:
             now = self._now()
+            if self._writing.locked():
+                return False
             files = self._read(now.files)
             if files.found.folders != now.shared.folders:
                 self._state = self._open(files)

@@ -73,20 +73,22 @@ class WritablePartitions(OpenedPartitions):
         self._check_writable()
         with writing(self._path):
             self.refresh()
-            planned = writes(self._now())
             results: list[WriteResult] = []
-            try:
-                for partition, write in planned:
-                    results.append(write(partition))
-            except (KlsaError, OSError, MemoryError) as error:
-                if not results:
-                    raise
-                raise StoreError(
-                    f"wrote to {len(results)} of {len(planned)} partitions of index `{self.name}`, "
-                    f"not to `{partition.name}`: {error}; write the same again to complete it"
-                ) from error
-            finally:
-                self._publish()
+            with self._writing:
+                try:
+                    planned = writes(self._now())
+                    for partition, write in planned:
+                        results.append(write(partition))
+                except (KlsaError, OSError, MemoryError) as error:
+                    if not results:
+                        raise
+                    raise StoreError(
+                        f"wrote to {len(results)} of {len(planned)} partitions of index "
+                        f"`{self.name}`, not to `{partition.name}`: {error}; write the same again "
+                        "to complete it"
+                    ) from error
+                finally:
+                    self._publish()
             last = self.last_write.seq
         return WriteResult(
             self.generation,

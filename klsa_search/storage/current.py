@@ -23,6 +23,7 @@ from klsa_search.storage.names import (
     CURRENT,
     DELETED,
     GENERATION,
+    LOCKS,
     MANIFEST,
     MARKER,
     NEW_CURRENT,
@@ -61,6 +62,9 @@ def read_current(path: Path) -> Current:
         content = read_regular(path / CURRENT, _MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         _refuse_partitions(path)
+        if _is_partition(path):
+            step = last_resort(path.parent) if path.name[-1].isdigit() else repair_step(path)
+            raise IndexDamaged(f"partition `{path}` is missing; {step}") from None
         raise IndexNotFound(_missing(path)) from None
     except OSError as error:
         if is_exhausted(error):
@@ -112,9 +116,14 @@ def repair_step(path: Path) -> str:
     A repair keeps what was written since the build; a rollback or a new build would lose it. It is
     one of all partitions.
     """
-    if PARTITION.fullmatch(path.name) and os.path.lexists(path.parent / PARTITIONS):
+    if _is_partition(path):
         path = path.parent
     return f"run `klsa-index repair {path.name} --home {path.parent}`, which keeps all writes"
+
+
+def _is_partition(path: Path) -> bool:
+    """Return whether a folder is that of a partition, or of the terms that they share."""
+    return bool(PARTITION.fullmatch(path.name)) and os.path.lexists(path.parent / PARTITIONS)
 
 
 def last_resort(path: Path) -> str:
@@ -146,7 +155,7 @@ def _missing(path: Path) -> str:
         return f"a deletion of `{path}` was interrupted; finish it with {again}"
     if _has_generation(path):
         return f"{path / CURRENT} is missing: {repair_step(path)}"
-    if os.path.lexists(path / MARKER):
+    if os.path.lexists(path / MARKER) or _has_only_locks(path):
         return (
             f"{path} is unfinished: a build or restore of it is running or was interrupted; run it "
             f"again, or remove what it left with {again}"
@@ -165,3 +174,11 @@ def _has_generation(path: Path) -> bool:
             )
     except OSError:
         return False  # the message is useful without it
+
+
+def _has_only_locks(path: Path) -> bool:
+    """Return whether a folder was left by a process that died before it wrote a file."""
+    try:
+        return set(os.listdir(path)) <= set(LOCKS)
+    except OSError:
+        return False

@@ -20,9 +20,10 @@ from pydantic import Field, ValidationError
 
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.config import QUERY_SETTINGS, Settings
-from klsa_search.errors import IndexDamaged, IndexNotFound, SettingsError
+from klsa_search.errors import IndexDamaged, SettingsError
 from klsa_search.storage.checked_file import read_checked, replace_checked
-from klsa_search.storage.current import current_generation, repair_step
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.files import sync
 from klsa_search.storage.manifest import Frozen, Manifest, read_manifest
 from klsa_search.storage.names import FORMER_PARTITIONS, PARTITION, PARTITIONS
@@ -111,6 +112,28 @@ def manifest_of_partitions(path: Path) -> Manifest:
     return manifest.model_copy(update={"settings": settings})
 
 
+def generations_of(path: Path, found: PartitionSet) -> list[Path]:
+    """Return the folders of the generations in use of the partitions, by number.
+
+    IndexDamaged if one is missing, or has documents of another partition, as after its folder was
+    exchanged with that of another. Cost: reading a document of each.
+    """
+    generations = [current_generation(path / name) for name in found.folders]
+    for number, generation in enumerate(generations):
+        if not read_manifest(generation).counts.documents:
+            continue
+        documents = DocumentReader(generation)
+        (id_,) = documents.ids([0])
+        documents.close()
+        right = partition_of(id_, len(generations))
+        if right != number:
+            raise IndexDamaged(
+                f"`{generation.parent}` has the documents of partition {right}, not of {number}; "
+                "undo the exchange of folders, or restore a backup of the index"
+            )
+    return generations
+
+
 def with_files(path: Path, whole: Manifest, manifests: Mapping[Path, Manifest]) -> Manifest:
     """Return a manifest of all documents with the files of all partitions.
 
@@ -140,11 +163,7 @@ def terms_folder(partition: Path) -> Path:
 
 def terms_generation(partition: Path) -> Path:
     """Return the generation of the terms that belong to the folder of a partition; IndexDamaged."""
-    folder = terms_folder(partition)
-    try:
-        return current_generation(folder)
-    except IndexNotFound as error:
-        raise IndexDamaged(f"`{folder}` is missing; {repair_step(folder)}") from error
+    return current_generation(terms_folder(partition))
 
 
 def number_of_partition(partition: Path) -> int:

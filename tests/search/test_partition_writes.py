@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,14 @@ from klsa_search.errors import (
     BadDocument,
     CollectionError,
     DocumentNotFound,
+    IndexDamaged,
     SettingsError,
     StoreError,
 )
 from klsa_search.search.partition import Partition
 from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.storage.partitions import partition_of
+from tests.support.waiting import PATIENCE
 
 COUNT = 80
 
@@ -158,3 +162,36 @@ def test_a_reader_with_the_position_of_a_write_has_all_writes_before(
         assert reader.last_write == index.last_write
         assert scores(reader, "word1 zebra") == scores(index, "word1 zebra")
         assert not reader.refresh()
+
+
+def test_a_refresh_publishes_no_part_of_a_write(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    write = Partition.write
+
+    def found() -> int:
+        return index.search("quagga", ranker="bm25", spelling="off").total
+
+    def writing(partition: Any, *batch: Any) -> Any:
+        done = write(partition, *batch)
+        os.utime(index.path)  # as if its settings had changed
+        thread = threading.Thread(target=index.refresh)  # of a search
+        thread.start()
+        thread.join(PATIENCE)
+        seen.append(found())
+        return done
+
+    monkeypatch.setattr(Partition, "write", writing)
+    index.add(documents(9, word="quagga"))
+    assert seen == [0, 0, 0]
+    assert found() == 9
+
+
+def test_exchanged_partitions_are_refused(index: Index, tmp_path: Path) -> None:
+    folders = [tmp_path / "parts" / f"000001-{number}" for number in range(3)]
+    folders[0].rename(tmp_path / "other")
+    folders[2].rename(folders[0])
+    (tmp_path / "other").rename(folders[2])
+    with pytest.raises(IndexDamaged, match=r"000001-0` has the documents of partition 2, not of 0"):
+        open_index(tmp_path / "parts")

@@ -92,3 +92,13 @@ def test_a_new_build_of_its_partitions_is_loaded(client, home):
     build(DOCUMENTS[:6], name="three", home=home, partitions=2, workers=1, replace=True).close()
     assert total(client, "wing") == 6
     assert client.get("/indexes/three").json()["generation"] == "000002"
+
+
+def test_a_missing_partition_is_damage_and_not_a_missing_index(client, home):
+    total(client, "wing")
+    for number in range(3):
+        shutil.move(home / f"three/000001-{number}", home / f"three/away-{number}")
+    answer = client.put("/indexes/three/documents/new", json={"text": "a quokka"})
+    failure = failure_of(answer, 503)
+    assert failure["code"] == "index_damaged"
+    assert "klsa-index build" not in failure["message"]
