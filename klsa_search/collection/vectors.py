@@ -47,6 +47,8 @@ def quantised(given: object) -> Rows:
 
     try:
         rows = np.atleast_2d(np.asarray(given, np.float64))
+    except OverflowError:
+        raise ValueError("contains a number beyond those of 64-bit floating point") from None
     except (TypeError, ValueError):
         raise ValueError("is not a list of numbers, or lists of numbers of one length") from None
     if rows.ndim != 2 or not rows.size:

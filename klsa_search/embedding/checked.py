@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from klsa_search.collection.vectors import MAX_DIMENSION
 from klsa_search.embedding.limits import PAUSE, LimitedCalls
 from klsa_search.embedding.model import Embedder, Embeddings, EmbedKind, Reranker, in_batches
 
@@ -74,7 +75,7 @@ class CheckedEmbedder:
     def dimension(self) -> int:
         """Return the dimension of the embedder; EmbedderFailed if it is unknown yet."""
         calls = self._calls["document"]
-        return calls.call(lambda: self._embedder.dimension, self._batch_seconds)
+        return calls.call(self._dimension, self._batch_seconds)
 
     def embed(
         self, texts: Sequence[str], kind: EmbedKind, *, seconds: float | None = None
@@ -104,6 +105,16 @@ class CheckedEmbedder:
 
         return self._calls[kind].call(work, seconds)
 
+    def _dimension(self) -> int:
+        """Return the declared dimension; EmbedderFailed if it is not one of a stored vector."""
+        dimension = self._embedder.dimension
+        if not 1 <= dimension <= MAX_DIMENSION:
+            raise self._calls["document"].failed(
+                f"has vectors of {dimension:,} values, 1 to {MAX_DIMENSION:,} are allowed",
+                "use another model",
+            )
+        return dimension
+
     def _checked(self, answer: Any, number: int) -> Embeddings:
         """Return an answer as float32; EmbedderFailed if it is not one vector for each text."""
         failed = self._calls["document"].failed
@@ -112,7 +123,7 @@ class CheckedEmbedder:
             raise failed(
                 f"returned an array of type {found.dtype}", "return floating-point numbers"
             )
-        expected = (number, self._embedder.dimension)
+        expected = (number, self._dimension())
         if found.shape != expected:
             raise failed(f"returned an array of shape {found.shape} instead of {expected}")
         with np.errstate(over="ignore"):

@@ -85,7 +85,7 @@ class LimitedCalls:
         def run() -> None:
             try:
                 future.set_result(work())
-            except Exception as error:  # noqa: BLE001 - code of the user; raised by the caller
+            except BaseException as error:  # noqa: BLE001 - of the user's code, also SystemExit
                 future.set_exception(error)
             finally:
                 self._slots.release()
@@ -95,11 +95,11 @@ class LimitedCalls:
             return future.result(max(0.0, end - time.monotonic()))
         except KlsaError:
             raise
-        except TimeoutError as error:
+        except BaseException as error:  # code of the user may raise anything
             if future.done():
                 raise self.failed(f"failed ({type(error).__name__}: {error})") from error
+            if not isinstance(error, TimeoutError):
+                raise  # of this thread, such as KeyboardInterrupt
             raise self.failed(
                 f"did not answer within {seconds:g} s", "check it, or use a faster model"
             ) from None
-        except Exception as error:  # code of the user may raise anything
-            raise self.failed(f"failed ({type(error).__name__}: {error})") from error

@@ -1,6 +1,7 @@
 """What an embedder or reranker does wrong is named, and never returned."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -115,3 +116,23 @@ def test_calls_that_hang_are_limited_in_number():
 def test_wrong_scores_are_refused(scores):
     with pytest.raises(EmbedderFailed, match="reranker `mine` "):
         CheckedReranker(lambda query, texts: scores, "mine")("cold", ["a", "b"])
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt()])
+def test_an_embedder_that_exits_fails_at_once(raised):
+    def answer(texts):
+        raise raised
+
+    began = time.monotonic()
+    with pytest.raises(EmbedderFailed, match=f"failed .{type(raised).__name__}"):
+        CheckedEmbedder(Stub(answer), batch_seconds=60).embed(["a"], "document")
+    assert time.monotonic() - began < 30
+
+
+def test_a_dimension_that_cannot_be_stored_is_refused():
+    stub = Stub(lambda texts: np.ones((len(texts), 100_000)))
+    stub.dimension = 100_000
+    embedder = CheckedEmbedder(stub)
+    for call in (lambda: embedder.dimension, lambda: embedder.embed(["a"], "document")):
+        with pytest.raises(EmbedderFailed, match="100,000 values, 1 to 8,192 are allowed"):
+            call()

@@ -53,6 +53,7 @@ def test_quantising_keeps_directions_and_is_idempotent() -> None:
     [
         ({"m": [0.0] * DIMENSION}, "only zeros"),
         ({"m": [1.0, float("nan")]}, "NaN"),
+        ({"m": [1, 10**400]}, "number beyond"),
         ({"m": "text"}, "not a list of numbers"),
         ({"m": [[1.0], [1.0, 2.0]]}, "not a list of numbers"),
         ({"m": ["no base64!"]}, "base64"),
