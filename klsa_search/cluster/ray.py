@@ -241,31 +241,35 @@ def run_tasks(address: str, function: Callable[[Any], None], tasks: Sequence[Any
     """Call a function with each task in a process of a cluster; yield their numbers as they end.
 
     A task whose process dies runs again, up to `MAX_RETRIES` times; ClusterFailed then. An
-    exception of a task is raised.
+    exception of a task is raised, and the others are ended.
     """
     ray = connect(address)
     # Counted here, as Ray's own limit ignores processes that its memory monitor killed.
     remote = ray.remote(num_cpus=1, max_retries=0)(function)
     died: Counter[int] = Counter()
     running = {remote.remote(task): number for number, task in enumerate(tasks)}
-    while running:
-        (done,), _ = ray.wait(list(running), num_returns=1)
-        number = running.pop(done)
-        try:
-            ray.get(done)
-        except ray.exceptions.RayTaskError as error:
-            raise error.cause from None
-        except ray.exceptions.RayError as error:
-            died[number] += 1
-            if died[number] <= MAX_RETRIES:
-                running[remote.remote(tasks[number])] = number
-                continue
-            raise ClusterFailed(
-                f"a process that built partition {number} ended early {died[number]} times "
-                f"({_brief(error)}); use more partitions, or machines with more memory, and build "
-                "again"
-            ) from error
-        yield number
+    try:
+        while running:
+            (done,), _ = ray.wait(list(running), num_returns=1)
+            number = running.pop(done)
+            try:
+                ray.get(done)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from None
+            except ray.exceptions.RayError as error:
+                died[number] += 1
+                if died[number] <= MAX_RETRIES:
+                    running[remote.remote(tasks[number])] = number
+                    continue
+                raise ClusterFailed(
+                    f"a process that built partition {number} ended early {died[number]} times "
+                    f"({_brief(error)}); use more partitions, or machines with more memory, and "
+                    "build again"
+                ) from error
+            yield number
+    finally:
+        for each in running:  # of a failed build
+            ray.cancel(each, force=True)
 
 
 def _brief(error: BaseException) -> str:

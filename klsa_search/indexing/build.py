@@ -224,7 +224,7 @@ def build_generation(
             built = built._replace(counts={**built.counts, "passages": number})
         return built
 
-    return write_generation(path, collection, write, report, replace=replace, replay=replay)
+    return Index(write_generation(path, collection, write, report, replace=replace, replay=replay))
 
 
 def _write(
@@ -322,8 +322,8 @@ def write_generation(
     *,
     replace: bool,
     replay: Callable[[Path], AbstractContextManager[None]] | None = None,
-) -> Index:
-    """Write and commit the next generation of the index at a path, and open it.
+) -> Path:
+    """Write and commit the next generation of the index at a path; return its folder.
 
     write   writes the files of the generation to an empty folder
     replay  allows writes to the index meanwhile: entered with the new generation before its
@@ -346,7 +346,7 @@ def write_generation(
             commit(generation, manifest)
         note_checked(generation, manifest)
         remove_partitions(path, set(former_builds(path)) - set(former))
-    return Index(generation)
+    return generation
 
 
 def spectrum_entry(values: Eigenvalues, residual: float, gap: float, trace: float) -> SpectrumEntry:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import subprocess
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from signal import SIGKILL
+from traceback import format_exc
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -134,7 +137,7 @@ def build_partition(task: PartitionTask, report: Progress = silent) -> None:
         return found.built
 
     path = index_path(task.home, task.name)
-    write_generation(path, task.collection, write, report, replace=True).close()
+    write_generation(path, task.collection, write, report, replace=True)
 
 
 def _result_of(task: PartitionTask) -> _PartitionRead:
@@ -179,21 +182,38 @@ def _take_step(
             step(task)
             report(PHASE, done, len(tasks))
         return
+    processes: list[subprocess.Popen[bytes]] = []
     with ThreadPoolExecutor(workers) as threads:
         running = [
-            threads.submit(_in_process, step, task, at % workers, workers)
+            threads.submit(_in_process, step, task, at % workers, workers, processes)
             for at, task in enumerate(tasks)
         ]
-        for done, each in enumerate(running, 1):
-            each.result()
-            report(PHASE, done, len(tasks))
+        try:
+            for done, each in enumerate(as_completed(running), 1):
+                each.result()
+                report(PHASE, done, len(tasks))
+        except BaseException:  # the result of the others is of no use
+            threads.shutdown(wait=False, cancel_futures=True)
+            while not all(each.done() for each in running):  # one may be just starting its process
+                for process in processes:
+                    process.kill()
+                wait(running, 0.1)
+            raise
 
 
 def _in_process(
-    step: Callable[[PartitionTask], None], task: PartitionTask, place: int, workers: int
+    step: Callable[[PartitionTask], None],
+    task: PartitionTask,
+    place: int,
+    workers: int,
+    processes: list[subprocess.Popen[bytes]],
 ) -> None:
-    """Take a step for a partition in another process; KlsaError if it dies."""
+    """Take a step for a partition in another process, and raise its error; KlsaError if it dies.
+
+    processes  to which the process is added
+    """
     process = start_worker(__name__)
+    processes.append(process)
     try:
         send(process, (step.__name__, task, place, workers))
         assert process.stdout is not None
@@ -201,12 +221,13 @@ def _in_process(
     except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
         code = end(process)
         fact = f"signal {-code}" if code < 0 else f"exit code {code}"
+        advice = "make sure that there is free memory" if code == -SIGKILL else "see its messages"
         raise KlsaError(
-            f"the process that built partition `{task.name}` ended early ({fact}); make sure that "
-            "there is free memory, then build again"
+            f"the process that built partition `{task.name}` ended early ({fact}); {advice}, then "
+            "build again"
         ) from error
     end(process)
-    if isinstance(answer, KlsaError):
+    if answer is not None:
         raise answer
 
 
@@ -214,16 +235,18 @@ def serve() -> None:
     """Run a process that builds one partition, on its share of the processors."""
     requests, answers = pipes_of_worker()
     steps = {step.__name__: step for step in (read_partition, build_partition)}
-    for name, task, place, workers in read_requests(requests):
-        exit_with_parent()  # which would not clean up what this process still writes
-        if hasattr(os, "sched_setaffinity"):
-            own = sorted(os.sched_getaffinity(0))[place::workers]
-            with suppress(OSError):
-                os.sched_setaffinity(0, own or [place % processors()])
-        answer: Any = None
-        try:
-            steps[name](task)
-        except KlsaError as error:  # raised again in the parent
-            answer = error
-        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
-        answers.flush()
+    name, task, place, workers = next(read_requests(requests))
+    exit_with_parent()  # which would not clean up what this process still writes
+    if hasattr(os, "sched_setaffinity"):
+        own = sorted(os.sched_getaffinity(0))[place::workers]
+        with suppress(OSError):
+            os.sched_setaffinity(0, own or [place % processors()])
+    answer: Exception | None = None
+    try:
+        steps[name](task)
+    except (KlsaError, OSError, MemoryError) as error:
+        answer = error
+    except Exception:  # noqa: BLE001 - a bug, or code of a plug-in; raised again in the parent
+        answer = RuntimeError(f"partition `{task.name}` failed:\n{format_exc()}")
+    pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+    answers.flush()

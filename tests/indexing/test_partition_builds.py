@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from klsa_search import Index, build
+from klsa_search.errors import KlsaError, StoreError
 from klsa_search.indexing import partition_tasks, refit
 from klsa_search.search.partitioned_index import PartitionedIndex
 from tests.indexing.test_repartition import QUERIES, documents
@@ -85,3 +87,48 @@ def test_the_number_of_workers_changes_nothing(tmp_path: Path) -> None:
         with build(documents(), name=name, home=tmp_path, partitions=3, workers=number) as index:
             found.append(content(index))
     assert found[0] == found[1]
+
+
+def failing_build(home: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    """Build with two processes that run some code instead of a step."""
+    (home / "failing.py").write_text(
+        "from klsa_search.indexing import partition_tasks as tasks\n"
+        "def read_partition(task):\n" + body + "tasks.read_partition = read_partition\n"
+        "serve = tasks.serve\n"
+    )
+    monkeypatch.syspath_prepend(str(home))
+    start = partition_tasks.start_worker
+    monkeypatch.setattr(partition_tasks, "start_worker", lambda _: start("failing"))
+    build(documents(), name="failing", home=home, partitions=6, workers=2)
+
+
+def test_a_partition_that_fails_ends_the_others_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = (
+        "    open(f'{task.home.parent}/begun-{task.number}', 'w').close()\n"
+        "    import time; time.sleep(600 if task.number else 0)\n"
+        "    from klsa_search.errors import StoreError; raise StoreError('it failed')\n"
+    )
+    began = time.monotonic()
+    with pytest.raises(StoreError, match="it failed"):
+        failing_build(tmp_path, monkeypatch, body)
+    assert time.monotonic() - began < 300
+    assert len(list(tmp_path.glob("begun-*"))) <= 3
+    assert not list((tmp_path / "failing").glob("000001*"))
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "message"),
+    [
+        ("    raise OSError(28, 'No space left on device', 'x')\n", StoreError, "No space left"),
+        ("    raise MemoryError('of an array')\n", MemoryError, "of an array"),
+        ("    [][1]\n", RuntimeError, "IndexError: list index out of range"),
+        ("    import os; os._exit(3)\n", KlsaError, r"exit code 3\); see its messages"),
+    ],
+)
+def test_what_a_worker_met_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        failing_build(tmp_path, monkeypatch, body)
