@@ -18,7 +18,7 @@ from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.log_tailer import LogTailer, PointInTime
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pickling import reopen, reopen_snapshot
-from klsa_search.search.restricted_state import RestrictedStates
+from klsa_search.search.restricted_state import restricted_state
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import GenerationInfo, State, open_state
 from klsa_search.search.writing import Drift
@@ -57,7 +57,6 @@ class OpenedIndex:
         self._models = models
         tailer = LogTailer(base)
         self._owns = True  # the open documents; snapshots borrow them
-        self._restricted_states = RestrictedStates()
         self._refresh_lock = lock_free_in_children(compiles=True)  # held during a refresh
         self._swap_lock = lock_free_in_children()  # held briefly; guards writes of _current
         try:
@@ -212,7 +211,6 @@ class OpenedIndex:
         with self._swap_lock:
             self._opened()
             self._current = _Current(state.info, state, tailer)
-        self._restricted_states.clear()
 
     def snapshot(self) -> Self:
         """Return a read-only view of the present state; it closes with this index.
@@ -241,7 +239,7 @@ class OpenedIndex:
         >>> tyres.search("coolant").interpretation.unknown
         ('coolant',)
         """
-        return self._view(self._restricted_states.of(self._opened(), filter))
+        return self._view(restricted_state(self._opened(), filter))
 
     def _view(self, state: State) -> Self:
         """Return a read-only index of a state, which closes with this index."""
@@ -314,7 +312,6 @@ class OpenedIndex:
             state = self._current.state
             self._current = _Current(self._info, None, None)
         if state is not None and self._owns:
-            self._restricted_states.clear()
             state.close()
 
     def __enter__(self) -> Self:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.core.forks import lock_free_in_children
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
@@ -29,11 +27,16 @@ _MOST: Final = 256
 
 
 def restricted_state(state: State, given: Given) -> State:
-    """Return a state in which only documents that match a filter are live.
+    """Return a state in which only documents that match a filter are live, cached in the state.
 
     It differs from one after deletions in what is read from the generation alone: the mean length
     of saturations and the calibration of quality. Cost: see `Index.restricted`.
     """
+    capacity = min(max(_CACHE_SIZE // max(bytes_of(state), 1), _FEWEST), _MOST)
+    return state.restricted.of(key_of(given), capacity, lambda: _restricted_by(state, given))
+
+
+def _restricted_by(state: State, given: Given) -> State:
     restricted = _restricted_to(state, state.filters.of(given).allowed)
     synonyms = Synonyms(state.query_parser.synonyms, state.info.analyzer)
     return replace(with_synonyms(restricted, synonyms), rules=state.rules)
@@ -120,34 +123,3 @@ def bytes_of(state: State) -> int:
     snapshot = state.snapshot
     size = _BYTES_OF_DOCUMENT * len(snapshot) + _BYTES_OF_TERM * len(snapshot.vocabulary)
     return size if state.passages is None else size + bytes_of(state.passages.state)
-
-
-class RestrictedStates:
-    """Caches the restricted states of one state; thread-safe."""
-
-    def __init__(self) -> None:
-        self._state: State | None = None
-        self._cache: OrderedDict[tuple[str, str], State] = OrderedDict()
-        self._lock = lock_free_in_children()
-
-    def of(self, state: State, given: Given) -> State:
-        """Return the restricted state: see `restricted_state`. Cost: 2 µs if it is cached."""
-        key = key_of(given)
-        with self._lock:
-            if self._state is state and key in self._cache:
-                self._cache.move_to_end(key)
-                return self._cache[key]
-        restricted = restricted_state(state, given)
-        capacity = min(max(_CACHE_SIZE // max(bytes_of(state), 1), _FEWEST), _MOST)
-        with self._lock:
-            if self._state is not state:
-                self._state, self._cache = state, OrderedDict()
-            self._cache[key] = restricted
-            while len(self._cache) > capacity:
-                self._cache.popitem(last=False)
-        return restricted
-
-    def clear(self) -> None:
-        """Forget all states, which keep files of their generation open."""
-        with self._lock:
-            self._state, self._cache = None, OrderedDict()

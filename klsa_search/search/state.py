@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from klsa_search.analysis.analyzer import Analyzer
@@ -21,6 +21,7 @@ from klsa_search.search.quality import Quality
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
+from klsa_search.search.restricted_states import RestrictedStates
 from klsa_search.search.searcher import Searcher
 from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.search.stored_snippets import StoredSnippets
@@ -64,7 +65,10 @@ class GenerationInfo:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Immutable state that a call uses to its end, even if the index is refreshed or closed."""
+    """Immutable state that a call uses to its end, even if the index is refreshed or closed.
+
+    restricted  views of it: see `restricted_state`
+    """
 
     info: GenerationInfo
     snapshot: Snapshot
@@ -79,6 +83,7 @@ class State:
     quality: Quality
     suggester: Suggester
     rules: RuleSet
+    restricted: RestrictedStates = field(init=False, default_factory=RestrictedStates)
 
     def close(self) -> None:
         """Close the tables of IDs, of documents and passages; lookups raise StoreError then."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import sys
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
-from klsa_search.search import opened_index
+from klsa_search.search import opened_index, restricted_state
 from klsa_search.search.log_tailer import LogTailer
 from tests.search.conftest import DOCUMENTS
 from tests.search.test_closing import held
@@ -130,3 +132,26 @@ def test_refreshes_and_closes_of_many_threads_leave_every_index_closed(path):
         sys.setswitchinterval(interval)
     for index in indexes:
         refused(index)
+
+
+def test_a_restricted_state_goes_with_its_state(path, monkeypatch):
+    with open_index(path) as index:
+        restrict, made = restricted_state._restricted_by, []
+
+        def restricting(state, given):
+            found = restrict(state, given)
+            made.append(weakref.ref(found.snapshot))
+            if len(made) == 1:  # written before the first is cached
+                index.add([{"id": "new", "text": "dough"}])
+            return found
+
+        monkeypatch.setattr(restricted_state, "_restricted_by", restricting)
+        index.restricted("year > 0")
+        assert len(index.restricted("year > 0")) == len(index.restricted("year > 0"))
+        assert len(made) == 2
+        gc.collect()
+        assert made[0]() is None
+        before = index.snapshot()
+        for each in (index, before, index, before):
+            each.restricted("year > 0")
+        assert len(made) == 2
