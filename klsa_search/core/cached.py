@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
 from klsa_search.core.deadlines import deadline_check
+from klsa_search.core.forks import lock_free_in_children
 
 T = TypeVar("T")
 
 
 class lazy_property(Generic[T]):  # noqa: N801 - a decorator
-    """`functools.cached_property` without the lock of Python 3.11.
+    """`functools.cached_property` with a lock for each value.
 
-    That lock is shared by all objects; a process forked while it is locked could never acquire it.
-    Concurrent threads may each compute the value; all get the one stored first.
+    The lock of Python 3.11 is shared by all objects, and a process forked while it is locked could
+    never acquire it. One thread computes the value, and others wait for it.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
@@ -33,6 +34,11 @@ class lazy_property(Generic[T]):  # noqa: N801 - a decorator
         """Compute and store the value."""
         if instance is None:
             return self
-        with deadline_check(None):  # the first caller may have stopped; others will wait
-            made: T = vars(instance).setdefault(self._name, self._make(instance))
+        values, lock_name = vars(instance), f"{self._name} lock"
+        lock = values.setdefault(lock_name, lock_free_in_children(compiles=True))
+        with lock, deadline_check(None):  # the caller's deadline is not that of those who wait
+            if self._name not in values:  # computed by another thread meanwhile
+                values[self._name] = self._make(instance)
+            values.pop(lock_name, None)  # a lock cannot be pickled
+            made: T = values[self._name]
         return made

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import IdfName
 from klsa_search.kernels.bm25 import idf_of
 from klsa_search.kernels.postings import UNIT, Postings
@@ -116,14 +117,14 @@ class QueryKernel:
         """Return the number of live documents in these postings."""
         return self.postings.documents - (0 if self.deleted is None else self.deleted.documents)
 
-    @property
+    @lazy_property
     def own_counts(self) -> DocumentCounts:
-        """Return the statistics of the live documents in these postings. Cost O(V)."""
+        """Return the statistics of the live documents in these postings. Cost O(V), once."""
         return _live(self.postings, self.deleted)
 
     @property
     def counts(self) -> DocumentCounts:
-        """Return the statistics of the live documents, of all partitions. Cost O(V)."""
+        """Return the statistics of the live documents, of all partitions."""
         return self.own_counts if self.collection is None else self.collection
 
     @property

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
+
+import pytest
 
 from klsa_search.core.cached import lazy_property
 from tests.support.waiting import PATIENCE
@@ -29,20 +32,43 @@ def test_a_value_is_made_at_its_first_use_and_kept():
     assert Thing.value.__doc__ == "Where it lies."
 
 
-def test_threads_that_ask_at_once_get_the_same():
+def test_a_value_is_computed_once_for_all_threads():
+    made: list[object] = []
     together = threading.Barrier(4)
 
     class Slow:
         @lazy_property
         def value(self) -> object:
-            together.wait(300)
-            return object()
+            made.append(object())
+            time.sleep(0.1)
+            return made[-1]
+
+    def read() -> None:
+        together.wait(PATIENCE)
+        got.append(slow.value)
 
     slow, got = Slow(), []
-    threads = [threading.Thread(target=lambda: got.append(slow.value)) for _ in range(4)]
+    threads = [threading.Thread(target=read) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
     assert len(got) == 4
-    assert len(set(map(id, got))) == 1
+    assert set(map(id, got)) == set(map(id, made))
+    assert len(made) == 1
+    assert vars(slow).keys() == {"value"}
+
+
+def test_a_failed_computation_is_repeated():
+    class Failing:
+        tries = 0
+
+        @lazy_property
+        def value(self) -> int:
+            self.tries += 1
+            return 1 // (self.tries - 1)
+
+    failing = Failing()
+    with pytest.raises(ZeroDivisionError):
+        failing.value  # noqa: B018
+    assert failing.value == 1

@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 from klsa_search.core.config import MAX_BURSTINESS, IdfName
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import UNIT, Postings
-from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting, burst_factors
+from klsa_search.kernels.query_kernel import (
+    DocumentCounts,
+    QueryKernel,
+    TermWeighting,
+    burst_factors,
+)
 from tests.support.worlds import counts_of, query_kernel, random_documents
 
 
@@ -136,3 +141,11 @@ def test_the_share_of_a_query_that_a_document_holds():
     assert kernel.matched_share(terms, counts, 0) == weights[:2].sum() / weights.sum()
     assert kernel.matched_share(terms[1:], counts[1:], 1) == 1
     assert kernel.matched_share(terms[:1], counts[:1], 2) == 0
+
+
+def test_counts_are_computed_once_after_deletions():
+    counts = counts_of("a b", "b b")
+    postings = Postings.of(counts.matrix, np.ones(2), 1.2)
+    kernel = QueryKernel.of(postings, DocumentCounts(1, np.array([1, 1]), np.array([1, 1])))
+    assert kernel.frequencies.tolist() == [0, 1]
+    assert kernel.frequencies is kernel.frequencies
