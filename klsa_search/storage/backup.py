@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from klsa_search.storage.generations import (
     writing,
 )
 from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log import Write, WriteLog
 from klsa_search.storage.maintenance import remove_partitions
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import CURRENT, JUDGEMENT_FILES, LOG_ID, NEW, WRITES
@@ -157,7 +157,7 @@ def live_documents(
 
     Memory: the IDs in the log. Cost: reading the log three times, and the records once.
     """
-    writes = log.readable_rows
+    writes: Callable[[], Iterable[Write]] = log.readable_rows
     try:
         log.check()
         writes = partial(log.rows, last=log.last())

@@ -254,17 +254,19 @@ class WriteLog:
             )
         return position.seq if first is None else min(first, position.seq)
 
-    def readable_rows(self) -> Iterator[Write]:
-        """Yield the visible writes that can be read, in order; skip damaged ones silently.
+    def readable_rows(self) -> list[Write]:
+        """Return the visible writes that can be read, in order; skip damaged ones silently.
 
-        For a log that `check` rejects.
+        For a log that `check` rejects. Memory: all of them.
         """
+        found: list[Write] = []
         with self._lock, suppress(sqlite3.Error), closing(self._connected()) as connection:
             # Invalid UTF-8 does not match its checksum either.
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             for row in connection.execute(_VISIBLE, [0, _FOREVER, _FOREVER]):
                 with suppress(IndexDamaged, ValueError, TypeError):
-                    yield self._write(row)
+                    found.append(self._write(row))
+        return found
 
     def state_id(self) -> str:
         """Return a value that every write and undo changes; empty if nothing was written."""

@@ -372,3 +372,18 @@ def test_what_is_beside_the_log_of_another_is_named(tmp_path):
     (folders[0] / "WRITES-begun").mkdir()
     with pytest.raises(IndexDamaged, match=r"cannot read `.*WRITES-begun` .Is a directory"):
         WriteLog(folders[0]).last()
+
+
+def test_a_log_can_be_read_between_its_readable_rows(tmp_path):
+    log = WriteLog(tmp_path)
+    with LogWriter(tmp_path) as writer:
+        writer.append([doc("a"), doc("b")], [])
+    done = threading.Event()
+
+    def read():
+        for row in log.readable_rows():
+            assert row.seq <= log.last().seq
+        done.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    assert done.wait(60)
