@@ -98,7 +98,7 @@ def language_codes() -> dict[str, str]:
 def language_name(language: str) -> str:
     """Return the name of a language given by name or code; any other text is returned unchanged.
 
-    >>> named("de"), named("german")
+    >>> language_name("de"), language_name("german")
     ('german', 'german')
     """
     names = {code: name for name, code in _CODES.items()}
@@ -184,7 +184,7 @@ def detect_language(texts: Iterable[str]) -> str:
 
     MissingExtra without the extra `files`. Cost: one second once, and about 0.1 ms per text.
 
-    >>> detected(["Die Pumpe verliert Kühlmittel, sobald der Motor warm ist."])
+    >>> detect_language(["Die Pumpe verliert Kühlmittel, sobald der Motor warm ist."])
     'german'
     """
     require("files")
