@@ -19,7 +19,7 @@ from klsa_search.search.writing import Drift
 
 _CACHE_SIZE: Final = 2**28
 """Bytes of cached states, at most: see `bytes_of`."""
-_BYTES_OF_TERM: Final = 144
+_BYTES_OF_TERM: Final = 160
 _BYTES_OF_DOCUMENT: Final = 2
 _FEWEST: Final = 4
 _MOST: Final = 256
