@@ -285,6 +285,50 @@ def test_it_gives_up_and_says_why(waited):
         client.indexes()
 
 
+NOT_IDEMPOTENT = {
+    "create an index": lambda client: client.create_index("shop"),
+    "delete an index": lambda client: client.delete_index("shop"),
+    "delete documents": lambda client: client.index("shop").delete(["1"]),
+    "delete a rule": lambda client: client.index("shop").delete_rule("pin"),
+    "refit": lambda client: client.index("shop").refit(),
+    "update settings": lambda client: client.index("shop").update_settings(k1=1.0),
+}
+
+
+@pytest.mark.parametrize("call", NOT_IDEMPOTENT.values(), ids=NOT_IDEMPOTENT)
+@pytest.mark.parametrize("lost", [httpx.ReadError("reset"), 503], ids=["no answer", "timed out"])
+def test_what_would_be_done_twice_is_not_repeated(waited, call, lost):
+    transport, asked = answering(lost, 200)
+    with Client("http://there", transport=transport) as client, pytest.raises(KlsaError):
+        call(client)
+    assert (len(asked), waited) == (1, [])
+
+
+def test_what_was_not_processed_is_repeated(waited):
+    transport, asked = answering(httpx.ConnectError("no"), 200)
+    with Client("http://there", transport=transport) as client, pytest.raises(ServiceFailed):
+        client.delete_index("shop")  # the answer that stands in is another's
+    assert len(asked) == 2
+    transport, asked = answering(503, 200, headers={"Retry-After": "1"})
+    with Client("http://there", transport=transport) as client, pytest.raises(ServiceFailed):
+        client.delete_index("shop")
+    assert len(asked) == 2
+    transport, asked = answering(httpx.ReadError("reset"), 200)
+    with Client("http://there", transport=transport) as client:
+        assert client.indexes() == []
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("id_", [".", ".."])
+def test_ids_that_an_address_cannot_contain_are_refused(waited, id_):
+    transport, asked = answering()
+    with Client("http://there", transport=transport) as client:
+        for call in (client.index("shop").document, client.index("shop").delete_rule):
+            with pytest.raises(QueryError, match="cannot be sent in an address"):
+                call(id_)
+    assert asked == []
+
+
 def test_a_stream_is_not_sent_twice(waited):
     transport, asked = answering(503)
     with Client("http://there", transport=transport) as client, pytest.raises(KlsaError):

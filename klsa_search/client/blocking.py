@@ -62,7 +62,8 @@ class Client:
     key      API key, if the service needs one
     timeout  seconds without a byte before a request fails
     retries  times that a request is repeated after 429, 503 or a failed connection; it waits as
-             long as `Retry-After` says
+             long as `Retry-After` says. What would give another result if it was processed twice,
+             such as creating an index, is repeated only if it was certainly not processed
     transport  of httpx, for proxies and tests
     Use it as a context manager, or close it. SettingsError for an invalid address or key. All
     methods raise the errors of the library that the service reports, by their codes, and

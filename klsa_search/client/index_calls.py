@@ -57,7 +57,8 @@ class IndexCalls:
 
     def refit(self) -> Call[Job]:
         """Return the call that starts a refit."""
-        return Call("POST", f"{self._path}/refit", _JOB.validate_python, {})
+        path = f"{self._path}/refit"
+        return Call("POST", path, _JOB.validate_python, {}, is_idempotent=False)
 
     def update_settings(self, settings: Mapping[str, Any]) -> Call[Job | None]:
         """Return the call that changes settings."""
@@ -65,7 +66,8 @@ class IndexCalls:
         def job(answer: Any) -> Job | None:
             return None if answer["job"] is None else _JOB.validate_python(answer["job"])
 
-        return Call("PATCH", self._path, job, {"settings": dict(settings)})
+        body = {"settings": dict(settings)}
+        return Call("PATCH", self._path, job, body, is_idempotent=False)
 
     def rules(self) -> Call[list[dict[str, Any]]]:
         """Return the call for its rules."""
@@ -84,7 +86,7 @@ class IndexCalls:
     def delete_rule(self, id_: str) -> Call[int]:
         """Return the call that deletes a rule."""
         path = f"{self._path}/rules/{path_part(id_)}"
-        return Call("DELETE", path, lambda answer: int(answer["rules"]))
+        return Call("DELETE", path, lambda answer: int(answer["rules"]), is_idempotent=False)
 
     def document(self, id_: str) -> Call[Document]:
         """Return the call for a document."""
@@ -114,7 +116,10 @@ class IndexCalls:
 
     def event(self, body: Mapping[str, Any]) -> Call[bool]:
         """Return the call that records an event."""
-        return Call("POST", f"{self._path}/events", lambda answer: bool(answer["accepted"]), body)
+        path = f"{self._path}/events"
+        return Call(
+            "POST", path, lambda answer: bool(answer["accepted"]), body, is_idempotent=False
+        )
 
     def analytics(self, days: int, k: int) -> Call[Analytics]:
         """Return the call for analytics."""
@@ -158,7 +163,8 @@ class IndexCalls:
         """Return the call that deletes documents; CollectionError for a text."""
         if isinstance(ids, str):  # its letters would be IDs
             raise CollectionError(f"ids = {ids!r} is a text; give a list of IDs", field="ids")
-        return Call("POST", f"{self._path}/documents/delete-batch", _written, list(ids))
+        path = f"{self._path}/documents/delete-batch"
+        return Call("POST", path, _written, list(ids), is_idempotent=False)
 
     def sync(
         self,
@@ -168,7 +174,7 @@ class IndexCalls:
     ) -> Call[SyncResult]:
         """Return the call that streams all documents, as lines."""
         query = {"ids": "true", "dry_run": str(dry_run).lower(), "max_delete": max_delete}
-        return Call("POST", f"{self._path}/sync", _synced, lines, query, can_repeat=False)
+        return Call("POST", f"{self._path}/sync", _synced, lines, query, is_stream=True)
 
 
 def event_body(

@@ -12,7 +12,7 @@ import httpx
 from pydantic import ValidationError
 
 from klsa_search import errors
-from klsa_search.errors import KlsaError, ServiceFailed, SettingsError
+from klsa_search.errors import KlsaError, QueryError, ServiceFailed, SettingsError
 
 T = TypeVar("T")
 
@@ -45,10 +45,11 @@ Answer = httpx.Response | httpx.TransportError
 class Call(Generic[T]):
     """A request.
 
-    read        returns what the JSON or the text of its answer contains
-    body        JSON, bytes of JSON, or lines of JSON as a stream
-    can_repeat  whether it may be sent again; a stream may not
-    is_json     whether the answer is JSON; else it is text
+    read           returns what the JSON or the text of its answer contains
+    body           JSON, bytes of JSON, or lines of JSON as a stream
+    is_stream      whether the body is a stream, which is sent once
+    is_idempotent  whether sending it twice gives the state and the answer of sending it once
+    is_json        whether the answer is JSON; else it is text
     """
 
     method: str
@@ -56,7 +57,8 @@ class Call(Generic[T]):
     read: Callable[[Any], T]
     body: Any = None
     query: Mapping[str, Any] = field(default_factory=dict)
-    can_repeat: bool = True
+    is_stream: bool = False
+    is_idempotent: bool = True
     is_json: bool = True
 
 
@@ -93,23 +95,28 @@ class Service:
             "params": {name: value for name, value in call.query.items() if value is not None},
         }
         if call.body is not None:
-            is_written = isinstance(call.body, bytes) or not call.can_repeat
+            is_written = isinstance(call.body, bytes) or call.is_stream
             arguments["content"] = call.body if is_written else json.dumps(call.body).encode()
-            kind = "application/json" if call.can_repeat else _LINES
+            kind = _LINES if call.is_stream else "application/json"
             arguments["headers"] = {"Content-Type": kind}
         return arguments
 
     def pause(self, call: Call[Any], answer: Answer, attempt: int) -> float | None:
-        """Return the seconds before a request is repeated; None if it is not."""
-        if attempt >= self.retries or not call.can_repeat:
+        """Return the seconds before a request is repeated; None if it is not.
+
+        A request that is not idempotent is repeated only if it was certainly not processed.
+        """
+        if attempt >= self.retries or call.is_stream:
             return None
         after = ""
         if isinstance(answer, httpx.Response):
-            if answer.status_code not in _BUSY:
-                return None
             after = answer.headers.get("retry-after", "")
-        elif not isinstance(answer, httpx.NetworkError):
-            return None  # a timeout, or not HTTP
+            if answer.status_code not in _BUSY or not (after or call.is_idempotent):
+                return None  # without Retry-After, it may still run
+        elif not isinstance(
+            answer, httpx.NetworkError if call.is_idempotent else httpx.ConnectError
+        ):
+            return None  # a timeout, or not HTTP, or the answer may be lost
         return min(float(after) if after.isdigit() else 0.1 * 2**attempt, _MAX_PAUSE)
 
     def read(self, call: Call[T], response: Answer) -> T:
@@ -148,5 +155,12 @@ class Service:
 
 
 def path_part(text: str) -> str:
-    """Return a name or an ID as one part of a path."""
+    """Return a name or an ID as one part of a path; QueryError for `.` and `..`.
+
+    Clients and proxies remove these from an address, so the request would be another one.
+    """
+    if text in (".", ".."):
+        raise QueryError(
+            f"`{text}` cannot be sent in an address, which it would change; rename it", field="id"
+        )
     return quote(text, safe="")

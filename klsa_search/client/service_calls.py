@@ -27,12 +27,13 @@ INDEXES_CALL: Final = Call(
 def create_call(name: str, settings: Mapping[str, Any]) -> Call[IndexInfo]:
     """Return the call that creates an index."""
     body = {"name": name, "settings": dict(settings)}
-    return Call("POST", "/indexes", _INDEX.validate_python, body)
+    return Call("POST", "/indexes", _INDEX.validate_python, body, is_idempotent=False)
 
 
 def delete_call(name: str) -> Call[str]:
     """Return the call that deletes an index."""
-    return Call("DELETE", f"/indexes/{path_part(name)}", lambda answer: str(answer["name"]))
+    path = f"/indexes/{path_part(name)}"
+    return Call("DELETE", path, lambda answer: str(answer["name"]), is_idempotent=False)
 
 
 def tenant_token_call(filters: Mapping[str, str | Mapping[str, Any]], expires_in: int) -> Call[str]:

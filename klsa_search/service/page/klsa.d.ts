@@ -16,7 +16,8 @@ export class KlsaError extends Error {
 export interface ClientOptions {
   /** API key. */
   key?: string;
-  /** Times that a request is repeated after 429, 503 or a failed connection; 3 by default. */
+  /** Times that a request is repeated after 429, 503 or a failed connection; 3 by default. What would
+   * give another result if it was processed twice is repeated only if it was refused for now. */
   retries?: number;
   /** Sends requests, instead of the global `fetch`. */
   fetch?: typeof fetch;
@@ -45,13 +46,25 @@ export class Client {
   request<T = unknown>(
     method: string,
     path: string,
-    options?: { query?: Record<string, unknown>; body?: unknown; contentType?: string } & RequestOptions,
+    options?: {
+      query?: Record<string, unknown>;
+      body?: unknown;
+      contentType?: string;
+      /** Whether it gives the same result if it is processed twice; by default for GET and PUT. */
+      idempotent?: boolean;
+    } & RequestOptions,
   ): Promise<T>;
   /** The same for an answer that is text, such as CSV. */
   text(
     method: string,
     path: string,
-    options?: { query?: Record<string, unknown>; body?: unknown; contentType?: string } & RequestOptions,
+    options?: {
+      query?: Record<string, unknown>;
+      body?: unknown;
+      contentType?: string;
+      /** Whether it gives the same result if it is processed twice; by default for GET and PUT. */
+      idempotent?: boolean;
+    } & RequestOptions,
   ): Promise<string>;
 }
 

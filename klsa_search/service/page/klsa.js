@@ -36,8 +36,9 @@ export class Client {
   /** TypeError for an invalid address or key.
    * @param {string | URL} url address of the service; in a page also relative to it, as "/"
    * @param {{key?: string, retries?: number, fetch?: typeof fetch}} [options] API key; how often a
-   *   request is repeated after 429, 503 or a failed connection, when `Retry-After` allows it; what
-   *   sends requests instead of `fetch`
+   *   request is repeated after 429, 503 or a failed connection, when `Retry-After` allows it: what
+   *   would give another result if it was processed twice is repeated only if the service refused it
+   *   for now; what sends requests instead of `fetch`
    */
   constructor(url, { key, retries = 3, fetch = (...sent) => globalThis.fetch(...sent) } = {}) {
     this.#url = new URL(url, globalThis.location?.href).href.replace(/\/+$/, "");
@@ -64,14 +65,15 @@ export class Client {
 
   /** Delete an index with all its documents. @param {string} name */
   async deleteIndex(name, { signal } = {}) {
-    await this.request("DELETE", `/indexes/${encodeURIComponent(name)}`, { signal });
+    await this.request("DELETE", `/indexes/${part(name)}`, { signal });
   }
 
   /** Run several searches, of any indexes, in one request: all succeed or none does.
    * @param {object[]} queries parameters of each: `index`, `q` and the options of a search
    */
   async multiSearch(queries, { signal } = {}) {
-    return (await this.request("POST", "/multi-search", { body: { queries }, signal })).results;
+    const options = { body: { queries }, idempotent: true, signal };
+    return (await this.request("POST", "/multi-search", options)).results;
   }
 
   /** Run several searches in one request, and merge their hits by rank.
@@ -80,14 +82,15 @@ export class Client {
    */
   federatedSearch(queries, { limit = 20, offset = 0, signal } = {}) {
     const body = { queries, federation: { limit, offset } };
-    return this.request("POST", "/multi-search", { body, signal });
+    return this.request("POST", "/multi-search", { body, idempotent: true, signal });
   }
 
   /** Send any request of the HTTP API, and return the JSON of its answer.
    * @param {string} method @param {string} path such as "/indexes"
-   * @param {{query?: object, body?: unknown, contentType?: string, signal?: AbortSignal}} [options]
-   *   parameters of the URL, without those that are null or undefined, and the body: JSON, as value
-   *   or as text, or text of another content type
+   * @param {{query?: object, body?: unknown, contentType?: string, idempotent?: boolean,
+   *   signal?: AbortSignal}} [options] parameters of the URL, without those that are null or
+   *   undefined; the body: JSON, as value or as text, or text of another content type; whether it
+   *   gives the same result if it is processed twice, by default for GET and PUT
    */
   request(method, path, options) {
     return this.#send(method, path, contentOf, options);
@@ -101,7 +104,9 @@ export class Client {
     return this.#send(method, path, read, options);
   }
 
-  async #send(method, path, read, { query = {}, body, contentType = "application/json", signal } = {}) {
+  async #send(method, path, read, options = {}) {
+    const { query = {}, body, contentType = "application/json", signal } = options;
+    const { idempotent = method === "GET" || method === "PUT" } = options;
     const given = Object.entries(query).filter(([, value]) => (value ?? null) !== null);
     const address = this.#url + path + (given.length ? `?${new URLSearchParams(given)}` : "");
     const headers = new Headers(this.#headers);
@@ -111,12 +116,13 @@ export class Client {
       let answer, failure;
       try {
         answer = await this.#fetch(address, { method, headers, body: text, signal });
-        if (!BUSY.has(answer.status) || attempt >= this.#retries) return await read(answer);
+        const refused = BUSY.has(answer.status) && (idempotent || answer.headers.has("Retry-After"));
+        if (!refused || attempt >= this.#retries) return await read(answer);
       } catch (error) {
         if (signal?.aborted || error instanceof KlsaError) throw error;
         failure = error;
       }
-      if (failure && attempt >= this.#retries) {
+      if (failure && (!idempotent || attempt >= this.#retries)) {
         const hint = "check that klsa-serve runs there and, in a browser, allows this origin";
         const message = `no answer from \`${this.#url}\`: ${failure.message}; ${hint}`;
         throw new KlsaError(message, { code: "service_failed", cause: failure });
@@ -138,7 +144,7 @@ export class Index {
   constructor(client, name) {
     this.name = name;
     this.#client = client;
-    this.#path = `/indexes/${encodeURIComponent(name)}`;
+    this.#path = `/indexes/${part(name)}`;
   }
 
   /** Return its number of documents, fields and settings. */
@@ -148,7 +154,8 @@ export class Index {
 
   /** Rank the documents by a query. @param {string} q @param {object} [options] */
   search(q, { signal, ...options } = {}) {
-    return this.#client.request("POST", `${this.#path}/search`, { body: { q, ...options }, signal });
+    const body = { q, ...options };
+    return this.#client.request("POST", `${this.#path}/search`, { body, idempotent: true, signal });
   }
 
   /** Record that the visitor opened a hit; nothing is sent unless the service records analytics.
@@ -174,7 +181,8 @@ export class Index {
    */
   facetSearch(field, q = "", { signal, ...options } = {}) {
     const body = { field, q, ...options };
-    return this.#client.request("POST", `${this.#path}/facet-search`, { body, signal });
+    const path = `${this.#path}/facet-search`;
+    return this.#client.request("POST", path, { body, idempotent: true, signal });
   }
 
   /** Return figures by day, frequent and failing queries, and clicked documents.
@@ -224,13 +232,13 @@ export class Index {
 
   /** Replace the rule of the same ID, or add it as the last; return warnings. @param {object} rule */
   async putRule(rule, { signal } = {}) {
-    const path = `${this.#path}/rules/${encodeURIComponent(rule.id)}`;
+    const path = `${this.#path}/rules/${part(rule.id)}`;
     return (await this.#client.request("PUT", path, { body: rule, signal })).warnings;
   }
 
   /** Delete a rule. @param {string} id */
   async deleteRule(id, { signal } = {}) {
-    await this.#client.request("DELETE", `${this.#path}/rules/${encodeURIComponent(id)}`, { signal });
+    await this.#client.request("DELETE", `${this.#path}/rules/${part(id)}`, { signal });
   }
 
   /** Return a document, a passage by its ID, or a part of a document.
@@ -240,7 +248,7 @@ export class Index {
    */
   document(id, { span, page, vectors, signal } = {}) {
     const query = { index: this.name, span: span?.join("-"), page, vectors };
-    return this.#client.request("GET", `/documents/${encodeURIComponent(id)}`, { query, signal });
+    return this.#client.request("GET", `/documents/${part(id)}`, { query, signal });
   }
 
   /** Add or replace documents; return how many. Batches of 1,000 are stored whole or not at all.
@@ -251,7 +259,8 @@ export class Index {
     const send = async () => {
       const body = `[${batch.join(",")}]`;
       [batch, length] = [[], 0];
-      added += (await this.#client.request("POST", `${this.#path}/documents`, { body, signal })).added;
+      const options = { body, idempotent: true, signal };
+      added += (await this.#client.request("POST", `${this.#path}/documents`, options)).added;
     };
     for await (const document of documents) {
       const text = JSON.stringify(document);
@@ -265,8 +274,8 @@ export class Index {
 
   /** Merge changes into a document; null removes a field. @param {string} id @param {object} changes */
   patch(id, changes, { signal } = {}) {
-    const path = `${this.#path}/documents/${encodeURIComponent(id)}`;
-    return this.#client.request("PATCH", path, { body: changes, signal });
+    const path = `${this.#path}/documents/${part(id)}`;
+    return this.#client.request("PATCH", path, { body: changes, idempotent: true, signal });
   }
 
   /** Delete documents by ID; return how many there were. @param {Iterable<string>} ids */
@@ -275,6 +284,15 @@ export class Index {
     const path = `${this.#path}/documents/delete-batch`;
     return (await this.#client.request("POST", path, { body: [...ids], signal })).deleted;
   }
+}
+
+/** Return a name or an ID as one part of a path; TypeError for `.` and `..`, even encoded: browsers
+ * remove them from an address, so the request would be another one. */
+function part(text) {
+  if (text === "." || text === "..") {
+    throw new TypeError(`\`${text}\` cannot be sent in an address, which it would change; rename it`);
+  }
+  return encodeURIComponent(text);
 }
 
 async function contentOf(answer) {

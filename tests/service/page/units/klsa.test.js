@@ -61,6 +61,43 @@ test("a busy service and a failed connection are tried again", async () => {
   assert.equal(requests.length, 3);
 });
 
+test("what would be done twice is not repeated after its answer was lost", async () => {
+  const shop = client.index("shop");
+  const calls = [
+    () => client.createIndex("shop"),
+    () => client.deleteIndex("shop"),
+    () => shop.delete(["1"]),
+    () => shop.deleteRule("pin"),
+    () => shop.click({ search_id: "x" }, { id: "1", rank: 1 }),
+  ];
+  for (const call of calls) {
+    let requests = answering(new TypeError("lost"), json({}));
+    await assert.rejects(call, { code: "service_failed" });
+    assert.equal(requests.length, 1);
+    requests = answering(busy({}), json({}));
+    await assert.rejects(call, { code: "service_busy" });
+    assert.equal(requests.length, 1);
+    requests = answering(busy({ "Retry-After": "0" }), json({}));
+    await call();
+    assert.equal(requests.length, 2);
+  }
+  for (const call of [() => shop.search("a"), () => shop.add([{ id: "1" }])]) {
+    const requests = answering(new TypeError("lost"), json({ added: 1 }));
+    await call();
+    assert.equal(requests.length, 2);
+  }
+});
+
+test("IDs that an address cannot contain are refused", async () => {
+  const requests = answering();
+  for (const id of [".", ".."]) {
+    assert.throws(() => client.index("shop").document(id), { name: "TypeError" });
+    assert.throws(() => client.index("shop").patch(id, {}), { name: "TypeError" });
+    await assert.rejects(client.deleteIndex(id), { name: "TypeError" });
+  }
+  assert.equal(requests.length, 0);
+});
+
 test("Retry-After is honoured, up to half a minute", async (context) => {
   const pauses = [];
   context.mock.method(globalThis, "setTimeout", (done, ms) => { pauses.push(ms); done(); });
