@@ -61,7 +61,7 @@ from klsa_search.storage.manifest import (
     SpectrumEntry,
     plugins_of,
 )
-from klsa_search.storage.names import MANIFEST, PASSAGES, index_path
+from klsa_search.storage.names import MANIFEST, PASSAGES, index_directory, index_path
 from klsa_search.storage.partitions import former_builds
 
 
@@ -89,7 +89,7 @@ def build(
     source: Source,
     *,
     name: str,
-    home: str | Path = "index",
+    home: str | Path | None = None,
     preset: str = "default",
     progress: Progress | bool | None = None,
     memory: str | int | None = None,
@@ -107,7 +107,8 @@ def build(
               such columns, or a data set of ir_datasets ("irds:NAME")
     name      name of the index; an existing one is replaced when the new one is complete, and kept
               on disk until the next build (`klsa_search.storage.maintenance.rollback`)
-    home      index directory; neither inside nor around the source folder
+    home      index directory, by default `$KLSA_HOME` or `index`; neither inside nor around the
+              source folder
     preset    "default" or "paper"
     options   settings that change single values of the preset (`tokenizer` may also be the function
               itself), and how the source is read: `format`, `on_error`, `data`, `follow_links`,
@@ -158,7 +159,7 @@ def build(
                 field="vectors",
             )
         source.add_vectors(vectors)
-    path = index_path(Path(home), name)
+    path = index_path(index_directory(home), name)
     budget = memory_budget(memory)
     with open_progress(progress) as report:
         if partitions == 1:

@@ -16,6 +16,7 @@ from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.storage.aliases import followed
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.maintenance import indexes_in
+from klsa_search.storage.names import index_directory
 from klsa_search.storage.partitions import is_partitioned
 
 if TYPE_CHECKING:
@@ -73,12 +74,14 @@ def open_index(
     return index
 
 
-def list_indexes(home: str | Path) -> list[str]:
+def list_indexes(home: str | Path | None = None) -> list[str]:
     """Return the sorted names of the indexes of an index directory; none if it does not exist.
+
+    home  by default `$KLSA_HOME` or `index`
 
     OSError if it cannot be read. Cost: that of listing each of its folders.
 
-    >>> list_indexes("index")
+    >>> list_indexes()
     ['reports']
     """
-    return [path.name for path in indexes_in(Path(home))]
+    return [path.name for path in indexes_in(index_directory(home))]

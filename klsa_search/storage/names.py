@@ -84,6 +84,11 @@ def index_of(generation: Path) -> Path:
     return (generation.parent if generation.name == PASSAGES else generation).parent
 
 
+def index_directory(home: str | Path | None = None) -> Path:
+    """Return the index directory: `home`, else `$KLSA_HOME`, else `index`."""
+    return Path(os.environ.get("KLSA_HOME") or "index") if home is None else Path(home)
+
+
 def index_path(home: Path, name: str) -> Path:
     """Return the folder of an index; SettingsError for a name that is not a plain file name."""
     if not NAME.fullmatch(name):

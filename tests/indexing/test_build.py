@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 
-from klsa_search import Document, build, open_index
+from klsa_search import Document, build, list_indexes, open_index
 from klsa_search.core.progress import PHASES
 from klsa_search.errors import (
     CollectionError,
@@ -49,6 +49,18 @@ def test_an_index_opens_again_as_it_was_built(tmp_path):
     assert spectrum.residual < 1e-6
     assert 0 < spectrum.captured < 1
     assert verify(tmp_path / "a") == opened.manifest
+
+
+def test_python_uses_the_index_directory_of_the_commands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KLSA_HOME", raising=False)
+    build([{"id": "1", "text": "wing"}], name="here").close()
+    monkeypatch.setenv("KLSA_HOME", str(tmp_path / "elsewhere"))
+    with build([{"id": "1", "text": "wing"}], name="there") as index:
+        assert index.path.parent == tmp_path / "elsewhere" / "there"
+    assert list_indexes() == ["there"]
+    monkeypatch.setenv("KLSA_HOME", "")
+    assert list_indexes() == list_indexes(tmp_path / "index") == ["here"]
 
 
 def test_what_the_index_readme_lists_is_what_is_there(tmp_path):

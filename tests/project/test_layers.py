@@ -41,10 +41,11 @@ READING_ENVIRONMENT = {
     "collection/public_collections.py",
     "core/compiling.py",
     "embedding/openai.py",
+    "storage/names.py",
 }
-"""Ray takes some settings from the environment only; KLSA_COLLECTIONS applies to Python as well,
-and so do the variables of numba, which must be known before it is imported, and the API key of an
-embedder, which no argument or setting has."""
+"""Ray takes some settings from the environment only; KLSA_COLLECTIONS and KLSA_HOME apply to Python
+as well, and so do the variables of numba, which must be known before it is imported, and the API
+key of an embedder, which no argument or setting has."""
 
 
 def imports(folder: str):
