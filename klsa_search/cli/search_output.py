@@ -90,6 +90,8 @@ def write_results(results: SearchResults) -> None:
         unknown = word in interpretation.unknown
         note = f"did you mean `{correction}`?" if unknown else f"showing results for `{correction}`"
         echo(f"no match for `{word}`; {note}", err=True)
+    if left_out := interpretation.left_out:
+        echo(f"the query is long: its {len(left_out)} lightest words do not count", err=True)
     for written, reason in interpretation.relaxed.items():
         echo(f"`{written}` was read as plain words: {_RELAXED[reason]}", err=True)
     if not results.hits:

@@ -159,12 +159,12 @@ def test_compiled_code_ranks_as_the_reference(three: Index, filtered: bool) -> N
             assert begun.terms.impacts.tolist() == expected.terms.impacts.tolist()
 
 
-def test_a_query_of_more_terms_than_are_compiled(home: Path) -> None:
+def test_partitions_leave_out_the_same_words_of_a_long_query(home: Path) -> None:
     """A whole document as query: more than 256 words."""
     made = documents(60)
     made.append({"id": "long", "text": " ".join(f"term{number}" for number in range(300))})
     options: dict[str, Any] = {"spelling": "off", "operators": False}
-    query = made[-1]["text"] + " word01 word05"
+    query = made[-1]["text"] + " word01 word05" * 6
     with (
         build(made, name="long1", home=home) as one,
         build(made, name="long3", home=home, partitions=3) as three,
@@ -172,6 +172,9 @@ def test_a_query_of_more_terms_than_are_compiled(home: Path) -> None:
         expected, found = (dict(scores(index, query, **options)) for index in (one, three))
         assert next(iter(found)) == next(iter(expected)) == "long"
         assert {"d13", "d8"} <= found.keys() & set(list(expected)[:10])
+        said = [index.search(query, **options).interpretation for index in (one, three)]
+        assert len(said[0].left_out) == 46
+        assert said[0] == said[1]
 
 
 def test_partitions_smaller_than_the_number_of_seeds(home: Path) -> None:

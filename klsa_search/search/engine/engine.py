@@ -17,7 +17,12 @@ from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import NO_ROWS_ELSEWHERE, RowsElsewhere, SparseExpansion
 from klsa_search.search.engine.bm25 import search
 from klsa_search.search.engine.candidates import FILTER
-from klsa_search.search.engine.formulas import DocFeatures, distinct_known, query_impacts
+from klsa_search.search.engine.formulas import (
+    DocFeatures,
+    distinct_known,
+    fits_engine,
+    query_impacts,
+)
 from klsa_search.search.engine.klsa import find_seeds, search_expanded, search_shared
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.reference import ReferenceEngine
@@ -66,7 +71,7 @@ class Bm25Engine:
 
     Each thread has its own buffers: a block of scores and 40 bytes per result. Buffers of queries
     for more than 16,384 results are not retained. Results equal the best of `Postings.steps` to the
-    bit, for any number of threads. Queries of more than 256 terms are scored by it.
+    bit, for any number of threads. Queries of more than 256 distinct terms are scored by it.
 
     live     mask of the live documents, if some are deleted
     buffers  of another engine of the same postings, to share them
@@ -118,7 +123,7 @@ class Bm25Engine:
         For merging results of several engines. Parameters and cost as of `top`.
         """
         request = EngineQuery(min(k, self._kernel.size), mask, totals)
-        if not request.k or len(terms) > MAX_TERMS or not_compiled(search):
+        if not request.k or not fits_engine(terms) or not_compiled(search):
             return self._steps_from_scores(terms, request)
         scratch = self._scratch(request.k)
         queries = self._search([terms], request, scratch)
@@ -233,7 +238,7 @@ class KlsaEngine:
         """Return the k best documents of each query, in one call that runs without the GIL.
 
         Parameters as of `Bm25Engine.top`; a mask changes no score. None for queries of more than
-        256 terms, for more than 1,500 seeds, and for an index without documents.
+        256 distinct terms, for more than 1,500 seeds, and for an index without documents.
         """
         request = EngineQuery(min(k, self._kernel.size), mask, totals)
         if params.seeds > MAX_SEEDS or not request.k:
@@ -249,13 +254,13 @@ class KlsaEngine:
     def seeds(self, terms: Sequence[int], params: KlsaParams) -> LocalSeeds | None:
         """Return the best documents of a query among these, with doc ids: see `shared_seeds`.
 
-        None for an index without documents. Queries of more than `MAX_TERMS` terms are ranked by
-        the reference, in some ms. At most `MAX_SEEDS` seeds are allowed.
+        None for an index without documents. Queries of more than `MAX_TERMS` distinct terms are
+        ranked by the reference, in some ms. At most `MAX_SEEDS` seeds are allowed.
         """
         request = EngineQuery(min(params.best, self._kernel.size))
         if not request.k:
             return None
-        if not_compiled(find_seeds) or len(terms) > MAX_TERMS:
+        if not_compiled(find_seeds) or not fits_engine(terms):
             return self._reference.seeds(terms, params)
         state, queries = self._thread_state(request, params), Queries.of([terms], request.k)
         scratch, numbers = state.scratch, distinct_known(terms)
@@ -294,7 +299,7 @@ class KlsaEngine:
         request = EngineQuery(min(k, self._kernel.size), mask, totals)
         if not request.k:
             return TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
-        if not_compiled(search_shared) or len(terms) > MAX_TERMS:
+        if not_compiled(search_shared) or not fits_engine(terms):
             depths = self.shared_depths(request, params)
             found = self._reference.top(terms, request, params, depths, shared)
             if found is not None:
@@ -328,7 +333,7 @@ class KlsaEngine:
         self, terms: Sequence[int], request: EngineQuery, params: KlsaParams
     ) -> TopDocs | None:
         """Search by the reference engine, or wait for compiled code if it cannot."""
-        if len(terms) > MAX_TERMS:
+        if not fits_engine(terms):
             return None
         top = self._reference.top(terms, request, params, self.depths(request, params))
         return self._compiled([terms], request, params)[0] if top is None else top

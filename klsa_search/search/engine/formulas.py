@@ -6,6 +6,7 @@ work on the features of the seeds of other partitions.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from klsa_search.lowrank.sparse_expansion import DOCUMENT_SCALARS, LATENT_LEVELS
 from klsa_search.search.engine.candidates import QUERY_LEVELS
 from klsa_search.search.engine.scan import HALVINGS
 from klsa_search.search.engine.seeds import NEGLIGIBLE, SUMS, KlsaParams
-from klsa_search.search.engine.workspace import TERM_GROUP, IndexArrays
+from klsa_search.search.engine.workspace import MAX_TERMS, TERM_GROUP, IndexArrays
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]
@@ -192,11 +193,13 @@ def distinct_query(kernel: QueryKernel, numbers: Sequence[int]) -> Query:
     """Merge and order the terms: see `terms.distinct_terms`."""
     postings, weights = kernel.postings, kernel.weights
     order: list[tuple[int, int, int]] = []  # term, count, maximum impact
-    for term in numbers:
+    is_long = len(numbers) > MAX_TERMS
+    terms = Counter(numbers).items() if is_long else ((number, 1) for number in numbers)
+    for term, times in terms:
         if term < 0:
             continue
         place = next((at for at, entry in enumerate(order) if entry[0] == term), len(order))
-        counts = order[place][1] + 1 if place < len(order) else 1
+        counts = times + (order[place][1] if place < len(order) else 0)
         largest = 1 + ((counts * int(weights[term]) * int(postings.best[term, 0])) >> 16)
         order[place : place + 1] = [(term, counts, largest)]
         while place > 0 and order[place - 1][2] > largest:
@@ -217,6 +220,11 @@ def distinct_known(numbers: Sequence[int]) -> _Numbers:
     Partitions number some terms differently, but these are the same words in all of them.
     """
     return np.array(list(dict.fromkeys(term for term in numbers if term >= 0)), np.int64)
+
+
+def fits_engine(numbers: Sequence[int]) -> bool:
+    """Return whether a query has at most `MAX_TERMS` distinct known terms."""
+    return len(numbers) <= MAX_TERMS or len(distinct_known(numbers)) <= MAX_TERMS
 
 
 def query_impacts(

@@ -25,6 +25,7 @@ from klsa_search.search.engine.formulas import (
     coverage_scores,
     distinct_known,
     distinct_query,
+    fits_engine,
     matched_share,
     part_factors,
     power,
@@ -46,7 +47,7 @@ from klsa_search.search.engine.shared_seeds import (
     LocalSeeds,
     SharedSeeds,
 )
-from klsa_search.search.engine.workspace import MAX_TERMS, EngineQuery, IndexArrays, TopDocs
+from klsa_search.search.engine.workspace import EngineQuery, IndexArrays, TopDocs
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]
@@ -123,7 +124,7 @@ class ReferenceEngine:
         expanded[documents] = sums
         is_candidate[documents] = is_candidate[matched] = True
         candidates = np.flatnonzero(is_candidate)
-        if len(candidates) >= SAMPLING_LIMIT and len(numbers) <= MAX_TERMS:
+        if len(candidates) >= SAMPLING_LIMIT and fits_engine(numbers):
             return None
         features = DocFeatures.of(index, seeds)
         if shared is None:

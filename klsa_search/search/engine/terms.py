@@ -28,10 +28,34 @@ def load_query(
     """Copy a query of the batch into the context; return whether all its terms fit."""
     first, after = terms[query - 1] if query > 0 else 0, terms[query]
     if after - first > MAX_TERMS:
-        return False
+        return _load_merged(context, terms, queries + first, queries + after)
     context.count = after - first
     for i in range(after - first):
         context.query_terms[i] = terms[queries + first + i]
+        context.query_times[i] = 1
+    return True
+
+
+@internal
+def _load_merged(
+    context: QueryContext, terms: npt.NDArray[np.int64], first: int, after: int
+) -> bool:
+    """Copy a long query, each known term once; return whether they fit."""
+    context.count = 0
+    for i in range(first, after):
+        term, place = terms[i], context.count
+        if term < 0:
+            continue
+        for j in range(context.count):
+            if context.query_terms[j] == term:
+                place = j
+                break
+        if place == context.count:
+            if place == MAX_TERMS:
+                return False
+            context.query_terms[place], context.query_times[place] = term, 0
+            context.count += 1
+        context.query_times[place] += 1
     return True
 
 
@@ -50,11 +74,11 @@ def distinct_terms(context: QueryContext, postings: PostingArrays) -> int:
         term = context.query_terms[i]
         if term < 0:
             continue
-        times = 1
+        times = context.query_times[i]
         place = terms
         for j in range(terms):
             if context.term[j] == term:  # repeated, so its impact only grows
-                times = context.query_counts[j] + 1
+                times += context.query_counts[j]
                 place = j
                 break
         if place == terms:

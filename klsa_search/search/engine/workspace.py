@@ -24,7 +24,7 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 
 MAX_TERMS: Final = 256
-"""Terms of one query, repetitions included; longer queries are scored without the engine."""
+"""Distinct terms of one query; the parser leaves out the lightest of more."""
 
 MAX_RETAINED: Final = 2**14
 """Largest number of results for which a thread retains its buffers (some MB)."""
@@ -58,7 +58,8 @@ _OF_SEGMENT: Final = (
     "has_local_terms",
 )
 _OF_TERM: Final = (
-    "query_terms",  # in query order, repetitions included
+    "query_terms",  # in query order, repetitions included unless the query is too long for them
+    "query_times",  # how often each occurs
     # distinct terms, lowest maximum impact first; offsets are those in `SegmentArrays`
     "term",
     "query_counts",  # f(t, q)
@@ -181,8 +182,8 @@ class Queries(NamedTuple):
     terms      the end of each query, then the term numbers of all
     documents  (queries, k) doc ids found
     scores     (queries, k)
-    counts     (queries, 2) number of results, -1 for more than MAX_TERMS terms; and the total, if
-               requested
+    counts     (queries, 2) number of results, -1 for more than MAX_TERMS distinct terms; and the
+               total, if requested
     """
 
     terms: npt.NDArray[np.int64]
@@ -202,7 +203,7 @@ class Queries(NamedTuple):
         )
 
     def top_docs(self) -> list[TopDocs | None]:
-        """Return the result of each query, or None for more than MAX_TERMS terms.
+        """Return the result of each query, or None for more than MAX_TERMS distinct terms.
 
         Results are views of arrays that the batch shares.
         """

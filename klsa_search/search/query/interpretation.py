@@ -19,6 +19,7 @@ class QueryInterpretation:
 
     words     words that documents are ranked by, including those of phrases and required ones
     unknown   words that no document contains
+    left_out  words of a query of more than 256 distinct ones that do not count: the lightest
     phrases   phrases, whose words must be adjacent
     required  words and phrases after +
     excluded  words and phrases after -
@@ -46,6 +47,7 @@ class QueryInterpretation:
 
     words: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()

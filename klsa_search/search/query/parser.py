@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -18,6 +19,7 @@ from klsa_search.core.config import LanguageSettings, MatchName
 from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.workspace import MAX_TERMS
 from klsa_search.search.query.builder import END, ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.completion import best_completions, last_word
 from klsa_search.search.query.evidence import Evidence, Question
@@ -60,7 +62,8 @@ _HYPHENED: Final = re.compile(r"[^\W_]++(?:-[^\W_]++)+")
 class ParsedQuery(NamedTuple):
     """A parsed query.
 
-    terms       numbers of the terms to rank by, repetitions included; negative if unknown
+    terms       numbers of the terms to rank by, repetitions included, at most `MAX_TERMS` distinct;
+                negative if unknown
     mask        documents that satisfy required and excluded clauses, and contain as many words as
                 `match` requires; None for all
     interpretation  None for a query of plain words: see `QueryParser.interpretation`
@@ -125,11 +128,54 @@ class QueryParser:
         correct_alone  correct more words if documents contain no word of the query: `SpellChecker`
         complete_last  also search for completions of the last word
         evidence       of documents, by default of the snapshot
-        Cost: 3 µs for plain words, else that of `matching` and `spelling`.
+        Of a query of more than `MAX_TERMS` distinct terms the heaviest count, see `left_out` of
+        the interpretation. Cost: 3 µs for plain words, else that of `matching` and `spelling`.
         """
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
-        evidence = evidence or Evidence()
+        parsed = self._parse(
+            query,
+            settings,
+            evidence or Evidence(),
+            correct_alone=correct_alone,
+            complete_last=complete_last,
+        )
+        return parsed if len(parsed.terms) <= MAX_TERMS else self._heaviest(query, parsed)
+
+    def _heaviest(self, query: str, parsed: ParsedQuery) -> ParsedQuery:
+        """Return a long query with its heaviest terms, each as often as it occurs.
+
+        Terms weigh as in all partitions, so all of them leave out the same.
+        """
+        counts = Counter(number for number in parsed.terms if number >= 0)
+        if len(counts) <= MAX_TERMS:
+            return parsed
+        weights = self._snapshot.query_kernel.weights
+        ordered = sorted(counts, key=lambda term: -counts[term] * int(weights[term]))
+        kept, names = set(ordered[:MAX_TERMS]), self._snapshot.vocabulary.terms
+        said = self.interpretation(query, parsed)
+        words = [(word, self._numbers.of_word(word)) for word in said.words]
+        left_out = dict.fromkeys(word for word, number in words if number not in kept)
+        others = set(ordered[MAX_TERMS:]).difference(number for _, number in words)
+        left_out |= dict.fromkeys(names[term] for term in ordered if term in others)
+        interpretation = replace(
+            said,
+            words=tuple(word for word, number in words if number in kept),
+            left_out=tuple(left_out),
+        )
+        terms = [term for term in parsed.terms if term in kept]
+        return parsed._replace(terms=terms, interpretation=interpretation)
+
+    def _parse(
+        self,
+        query: str,
+        settings: LanguageSettings,
+        evidence: Evidence,
+        *,
+        correct_alone: bool,
+        complete_last: bool,
+    ) -> ParsedQuery:
+        """Parse a query of any number of terms: see `parse`."""
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         numbers, clauses, reason = self._tokenize(query, settings.operators)
         last = self._last_word(query, evidence) if complete_last else None

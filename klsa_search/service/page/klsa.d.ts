@@ -336,6 +336,7 @@ export interface FacetSearchAnswer extends Facet {
 export interface Interpretation {
   words: string[];
   unknown: string[];
+  left_out: string[];
   phrases: string[];
   required: string[];
   excluded: string[];

@@ -88,6 +88,9 @@ class InterpretationAnswer(Answer):
 
     words: list[str] = Field(description="words that documents are ranked by")
     unknown: list[str] = Field(description="words that no document contains")
+    left_out: list[str] = Field(
+        description="words of a query of more than 256 distinct ones that do not count"
+    )
     phrases: list[str] = Field(description="phrases, whose words must be adjacent")
     required: list[str] = Field(description="words and phrases after +")
     excluded: list[str] = Field(description="words and phrases after -")

@@ -1,0 +1,74 @@
+"""Queries of more words than the engine takes at once."""
+
+import random
+
+import numpy as np
+import pytest
+
+from klsa_search import build
+from klsa_search.search.engine.workspace import MAX_TERMS
+from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.rankers.klsa import rank_klsa
+
+WORDS = [f"word{number:03}" for number in range(400)]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    chance = random.Random(3)
+    weights = [1 / (number + 3) for number in range(len(WORDS))]
+    documents = [
+        {"id": str(number), "text": " ".join(chance.choices(WORDS, weights, k=60))}
+        for number in range(1500)
+    ]
+    home = tmp_path_factory.mktemp("long")
+    with build(documents, name="long", home=home, expansion="sparse", dimensions=10) as index:
+        yield index
+
+
+def test_the_heaviest_words_of_a_long_query_count_and_the_others_are_reported(index):
+    results = index.search(" ".join(WORDS))
+    said = results.interpretation
+    assert len(said.words) == MAX_TERMS
+    assert sorted((*said.words, *said.left_out)) == WORDS
+    snapshot = index._opened().snapshot
+    weights, numbers = snapshot.query_kernel.weights, snapshot.vocabulary.numbers
+
+    def weights_of(words):
+        return [int(weights[numbers[word]]) for word in words]
+
+    assert min(weights_of(said.words)) >= max(weights_of(said.left_out))
+    again = index.search(" ".join(said.words))
+    assert [(hit.id, hit.score) for hit in again] == [(hit.id, hit.score) for hit in results]
+    assert again.interpretation.left_out == ()
+
+
+def test_operators_count_in_a_long_query(index):
+    required, excluded = f"+{WORDS[0]}", f"-{WORDS[5]}"
+    query = " ".join((required, excluded, *WORDS[6:]))
+    results = index.search(query, operators=True)
+    assert len(results.interpretation.words) + len(results.interpretation.left_out) == 395
+    for hit in results:
+        text = index.document(hit.id).text.split()
+        assert WORDS[0] in text
+        assert WORDS[5] not in text
+
+
+def test_repetitions_and_unknown_words_do_not_make_a_query_long(index):
+    query = " ".join([*WORDS[:200], *["absent"] * 200, *WORDS[:200]])
+    results = index.search(query, spelling="off")
+    assert results.interpretation.left_out == ()
+    numbers = index._opened().query_parser.parse(query, index._info.reading).terms
+    assert len(numbers) == 400
+    snapshot = index._opened().snapshot
+    assert {"kernel", "neighbours", "latent"}.isdisjoint(vars(snapshot))
+    twice = index.search(" ".join([*WORDS[:100], *WORDS[:100]]))
+    assert twice.interpretation.left_out == ()
+    row = snapshot.lexical(QueryTerms.of(numbers))
+    bm25 = index.scores(query, ranker="bm25", spelling="off")
+    assert np.array_equal(bm25, row)
+    positions, scores = index.rank(query, 5, ranker="bm25", spelling="off")
+    assert scores.tolist() == row[positions].tolist()
+    exact = rank_klsa(snapshot, QueryTerms.of(numbers), index.parameters(), 10)
+    found, _ = index.rank(query, 10, spelling="off")
+    assert len({*found.tolist()} & {*np.argsort(-exact)[:10].tolist()}) >= 8
