@@ -206,8 +206,7 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_sc
 @click.option(
     "--reranker",
     metavar="MODEL",
-    help="Use this reranker: onnx:FOLDER of a cross-encoder, or python:MODULE:FUNCTION, which is "
-    "imported. A service has its own",
+    help="Use this reranker: python:MODULE:FUNCTION, which is imported. A service has its own",
 )
 @embedder_option
 @click.option("--explain", is_flag=True, default=None, help="Explain each score")

@@ -1,4 +1,4 @@
-"""Embedders and rerankers that are ONNX models in a local folder.
+"""Embedders that are ONNX models in a local folder.
 
     model.onnx or onnx/model.onnx      the graph, with model.onnx_data if its weights are apart
     tokenizer.json                     the tokenizer
@@ -94,17 +94,11 @@ class OnnxModel:
             ) from error
 
     def run(
-        self, texts: Sequence[str], pairs: Sequence[str] | None = None
+        self, texts: Sequence[str]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], bool]:
-        """Return the output of the graph, the attention mask, and whether the output is pooled.
-
-        pairs  second text of each, for a cross-encoder
-        """
-        encode = self._tokenizer.encode  # a batch would start threads
-        if pairs is None:
-            encodings = [encode(text) for text in texts]
-        else:
-            encodings = [encode(text, pair) for text, pair in zip(texts, pairs, strict=True)]
+        """Return the output of the graph, the attention mask, and whether the output is pooled."""
+        # One by one: a batch would start threads.
+        encodings = [self._tokenizer.encode(text) for text in texts]
         shape = (len(texts), max(len(each.ids) for each in encodings))
         feed = {
             "input_ids": np.full(shape, self._pad, np.int64),
@@ -205,19 +199,3 @@ class OnnxEmbedder:
                 field="embedder",
             )
         return str(names[0])
-
-
-class OnnxReranker:
-    """A cross-encoder in a local folder: the graph scores pairs of query and text."""
-
-    def __init__(self, folder: Path, *, threads: int = 1) -> None:
-        self._model = OnnxModel(folder, threads=threads)
-
-    def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return the score of each text; of several classes, that of the last one."""
-
-        def scores(batch: Sequence[str]) -> list[float]:
-            output, _, _ = self._model.run([query] * len(batch), batch)
-            return [float(score) for score in output.reshape(len(batch), -1)[:, -1]]
-
-        return in_batches(scores, texts, _BATCH)

@@ -14,10 +14,11 @@ from klsa_search.embedding.functions import EmbeddingFunction, FunctionEmbedder
 from klsa_search.embedding.model import Embedder, Reranker
 from klsa_search.errors import SettingsError
 
-_FORMS: Final = (
-    "onnx:FOLDER, sentence-transformers:FOLDER, openai:URL#MODEL, python:module:function or the "
-    "name of a plug-in"
-)
+_CODE: Final = "python:module:function or the name of a plug-in"
+_FORMS: Final = {
+    "embedder": f"onnx:FOLDER, sentence-transformers:FOLDER, openai:URL#MODEL, {_CODE}",
+    "reranker": _CODE,
+}
 
 
 def open_embedder(
@@ -47,12 +48,11 @@ def open_embedder(
     return CheckedEmbedder(_as_embedder(embedder, _name_of(embedder)))
 
 
-def open_reranker(reranker: Reranker | str, *, threads: int = 1) -> CheckedReranker:
+def open_reranker(reranker: Reranker | str) -> CheckedReranker:
     """Open a reranker, with a time limit and checked scores.
 
-    reranker  `onnx:FOLDER` of a cross-encoder, `python:module:function`, the name of a plug-in, or
-              a function of a query and texts that returns a score for each text. See
-              `open_embedder`
+    reranker  `python:module:function`, the name of a plug-in, or a function of a query and texts
+              that returns a score for each text. The code it names is run: see `open_embedder`
 
     >>> rerank = open_reranker(lambda query, texts: [text.count(query) for text in texts])
     >>> rerank("wet", ["dry", "wet, wet roads"])
@@ -62,13 +62,6 @@ def open_reranker(reranker: Reranker | str, *, threads: int = 1) -> CheckedReran
         return reranker
     if not isinstance(reranker, str):
         return CheckedReranker(reranker, _name_of(reranker))
-    kind, _, rest = reranker.partition(":")
-    function: Any
-    if kind == "onnx":
-        from klsa_search.embedding.onnx import OnnxReranker
-
-        function = OnnxReranker(Path(rest), threads=threads)
-        return CheckedReranker(function, Path(rest).resolve().name)
     function = _code(reranker, "reranker")
     if isinstance(function, type):
         function = function()
@@ -115,7 +108,7 @@ def _code(spec: str, field: Literal["embedder", "reranker"]) -> Any:
     module, _, path = name.partition(":")
     if kind != "python" or not module or not path:
         raise SettingsError(
-            f"{field} = {spec!r} is unknown; give {_FORMS}",
+            f"{field} = {spec!r} is unknown; give {_FORMS[field]}",
             field=field,
         )
     try:

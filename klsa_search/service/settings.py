@@ -147,7 +147,7 @@ class ServiceSettings(BaseSettings):
     reranker: Annotated[str | None, Shown(metavar="MODEL")] = Field(
         None,
         description="Let searches with rerank=N order their first N hits by this reranker: "
-        "onnx:FOLDER of a cross-encoder, or python:MODULE:FUNCTION, which is imported",
+        "python:MODULE:FUNCTION, which is imported",
     )
 
     title: str = Field("klsa-search", description="Show this title on the search page")

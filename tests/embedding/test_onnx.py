@@ -6,9 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
-from klsa_search.embedding import open_embedder, open_reranker
+from klsa_search.embedding import open_embedder
 from klsa_search.errors import SettingsError
-from tests.support.onnx_models import WORDS, vectors_of_words, write_embedder, write_reranker
+from tests.support.onnx_models import WORDS, vectors_of_words, write_embedder
 
 pytest.importorskip("onnxruntime", reason="needs onnxruntime")
 
@@ -110,9 +110,3 @@ def test_a_folder_that_is_not_understood_is_refused(tmp_path, change, reason):
     change(folder)
     with pytest.raises(SettingsError, match=reason):
         open_embedder(f"onnx:{folder}")
-
-
-def test_a_cross_encoder_scores_pairs(tmp_path):
-    rerank = open_reranker(f"onnx:{write_reranker(tmp_path / 'cross')}")
-    scores = rerank("cold", ["slip", "wet roads", "engines"])
-    assert scores == [11.0, 13.0, 5.0]  # of the numbers of their words

@@ -70,6 +70,8 @@ def test_a_function_is_a_reranker():
         assert open_reranker(given)("wet roads", ["dry roads", "wet roads"]) == [1.0, 2.0]
     with pytest.raises(SettingsError, match="is unknown"):
         open_reranker("minilm")
+    with pytest.raises(SettingsError, match="give python:module:function or the name of a plug-in"):
+        open_reranker("onnx:cross-encoder")
 
 
 def test_sentence_transformers_reads_a_local_folder_only(monkeypatch, tmp_path):

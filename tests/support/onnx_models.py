@@ -94,14 +94,3 @@ def write_embedder(folder: Path, *, seed: int = 0, **files: object) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(content))
     return folder
-
-
-def write_reranker(folder: Path) -> Path:
-    """Write a cross-encoder that scores by the mean number of its words: later ones count more."""
-    numbers = np.arange(len(WORDS), dtype=np.float32)
-    nodes = [
-        _node("Gather", ["numbers", "input_ids"], "values"),
-        _node("ReduceSum", ["values", "axes"], "logits"),
-    ]
-    tensors = {"numbers": numbers, "axes": np.array([1])}
-    return _write(folder, _model(nodes, tensors, _value("logits", FLOAT, ["batch", 1])))
