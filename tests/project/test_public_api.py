@@ -3,6 +3,7 @@
 import doctest
 import inspect
 import json
+import pkgutil
 import re
 import shutil
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import klsa_search as klsa
+from klsa_search.errors import MissingExtra
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
@@ -118,9 +120,25 @@ def examples():
     return sorted(seen.items())
 
 
-@pytest.mark.parametrize("found", [pytest.param(one, id=title) for title, one in examples()])
+def other_examples():
+    """All other docstrings of the package with examples, which see the names of their module."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    public = {found.docstring for _, found in examples()}
+    for each in pkgutil.walk_packages(klsa.__path__, "klsa_search."):
+        try:
+            module = import_module(each.name)
+        except MissingExtra:
+            continue
+        for found in finder.find(module):
+            if found.examples and found.docstring not in public:
+                yield found.name, found
+
+
+ALL = [pytest.param(found, id=title) for title, found in (*examples(), *other_examples())]
+
+
+@pytest.mark.parametrize("found", ALL)
 def test_examples_run(found, names):
-    found.globs = names
     flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
     told = []
     runner = doctest.DocTestRunner(optionflags=flags)
@@ -132,6 +150,7 @@ def test_examples_run(found, names):
             options = {"writes": Writes(), "jobs": jobs, "recorder": recorder}
             service = stack.enter_context(serving(catalog, **options))
             names["url"] = "http://{}:{}".format(*service.address)
+        found.globs.update(names)
         runner.run(found, out=told.append, clear_globs=False)
     assert runner.failures == 0, "".join(told)
 

@@ -51,7 +51,7 @@ class Suggestion:
                title; None for a phrase that was counted in a sample
 
     >>> index.suggest("wet r")[0]
-    Suggestion(kind='phrase', text='wet roads', query='wet roads', documents=2)
+    Suggestion(kind='phrase', text='wet roads', query='wet roads', documents=3)
     """
 
     kind: Kind
