@@ -8,30 +8,24 @@ client, with the key of its user.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 from html import escape
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PREFIX = "/page/"
 """Prefix of the paths of the page's files."""
 
-_TITLE = b">klsa-search<"
+_TITLE = ">klsa-search<"
 """The title in index.html, in the head and in the page."""
 
-_TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "ts": "application/typescript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
-"""Content types by suffix; other files are not part of the page."""
+_TYPES = {"js": "text/javascript", "ts": "application/typescript"}
+"""Content types for which `mimetypes` depends on the machine, by suffix."""
 
 _HEADERS = {
     # Neither resources of other hosts nor inline scripts and styles.
@@ -42,41 +36,6 @@ _HEADERS = {
     # Cached and revalidated: another version of the service has other files.
     "Cache-Control": "no-cache",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PageFile:
-    """One file of the page; `kind` is its content type."""
-
-    content: bytes
-    kind: str
-
-    @property
-    def tag(self) -> str:
-        """ETag of the content."""
-        return f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
-
-
-def page_files(title: str | None = None) -> dict[str, PageFile]:
-    """Return the files of the page by their paths below `PREFIX`. Cost: some ms."""
-    found: dict[str, PageFile] = {}
-
-    def walk(folder: Traversable, prefix: str) -> None:
-        for each in sorted(folder.iterdir(), key=lambda one: one.name):
-            kind = _TYPES.get(each.name.rpartition(".")[2])
-            if each.is_dir():
-                walk(each, f"{prefix}{each.name}/")
-            elif kind is not None:
-                found[prefix + each.name] = PageFile(each.read_bytes(), kind)
-
-    walk(files("klsa_search.service") / "page", "")
-    if title is not None:
-        start = found["index.html"]
-        shown = escape(title).encode()
-        found["index.html"] = replace(
-            start, content=start.content.replace(_TITLE, b">" + shown + b"<")
-        )
-    return found
 
 
 def prefers_html(accept: str) -> bool:
@@ -96,49 +55,50 @@ def prefers_html(accept: str) -> bool:
 class SearchPage:
     """ASGI middleware that answers with the page and its files, and passes on other requests.
 
-    Starlette's StaticFiles supports neither the title nor content negotiation at /, and needs a
-    route, before which keys and rates are checked.
+    A middleware, because keys and rates are checked before routes.
     """
 
-    def __init__(self, app: ASGIApp, title: str | None = None) -> None:
+    def __init__(self, app: ASGIApp, title: str) -> None:
         self._app = app
-        self._files = {
-            name: (one, {**_HEADERS, "ETag": one.tag, "Content-Type": one.kind})
-            for name, one in page_files(title).items()
-        }
-
-        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-            raise AssertionError("only its path is used, in metrics")
-
-        self._route = Route(PREFIX + "{file:path}", serve)
+        self._files = StaticFiles(packages=[("klsa_search.service", "page")])
+        start = (files("klsa_search.service") / "page" / "index.html").read_text("utf-8")
+        self._start = start.replace(_TITLE, f">{escape(title)}<")
+        self._tag = f'"{hashlib.sha256(self._start.encode()).hexdigest()[:16]}"'
+        self._route = Route(PREFIX + "{file:path}", self._files)  # its path is that in metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with a file, or pass the request on."""
-        if scope["type"] != "http" or scope["method"] != "GET":
-            await self._app(scope, receive, send)
-            return
-        path: str = scope["path"]
-        if path == "/":
-            if not prefers_html(Headers(scope=scope).get("accept", "")):
-                await self._app(scope, receive, _varying(send))
-                return
-            name = "index.html"
-        elif path.startswith(PREFIX):
-            name = path.removeprefix(PREFIX)
-        else:
-            name = ""
-        if name not in self._files:
+        response = None
+        if scope["type"] == "http" and scope["method"] == "GET":
+            path: str = scope["path"]
+            if path == "/":
+                if prefers_html(Headers(scope=scope).get("accept", "")):
+                    response = self._start_page(Headers(scope=scope))
+                else:
+                    send = _varying(send)
+            elif path.startswith(PREFIX):
+                response = await self._file(path.removeprefix(PREFIX), scope)
+        if response is None:
             await self._app(scope, receive, send)
             return
         scope["route"] = self._route
-        one, headers = self._files[name]
-        vary = {"Vary": "Accept"} if path == "/" else {}
-        known = Headers(scope=scope).get("if-none-match", "")
-        if one.tag in known:
-            answer = Response(status_code=304, headers={**headers, **vary})
-        else:
-            answer = Response(one.content, headers={**headers, **vary})
-        await answer(scope, receive, send)
+        response.headers.update(_HEADERS)
+        await response(scope, receive, send)
+
+    def _start_page(self, headers: Headers) -> Response:
+        shown = {"ETag": self._tag, "Vary": "Accept"}
+        if self._tag in headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=shown)
+        return HTMLResponse(self._start, headers=shown)
+
+    async def _file(self, name: str, scope: Scope) -> Response | None:
+        try:
+            response = await self._files.get_response(name, scope)
+        except HTTPException:  # there is no such file: the application says so
+            return None
+        if kind := _TYPES.get(name.rpartition(".")[2]):
+            response.headers["Content-Type"] = f"{kind}; charset=utf-8"
+        return response
 
 
 def _varying(send: Send) -> Send:

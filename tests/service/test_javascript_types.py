@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from klsa_search.service.page_files import page_files
 from klsa_search.service.routes import analytics
 from klsa_search.service.routes.suggest import SuggestionAnswer
 from klsa_search.service.schemas import responses, search_answers
 from klsa_search.service.schemas.search_requests import SearchRequest
+from tests.conftest import ROOT
 
-FILES = page_files()
-CODE, TYPES = (FILES[name].content.decode() for name in ("klsa.js", "klsa.d.ts"))
+PAGE = ROOT / "klsa_search" / "service" / "page"
+CODE, TYPES = ((PAGE / name).read_text("utf-8") for name in ("klsa.js", "klsa.d.ts"))
 
 
 def members(text, kind, name):

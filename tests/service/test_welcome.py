@@ -10,11 +10,17 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import Rates
-from klsa_search.service.page_files import PREFIX, page_files, prefers_html
+from klsa_search.service.page_files import PREFIX, prefers_html
+from tests.conftest import ROOT
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 HTML = {"Accept": BROWSER}
-FILES = page_files()
+PAGE = ROOT / "klsa_search" / "service" / "page"
+FILES = {
+    path.relative_to(PAGE).as_posix(): path.read_bytes()
+    for path in sorted(PAGE.rglob("*"))
+    if path.is_file()
+}
 KILOBYTES = 250
 
 
@@ -58,14 +64,26 @@ def test_its_headers_let_nothing_in_from_elsewhere(client):
         assert head.headers["content-length"] == answer.headers["content-length"]
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("klsa.js", "text/javascript"),
+        ("klsa.d.ts", "application/typescript"),
+        ("style.css", "text/css"),
+    ],
+)
+def test_content_types_are_the_same_on_every_machine(client, name, kind):
+    assert client.get(PREFIX + name).headers["content-type"] == f"{kind}; charset=utf-8"
+
+
 @pytest.mark.parametrize("path", ["nope.js", "", "../welcome.py", "%2e%2e/welcome.py", "views/"])
 def test_nothing_else_is_handed_out(client, path):
     assert client.get(PREFIX + path).status_code == 404
 
 
 def test_the_page_is_light_and_whole():
-    assert sum(len(one.content) for one in FILES.values()) <= KILOBYTES * 1000
-    texts = {name: one.content.decode() for name, one in FILES.items()}
+    assert sum(len(content) for content in FILES.values()) <= KILOBYTES * 1000
+    texts = {name: content.decode() for name, content in FILES.items()}
     for name, text in texts.items():
         hosts = set(re.findall(r"https?://[\w.-]+", text)) - {"http://www.w3.org"}
         assert not hosts, name
