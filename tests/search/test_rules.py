@@ -15,7 +15,7 @@ from klsa_search import build, open_index
 from klsa_search.core import clock
 from klsa_search.errors import StoreError
 from klsa_search.search.query.interpretation import QueryInterpretation
-from klsa_search.search.query.rules import words_for_rules
+from klsa_search.search.query.rules import texts_for_rules
 
 COUNT = 140  # above the size up to which all documents are scored
 COLOURS = ("red", "green", "blue")
@@ -93,11 +93,32 @@ def test_queries_that_rules_apply_to(index, when, queries, others):
     assert index.search(queries[0], rules=False).rules == ()
 
 
-def test_corrections_that_were_searched_count():
+def test_words_as_typed_and_corrections_that_were_searched_count():
     said = QueryInterpretation(corrections={"wintr": "winter"})
-    assert words_for_rules("wintr jacket", said) == "winter jacket"
+    assert texts_for_rules("wintr jacket", said, ()) == ("wintr jacket", "winter jacket")
     suggested = replace(said, unknown=("wintr",), did_you_mean="winter jacket")
-    assert words_for_rules("wintr jacket", suggested) == "wintr jacket"
+    assert texts_for_rules("wintr jacket", suggested, ()) == ("wintr jacket",)
+
+
+def test_excluded_words_are_dropped_as_words():
+    said = QueryInterpretation(excluded=("mail",))
+    assert texts_for_rules("e-mail server -mail", said, ()) == ("e-mail server",)
+    said = QueryInterpretation(excluded=('"red mail"', "title:old"))
+    query = '-"red mail" e-mail +server -title:old'
+    assert texts_for_rules(query, said, {"title"}) == ("e-mail +server",)
+
+
+def test_rules_for_a_word_that_is_corrected_apply(index):
+    rules = [
+        rule("typed", pin=[("tent", 1)], query_contains="jackte"),
+        rule("meant", hide=["d-1"], query_is="winter jacket"),
+    ]
+    index.set_rules(rules)
+    results = index.search("winter jackte", COUNT)
+    assert results.interpretation.corrections == {"jackte": "jacket"}
+    assert results.rules == ("typed", "meant")
+    assert ids(results)[0] == "tent"
+    assert "d-1" not in ids(results)
 
 
 def test_filters_and_times_that_rules_apply_to(index, monkeypatch):

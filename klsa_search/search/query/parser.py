@@ -94,7 +94,7 @@ class QueryParser:
         self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at)
         searched = snapshot.forward.fields.searched
         self._columns = {name: columns[name] for name in columns.keys() - set(searched)}
-        self._fields = {*searched, *columns}
+        self.fields = {*searched, *columns}
         self.spelling = SpellChecker(snapshot, analyzer, self.term_dictionary)
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self._synonyms = Synonyms({}, analyzer)
@@ -236,7 +236,7 @@ class QueryParser:
             numbers = self._numbers.of(query)
         if numbers is not None:
             return numbers, [], None
-        clauses = parse(query, self._fields)
+        clauses = parse(query, self.fields)
         return None, clauses, self._reason(query, clauses) if operators is None else None
 
     def _reason(self, query: str, clauses: Sequence[Clause]) -> Relaxed | None:

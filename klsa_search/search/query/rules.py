@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -14,6 +14,7 @@ from klsa_search.search.filters.conditions import And, Condition, Filter, Not, O
 from klsa_search.search.filters.masks import Given as GivenFilter
 from klsa_search.search.filters.masks import filter_of
 from klsa_search.search.query.interpretation import QueryInterpretation, replace_words
+from klsa_search.search.query.syntax import parse
 from klsa_search.storage.rules import Rule, RuleCondition, rules_of
 
 MAX_APPLIED: Final = 10
@@ -93,12 +94,12 @@ class RuleSet:
         """
         return [self.rules[number] for number in self._numbers(query)]
 
-    def matching(self, query: str, filter_: GivenFilter | None) -> list[Rule]:
-        """Return the rules that apply to a query at this time, in their order.
+    def matching(self, queries: Iterable[str], filter_: GivenFilter | None) -> list[Rule]:
+        """Return the rules that apply to one of these texts of a query now, in their order.
 
         Cost: see `for_query`.
         """
-        numbers = self._numbers(query)
+        numbers = sorted({number for query in queries for number in self._numbers(query)})
         if any(number in self._conditions for number in numbers):
             parts, time = _parts(filter_), clock.now()
             numbers = [
@@ -121,22 +122,26 @@ class RuleSet:
         return sorted(found)
 
 
-def words_for_rules(query: str, interpretation: QueryInterpretation) -> str:
-    """Return the text of a query that rules are compared with.
+def texts_for_rules(
+    query: str, interpretation: QueryInterpretation, fields: Collection[str]
+) -> tuple[str, ...]:
+    """Return the texts of a query that rules are compared with, without what it excludes.
 
-    Corrections that were searched count instead of the words as typed; words that the query
-    excludes do not count.
+    One has the words as typed. If corrections were searched, the other has them instead.
+    fields  names of searchable fields
     """
+    if excluded := set(interpretation.excluded):
+        query = " ".join(
+            clause.written
+            for clause in parse(query, fields)
+            if clause.sign != "-" or clause.shown not in excluded
+        )
     searched = {
         word: correction
         for word, correction in interpretation.corrections.items()
         if word not in interpretation.unknown
     }
-    if searched:
-        query = replace_words(query, searched)
-    for excluded in interpretation.excluded:
-        query = query.replace(f"-{excluded}", " ")
-    return query
+    return (query, replace_words(query, searched)) if searched else (query,)
 
 
 class _Condition:
