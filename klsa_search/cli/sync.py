@@ -72,7 +72,9 @@ def sync(
             raise click.UsageError("--watch cannot be combined with --dry-run or --json")
         require("watch")
     with watch_compiling(tell_compiling), open_index(index_path(home, name)) as index:
-        collection = open_collection(source, **{**index.manifest.reading, **reading})
+        # One bad file must not keep the others out for as long as the source is watched.
+        skipping = {"on_error": "skip"} if watch else {}
+        collection = open_collection(source, **{**skipping, **index.manifest.reading, **reading})
         if watch:
             _watch(index, collection, max_delete, ids=ids)
             return
@@ -136,6 +138,8 @@ def _write(
         for kind in ("added", "changed", "deleted"):
             for id_ in getattr(result, kind):
                 echo(f"{kind:7}  {id_}")
+    if result.kept:
+        echo(f"not deleted: {len(result.kept):,} documents, because {result.refusal}", err=True)
     for field in result.removed_fields:
         echo(f"note: no document of the source has the field '{field}' any more", err=True)
     write_field_warnings(result.warnings)

@@ -43,12 +43,14 @@ def follow(
     """Synchronise an index with its source at first, and at each tick with a change.
 
     ticks   whether the source has changed since the last one
-    report  called with the first result, and with each that differs
-    A failure is written to stderr once. If the source is at fault, the next sync waits for a
-    change; otherwise, as while another process builds, it runs at the next tick. IndexNotFound if
-    the index was deleted.
+    report  called with the first result, and with each that changed the index or has other problems
+    Documents that the source does not have are kept if their deletion is refused or records of the
+    source cannot be read; all others are synchronised. Any other failure is written to stderr once.
+    If the source is at fault, the next sync waits for a change; otherwise, as while another process
+    builds, it runs at the next tick. IndexNotFound if the index was deleted.
     """
     pending, first, failure = True, True, ""
+    problems: object = None
     cache, synced = FileCache(index.document), -1  # and the position in the log after the last sync
     for changed in ticks:
         if not (changed or pending):
@@ -59,7 +61,7 @@ def follow(
             if before != synced:  # others have written: their documents are not those of the files
                 cache = FileCache(index.document)
             collection.cache = cache
-            result = index.sync(collection, max_delete=max_delete)
+            result = index.sync(collection, max_delete=max_delete, partial=True)
         except IndexNotFound:
             raise
         except KlsaError as error:
@@ -71,7 +73,8 @@ def follow(
             continue
         cache.commit()
         synced = before + len(result.added) + len(result.changed) + len(result.deleted)
-        if first or failure or result.batches:
+        previous, problems = problems, (result.refusal, result.skipped.reasons)
+        if first or failure or result.batches or problems != previous:
             report(result)
         pending, first, failure = False, False, ""
 

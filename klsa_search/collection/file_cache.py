@@ -40,14 +40,21 @@ class FileCache:
         self._synced: dict[Path, _FileState] = {}
         self._read: dict[Path, _FileState] = {}  # by the present pass
 
-    def documents(self, path: Path, read: Callable[[], Iterator[Document]]) -> Iterator[Document]:
-        """Yield the documents of a file: stored ones if it has not changed, else as `read` does."""
+    def documents(
+        self, path: Path, read: Callable[[], Iterator[Document]], problems: Callable[[], int]
+    ) -> Iterator[Document]:
+        """Yield the documents of a file: stored ones if it has not changed, else as `read` does.
+
+        problems  returns the number of records skipped so far: a file with any is read again
+        """
+        before = problems()
         state = _FileState.of(path)  # before it is read, so that a later change is noticed
         ids = self._unchanged(path, state)
         for document in read() if ids is None else map(self._stored, ids):
             state.ids.append(document.id)
             yield document
-        self._read[path] = state
+        if problems() == before:
+            self._read[path] = state
 
     def commit(self) -> None:
         """Remember the files of the last pass, whose documents are stored now."""

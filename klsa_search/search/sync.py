@@ -19,7 +19,7 @@ import numpy as np
 from klsa_search.collection.model import Document, Problems, batches
 from klsa_search.collection.vectors import VECTORS, set_vectors, vectors_of, without_vectors
 from klsa_search.core.progress import DOCUMENTS, WRITES, Progress
-from klsa_search.errors import CollectionError, SettingsError
+from klsa_search.errors import SettingsError
 from klsa_search.search.writing import BATCH_CHARACTERS, WriteResult
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import document_as_json, document_of
@@ -57,6 +57,9 @@ class SyncResult:
     warnings   values of the wrong type for their fields, which count as missing
     removed_fields
                metadata fields that changed documents had, and that no document of the source has
+    kept       IDs of documents that the source does not have, and that were not deleted; only with
+               `partial`
+    refusal    why they were not deleted
     """
 
     added: tuple[str, ...]
@@ -67,6 +70,8 @@ class SyncResult:
     skipped: Problems = field(default_factory=Problems)
     warnings: Problems = field(default_factory=Problems)
     removed_fields: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    refusal: str = ""
 
     def as_json(self, *, ids: bool = False) -> dict[str, Any]:
         """Return the numbers as JSON; also the IDs, as `ids`, if they are wanted."""
@@ -205,14 +210,14 @@ def _with_stored_vectors(reader: DocumentReader, doc_id: int, document: Document
     return set_vectors(document, vectors_of(stored))
 
 
-def refuse_deletions(
+def refused_deletions(
     index: str,
     compared: Comparison,
     deleted: int,
     max_delete: str | int | None,
     skipped: Problems,
-) -> None:
-    """Raise CollectionError if the source looks truncated.
+) -> str:
+    """Return why documents must not be deleted, as the source looks truncated; "" if they may be.
 
     skipped  records of the source that were skipped
     An empty source is refused unless `max_delete` was given and allows it.
@@ -221,7 +226,7 @@ def refuse_deletions(
     coming += compared.unchanged
     most = max_deletions(max_delete, had)
     if deleted <= most and (coming or not deleted or max_delete is not None):
-        return
+        return ""
     limit = f"{most:,}" if max_delete is not None else f"{most:,} by default"
     fact = (
         f"the source has {coming:,} documents and index `{index}` has {had:,}, so {deleted:,} "
@@ -231,8 +236,8 @@ def refuse_deletions(
     )
     if skipped.count:
         fact += f" ({skipped.count:,} bad records were skipped, the first: {skipped.reasons[0]})"
-    raise CollectionError(
-        f"nothing was changed: {fact}; check that the source is complete, or allow it with "
+    return (
+        f"{fact}; check that the source is complete, or allow it with "
         f"--max-delete {deleted} (in Python and over HTTP max_delete={deleted})"
     )
 

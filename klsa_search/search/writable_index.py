@@ -22,7 +22,7 @@ from klsa_search.search.sync import (
     Comparison,
     SyncResult,
     max_deletions,
-    refuse_deletions,
+    refused_deletions,
     write_differences,
 )
 from klsa_search.search.writing import (
@@ -97,6 +97,7 @@ class WritableIndex(ConfigurableIndex):
         source: Source,
         *,
         max_delete: str | int | None = None,
+        partial: bool = False,
         dry_run: bool = False,
         progress: Progress | bool | None = None,
         **reading: Unpack[Reading],
@@ -106,6 +107,8 @@ class WritableIndex(ConfigurableIndex):
         source      as for `build`: all documents, not only those that changed
         max_delete  most documents to delete, as a number or a share such as "20%"; by default 20%,
                     but at least 10. A source that would delete more, or an empty one, is refused
+        partial     write what was added and changed also if deletions are refused or records were
+                    skipped, and delete nothing then: `kept` and `refusal` of the result
         dry_run     compare only
         progress    called with ("documents", number compared, None), then with ("writes", number
                     written, total), or True for a progress bar
@@ -146,7 +149,18 @@ class WritableIndex(ConfigurableIndex):
             if opened is not None:
                 warn_of_skipped(opened)
             deleted = compared.deleted()
-            refuse_deletions(self.name, compared, len(deleted), max_delete, collection.problems)
+            kept: list[str] = []
+            skipped = collection.problems
+            refusal = refused_deletions(self.name, compared, len(deleted), max_delete, skipped)
+            if refusal and not partial:
+                raise CollectionError(f"nothing was changed: {refusal}")
+            if partial and deleted and skipped.count and not refusal:
+                refusal = (
+                    f"{skipped.count:,} records of the source cannot be read, and may be of "
+                    "these documents; correct or remove them"
+                )
+            if refusal:
+                kept, deleted = deleted, []
             count, warnings = 0, Problems()
             if not dry_run:
                 puts = len(compared.added) + len(compared.changed)
@@ -158,9 +172,11 @@ class WritableIndex(ConfigurableIndex):
             deleted=tuple(deleted),
             unchanged=compared.unchanged,
             batches=count,
-            skipped=collection.problems,
+            skipped=skipped,
             warnings=warnings,
             removed_fields=tuple(compared.removed_fields()),
+            kept=tuple(kept),
+            refusal=refusal,
         )
 
     def _readers(self) -> list[DocumentReader]:

@@ -37,7 +37,7 @@ def files(folder):
     return {path.relative_to(folder).as_posix(): path.read_text() for path in found}
 
 
-def watched(index, source, *changes):
+def watched(index, source, *changes, **reading):
     """Follow a source while it is changed; return the results. Each change is a function."""
     results = []
 
@@ -48,7 +48,7 @@ def watched(index, source, *changes):
             yield True
             yield False
 
-    follow(index, open_collection(source), ticks(), results.append)
+    follow(index, open_collection(source, **reading), ticks(), results.append)
     return results
 
 
@@ -117,7 +117,7 @@ def test_failures_of_the_source_are_reported_once_and_survived(index, notes, cap
     assert "was removed" in line
 
 
-def test_a_truncated_folder_is_refused_until_it_is_complete(index, notes, capsys):
+def test_a_truncated_folder_deletes_nothing(index, notes):
     texts = files(notes)
 
     def empty():
@@ -128,9 +128,69 @@ def test_a_truncated_folder_is_refused_until_it_is_complete(index, notes, capsys
         for name in texts:
             (notes / name).write_text(f"again {name}")
 
-    watched(index, notes, empty, restore)
+    _, result, _ = watched(index, notes, empty, restore)
     assert stored(index) == files(notes)
-    assert "has no documents" in capsys.readouterr().err
+    assert "has no documents" in result.refusal
+    assert result.kept == tuple(sorted(texts))
+
+
+def test_one_broken_file_does_not_keep_the_others_out(index, notes, tmp_path):
+    """A file that cannot be read is reported, also while it stays as it is."""
+
+    def breaks():
+        (notes / "b.txt").write_bytes(b"\xff\xfe\x00broken" * 9)
+        (notes / "b.txt").rename(notes / "b.pdf")
+        (notes / "d.txt").write_text("added")
+
+    def goes_on():
+        (notes / "a.txt").write_text("changed")
+        (notes / "c.txt").unlink()
+
+    def is_removed():
+        (notes / "b.pdf").unlink()
+
+    results = watched(index, notes, breaks, goes_on, is_removed, on_error="skip")
+    assert [result.added for result in results] == [(), ("d.txt",), (), ()]
+    assert [result.changed for result in results] == [(), (), ("a.txt",), ()]
+    assert [result.kept for result in results] == [(), ("b.txt",), ("b.txt", "c.txt"), ()]
+    assert [result.skipped.count for result in results] == [0, 1, 1, 0]
+    assert "1 records of the source cannot be read" in results[1].refusal
+    assert results[3].deleted == ("b.txt", "c.txt")
+    assert stored(index) == files(notes)
+
+
+def test_refused_deletions_do_not_keep_changes_out(notes, tmp_path, shell):
+    for number in range(39):
+        (notes / f"{number}.txt").write_text(f"number {number}")
+    build(notes, name="many", home=tmp_path / "home").close()
+    with open_index(tmp_path / "home" / "many") as index:
+
+        def delete_and_edit():
+            for number in range(11):
+                (notes / f"{number}.txt").unlink()
+            (notes / "a.txt").write_text("changed")
+
+        def restore():
+            (notes / "0.txt").write_text("number 0")
+
+        first, second, third = watched(index, notes, delete_and_edit, restore)
+        assert (first.kept, len(second.kept), third.kept) == ((), 11, ())
+        assert second.changed == ("a.txt",)
+        assert "11 would be deleted (allowed: 10 by default)" in second.refusal
+        assert len(third.deleted) == 10
+        assert stored(index) == files(notes)
+
+
+def test_the_command_reports_what_it_did_not_delete(notes, index, tmp_path, shell, monkeypatch):
+    monkeypatch.setattr("klsa_search.cli.sync.require", lambda _: None)
+    monkeypatch.setattr("klsa_search.cli.watch.ticks_of", lambda _: [True])
+    (notes / "b.txt").write_bytes(b"%PDF-")
+    (notes / "b.txt").rename(notes / "b.pdf")
+    (notes / "a.txt").write_text("changed")
+    done = shell("klsa-index", "sync", "notes", notes, "--home", tmp_path / "home", "--watch")
+    assert (done.code, "1 changed, 0 deleted" in done.out) == (0, True)
+    assert "not deleted: 1 documents, because 1 records of the source cannot be read" in done.err
+    assert "b.pdf" in done.err
 
 
 def test_a_locked_index_is_tried_again_without_a_change(index, notes, capsys, monkeypatch):

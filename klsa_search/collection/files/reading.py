@@ -54,7 +54,11 @@ def folder_documents(
                 documents = _file_documents(path, name, sections, of_file, sandbox)
             else:
                 read = partial(_documents, path, name, sections, of_file, sandbox)
-                documents = intake.cache.documents(path, read) if intake.cache else read()
+                documents = (
+                    intake.cache.documents(path, read, lambda: intake.problems.count)
+                    if intake.cache
+                    else read()
+                )
             yield from of_file.read_file(documents)
 
 
