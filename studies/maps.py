@@ -1,10 +1,9 @@
-"""How much of what is near in the latent space is near on a map, for three ways to draw one.
+"""How much of what is near in the latent space is near on a map.
 
 Of the ten nearest of each document in the latent space, the share that is among its ten and its
-thirty nearest in the plane: by the first two eigenvectors alone; by k-means, the centres of 20
-clusters put by their own two principal components and the documents about them; and by the layout
-of `klsa_search.mining`. Of Reuters also the share of the ten nearest in the plane that have the
-same first topic, beside that in the latent space.
+thirty nearest in the plane: by the first two eigenvectors alone, and by the layout of
+`klsa_search.mining`. Of Reuters also the share of the ten nearest in the plane that have the same
+first topic, beside that in the latent space.
 
 python -m studies.maps [cran med reuters] [--data FOLDER]
 """
@@ -12,6 +11,7 @@ python -m studies.maps [cran med reuters] [--data FOLDER]
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from klsa_search import Index, build
 from klsa_search.collection import open_collection
 from klsa_search.core.array_types import Matrix
 from klsa_search.mining.clusters import k_means
-from klsa_search.mining.map_layout import layout_points, nearest
+from klsa_search.mining.map_layout import ClusterLayout
 from studies.datasets import reuters_folder
 from studies.effectiveness.reuters import labelled
 
@@ -37,23 +37,26 @@ def by_eigenvectors(points: Matrix) -> Matrix:
 
 
 def by_clusters(points: Matrix) -> Matrix:
-    centres, labels = k_means(points.astype(np.float64), CLUSTERS, 0)
-    middle = centres.mean(axis=0)
-    axes = np.linalg.svd(centres - middle, full_matrices=False)[2][:2]
-    places = (centres - middle) @ axes.T
-    about = np.zeros((len(points), 2))
-    for number in np.unique(labels):
-        held = labels == number
-        apart = points[held] - centres[number]
-        own = np.linalg.svd(apart, full_matrices=False)[2][:2]
-        about[held, : len(own)] = apart @ own.T
-    return np.asarray(places[labels] + 0.2 * about)
+    exact = points.astype(np.float64)
+    centres, labels = k_means(exact, CLUSTERS, 0)
+    used, labels = np.unique(labels, return_inverse=True)
+    return ClusterLayout.of(exact, centres[used], labels).places(exact, labels)
+
+
+def nearest(points: Matrix, count: int) -> np.ndarray:
+    """The nearest of each point of length 1, without itself: (n, count)."""
+    found = []
+    for begin in range(0, len(points), 1000):
+        cosines = points[begin : begin + 1000] @ points.T
+        rows = np.arange(len(cosines))
+        cosines[rows, begin + rows] = -2
+        found.append(np.argsort(-cosines, axis=1, kind="stable")[:, :count])
+    return np.concatenate(found)
 
 
 WAYS: dict[str, Callable[[Matrix], Matrix]] = {
     "two eigenvectors": by_eigenvectors,
-    "clusters": by_clusters,
-    "layout": layout_points,
+    "the map": by_clusters,
 }
 
 
@@ -83,7 +86,7 @@ def report(index: Index, topics: dict[str, str]) -> None:
     placed = np.flatnonzero(coordinates.any(axis=1))
     points = coordinates[placed]
     known = np.array([topics.get(one, "") for one in index.ids(placed)])
-    near = nearest(points, None, NEAR)
+    near = nearest(points, NEAR)
     told = f", {same_topic(near, known):.3f} of the {NEAR} nearest have its topic" if topics else ""
     print(f"{index.name}: {len(points):,} documents{told}")
     for way, draw in WAYS.items():
@@ -99,7 +102,8 @@ def report(index: Index, topics: dict[str, str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=["cran", "med", "reuters"])
-    parser.add_argument("--data", type=Path, help="where the collections are")
+    home_of_data = Path(os.environ.get("KLSA_COLLECTIONS", "../shared/collections"))
+    parser.add_argument("--data", type=Path, default=home_of_data, help="where the collections are")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         for name in asked.names:
@@ -109,8 +113,7 @@ def main() -> None:
                 topics = {s.document.id: s.topics[0] for s in stories if s.topics}
                 source = [story.document for story in stories]
             else:
-                homes = [asked.data] if asked.data else []
-                source = list(open_collection(name, data=homes).documents())
+                source = list(open_collection(name, data=[asked.data]).documents())
             index = build(source, name=name, home=Path(home))
             report(index, topics)
             index.close()

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Integers, Matrix
 from klsa_search.mining.clusters import k_means, terms_of_clusters
-from klsa_search.mining.coordinates import LATENT, VECTORS, document_coordinates
-from klsa_search.mining.map_layout import MAX_POINTS, first_axes, layout_points, nearest
+from klsa_search.mining.coordinates import LATENT, document_coordinates
+from klsa_search.mining.map_layout import ClusterLayout
 from klsa_search.mining.related_terms import words_of
 from klsa_search.search.index import Index
 from klsa_search.search.options import whole_number
@@ -26,8 +26,10 @@ CLUSTERS: Final = 20
 TONES: Final = 8
 """Number of colours, distinguishable with colour blindness."""
 
+MAX_POINTS: Final = 25_000
+"""Documents drawn, at most: more points are not distinguishable."""
+
 _DOCUMENTS_PER_CLUSTER: Final = 10
-_NEIGHBOURS: Final = 5
 _CACHED: Final = 4
 _CELLS: Final = 32
 _BLOCK: Final = 65_536
@@ -89,14 +91,14 @@ def document_map(
            documents that the map of a large index leaves out
     kernel "latent", "vectors:SPACE" or "sum:SPACE", the sum of both
 
-    The documents of the build are placed by t-SNE on their coordinates, and divided by k-means
-    into at most 20 clusters. Documents added later are placed among their nearest neighbours. Of
-    more than 25,000 documents, an evenly spaced sample is drawn. Documents near each other on the
-    map are similar, for the most part; other distances, sizes and gaps mean little.
+    The documents of the build are divided by k-means into at most 20 clusters, which are placed by
+    their centres, and their documents around them (`klsa_search.mining.map_layout`). Documents
+    added later are placed in the nearest cluster; nothing else moves. Of more than 25,000
+    documents, an evenly spaced sample is drawn. Documents of a cluster are similar; distances
+    between clusters and their sizes mean little.
 
-    Cost: O(N² · m) and 200 rounds of O(N), a few seconds for 20,000 documents, once per process;
-    then 0.2 ms per document that was added later or left out, and O(nnz) for the words. QueryError;
-    DocumentNotFound.
+    Cost: O(N · m) for each round of k-means, once per process, and O(nnz) for the words.
+    QueryError; DocumentNotFound.
 
     >>> drawn = document_map(index, words=1)
     >>> drawn
@@ -110,8 +112,7 @@ def document_map(
     placed = np.asarray(coordinates.any(axis=1))
     built = min(index.manifest.counts.documents, len(coordinates))
     basis = _sample(np.flatnonzero(placed[:built]))
-    points = _Points.of(coordinates[basis], sorted_axes=not kernel.startswith(VECTORS))
-    layout = _layout(points, index.settings.seed)
+    layout = _layout(_Points.of(coordinates[basis]), index.settings.seed)
     labels = _labels(coordinates, placed, layout.centres)
     labels[~live] = len(layout.centres)
     drawable = placed & live
@@ -120,7 +121,7 @@ def document_map(
     else:
         requested = np.unique(np.array(index.doc_ids(ids), np.int64))
         shown = requested[drawable[requested]]
-    places = _places(coordinates, basis, layout.places, shown)
+    places = layout.places(coordinates[shown].astype(np.float64), labels[shown])
     sizes = np.bincount(labels, minlength=len(layout.centres) + 1)[:-1]
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > 0]
@@ -141,20 +142,16 @@ def document_map(
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """Coordinates as a cache key, equal if their bytes are.
-
-    sorted_axes  whether the first two coordinates vary most
-    """
+    """Coordinates as a cache key, equal if their bytes are."""
 
     coordinates: Matrix
-    sorted_axes: bool
     digest: bytes
 
     @classmethod
-    def of(cls, coordinates: Matrix, *, sorted_axes: bool) -> _Points:
+    def of(cls, coordinates: Matrix) -> _Points:
         whole = np.ascontiguousarray(coordinates)
-        key = repr((whole.shape, whole.dtype.str, sorted_axes)).encode()
-        return cls(whole, sorted_axes, blake2b(whole.tobytes(), key=key[:64]).digest())
+        key = repr((whole.shape, whole.dtype.str)).encode()
+        return cls(whole, blake2b(whole.tobytes(), key=key[:64]).digest())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Points) and self.digest == other.digest
@@ -163,36 +160,18 @@ class _Points:
         return hash(self.digest)
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """Points in the plane, (n, 2) from 0 to 1, and the centres of clusters, (k, m)."""
-
-    places: Matrix
-    centres: Matrix
-
-
 @lru_cache(maxsize=_CACHED)
-def _layout(points: _Points, seed: int) -> _Layout:
-    """Return layout and clusters of points; cached, because it takes seconds."""
-    coordinates = points.coordinates
-    count = min(CLUSTERS, round((len(coordinates) / _DOCUMENTS_PER_CLUSTER) ** 0.5))
-    exact = coordinates.astype(np.float64)
+def _layout(points: _Points, seed: int) -> ClusterLayout:
+    """Return clusters and layout of points; cached, because k-means takes seconds."""
+    exact = points.coordinates.astype(np.float64)
     distinct = len(np.unique(exact, axis=0))
-    centres: Matrix = np.zeros((0, exact.shape[1]))
-    if distinct:
-        centres, labels = k_means(exact, min(max(count, 1), distinct), seed)
-        centres = centres[np.unique(labels)]
-    start = coordinates[:, :2] if points.sorted_axes else first_axes(coordinates)
-    return _Layout(_scaled(layout_points(coordinates, start)), centres)
-
-
-def _scaled(places: Matrix) -> Matrix:
-    """Return points scaled to 0..1, both coordinates by the same factor."""
-    if not len(places):
-        return places
-    exact = places.astype(np.float64)
-    low, high = exact.min(axis=0), exact.max(axis=0)
-    return np.asarray(0.5 + (exact - (low + high) / 2) / ((high - low).max() or 1.0))
+    if not distinct:
+        empty = np.zeros((0, exact.shape[1]))
+        return ClusterLayout(empty, np.zeros((0, 2)), np.zeros((0, exact.shape[1], 2)))
+    count = min(CLUSTERS, round((len(exact) / _DOCUMENTS_PER_CLUSTER) ** 0.5))
+    centres, labels = k_means(exact, min(max(count, 1), distinct), seed)
+    used, labels = np.unique(labels, return_inverse=True)
+    return ClusterLayout.of(exact, centres[used], labels)
 
 
 def _sample(doc_ids: DocIds) -> DocIds:
@@ -221,20 +200,6 @@ def _shown(basis: DocIds, built: int, drawable: npt.NDArray[np.bool_]) -> DocIds
     """Return the documents to draw: the drawable ones of the basis, and later ones."""
     later = _sample(built + np.flatnonzero(drawable[built:])) if len(basis) else basis
     return _sample(np.concatenate((basis[drawable[basis]], later)))
-
-
-def _places(coordinates: Matrix, basis: DocIds, places: Matrix, shown: DocIds) -> Matrix:
-    """Return points of documents: their own for the basis, the median of neighbours for others."""
-    if not len(basis):
-        return np.zeros((0, 2))
-    at = np.minimum(np.searchsorted(basis, shown), len(basis) - 1)
-    result = places[at]
-    others = basis[at] != shown
-    if others.any():
-        near = nearest(coordinates[shown[others]], coordinates[basis], min(_NEIGHBOURS, len(basis)))
-        # By coordinate: a mean would lie between groups, in none.
-        result[others] = np.median(places[near], axis=1)
-    return result
 
 
 def _clusters(
