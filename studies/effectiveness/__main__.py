@@ -16,7 +16,6 @@
     python -m studies.effectiveness operators       [--json FILE] [TASK...]
     python -m studies.effectiveness partitions      [--json FILE] [TASK...]
     python -m studies.effectiveness passages        [--json FILE] [TASK...]
-    python -m studies.effectiveness needles         [--json FILE]
     python -m studies.effectiveness evidence        [--json FILE] [TASK...]
     python -m studies.effectiveness vectors         [--json FILE] [TASK...]
     python -m studies.effectiveness similar         [--json FILE] [TASK...]
@@ -48,7 +47,6 @@ from studies.effectiveness import (
     folded_in,
     kinds,
     leave_one_out,
-    needles,
     operators,
     partitions,
     passages,
@@ -82,7 +80,6 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "operators": operators.report,
     "passages": passages.report,
     "partitions": partitions.report,
-    "needles": needles.report,
     "evidence": evidence.report,
     "vectors": vectors.report,
     "similar": similar.report,

@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search.collection import Document
 from klsa_search.storage.passages import PassageId
-from studies.effectiveness import evidence, manual_questions, needles, passages
+from studies.effectiveness import evidence, manual_questions, passages
 from studies.effectiveness.measuring import Bench
 from tests.studies.conftest import toy_task
 
@@ -37,23 +37,6 @@ def test_articles_contain_their_paragraphs():
     for each in paragraphs:
         article, begin, end = spans[each.id]
         assert texts[article][begin:end] == each.text
-
-
-def test_needles_are_in_their_documents_and_nowhere_else(monkeypatch):
-    monkeypatch.setattr(needles, "PAGES", (1, 2))
-    monkeypatch.setattr(needles, "WORDS_OF_PAGE", 30)
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    names = [f"{one}{other}{one}lo" for one in letters[:10] for other in letters[10:20]]
-    stories = [
-        f"Pumps of {names[n]} leak. They need {names[(n * 7 + 3) % 100]} today. " + "More oil. " * 9
-        for n in range(100)
-    ]
-    documents, made = needles.haystack(stories, 10)
-    assert len(made) == 10
-    texts = {each.id: each.text for each in documents}
-    for needle in made:
-        assert texts[needle.document][needle.begin :].startswith(needle.sentence)
-        assert sum(needle.sentence in text for text in texts.values()) == 1
 
 
 def test_chunks_contain_all_words_once():
