@@ -1,6 +1,9 @@
 # klsa-search as a service. Build and run from the root of the repository:
 #   docker build -t klsa-search .
+#   docker run -v klsa-index:/data/index klsa-search klsa-keys add web --scope search --scope write
 #   docker run -p 127.0.0.1:8000:8000 -v klsa-index:/data/index klsa-search
+# To try it with a sample index and without keys:
+#   docker run -p 127.0.0.1:8000:8000 -e KLSA_ALLOW_NO_KEYS=yes klsa-search sample
 # For the machines of a cluster (docs/guides/cluster.md):
 #   docker build --build-arg EXTRAS=cluster -t klsa-search:cluster .
 # docker/entrypoint.sh describes the arguments of the container.
@@ -37,7 +40,6 @@ ENV PATH=/opt/klsa/bin:$PATH \
     KLSA_HOME=/data/index \
     KLSA_HOST=0.0.0.0 \
     KLSA_PORT=8000 \
-    KLSA_ALLOW_NO_KEYS=yes \
     NUMBA_CACHE_DIR=/opt/klsa/compiled
 WORKDIR /data
 USER 10001:10001

@@ -1,20 +1,19 @@
-"""Whether a request is lost while the service is restarted and its certificate is renewed.
+"""Whether requests fail while workers are restarted and their certificate is renewed.
 
     python -m benchmarks.restarts HOME NAME QUERIES.tsv [--rate 500] [--times 5]
-                                  [--socket] [--certificate FILE] [--json FILE]
+                                  [--certificate FILE] [--json FILE]
 
 HOME is an index directory, NAME one of its indexes, to which documents are written. Requests arrive
 at the rate, whether or not those before them are answered: of ten, eight searches over connections
-that are kept, one over a connection of its own, and one write. Meanwhile the service is reloaded so
-many times by SIGHUP, each time when the last is over:
+that are kept, one over a connection of its own, and one write. Meanwhile two workers are restarted
+one after another so many times by SIGHUP, each time when the last is over:
 
-    workers      klsa-serve --workers 2 restarts its workers one after another
-    certificate  one process loads its certificate again (with --certificate, over TLS)
-    socket       the whole service is stopped and started on a socket that stays open, as systemd
-                 keeps it (with --socket)
+    workers      over HTTP
+    certificate  over TLS, with the certificate of --certificate, which each worker loads
 
 A request fails if its connection ends without an answer, or the answer is neither 200 nor 201. The
-answers 429 and 503, by which a service with too little processor time refuses, count as refused.
+answers 429 and 503, by which a service with too little processor time refuses, count as refused. A
+client sends a failed request again at once over a new connection: lost are those that fail twice.
 """
 
 from __future__ import annotations
@@ -22,9 +21,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -48,12 +45,6 @@ PAUSE: Final = 1.0
 REFUSED: Final = ("429", "503")
 KNOWN: Final = ("200", "201", *REFUSED)
 
-PASSED: Final = (
-    "import os; os.dup2(int(os.environ['LISTENER']), 3); "
-    "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1'); " + SERVICE
-)
-"""A service on the socket of descriptor 3, as systemd passes it."""
-
 
 class Load:
     """Requests at a rate, until it is stopped."""
@@ -62,6 +53,7 @@ class Load:
         self.address, self.requests, self.rate = address, requests, rate
         self.answers: list[Answer] = []
         self.stopped = False
+        self.failed = 0  # the first time
         self._free: list[Connection] = []
 
     async def run(self) -> None:
@@ -83,16 +75,22 @@ class Load:
         self._free = free
         # The one that was idle longest: the server may close it at any moment.
         connection = free.pop(0) if free else None
+        status = await self._answer(request, connection)
+        if str(status) not in KNOWN:
+            self.failed += 1
+            status = await self._answer(request, None)
+        self.answers.append(Answer(status, time.perf_counter() - begun))
+
+    async def _answer(self, request: bytes, connection: Connection | None) -> int:
         try:
             if connection is None:
                 connection = await asyncio.wait_for(Connection.to(self.address), PATIENCE)
         except OSError:
-            self.answers.append(Answer(0, time.perf_counter() - begun))
-            return
+            return 0
         answer = await connection.ask(request, PATIENCE)
-        self.answers.append(Answer(answer.status, time.perf_counter() - begun))
         if connection.open:
             self._free.append(connection)
+        return answer.status
 
 
 def mixed(address: Address, queries: list[str], index: str) -> list[bytes]:
@@ -125,11 +123,12 @@ def service(home: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
             process.terminate()
 
 
-async def reloaded(process: subprocess.Popen[str], messages: Path, sentence: str) -> None:
-    """Send SIGHUP, and wait for the message that the reload is over."""
-    before = messages.read_text().count(sentence)
+async def reloaded(process: subprocess.Popen[str], messages: Path) -> None:
+    """Send SIGHUP, and wait for the messages that both workers ended."""
+    ended = "Finished server process"
+    expected = messages.read_text().count(ended) + 2
     process.send_signal(signal.SIGHUP)
-    while messages.read_text().count(sentence) == before:
+    while messages.read_text().count(ended) < expected:
         if process.poll() is not None:
             raise SystemExit(f"the service ended: {messages.read_text()}")
         await asyncio.sleep(0.05)
@@ -149,7 +148,8 @@ async def under_load(load: Load, times: int, reload: Callable[[], Any]) -> dict[
     statuses = Counter(str(answer.status) for answer in load.answers)
     return {
         "requests": len(load.answers),
-        "failed": sum(n for status, n in statuses.items() if status not in KNOWN),
+        "failed": load.failed,
+        "lost": sum(n for status, n in statuses.items() if status not in KNOWN),
         "refused": sum(n for status, n in statuses.items() if status in REFUSED),
         "statuses": dict(sorted(statuses.items())),
         "seconds_each": seconds / times,
@@ -176,56 +176,15 @@ async def measured(
     return await under_load(load, options.times, reload)
 
 
-def workers(options: argparse.Namespace) -> dict[str, Any]:
-    with service(options.home, "--workers", "2") as (process, port, messages):
-        address = Address("127.0.0.1", port)
-        return asyncio.run(
-            measured(address, options, lambda: reloaded(process, messages, "Restarted all workers"))
-        )
-
-
-def certificate(options: argparse.Namespace) -> dict[str, Any]:
-    trusting = ssl.create_default_context()
-    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
-    with service(options.home, "--tls-certificate", str(options.certificate)) as found:
-        process, port, messages = found
-        address = Address("127.0.0.1", port, tls=trusting)
-        return asyncio.run(
-            measured(
-                address, options, lambda: reloaded(process, messages, "Reloaded the certificate")
-            )
-        )
-
-
-def passed_socket(options: argparse.Namespace) -> dict[str, Any]:
-    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
-        address = Address(*listener.getsockname())
-
-        def start() -> subprocess.Popen[bytes]:
-            command = [sys.executable, "-c", PASSED, "--home", str(options.home)]
-            return subprocess.Popen(
-                command,
-                stdout=subprocess.DEVNULL,
-                pass_fds=[listener.fileno()],
-                env=os.environ | {"LISTENER": str(listener.fileno())},
-            )
-
-        running = start()
-
-        async def restart() -> None:
-            nonlocal running
-            running.terminate()
-            await asyncio.to_thread(running.wait, PATIENCE)
-            running = start()
-            connection = await Connection.to(address)
-            await connection.ask(address.get("/health"), PATIENCE)
-            connection.close()
-
-        try:
-            return asyncio.run(measured(address, options, restart))
-        finally:
-            running.terminate()
-            running.wait(PATIENCE)
+def restarted(options: argparse.Namespace, certificate: Path | None) -> dict[str, Any]:
+    tls, given = None, ["--workers", "2"]
+    if certificate is not None:
+        tls = ssl.create_default_context()
+        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+        given += ["--tls-certificate", str(certificate)]
+    with service(options.home, *given) as (process, port, messages):
+        address = Address("127.0.0.1", port, tls=tls)
+        return asyncio.run(measured(address, options, lambda: reloaded(process, messages)))
 
 
 def main() -> None:
@@ -239,21 +198,18 @@ def main() -> None:
     parser.add_argument("queries", type=Path)
     parser.add_argument("--rate", type=float, default=500)
     parser.add_argument("--times", type=int, default=5)
-    parser.add_argument("--socket", action="store_true")
     parser.add_argument("--certificate", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    kinds: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {"workers": workers}
-    if options.certificate is not None:
-        kinds["certificate"] = certificate
-    if options.socket:
-        kinds["socket"] = passed_socket
     found = {}
-    for kind, measure in kinds.items():
-        row = found[kind] = measure(options)
+    for kind, certificate in {"workers": None, "certificate": options.certificate}.items():
+        if kind == "certificate" and certificate is None:
+            continue
+        row = found[kind] = restarted(options, certificate)
         print(
             f"{kind}: {options.times} times, {row['seconds_each']:.1f} s each, "
-            f"{row['requests']:,} requests, {row['failed']} failed, {row['refused']} refused, "
+            f"{row['requests']:,} requests, {row['failed']} failed, {row['lost']} lost, "
+            f"{row['refused']} refused, "
             f"p50 {row['p50']:.1f} ms, "
             f"p99 {row['p99']:.0f} ms, slowest {row['slowest']:,.0f} ms; {row['statuses']}",
             flush=True,

@@ -1,6 +1,7 @@
 #!/bin/sh
 # What the container does:
-#   serve [OPTIONS]             serve all indexes there are; build a sample if there are none
+#   serve [OPTIONS]             serve all indexes there are, or none yet
+#   sample [OPTIONS]            the same; first build a sample if there is no index, unless it follows a service
 #   build SOURCE --name NAME    build an index there, with any option of klsa-index build
 #   klsa-... [ARGUMENTS]        run that command as it stands
 #   ray [ARGUMENTS]             a machine of a cluster, in an image with EXTRAS=cluster (docs/guides/cluster.md)
@@ -22,8 +23,8 @@ if [ -z "${NUMBA_CPU_NAME-}" ]; then
 fi
 
 has_index() {
-    for current in "$KLSA_HOME"/*/CURRENT; do
-        [ -e "$current" ] && return 0
+    for file in "$KLSA_HOME"/*/CURRENT "$KLSA_HOME"/*/PARTITIONS; do
+        [ -e "$file" ] && return 0
     done
     return 1
 }
@@ -44,7 +45,10 @@ command=${1:-serve}
 # exec: the command becomes process 1, so that the signals of `docker stop` reach it.
 case $command in
     serve)
-        has_index || build_sample
+        exec klsa-serve "$@"
+        ;;
+    sample)
+        has_index || [ -n "${KLSA_FOLLOW-}" ] || build_sample
         exec klsa-serve "$@"
         ;;
     build)
@@ -64,7 +68,7 @@ case $command in
         exec "$command" "$@"
         ;;
     *)
-        echo "There is no command '$command': use serve, build, join, ray or one of the klsa-* commands." >&2
+        echo "There is no command '$command': use serve, sample, build, join, ray or one of the klsa-* commands." >&2
         exit 2
         ;;
 esac

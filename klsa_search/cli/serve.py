@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -32,14 +31,13 @@ def serve(config: Path | None, **options: Any) -> None:
     --config; options override variables, and variables override the file.
     """
     signal.signal(signal.SIGTERM, _exit)  # process 1 of a container has no default handler
-    reread = partial(read_settings, given(options), config)
-    settings = reread()
+    settings = read_settings(given(options), config)
     if settings.cluster is None and "replicas" in given(options):
         raise click.UsageError("--replicas needs --cluster")
     # Imported late, as it takes a second: help and usage errors need not wait.
     from klsa_search.cli.serving import serve_until_stopped
 
-    serve_until_stopped(settings, reread)
+    serve_until_stopped(settings, given(options), config)
 
 
 def _exit(*_: Any) -> NoReturn:

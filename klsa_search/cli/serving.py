@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
+
 from klsa_search.cli.compile_child import MODULE
-from klsa_search.cli.hangup import handle_hangup
-from klsa_search.cli.main import log_as_text, watch_compiling
+from klsa_search.cli.main import explain, log_as_text, trust_tokenizers, watch_compiling
 from klsa_search.cli.options import embedders_of
 from klsa_search.cli.output import echo
 from klsa_search.cli.refit_child import MODULE as REFITTING
 from klsa_search.cli.replication_child import MODULE as REPLICATING
 from klsa_search.cli.service_options import is_loopback, listen
-from klsa_search.cli.systemd import notify_ready, notify_stopping, passed_socket
-from klsa_search.cli.workers import RETIRE, Workers
-from klsa_search.core.child_processes import command_of
+from klsa_search.core.child_processes import command_of, stop_with_parent
 from klsa_search.core.compiling import compile_in_child, missing_functions
-from klsa_search.errors import SettingsError, StoreError
+from klsa_search.errors import KlsaError, SettingsError, StoreError
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
@@ -42,9 +46,9 @@ from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.opening import IndexOpener
 from klsa_search.service.replication import Replication
 from klsa_search.service.request_log import JsonLog
-from klsa_search.service.server import Server, end_process, make_server, raise_descriptor_limit
-from klsa_search.service.settings import ServiceSettings
-from klsa_search.service.tls import tls_of
+from klsa_search.service.server import configured, end_process, raise_descriptor_limit
+from klsa_search.service.settings import ServiceSettings, read_settings
+from klsa_search.service.tls import check_certificate
 from klsa_search.storage.maintenance import indexes_in
 from klsa_search.storage.partitions import is_partitioned
 
@@ -98,15 +102,17 @@ def _models(settings: ServiceSettings) -> Models:
     return Models.opened(embedders_of(settings.embedders), settings.reranker)
 
 
-def serve_until_stopped(settings: ServiceSettings, reread: Callable[[], ServiceSettings]) -> None:
+def serve_until_stopped(
+    settings: ServiceSettings, options: Mapping[str, Any], config: Path | None
+) -> None:
     """Serve every index of an index directory until SIGINT or SIGTERM.
 
-    reread  reads the settings again, when several workers are restarted one after another
-    StoreError if all are damaged, KlsaError if the address is not available.
+    options  given on the command line: workers read them with the environment and the file `config`
+    StoreError if all indexes are damaged, KlsaError if the address is not available.
     """
     log = _json_log(settings)
     report = _reporter(log)
-    tls = tls_of(settings.tls_certificate, settings.tls_key)
+    check_certificate(settings.tls_certificate, settings.tls_key)
     if settings.follow is not None:
         settings.home.mkdir(parents=True, exist_ok=True)
     _report_opening(settings.home, report)
@@ -116,45 +122,65 @@ def serve_until_stopped(settings: ServiceSettings, reread: Callable[[], ServiceS
     report_compiling = partial(_report_compiling, report=report_once)
     with watch_compiling(report_compiling), Catalog(settings.home, opener=opener) as catalog:
         served = _served(catalog, report)
-        with passed_socket() or listen(settings.host, settings.port) as listener:
-            keys = _keys(settings, listener)
-            address = _address(listener, "https" if tls else "http")
+        with listen(settings.host, settings.port) as listener:
+            loopback = is_loopback(listener)
+            keys = _keys(settings, loopback=loopback)
+            address = _address(listener, "https" if settings.tls_certificate else "http")
             _announce(
                 served,
                 settings,
                 address,
-                _writes(settings, listener, keys),
+                _writes(settings, keys, loopback=loopback),
                 keys,
-                writable=_is_writable(settings, listener),
+                writable=_is_writable(settings, loopback=loopback),
             )
             if missing_functions()[0]:
                 report_once(
                     "Compiling the query engine in the background (first run only, up to two "
                     "minutes). Searches work meanwhile, more slowly."
                 )
+            raise_descriptor_limit()
             if settings.workers > 1:
                 catalog.close()
                 gc.freeze()  # else the collection at exit takes seconds
-                Workers(settings, listener, report, reread).run()
+                _serve_with_workers(
+                    settings, partial(worker_app, options, config, loopback=loopback), listener
+                )
             else:
-                _serve(settings, catalog, listener, log, notify_ready)
+                _serve(settings, catalog, listener, log, loopback=loopback)
 
 
-def serve_at(
-    settings: ServiceSettings,
-    listener: socket.socket,
-    *,
-    worker: int,
-    on_ready: Callable[[], None],
+def _serve_with_workers(
+    settings: ServiceSettings, create: Callable[[], FastAPI], listener: socket.socket
 ) -> None:
-    """Serve on a socket until SIGTERM or `RETIRE`, as one of several processes.
+    """Run worker processes until SIGINT or SIGTERM; SIGHUP restarts one after another."""
+    with tempfile.TemporaryDirectory(prefix="klsa-workers-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # the metrics of all workers
+        os.environ["PYTHONSAFEPATH"] = "1"  # uvicorn starts them without -P
+        supervisor = Multiprocess(configured(create, settings), [listener])
+        if sys.stdin is not None and sys.stdin.isatty():
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the terminal was closed
+        supervisor.run()
 
-    on_ready  called once, when this process answers requests and the engine is compiled
+
+def worker_app(options: Mapping[str, Any], config: Path | None, *, loopback: bool) -> FastAPI:
+    """Return the application of a worker process, with the settings as they are now.
+
+    loopback  whether no other machine can reach the service
+    SystemExit, after a message, if the settings are invalid or the directory cannot be read.
     """
-    log = _json_log(settings)
-    compile_in_child(MODULE)
-    with Catalog(settings.home, opener=_opener_with(_models(settings))) as catalog:
-        _serve(settings, catalog, listener, log, on_ready, worker=worker)
+    stop_with_parent()
+    trust_tokenizers()
+    try:
+        settings = read_settings(options, config)
+        check_certificate(settings.tls_certificate, settings.tls_key)
+        log = _json_log(settings)
+        compile_in_child(MODULE)
+        catalog = Catalog(settings.home, opener=_opener_with(_models(settings)))
+        return _app(settings, catalog, _pools(settings), log, loopback=loopback)
+    except (KlsaError, OSError) as failure:
+        echo(f"error: {explain(failure)}", err=True)
+        raise SystemExit(STARTUP_FAILURE) from None
 
 
 def _serve(
@@ -162,12 +188,34 @@ def _serve(
     catalog: Catalog,
     listener: socket.socket,
     log: JsonLog | None,
-    on_ready: Callable[[], None],
     *,
-    worker: int | None = None,
+    loopback: bool,
 ) -> None:
-    raise_descriptor_limit()
-    keys = _keys(settings, listener)
+    """Serve in this process until a signal."""
+    pools = _pools(settings)
+    app = _app(settings, catalog, pools, log, loopback=loopback)
+
+    def stop(*_: Any) -> NoReturn:
+        if catalog.is_busy or any(each.is_busy for each in pools):
+            end_process(0)
+        raise SystemExit(0)
+
+    # The server raises the signal again when it has stopped; the exit code is then 0.
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, stop)
+    uvicorn.Server(configured(app, settings)).run(sockets=[listener])
+    stop()
+
+
+def _app(
+    settings: ServiceSettings,
+    catalog: Catalog,
+    pools: Sequence[Admission],
+    log: JsonLog | None,
+    *,
+    loopback: bool,
+) -> FastAPI:
+    """Return the application of a process, which closes the catalog in the end."""
     writes = None if settings.writable is False else Writes()
     jobs = None
     if writes is not None:
@@ -183,46 +231,37 @@ def _serve(
             days=settings.analytics_days,
             min_searches=settings.analytics_min_searches,
         )
-    admissions = [*_pools(settings), *([writes] if writes else [])]
-    app = create_app(
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        sys.setswitchinterval(_SWITCH_INTERVAL)
+        # A collection of the objects loaded so far would stop all threads for 0.1 to 0.3 s.
+        gc.collect()
+        gc.freeze()
+        with ExitStack() as started:
+            started.callback(catalog.close)
+            for each in (*replications, jobs, recorder):
+                if each is not None:
+                    started.enter_context(each)
+            yield
+
+    return create_app(
         catalog,
-        admission=admissions[0],
-        heavy=admissions[1],
+        admission=pools[0],
+        heavy=pools[1],
         rates=Rates(settings.rate_limit) if settings.rate_limit else None,
         writes=writes,
         jobs=jobs,
         replications=replications,
         recorder=recorder,
-        keys=keys,
+        keys=_keys(settings, loopback=loopback),
         origins=settings.cors_origins,
         allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
         log=log,
         log_queries=settings.log_queries,
         title=settings.title,
+        lifespan=lifespan,
     )
-    tls = tls_of(settings.tls_certificate, settings.tls_key)
-    report_ready = _once_ready(on_ready, compiled=worker is not None)
-    server = make_server(app, tls=tls, on_tick=report_ready)
-    if worker is None:
-        handle_hangup(server, tls, _reporter(log))
-    else:
-        signal.signal(RETIRE, lambda *_: server.retire())
-    _run(server, catalog, admissions, jobs, replications, recorder, listener)
-
-
-def _once_ready(on_ready: Callable[[], None], *, compiled: bool) -> Callable[[], Awaitable[None]]:
-    """Return a periodic function of the server that calls `on_ready` once.
-
-    compiled  whether to wait until the engine is compiled, or cannot be
-    """
-    pending = [on_ready]
-
-    async def check() -> None:
-        missing, failure = missing_functions() if compiled and pending else ([], None)
-        if pending and (failure is not None or not missing):
-            pending.pop()()
-
-    return check
 
 
 def _replications(settings: ServiceSettings) -> list[Replication]:
@@ -276,14 +315,18 @@ def _reporter(log: JsonLog | None) -> Report:
     return lambda sentence: log.write("info", {"message": sentence})
 
 
-def _keys(settings: ServiceSettings, listener: socket.socket) -> Keys:
+def _keys(settings: ServiceSettings, *, loopback: bool) -> Keys:
     """Return the API keys, with the scopes of requests without a key.
 
     SettingsError if other machines could reach the service without a key.
     """
-    keyless = {"search", "metrics", *(["write"] if _is_writable(settings, listener) else [])}
+    keyless = {
+        "search",
+        "metrics",
+        *(["write"] if _is_writable(settings, loopback=loopback) else []),
+    }
     keys = Keys(settings.keys_file, keyless)
-    if not (keys.needed or settings.allow_no_keys or is_loopback(listener)):
+    if not (keys.needed or settings.allow_no_keys or loopback):
         raise SettingsError(
             f"refusing to listen on `{settings.host}` without API keys, because other "
             "machines can reach it; create a key with `klsa-keys add NAME` (key file: "
@@ -293,21 +336,21 @@ def _keys(settings: ServiceSettings, listener: socket.socket) -> Keys:
     return keys
 
 
-def _is_writable(settings: ServiceSettings, listener: socket.socket) -> bool:
+def _is_writable(settings: ServiceSettings, *, loopback: bool) -> bool:
     """Return whether requests without a key may write; by default not behind a proxy."""
     if settings.writable is None:
-        return not settings.allowed_hosts and is_loopback(listener)
+        return not settings.allowed_hosts and loopback
     return settings.writable
 
 
-def _writes(settings: ServiceSettings, listener: socket.socket, keys: Keys) -> str:
+def _writes(settings: ServiceSettings, keys: Keys, *, loopback: bool) -> str:
     if settings.follow is not None:
         return f"off (this service follows {settings.follow})"
     if settings.writable is False:
         return "off (--writable allows them)"
     if keys.needed:
         return "allowed with an API key of scope write (--read-only turns them off)"
-    if _is_writable(settings, listener):
+    if _is_writable(settings, loopback=loopback):
         return "allowed without a key (--read-only turns them off)"
     return "off without a key (--writable allows them)"
 
@@ -395,47 +438,3 @@ def _authentication(keys: Keys, *, writable: bool) -> str:
         f"off (no API keys): anyone who can reach this port can {allowed}; `klsa-keys add NAME` "
         "turns it on"
     )
-
-
-def _run(
-    server: Server,
-    catalog: Catalog,
-    admissions: Sequence[Admission],
-    jobs: Jobs | None,
-    replications: Sequence[Replication],
-    recorder: Recorder | None,
-    listener: socket.socket,
-) -> None:
-    """Serve until a signal; a retired server finishes the refit it runs."""
-    sys.setswitchinterval(_SWITCH_INTERVAL)
-
-    def stop(*_: Any) -> NoReturn:
-        notify_stopping()
-        if jobs is not None:
-            jobs.close()
-        for each in replications:
-            each.close()
-        if recorder is not None:
-            recorder.close()
-        catalog.close()
-        if catalog.is_busy or any(each.is_busy for each in admissions):
-            end_process(0)
-        raise SystemExit(0)
-
-    # The server raises the signal again when it has stopped; the exit code is then 0.
-    for kind in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(kind, stop)
-    # A collection of the objects loaded so far would stop all threads for 0.1 to 0.3 s.
-    gc.collect()
-    gc.freeze()
-    with ExitStack() as started:
-        for each in replications:
-            started.enter_context(each)
-        if jobs is not None:
-            started.enter_context(jobs)
-        if recorder is not None:
-            started.enter_context(recorder)
-        server.run(sockets=[listener])
-        if jobs is not None:
-            jobs.finish()
-    stop()

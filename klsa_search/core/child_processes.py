@@ -11,6 +11,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from typing import IO, Any, Final
 
@@ -71,6 +72,21 @@ def end(process: subprocess.Popen[bytes]) -> int:
     process.kill()
     process.communicate()
     return process.returncode
+
+
+def stop_with_parent() -> None:
+    """Stop this process of `multiprocessing`, as SIGTERM does, when its parent process ends."""
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def pipes_of_worker() -> tuple[IO[bytes], IO[bytes]]:

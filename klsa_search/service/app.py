@@ -9,6 +9,7 @@ from typing import Final
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import Lifespan
 
 from klsa_search.service import openapi
 from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
@@ -92,6 +93,7 @@ def create_app(
     log: JsonLog | None = None,
     log_queries: bool = False,
     title: str = NAME,
+    lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
     """Return the application that serves a catalog; the caller closes the catalog.
 
@@ -107,6 +109,7 @@ def create_app(
     keys           API keys; by default every request may do everything
     allowed_hosts  accepted host names; by default any
     title          title of the search page
+    lifespan       what runs while the application does; by default nothing
     The pages at / and /docs include their scripts and styles, so that they work offline.
     """
     app = FastAPIOffline(
@@ -115,6 +118,7 @@ def create_app(
         summary="Search with Kernel Latent Semantic Analysis",
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
         # By default /docs sends the schema to a public validator.
         swagger_ui_parameters={"validatorUrl": None},

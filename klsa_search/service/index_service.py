@@ -110,6 +110,15 @@ class IndexService:
         await asyncio.to_thread(self.catalog.catch_up_all)
         return self.statuses(also)
 
+    def is_searchable(self, statuses: Sequence[Status]) -> bool:
+        """Return whether an index is served, or there is none yet, so that one can be created.
+
+        A follower without an index has not copied a backup yet.
+        """
+        if not statuses:
+            return not any(each.work == "follow" for each in self.replications)
+        return any(status.index is not None for status in statuses)
+
     def require(self, *scopes: Scope) -> None:
         """Raise InsufficientScope unless the request has one of the scopes.
 
@@ -269,6 +278,7 @@ class IndexService:
         read-only; WritingRefused, InsufficientScope.
         """
         self._access.require("write", name)
+        self._state["index"] = name
 
         def work() -> None:
             with _settings_from_client():
@@ -287,6 +297,7 @@ class IndexService:
         IndexNotFound; QueryError for an alias; WritingRefused, InsufficientScope.
         """
         self._access.require("write", name)
+        self._state["index"] = name
 
         def work() -> list[str]:
             with _settings_from_client():

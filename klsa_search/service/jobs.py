@@ -47,7 +47,7 @@ _STOP_TIMEOUT = 2.0
 _PROGRESS = re.compile(r"([a-z ]{1,40}) ([0-9]{1,18}) ([0-9]{1,18}|-)")
 
 _INTERRUPTED: Final = (
-    "the process of the refit ended, with the service or for lack of memory; request it again"
+    "the process that ran the refit was killed, possibly for lack of memory; request it again"
 )
 
 _log = logging.getLogger(__name__)
@@ -79,8 +79,9 @@ class Jobs:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close."""
+        """Close, and wait until the end of a running refit is recorded."""
         self.close()
+        self.watch.join(_STOP_TIMEOUT)
 
     def all(self) -> list[Job]:
         """Return all recorded jobs, newest first."""
@@ -188,13 +189,8 @@ class Jobs:
                 self._refit(job)
         return bool(due)
 
-    def finish(self) -> None:
-        """Stop, and wait for a running refit; call `close` to end it after all."""
-        self.watch.stop()
-        self.watch.join()
-
     def close(self) -> None:
-        """Stop, and end a running refit, which leaves its index unchanged."""
+        """Stop, and end a running refit, which leaves its index unchanged and waits again."""
         self.watch.stop()
         with self._lock:
             self._closed.set()
@@ -227,7 +223,10 @@ class Jobs:
             self._catalog.load(job.index)
         with self._ledger.change() as history:
             is_stopped = error is not None and self._closed.is_set()
-            self._log_end(history, job, seconds, _INTERRUPTED if is_stopped else error)
+            if is_stopped and not history.find(job.id).cancelling:  # another process runs it again
+                history.change(job.id, state="waiting", phase=None, done=0, total=None)
+            else:
+                self._log_end(history, job, seconds, error)
 
     def _log_end(
         self, history: JobHistory, job: Job, seconds: float | None, error: str | None
@@ -237,7 +236,7 @@ class Jobs:
             history.end(job.id, "cancelled", seconds=seconds)
             return
         history.end(job.id, "done" if error is None else "failed", seconds=seconds, error=error)
-        if error is not None and not self._closed.is_set():
+        if error is not None:
             _log.warning("refit of %s failed: %s", job.index, error)
 
     def _run(self, job: Job) -> str | None:

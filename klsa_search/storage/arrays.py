@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ VOCABULARY = "vocabulary.txt"
 
 _LINES = 2**16
 """Bytes of terms that are read at once."""
+
+_SMALL = 2**16
+"""Bytes up to which a file is read: one that is mapped keeps a file descriptor open."""
 
 _HEADER = re.compile(
     r"\{'descr': '(?P<type>[<|]\w+)', 'fortran_order': False, "
@@ -99,7 +103,7 @@ class ArrayWriter:
 
 
 def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
-    """Map `<name>.npy` into memory, read-only; IndexDamaged if it is not an array file.
+    """Map `<name>.npy` into memory, or read a small file; IndexDamaged if it is not an array file.
 
     Raise OSError if the process has too many open files. The header is not read by NumPy, which
     passes it to Python's parser: in two threads at once that fails occasionally.
@@ -107,6 +111,8 @@ def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
     path = generation / f"{name}.npy"
     try:
         with path.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_size <= _SMALL:
+                return array_of(stream.read())
             kind, shape, begin = read_header(stream)
         mapped = np.memmap(path, kind, "r", begin, shape, "C")
     except (OSError, ValueError, TypeError, OverflowError) as error:
@@ -120,7 +126,7 @@ def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
 def array_of(content: bytes) -> npt.NDArray[Any]:
     """Return an array over the bytes of a `.npy` file; ValueError if they are not one."""
     kind, shape, begin = read_header(io.BytesIO(content))
-    return np.frombuffer(content, kind, offset=begin).reshape(shape)
+    return np.frombuffer(content, kind, math.prod(shape), begin).reshape(shape)
 
 
 def read_header(stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], int]:

@@ -57,12 +57,12 @@ SERVE = "from klsa_search.cli.serve import main; main()"
 STUCK = f"""
 import os, threading
 from klsa_search.search.index import Index
-from klsa_search.service.server import make_server
+from klsa_search.service.server import configured
 def search(*_, **__):
     os.write(1, b"at work\\n")  # in one piece, whatever other threads write
     threading.Event().wait({LONG})
 Index.search = search
-make_server.__kwdefaults__["grace"] = float({{grace!r}})
+configured.__kwdefaults__["grace"] = float({{grace!r}})
 {SERVE}
 """
 """A service whose searches never end."""

@@ -51,7 +51,7 @@ def hostile(tmp_path):
     [
         pytest.param("klsa_search.cli.compile_child", [], marks=pytest.mark.long),
         pytest.param("klsa_search.cli.refit_child", ["--help"], marks=pytest.mark.long),
-        ("klsa_search.cli.worker", ["0", "0", "0", "."]),
+        ("klsa_search.cli.replication_child", ["--help"]),
     ],
 )
 def test_a_command_imports_nothing_from_the_current_folder(hostile, module, arguments):
@@ -68,7 +68,7 @@ def test_a_command_imports_nothing_from_the_current_folder(hostile, module, argu
 
 def test_python_itself_would_import_from_it(hostile):
     subprocess.run(
-        [sys.executable, "-m", "klsa_search.cli.worker"],
+        [sys.executable, "-m", "klsa_search.cli.replication_child", "--help"],
         cwd=hostile,
         capture_output=True,
         timeout=PATIENCE,

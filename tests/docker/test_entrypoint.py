@@ -66,9 +66,9 @@ class World:
         calls = self.calls.read_text().splitlines() if self.calls.exists() else []
         return process.returncode, errors, calls
 
-    def add_index(self):
+    def add_index(self, file="CURRENT"):
         (self.home / "mine").mkdir()
-        (self.home / "mine" / "CURRENT").write_text("1")
+        (self.home / "mine" / file).write_text("1")
 
 
 def test_it_is_a_script_of_plain_sh():
@@ -78,22 +78,32 @@ def test_it_is_a_script_of_plain_sh():
 
 
 @pytest.mark.parametrize("arguments", [(), ("serve",)])
-def test_an_empty_home_gets_a_sample_and_says_so(world, arguments):
-    status, errors, calls = world.run(*arguments)
+def test_an_empty_directory_is_served_without_a_sample(world, arguments):
+    assert world.run(*arguments) == (0, "", [SERVE])
+
+
+def test_a_sample_is_built_on_request_and_reported(world):
+    status, errors, calls = world.run("sample")
     assert status == 0
     assert calls == [SAMPLE, SERVE]
     assert "No index in" in errors
     assert "sample" in errors
 
 
-def test_a_home_with_an_index_is_served_as_it_is(world):
-    world.add_index()
-    assert world.run("serve") == (0, "", [SERVE])
+@pytest.mark.parametrize("file", ["CURRENT", "PARTITIONS"])
+def test_no_sample_is_built_beside_an_index(world, file):
+    world.add_index(file)
+    assert world.run("sample") == (0, "", [SERVE])
+
+
+def test_no_sample_is_built_for_a_follower(world):
+    world.environment["KLSA_FOLLOW"] = "/backups"
+    assert world.run("sample") == (0, "", [SERVE])
 
 
 def test_an_unfinished_build_is_no_index(world):
     (world.home / "half").mkdir()
-    assert world.run("serve")[2] == [SAMPLE, SERVE]
+    assert world.run("sample")[2] == [SAMPLE, SERVE]
 
 
 def test_further_options(world):
@@ -103,13 +113,14 @@ def test_further_options(world):
 
 def test_the_image_has_the_settings_that_the_commands_read():
     image = (ROOT / "Dockerfile").read_text()
-    for setting in ("KLSA_HOME=/data/index", "KLSA_HOST=0.0.0.0", "KLSA_ALLOW_NO_KEYS=yes"):
+    for setting in ("KLSA_HOME=/data/index", "KLSA_HOST=0.0.0.0"):
         assert f" {setting} " in image
+    assert "KLSA_ALLOW_NO_KEYS" not in image[image.index("\nENV ") :]
 
 
 def test_a_failing_sample_is_not_served(world):
     make_command(world.bin, "klsa-index", f"{STUB}exit 1\n")
-    status, _, calls = world.run("serve")
+    status, _, calls = world.run("sample")
     assert status == 1
     assert calls == [SAMPLE]
 
@@ -191,7 +202,7 @@ def test_a_signal_ends_the_building_of_the_sample(world):
         "echo up\nwhile :; do sleep 0.05; done\n"
     )
     make_command(world.bin, "klsa-index", building)
-    process = world.start("serve")
+    process = world.start("sample")
     assert process.stdout.readline() == "up\n"
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=120)

@@ -14,7 +14,7 @@ from klsa_search.service.app import ROUTERS
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.metrics import Metrics, Sources
 from klsa_search.service.middleware.limits import Rates
-from klsa_search.service.server import STOP_TIMEOUT
+from klsa_search.service.server import DESCRIPTORS, GRACE
 from klsa_search.service.settings import PREFIX, ServiceSettings
 from klsa_search.storage.replication_state import ReplicationState
 from tests.conftest import ROOT
@@ -161,14 +161,13 @@ def is_setting(variable):
 
 def test_the_unit_runs_the_service_as_it_is(unit):
     service = unit("klsa-serve.service")["Service"]
-    assert service["Type"] == "notify"
+    assert service["Type"] == "exec"
+    assert int(service["LimitNOFILE"]) >= DESCRIPTORS
     assert service["ExecStart"].endswith("/klsa-serve")
     assert service["ExecReload"] == "/bin/kill -HUP $MAINPID"
-    assert int(service["TimeoutStopSec"]) > STOP_TIMEOUT
+    assert int(service["TimeoutStopSec"]) > GRACE
     variables = re.findall(r"(\w+)=", service["Environment"])
     assert all(map(is_setting, (each for each in variables if each.startswith(PREFIX))))
-    listening = unit("klsa-serve.socket")["Socket"]["ListenStream"]
-    assert re.fullmatch(r"127\.0\.0\.1:\d+", listening)
 
 
 def test_commands_of_the_service_user_share_its_cache(unit):
@@ -198,7 +197,8 @@ def test_the_manifests_fit_the_service():
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert container[probe]["httpGet"]["path"] in paths
     pause = int(container["lifecycle"]["preStop"]["exec"]["command"][1])
-    assert spec["terminationGracePeriodSeconds"] > pause + STOP_TIMEOUT
+    assert spec["terminationGracePeriodSeconds"] > pause + GRACE
+    assert container["args"][0] == "serve"  # no sample index
     mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
     keys = next(each["value"] for each in container["env"] if each["name"] == "KLSA_KEYS")
     assert keys.startswith(mounted["keys"])

@@ -6,9 +6,12 @@ import socket
 import threading
 from contextlib import contextmanager
 
+import uvicorn
+
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
-from klsa_search.service.server import make_server
+from klsa_search.service.server import configured
+from klsa_search.service.settings import ServiceSettings
 from tests.support.waiting import wait_until
 
 LONG = 300.0
@@ -67,7 +70,7 @@ def serving(
         jobs=jobs,
         recorder=recorder,
     )
-    server = make_server(app, grace=grace)
+    server = uvicorn.Server(configured(app, ServiceSettings(), grace=grace))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         served = Served(server, desk, slow, listener)
         served.thread.start()

@@ -10,6 +10,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.replication import Replication
 from klsa_search.service.routes import search
 from tests.service.conftest import build_tiny
 
@@ -52,11 +53,21 @@ def test_one_that_proved_damaged_makes_it_unready(catalog_of, home):
     assert client.get("/health/ready").json()["failing"] == 1
 
 
-def test_nothing_to_serve_is_not_ready(client_of, tmp_path):
-    answer = client_of(tmp_path).get("/health/ready")
-    assert answer.status_code == 503
-    assert answer.json() == {"ok": False, "served": 0, "failing": 0, "compiling": []}
-    assert client_of(tmp_path).get("/health/live").status_code == 200
+def test_a_service_without_indexes_is_ready_to_create_one(client_of, tmp_path):
+    client = client_of(tmp_path)
+    answer = client.get("/health/ready")
+    assert answer.status_code == 200
+    assert answer.json() == {"ok": True, "served": 0, "failing": 0, "compiling": []}
+    health = client.get("/health")
+    assert (health.status_code, health.json()["ok"], health.json()["indexes"]) == (200, True, [])
+
+
+def test_a_follower_without_indexes_is_not_ready(catalog_of, tmp_path):
+    follower = Replication("follow", tmp_path, [])
+    client = TestClient(create_app(catalog_of(tmp_path), replications=[follower]))
+    assert client.get("/health").status_code == 503
+    assert client.get("/health/ready").status_code == 503
+    assert client.get("/health/live").status_code == 200
 
 
 def test_compiling_is_told(ready, monkeypatch):

@@ -164,7 +164,7 @@ def test_the_furthest_comes_first(refits_of, home):
     assert noted(home) == ["other", "tiny"]
 
 
-def test_its_end_ends_what_runs(refits_of, home):
+def test_a_refit_that_the_end_of_the_service_ends_waits_again(refits_of, home):
     """A thread looks; the process waits for ever, and says when it is there."""
     waits = "print('there', file=open(sys.argv[1] + '.there', 'w')); sys.stdin.read()"
     add(home, 5)
@@ -173,13 +173,13 @@ def test_its_end_ends_what_runs(refits_of, home):
         wait_until(lambda: (home / "notes.there").exists())
         assert refits.last()["tiny"].state == "running"
     assert refits.watch.join(300)
-    assert refits.last()["tiny"].state == "failed"
-    assert "request it again" in refits.last()["tiny"].error
+    waiting = refits.last()["tiny"]
+    assert (waiting.state, waiting.error) == ("waiting", None)
     refits = refits_of(home, noting(home, ""))
-    refits.close()
-    refits.request("tiny", "000001", {})
     assert refits.run_due()
-    assert noted(home) == ["tiny"]
+    done = refits.last()["tiny"]
+    assert (done.id, done.state) == (waiting.id, "done")
+    assert noted(home) == ["tiny", "tiny"]
 
 
 def test_the_process_ends_with_the_service(home):
@@ -237,7 +237,7 @@ def test_a_job_of_a_killed_service_failed_and_waiting_ones_are_kept(refits_of, h
         history.change(1, state="running")  # as if its process was killed
     assert not other.run_due()
     assert (one.get(1).state, one.get(1).seconds) == ("failed", None)
-    assert "the process of the refit ended" in one.get(1).error
+    assert "was killed" in one.get(1).error
     assert "refit of tiny failed" in caplog.text
     assert one.ended() == {("tiny", "failed"): 1}
     one.request("tiny", "000001", {})

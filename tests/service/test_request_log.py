@@ -132,3 +132,10 @@ def test_a_full_disk_keeps_no_request_from_its_answer(client_with, stream, monke
 
     monkeypatch.setattr(stream, "write", full, raising=False)
     assert client_with().get("/search?q=wing&index=first").status_code == 200
+
+
+def test_lines_name_the_index_that_was_created_or_deleted(client_with, lines):
+    client = client_with()
+    assert client.post("/indexes", json={"name": "made"}).status_code == 201
+    assert client.delete("/indexes/made").status_code == 200
+    assert [line["index"] for line in lines()] == ["made", "made"]

@@ -1,6 +1,5 @@
 """Overload and shutdown, over real sockets."""
 
-import signal
 import threading
 
 import pytest
@@ -122,24 +121,3 @@ def test_stopping_ends_though_a_search_does_not(catalog_of, tiny_home, searches)
         assert served.admission.is_busy
         running.close()
         searches.let.set()
-
-
-def test_a_retired_server_ends_each_connection_after_its_next_answer(catalog_of, tiny_home):
-    with serving(catalog_of(tiny_home)) as served:
-        used, unused, idle = (served.client() for _ in range(3))
-        for client in (used, idle):
-            assert client.get("/health")[0] == 200
-        wait_until(lambda: len(served.server.server_state.connections) == 3)
-        served.server.retire()
-        wait_until(lambda: not served.server.servers[0].is_serving())
-        for client in (used, unused):
-            client.ask("/health")
-            status, head, _ = client.answer()
-            assert (status, head["connection"]) == (200, "close")
-            assert client.is_ended()
-        assert served.thread.is_alive()
-        served.server.handle_exit(signal.SIGTERM, None)  # does not wait for idle connections
-        served.wait_for_end()
-        assert idle.is_ended()
-        for client in (used, unused, idle):
-            client.close()

@@ -81,7 +81,7 @@ def test_a_file_cut_short_is_named(length, tmp_path):
     ("call", "number"), [("pathlib.Path.open", errno.EMFILE), ("numpy.memmap", errno.ENOMEM)]
 )
 def test_what_the_process_lacks_is_no_damage(tmp_path, monkeypatch, call, number):
-    write_arrays(tmp_path, {"kept": np.ones(3, np.float32)})
+    write_arrays(tmp_path, {"kept": np.ones(2**15, np.float32)})
 
     def exhausted(*_, **__):
         raise OSError(number, os.strerror(number))
@@ -89,6 +89,17 @@ def test_what_the_process_lacks_is_no_damage(tmp_path, monkeypatch, call, number
     monkeypatch.setattr(call, exhausted)
     with pytest.raises(OSError, match=os.strerror(number)):
         open_array(tmp_path, "kept")
+
+
+@pytest.mark.parametrize(("rows", "descriptors"), [(100, 0), (2**15, 1)])
+def test_only_large_arrays_keep_a_file_open(tmp_path, rows, descriptors):
+    expected = np.arange(rows, dtype=np.float32)
+    write_arrays(tmp_path, {"kept": expected})
+    before = len(os.listdir("/proc/self/fd"))
+    array = open_array(tmp_path, "kept")
+    assert len(os.listdir("/proc/self/fd")) - before == descriptors
+    assert np.array_equal(array, expected)
+    assert not array.flags.writeable
 
 
 def test_an_array_can_be_opened_while_another_thread_parses(tmp_path):

@@ -237,15 +237,17 @@ async def _explain(name: str, id_: str, params: ExplainRequest, service: IndexSe
     "/health",
     dependencies=requires(),
     summary="Get the health of the service",
-    responses={503: {"model": Health, "description": "no index can be searched"}},
+    responses={503: {"model": Health, "description": "none of the indexes can be searched"}},
 )
 async def health(request: Request, response: Response, service: Service) -> Health:
-    """Answer 200 if at least one index can be searched, else 503 with the same body.
+    """Answer 200 if an index can be searched or there is none yet, else 503 with the same body.
+
+    A follower answers 503 until it has copied an index.
 
     If API keys are needed, a request without one gets no names, paths and reasons.
     """
     every = service.catalog.statuses()
-    ok = any(status.index is not None for status in every)
+    ok = service.is_searchable(every)
     statuses = service.statuses()
     summaries = [IndexSummary.of(status) for status in statuses]
     response.status_code = 200 if ok else 503
@@ -308,7 +310,8 @@ async def live() -> Alive:
     responses={
         503: {
             "model": Readiness,
-            "description": "an index is damaged or missing, or the query engine is being compiled",
+            "description": "an index is damaged, a follower has none, or the query engine is being "
+            "compiled",
         }
     },
 )
@@ -316,13 +319,14 @@ async def ready(response: Response, service: Service) -> Readiness:
     """Answer 200 if all indexes can be searched, none is damaged and the engine is compiled, else
     503.
 
-    If the newest generation of an index cannot be opened, the previous one is served, and the index
+    A service without indexes is ready to create one, unless it follows another. If the newest
+    generation of an index cannot be opened, the previous one is served, and the index
     counts as ready; /health reports it. During compilation searches work, more slowly.
     """
     statuses = service.catalog.statuses()
     failing = sum(each.index is None or each.damaged for each in statuses)
     compiling, _ = await asyncio.to_thread(missing_functions)
-    ok = bool(statuses) and not failing and not compiling
+    ok = service.is_searchable(statuses) and not failing and not compiling
     response.status_code = 200 if ok else 503
     return Readiness(
         ok=ok,

@@ -7,7 +7,7 @@ import pytest
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.server import make_server
+from klsa_search.service.server import configured
 from tests.service import sockets
 from tests.service.sockets import serving
 
@@ -108,7 +108,7 @@ def test_behind_a_proxy_with_a_prefix_the_cookie_is_for_the_prefix(
     browser, home, file, monkeypatch
 ):
     key = add_key(file, "reader", ["search"])
-    monkeypatch.setattr(sockets, "make_server", behind_prefix)
+    monkeypatch.setattr(sockets, "configured", behind_prefix)
     with keyed(home, file) as address, watched(browser, address, expected=["401"]) as page:
         page.goto(f"{address}/team/")
         give_key(page, key)
@@ -118,11 +118,11 @@ def test_behind_a_proxy_with_a_prefix_the_cookie_is_for_the_prefix(
         assert [each["path"] for each in page.context.cookies()] == ["/team"]
 
 
-def behind_prefix(app, **options):
-    """Return a server that removes /team from paths, as a proxy does."""
+def behind_prefix(app, settings, **options):
+    """Return the configuration of a server that removes /team from paths, as a proxy does."""
 
     async def proxy(scope, receive, send):
         path = scope.get("path", "").removeprefix("/team")
         await app({**scope, "path": path}, receive, send)
 
-    return make_server(proxy, **options)
+    return configured(proxy, settings, **options)

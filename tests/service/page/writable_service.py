@@ -3,6 +3,8 @@
 import socket
 from contextlib import contextmanager
 
+import uvicorn
+
 from klsa_search.cli.refit_child import MODULE
 from klsa_search.core.child_processes import command_of
 from klsa_search.service.admission import Admission
@@ -11,7 +13,8 @@ from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.server import make_server
+from klsa_search.service.server import configured
+from klsa_search.service.settings import ServiceSettings
 from tests.service.sockets import Served
 from tests.support.waiting import wait_until
 
@@ -40,7 +43,7 @@ def writable(home, keys=None, recorder=None):
             keys=Keys(keys, set()) if keys else None,
             recorder=recorder,
         )
-        server = make_server(app)
+        server = uvicorn.Server(configured(app, ServiceSettings()))
         served = Served(server, light, heavy, listener)
         served.thread.start()
         try:
