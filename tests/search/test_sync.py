@@ -234,7 +234,7 @@ def test_an_index_remembers_how_its_source_was_read(tmp_path):
 
 
 def test_a_manifest_without_options_is_as_in_version_0_2(index):
-    assert "reading" not in json.loads((index.path / "manifest.json").read_text())
+    assert json.loads((index.path / "manifest.json").read_text())["reading"] == {}
 
 
 def test_the_order_of_fields_is_no_change(index):
