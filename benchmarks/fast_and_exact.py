@@ -1,10 +1,10 @@
-"""What the fast ranking of a cut D loses against scoring every document in full.
+"""What the fast ranking loses against scoring every document in full.
 
     python -m benchmarks.fast_and_exact [COLLECTION ...] [--data FOLDER]
     python -m benchmarks.fast_and_exact --index FOLDER QUERIES.tsv [--every 10]
 
-For collections with judgements: MAP to depth 1000, both ways, of an index with expansion = cut. For
-an index: overlap of the first 10 and of the first 1000, on every n-th query that has an answer.
+For collections with judgements: MAP to depth 1000, both ways. For an index: overlap of the first 10
+and of the first 1000, on every n-th query that has an answer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def of_collection(name: str, data: Path | None) -> None:
     queries = list(collection.queries())
     values = []
     with tempfile.TemporaryDirectory() as home:
-        index = build(collection, name="cut", home=home, expansion="sparse")
+        index = build(collection, name="default", home=home)
         for exact in (True, False):
             run = []
             for query in queries:

@@ -55,9 +55,7 @@ def by_kernel(
 def by_centroid(
     index: Index, labels: dict[str, str], topics: np.ndarray, names: list[str]
 ) -> np.ndarray:
-    latent = index.arrays.latent
-    assert latent is not None  # the default settings ask for it
-    places, known = np.asarray(latent.documents), np.array(index.doc_ids(labels))
+    places, known = np.asarray(index.arrays.latent.documents), np.array(index.doc_ids(labels))
     middles = np.array([places[known[topics[known] == name]].mean(axis=0) for name in names])
     middles /= np.linalg.norm(middles, axis=1, keepdims=True)
     given: np.ndarray = np.array(names)[(places @ middles.T).argmax(axis=1)]

@@ -80,9 +80,7 @@ def same_topic(near: np.ndarray, topics: np.ndarray) -> float:
 
 
 def report(index: Index, topics: dict[str, str]) -> None:
-    latent = index.arrays.latent
-    assert latent is not None  # the default settings ask for it
-    coordinates = np.asarray(latent.documents)
+    coordinates = np.asarray(index.arrays.latent.documents)
     placed = np.flatnonzero(coordinates.any(axis=1))
     points = coordinates[placed]
     known = np.array([topics.get(one, "") for one in index.ids(placed)])

@@ -192,8 +192,8 @@ def settings_page():
         "arguments of `klsa_search.build`. *Query* settings can also be passed with every search: "
         "as options of `klsa-search`, HTTP parameters, and arguments of `Index.search`. "
         "`klsa-index settings NAME --alpha 0.5` changes the defaults of an existing index, and "
-        "`page_title`, at once; all others, and `spectral`, `gamma`, `head`, a change to or from a "
-        "ranker of LSI, and a `coverage` or `latent` that was 0, need `klsa-index refit`."
+        "`page_title`, at once; all others, and `spectral`, `gamma`, `head` and a change to or "
+        "from a ranker of LSI, need `klsa-index refit`."
     )
     yield (
         "Below, K is the document kernel, D the expansion matrix, z the number of seed documents "

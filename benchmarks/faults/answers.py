@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search import Index, open_index
+from klsa_search.search.rankers import needs_eigenvectors
 
 QUERIES = ("boat7 sail3", "bread1", "shared2 wing5 wing6", "nowhere")
 
@@ -26,7 +27,7 @@ def answers_of(index: Index, *, thoroughly: bool = False) -> Answers:
     asked: list[dict[str, Any]] = [{}, {"ranker": "bm25"}]
     if thoroughly:
         asked.append({"exact": True})
-    if thoroughly and index.settings.expansion != "sparse":
+    if thoroughly and needs_eigenvectors(index.settings):
         asked += [{"ranker": name} for name in ("lsi", "lsi-cosine", "rm3", "rocchio")]
         asked += [{"spectral": "exponential"}, {"alpha": 1.0, "dimensions": 2}]
     found: Answers = {}

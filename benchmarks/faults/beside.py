@@ -80,9 +80,9 @@ def _serve(server: Server, source: Path, home: Path, tally: Tally) -> None:
 
 def build(folder: Path, home: Path, name: str) -> Said:
     """Build an index of that name from a source of its own."""
-    place = Place(folder, "sparse")
+    place = Place(folder, "gvsm")
     source = place.write("old")
-    return command("build", source, "--name", name, "--home", home, "--expansion", "sparse")
+    return command("build", source, "--name", name, "--home", home)
 
 
 def _ask(server: Server, tally: Tally, when: str) -> None:

@@ -17,17 +17,17 @@ OTHER = ("next", "rollback", "delete")
 
 
 def run(
-    folder: Path, *, layout: str = "sparse", one: tuple[str, ...] = ONE, every: int = 1
+    folder: Path, *, spectral: str = "gvsm", one: tuple[str, ...] = ONE, every: int = 1
 ) -> list[Tally]:
     """Set each of `one` beside each of OTHER, at every so many-th of the events that tell most."""
-    known = call(known_of, folder / "known", layout).given()
-    template = Place(folder / "before", layout)
+    known = call(known_of, folder / "known", spectral).given()
+    template = Place(folder / "before", spectral)
     for version in ("first", "old"):
         call(template.do, version).given().expect_done()
     tallies = []
     for waiting in one:
         tally = Tally(f"two at once: {_named(waiting)}", "another runs while it waits")
-        trial = Place(folder / "trial", layout)
+        trial = Place(folder / "trial", spectral)
         events, said = call(recorded, _fresh(template, trial), waiting).given()
         if said.code:
             tally.fail("cannot be done at all", said.words)

@@ -16,7 +16,7 @@ from benchmarks.faults.children import Ended, call
 from benchmarks.faults.damaging import CHANCE, CLASSES
 from benchmarks.faults.privileges import without_privileges
 from benchmarks.faults.tally import Tally
-from benchmarks.faults.world import LAYOUTS, NAME, Place
+from benchmarks.faults.world import NAME, SPECTRAL, Place
 from klsa_search import open_index
 from klsa_search.errors import KlsaError
 from klsa_search.storage.names import LOCKS, WRITES
@@ -32,20 +32,20 @@ def run(
     *,
     times: int = 3,
     seed: int = 0,
-    layouts: tuple[str, ...] = LAYOUTS,
+    functions: tuple[str, ...] = SPECTRAL,
     every: int = 1,
 ) -> list[Tally]:
     """Do each damage to each file, those of chance so many times, and ask the index everything.
 
     every  takes every so many-th of all these only
     """
-    return [_tally(folder, layout, times, seed, every) for layout in layouts]
+    return [_tally(folder, spectral, times, seed, every) for spectral in functions]
 
 
-def _tally(folder: Path, layout: str, times: int, seed: int, every: int) -> Tally:
-    tally = Tally(f"damage: D {layout}", "an index opened and asked, one file damaged since")
-    template = Place(folder / layout, layout, _COUNT).index
-    call(Place(folder / layout, layout, _COUNT).do, "old").given().expect_done()
+def _tally(folder: Path, spectral: str, times: int, seed: int, every: int) -> Tally:
+    tally = Tally(f"damage: D {spectral}", "an index opened and asked, one file damaged since")
+    template = Place(folder / spectral, spectral, _COUNT).index
+    call(Place(folder / spectral, spectral, _COUNT).do, "old").given().expect_done()
     expected = call(_all, template).given()
     done = (
         (file, *each)

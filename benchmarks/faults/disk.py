@@ -57,20 +57,20 @@ def run(
     folder: Path,
     *,
     changes: tuple[Change, ...] = CHANGES,
-    layout: str = "sparse",
+    spectral: str = "gvsm",
     step: int = 1,
 ) -> list[Tally]:
     """Allow 0, `step`, 2 · `step`, ... pages more than are taken, then so many files more.
 
     Where no disk of one's own can be mounted, files may be so many pages long instead.
     """
-    known = call(known_of, folder / "known", layout).given()
+    known = call(known_of, folder / "known", spectral).given()
     disk = folder / "disk"
     disk.mkdir()
     mountable = call(own_disk, disk, _AMPLE, _MANY).well
     tallies = []
     for change in changes:
-        template = Place(folder / change.name, layout)
+        template = Place(folder / change.name, spectral)
         call(_prepare, template, change).given()
         full = Tally(f"full disk: {change.name}", "so many pages or files left on a disk of memory")
         if _refused(template, change, folder, full):
@@ -84,7 +84,7 @@ def run(
                     break
         closed = Tally(f"no permission: {change.name}", "a file or folder that may not be used")
         for name in ("", *_names(template)):
-            trial = Place(folder / "trial", layout)
+            trial = Place(folder / "trial", spectral)
             shutil.copytree(template.folder, trial.folder)
             met = call(_closed, trial, change, name, known)
             _count(closed, change, met, name or "the home", _RIGHTS)
@@ -101,7 +101,7 @@ def _prepare(place: Place, change: Change) -> None:
 
 def _refused(template: Place, change: Change, folder: Path, tally: Tally) -> bool:
     """Whether it cannot be done with ample room either."""
-    trial = Place(folder / "trial", template.layout)
+    trial = Place(folder / "trial", template.spectral)
     shutil.copytree(template.folder, trial.folder)
     said = call(trial.do, change.what).given()
     shutil.rmtree(trial.folder)
@@ -117,7 +117,7 @@ def _names(place: Place) -> list[str]:
 
 
 def _full(template: Place, disk: Path, change: Change, kind: str, more: int, known: Known) -> Met:
-    place = Place(disk / "trial", template.layout)
+    place = Place(disk / "trial", template.spectral)
     if kind != "length":
         own_disk(disk, _AMPLE, _MANY)
     shutil.copytree(template.folder, place.folder)

@@ -9,19 +9,19 @@ from pathlib import Path
 
 from benchmarks.faults.children import call
 from benchmarks.faults.tally import Tally
-from benchmarks.faults.world import LAYOUTS, Place
+from benchmarks.faults.world import SPECTRAL, Place
 
 CHILDREN = 25
 _GOOD = ("answered as before", "refused in a sentence")
 
 
 def run(
-    folder: Path, *, children: int = CHILDREN, times: int = 1, layouts: tuple[str, ...] = LAYOUTS
+    folder: Path, *, children: int = CHILDREN, times: int = 1, functions: tuple[str, ...] = SPECTRAL
 ) -> list[Tally]:
-    """Fork so many children of one process, so many times for each layout."""
+    """Fork so many children of one process, so many times for each function."""
     tally = Tally("forks", "a child of a process with four threads that search")
-    for layout in layouts:
-        place = Place(folder / layout, layout)
+    for spectral in functions:
+        place = Place(folder / spectral, spectral)
         call(place.do, "old").given().expect_done()
         for turn in range(times):
             command = [
@@ -36,7 +36,7 @@ def run(
             )
             if done.returncode:
                 tally.fail(
-                    "the process itself ended", f"{layout}, time {turn}: {done.stderr[-300:]}"
+                    "the process itself ended", f"{spectral}, time {turn}: {done.stderr[-300:]}"
                 )
                 continue
             for how, count in json.loads(done.stdout).items():
@@ -44,5 +44,5 @@ def run(
                     tally.survive(how, count)
                 else:
                     for _ in range(count):
-                        tally.fail(how, f"{layout}, time {turn}")
+                        tally.fail(how, f"{spectral}, time {turn}")
     return [tally]

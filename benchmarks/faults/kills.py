@@ -11,7 +11,7 @@ from benchmarks.faults.children import call, die
 from benchmarks.faults.events import at_event, telling
 from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import (
-    LAYOUTS,
+    SPECTRAL,
     Known,
     Place,
     known_of,
@@ -63,25 +63,25 @@ def run(
     folder: Path,
     *,
     operations: tuple[Operation, ...] = OPERATIONS,
-    layouts: tuple[str, ...] = LAYOUTS,
+    functions: tuple[str, ...] = SPECTRAL,
     every: int | None = None,
 ) -> list[Tally]:
     """Kill each operation just before each of its file events.
 
     every  so many-th of those that tell most, instead of all
     """
-    return [_tally(operation, folder, layouts, every) for operation in operations]
+    return [_tally(operation, folder, functions, every) for operation in operations]
 
 
 def _tally(
-    operation: Operation, folder: Path, layouts: tuple[str, ...], every: int | None
+    operation: Operation, folder: Path, functions: tuple[str, ...], every: int | None
 ) -> Tally:
     tally = Tally(f"kills: {operation.name}", "SIGKILL just before a file event")
-    for layout in layouts:
-        known = call(known_of, folder / "known" / layout, layout).given()
-        template = Place(folder / "before", layout)
+    for spectral in functions:
+        known = call(known_of, folder / "known" / spectral, spectral).given()
+        template = Place(folder / "before", spectral)
         call(_prepare, template, operation).given()
-        trial = Place(folder / "trial", layout)
+        trial = Place(folder / "trial", spectral)
         events, said = call(recorded, _fresh(template, trial), operation.what).given()
         if said.code and operation.sure:
             tally.fail("cannot be done at all", said.words)
@@ -92,7 +92,7 @@ def _tally(
             if killed.signal is None:
                 continue  # it met fewer events than before
             ended = call(_after, trial, known, planted)
-            where = f"{layout}, event {number}: {events[number]}"
+            where = f"{spectral}, event {number}: {events[number]}"
             wrong: tuple[str, str] | None = ("not to be used afterwards", str(ended))
             if ended.well:
                 wrong = _wrong(operation, ended.answer, usual, known)

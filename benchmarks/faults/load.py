@@ -29,7 +29,7 @@ def run(
 
     measured  seconds in which the capacity is found
     """
-    place = Place(folder / "load", "dense", documents)
+    place = Place(folder / "load", "truncation", documents)
     call(place.do, "old").given().expect_done()
     path = (
         f"/search?index={NAME}&q=shared1+shared2+shared3+boat1+wing2&k={min(documents, MAX_HITS)}"

@@ -13,7 +13,7 @@ from benchmarks.faults.answers import answers_of
 from benchmarks.faults.children import Child, call
 from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import (
-    LAYOUTS,
+    SPECTRAL,
     VERSIONS,
     Known,
     Place,
@@ -31,18 +31,18 @@ _HELD = 10
 
 
 def run(
-    folder: Path, *, builds: int = 150, seed: int = 0, layouts: tuple[str, ...] = LAYOUTS
+    folder: Path, *, builds: int = 150, seed: int = 0, functions: tuple[str, ...] = SPECTRAL
 ) -> list[Tally]:
-    """Begin so many builds of each layout, and kill each at a moment of chance."""
+    """Begin so many builds of each function, and kill each at a moment of chance."""
     kills = Tally("random kills: builds", "SIGKILL from outside at a random moment of a build")
     reads = Tally("random kills: reader", "an answer of a reader meanwhile")
-    for layout in layouts:
-        place = Place(folder / layout, layout)
-        known = call(known_of, folder / "known" / layout, layout).given()
+    for spectral in functions:
+        place = Place(folder / spectral, spectral)
+        known = call(known_of, folder / "known" / spectral, spectral).given()
         call(place.do, "old").given().expect_done()
-        stop = folder / f"stop-{layout}"
+        stop = folder / f"stop-{spectral}"
         with Child(_read, place.index, known, stop) as reader:
-            _kill(place, known, random.Random(f"{seed} {layout}"), builds, kills)
+            _kill(place, known, random.Random(f"{seed} {spectral}"), builds, kills)
             stop.touch()
             ended = reader.end()
         if ended.well:
@@ -62,7 +62,7 @@ def _kill(place: Place, known: Known, chance: random.Random, builds: int, tally:
             time.sleep(0.8 * chance.random() * statistics.median(taken[-9:]))
             build.kill()
             ended = build.end()
-        where = f"{place.layout}, build {number}: {before} to {version}"
+        where = f"{place.spectral}, build {number}: {before} to {version}"
         found = call(state, place.index, known)
         if ended.well and ended.answer.code:
             tally.fail("a build failed", f"{where}: {ended.answer.words}")
@@ -76,7 +76,7 @@ def _kill(place: Place, known: Known, chance: random.Random, builds: int, tally:
         if ended.well:
             taken.append(time.monotonic() - began)
     said = call(place.do, "next").given()
-    where = f"{place.layout}, after all"
+    where = f"{place.spectral}, after all"
     if said.code or not call(whole, place.index).given():
         tally.fail("the next build fails", f"{where}: {said.words}")
     elif more := known.more(call(names_in, place.home).given()):

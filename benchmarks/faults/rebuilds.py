@@ -16,13 +16,13 @@ _ENOUGH = 3
 def run(folder: Path, *, rebuilds: int = 40, descriptors: int = 64) -> list[Tally]:
     """Rebuild an index so many times while it is served; each generation is taken up."""
     tallies = []
-    for layout in ("sparse", "dense"):
+    for spectral in ("gvsm", "truncation"):
         tally = Tally(
-            f"service: rebuilds, D {layout}",
+            f"service: rebuilds, D {spectral}",
             f"a generation, taken up with {descriptors} descriptors",
         )
         tallies.append(tally)
-        place = Place(folder / f"rebuilds-{layout}", layout)
+        place = Place(folder / f"rebuilds-{spectral}", spectral)
         call(place.do, "old").given().expect_done()
         with Server(place.home, descriptors=descriptors) as server:
             for turn in range(rebuilds):

@@ -27,7 +27,7 @@ KINDS = {
 
 def run(folder: Path, *, sockets: int = 300) -> list[Tally]:
     """Search while so many slow sockets are open on a service, a quarter of each kind."""
-    place = Place(folder / "slow", "sparse", 300)
+    place = Place(folder / "slow", "gvsm", 300)
     call(place.do, "old").given().expect_done()
     others = Tally("service: slow sockets", f"another's search beside {sockets} slow sockets")
     with Server(place.home) as server, contextlib.ExitStack() as held:

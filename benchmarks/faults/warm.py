@@ -13,8 +13,8 @@ from klsa_search import open_index
 
 def _warm_up() -> None:
     with tempfile.TemporaryDirectory(prefix="klsa-faults-") as folder:
-        for layout in world.LAYOUTS:
-            place = world.Place(Path(folder) / layout, layout)
+        for spectral in world.SPECTRAL:
+            place = world.Place(Path(folder) / spectral, spectral)
             place.build("old")
             answers(place.index)
         home = Path(folder) / "written"

@@ -21,7 +21,7 @@ from klsa_search.errors import IndexNotFound, KlsaError
 from klsa_search.indexing.rewrite import rebuild
 from klsa_search.storage.checksums import verify
 
-LAYOUTS = ("dense", "sparse")
+SPECTRAL = ("truncation", "gvsm")
 NAME = "reports"
 VERSIONS = ("first", "old", "new", "next")
 FOREIGN = {"2023/spring.txt": "a report", "2023/04/may.txt": "another", "notes.txt": "my notes"}
@@ -88,7 +88,7 @@ class Place:
     """
 
     folder: Path
-    layout: str = "sparse"
+    spectral: str = "gvsm"
     count: int = 30
 
     @property
@@ -116,7 +116,7 @@ class Place:
 
     def build(self, version: str) -> Said:
         """Build the index of a version."""
-        options = ["--expansion", self.layout, "--dimensions", 4, "--latent-dimensions", 4]
+        options = ["--spectral", self.spectral, "--dimensions", 4, "--latent-dimensions", 4]
         place = ["--name", NAME, "--home", self.home, "--replace"]
         return command("build", self.write(version), *place, *options)
 
@@ -177,9 +177,9 @@ class Known:
         return sorted(left - self.left)
 
 
-def known_of(folder: Path, layout: str, count: int = 30) -> Known:
+def known_of(folder: Path, spectral: str, count: int = 30) -> Known:
     """Build each version of an index, where nothing disturbs it."""
-    place = Place(folder, layout, count)
+    place = Place(folder, spectral, count)
     found = {}
     for version in VERSIONS:
         place.do(version).expect_done()

@@ -30,7 +30,7 @@ from klsa_search.storage.log_writer import LogWriter
 NAME = "written"
 QUERIES = ("w0 w5", "w1 w20 w3", "w29 w2", "late w4")
 _PLAIN = {"stop_words": "none", "stemmer": "none"}
-_SMALL = {"expansion": "sparse", "dimensions": 4, "latent_dimensions": 4}
+_SMALL = {"dimensions": 4, "latent_dimensions": 4}
 _IDS, _BUILT, _MOST = 60, 30, 1_000
 
 Documents = dict[str, str]

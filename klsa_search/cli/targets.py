@@ -12,7 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Collection
-    from klsa_search.core.config import ExpansionName
+    from klsa_search.core.config import RankerName
     from klsa_search.search.index import Index
 
 
@@ -25,20 +25,20 @@ class TemporaryIndexes:
         self._indexes: dict[tuple[str, str, str], Index] = {}
 
     def index(
-        self, target: str, collection: Collection, preset: str, expansion: ExpansionName = "auto"
+        self, target: str, collection: Collection, preset: str, ranker: RankerName = "klsa"
     ) -> Index:
         """Return the index of a preset; cran and cran-1837, of the same documents, share one."""
         from klsa_search.collection.public_collections import folder_name
         from klsa_search.indexing.build import build
 
-        key = (folder_name(target), preset, expansion)
+        key = (folder_name(target), preset, ranker)
         if key not in self._indexes:
             index = build(
                 collection,
                 name=f"{len(self._indexes)}-{preset}",
                 home=self._home,
                 preset=preset,
-                expansion=expansion,
+                ranker=ranker,
             )
             self._closing.callback(index.close)
             self._indexes[key] = index

@@ -16,18 +16,11 @@ from klsa_search.cli.main import debug_option, watch_compiling
 from klsa_search.cli.output import echo
 
 if TYPE_CHECKING:
-    from klsa_search.core.config import ExpansionName
     from klsa_search.search.index import Index
 
 _DOCUMENTS = 70
 _WIDE = 500
-_LAYOUTS: tuple[tuple[str, ExpansionName], ...] = (
-    ("default", "sparse"),
-    ("default", "dense"),
-    ("default", "factored"),
-    ("paper", "dense"),
-    ("paper", "factored"),
-)
+_PRESETS = ("default", "paper")
 
 
 @click.command()
@@ -81,7 +74,7 @@ def _documents(count: int = _DOCUMENTS) -> list[dict[str, str]]:
 
 
 def _compile_all() -> None:
-    """Build and query a small index in each layout, and run the block eigensolver."""
+    """Build and query a small index of each preset, and run the block eigensolver."""
     import numpy as np
     from scipy import sparse
 
@@ -89,16 +82,14 @@ def _compile_all() -> None:
     from klsa_search.kernels.document_kernel import DocumentKernel
     from klsa_search.lowrank.eigensolver import decompose
     from klsa_search.search.engine.warm_up import compile_shared_seeds
+    from klsa_search.search.rankers import needs_eigenvectors
 
     with tempfile.TemporaryDirectory(prefix="klsa-warm-") as home:
-        for preset, expansion in _LAYOUTS:
-            name = f"{preset}-{expansion}"
-            index = build(
-                _documents(), name=name, home=Path(home), preset=preset, expansion=expansion
-            )
+        for preset in _PRESETS:
+            index = build(_documents(), name=preset, home=Path(home), preset=preset)
             with closing(index):
                 _query_all(index)
-                if index.arrays.sparse_expansion is not None:
+                if not needs_eigenvectors(index.settings):
                     write(index)
                     _query_all(index)
     compile_shared_seeds()
@@ -137,5 +128,5 @@ def _query_all(index: Index) -> None:
         partial(document_map, index),
     ]
     for call in calls:
-        with suppress(QueryError):  # not supported by every layout
+        with suppress(QueryError):  # not supported after writes
             call()

@@ -41,7 +41,6 @@ RankerName = Literal[
 RANKER_NAMES: Final = PluginName("ranker", get_args(RankerName))
 Ranker = Annotated[str, RANKER_NAMES]
 """Name of a built-in ranker or of a plug-in."""
-ExpansionName = Literal["auto", "dense", "factored", "sparse"]
 SpellingName = Literal["auto", "suggest", "off"]
 MatchName = Literal["any", "most", "all"]
 StopWordsName = Literal["short", "long", "none"]
@@ -229,17 +228,6 @@ class SpectrumSettings(SettingsGroup):
         50, ge=1, description="use this many eigenvectors for the latent cosine"
     )
     seed: int = Field(0, ge=0, description="seed the start vector of the solver")
-
-
-class ExpansionSettings(SettingsGroup):
-    """Storage of the expansion matrix D."""
-
-    expansion: ExpansionName = Field(
-        "auto",
-        description="store the expansion matrix D: dense; factored; sparse, as the largest "
-        "entries of its rows, which allows writes; or auto, by the size of the "
-        "collection",
-    )
 
 
 def _split_fields(given: object) -> object:
@@ -479,8 +467,7 @@ class SearchSettings(SettingsGroup):
     exact: bool = Field(
         False,
         description="score every document exactly: takes seconds at a million documents, and "
-        "with a sparse expansion the first such query also takes 1.5 GB of memory "
-        "and keeps it",
+        "where the first such query also takes 1.5 GB of memory and keeps it",
     )
 
     @property
@@ -524,7 +511,6 @@ class Settings(
     AnalysisSettings,
     KernelSettings,
     SpectrumSettings,
-    ExpansionSettings,
     FieldSettings,
     PassageSettings,
     LanguageSettings,

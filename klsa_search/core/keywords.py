@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypedDict
 
 from klsa_search.core.config import (
-    ExpansionName,
     IdfName,
     MatchName,
     SpellingName,
@@ -88,7 +87,6 @@ class IndexSettings(TypedDict, total=False):
     dimensions: int
     latent_dimensions: int
     seed: int
-    expansion: ExpansionName
     fields: tuple[str, ...] | list[str]
     split: Mapping[str, str] | tuple[str, ...] | list[str]
     passages: str | int

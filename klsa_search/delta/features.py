@@ -82,7 +82,7 @@ _Floats = npt.NDArray[np.float64]
 
 
 class DocumentFeatures(NamedTuple):
-    """Documents as arrays of a sparse D: see `SparseExpansion`.
+    """Documents as arrays of D: see `SparseExpansion`.
 
     starts            (n + 1,) int64
     features          uint32

@@ -275,7 +275,7 @@ def trained_statistics(generation: Path) -> TrainedStatistics | None:
 
 @dataclass(frozen=True)
 class BuildStatistics:
-    """The arrays of a generation with sparse D, and derived statistics; immutable.
+    """The arrays of a generation, and derived statistics; immutable.
 
     vocabulary           of the generation
     postings             of its query kernel
@@ -367,7 +367,7 @@ class BuildStatistics:
 def open_statistics(
     generation: Path, settings: Settings, vocabulary: Vocabulary
 ) -> BuildStatistics:
-    """Open the statistics of a generation with sparse D.
+    """Open the statistics of a generation.
 
     Cost: O(V + P), 0.1 s for a million pairs. Raise IndexDamaged if an array cannot be read.
     """

@@ -21,8 +21,8 @@ from klsa_search.core.progress import Progress
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import rank_best
 from klsa_search.indexing.rewrite import build_like
-from klsa_search.indexing.sizes import layout
 from klsa_search.search.index import Index
+from klsa_search.search.rankers import needs_eigenvectors
 
 LENGTHS = ((0.9, 0.4), (1.2, 0.4), (1.2, 0.75), (1.6, 0.6), (2.0, 0.75))
 """Values of (k1, b) to try besides those of the index; each costs a build."""
@@ -122,11 +122,15 @@ def measure_candidates(
 
     progress  called with ("candidates", done, total)
     Cost: C runs of the queries, and a build in a temporary folder for each other (k1, b), also for
-    that of the index if its D is sparse, which supports one spectral function only. These builds
-    are factored. Raise OSError on a full disk.
+    that of the index if a candidate needs eigenvectors that it does not have. Raise OSError on a
+    full disk.
     """
-    own = (index.settings.k1, index.settings.b)
-    sparse = layout(len(index), index.settings) == "sparse"
+    settings = index.settings
+    tried = (settings.model_copy(update=dict(each.parameters)) for each in candidates)
+    # A build with truncation stores all eigenvectors, so that any other function can be chosen.
+    is_changed = any(map(needs_eigenvectors, tried)) and not needs_eigenvectors(settings)
+    spectral = "truncation" if is_changed else settings.spectral
+    own = (settings.k1, settings.b)
     judged = frozenset(judge.query_ids)
     judged_queries = [query for query in queries if query.id in judged]
     table = np.zeros((len(judge.query_ids), len(candidates)))
@@ -136,14 +140,15 @@ def measure_candidates(
             k1, b = lengths
             searched = (
                 index
-                if lengths == own and not sparse
+                if lengths == own and not is_changed
                 else build_like(
-                    index, home=Path(home), name="candidate", k1=k1, b=b, expansion="factored"
+                    index, home=Path(home), name="candidate", k1=k1, b=b, spectral=spectral
                 )
             )
             for column, candidate in enumerate(candidates):
                 if candidate.lengths == lengths:
-                    run = rank_best(searched, judged_queries, **candidate.parameters)
+                    parameters = {"spectral": settings.spectral, **candidate.parameters}
+                    run = rank_best(searched, judged_queries, **parameters)
                     table[:, column] = judge.measure(run).values(judge.measures[0])
                     done += 1
                     if progress is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from klsa_search.collection.model import Collection, Judgement, Query
-from klsa_search.core.config import ExpansionName, Settings
+from klsa_search.core.config import RankerName, Settings
 from klsa_search.core.plugins import plugin_names
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError
@@ -15,27 +15,28 @@ from klsa_search.evaluation.comparison import Comparison, compare
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured
 from klsa_search.evaluation.runs import rank_best, read_run, recorded
 from klsa_search.search.index import Index
-from klsa_search.search.rankers import RANKERS
+from klsa_search.search.rankers import RANKERS, ranker_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """System that is measured: the preset of its index, and the ranker.
-
-    `expansion` is how the index stores D. All other settings are those of the index.
-    """
+    """System that is measured: the preset of its index, and the ranker."""
 
     name: str
     preset: str
     ranker: str
-    expansion: ExpansionName = "auto"
+
+    @property
+    def built_for(self) -> RankerName:
+        """Return the ranker with which its index is built, so that rankers share indexes."""
+        return "lsi" if ranker_of(self.ranker).uses_lsi else "klsa"
 
 
 _PAPER = System(name="paper", preset="paper", ranker="klsa")
 
 SYSTEMS = (
     System(name="bm25", preset="default", ranker="bm25"),
-    System(name="lsi", preset="default", ranker="lsi", expansion="factored"),
+    System(name="lsi", preset="default", ranker="lsi"),
     _PAPER,
     System(name="klsa", preset="default", ranker="klsa"),
 )
@@ -49,26 +50,13 @@ def all_systems() -> tuple[System, ...]:
     """Return the systems of a comparison: all rankers on the default index, and the published
     method. Rankers of plug-ins follow those that are built in.
     """
-    built_in = (
-        System(
-            name=name,
-            preset="default",
-            ranker=name,
-            expansion="factored" if ranker.uses_lsi else "auto",
-        )
-        for name, ranker in RANKERS.items()
-    )
-    added = (
-        System(name=name, preset="default", ranker=name)
-        for name in plugin_names("ranker")
-        if name not in RANKERS
-    )
-    return (*built_in, *added, _PAPER)
+    names = dict.fromkeys((*RANKERS, *plugin_names("ranker")))
+    return (*(System(name=name, preset="default", ranker=name) for name in names), _PAPER)
 
 
 def judge_systems(
     collection: Collection,
-    index_of: Callable[[str, str], Index],
+    index_of: Callable[[str, RankerName], Index],
     *,
     systems: Sequence[System] = SYSTEMS,
     measures: Sequence[str] = MEASURES,
@@ -78,7 +66,8 @@ def judge_systems(
 ) -> dict[str, Measured]:
     """Return measures of systems, by name, on the judged queries of a collection.
 
-    index_of  function that returns an index of the collection, for a preset and a storage of D
+    index_of  function that returns an index of the collection, for a preset and the ranker with
+              which it is built
     run_dir   existing folder to write each run to, as `<collection>.<system>.run`
     progress  called with ("<collection> systems", done, total)
     note      called with a text for judgements whose query or document does not exist
@@ -93,7 +82,7 @@ def judge_systems(
     for number, system in enumerate(systems):
         if progress is not None:
             progress(f"{collection.name} systems", number, len(systems))
-        index = index_of(system.preset, system.expansion)
+        index = index_of(system.preset, system.built_for)
         if number == 0:
             check_judgements(collection.name, judgements, queries, index, note)
         run = rank_best(index, queries, ranker=system.ranker)

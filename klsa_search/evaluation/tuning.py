@@ -216,15 +216,12 @@ def tune_by_halves(
         )
     settings = index.settings.model_dump() | _without_other_fields(index.settings)
     # Only BM25 searches the first halves.
-    plain = {**settings, "dimensions": 1, "expansion": "factored", "coverage": 0.0, "latent": 0.0}
+    plain = {**settings, "dimensions": 1, "spectral": "gvsm", "head": 0}
     with tempfile.TemporaryDirectory(prefix="klsa-tune-") as folder:
         first = build(halves.first, name="first", home=Path(folder), **plain)
         judgements = judge_by_first_halves(halves, first)
         first.close()
-        # Tuning scores all documents, so D is not needed.
-        second = build(
-            halves.second, name="second", home=Path(folder), **{**settings, "expansion": "factored"}
-        )
+        second = build(halves.second, name="second", home=Path(folder), **settings)
         tuning = _tuned(
             second,
             alphas(index.settings),

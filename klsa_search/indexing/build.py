@@ -136,8 +136,9 @@ def build(
     `klsa_search`, unless the collection was opened before. A build that would exceed the memory
     limit is refused before the work starts.
 
-    Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and O(N² · k) for a
-    dense D; a sparse D costs the same for each document, for any N.
+    Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and the same for
+    the row of D of each document, for any N; O(N² · k) for the rows of a D that is not a multiple
+    of K, up to 8,192 documents.
     Raise CollectionError, SettingsError (too little memory, home within the source), StoreError (a
     folder that is not an index, another source), KlsaError if a process dies. If the build fails,
     the existing index and all other files are unchanged.

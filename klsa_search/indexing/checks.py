@@ -18,6 +18,7 @@ from klsa_search.indexing.reading import Extent
 from klsa_search.indexing.sizes import Shape, memory_needed, shape_of_part
 from klsa_search.indexing.survey import read_shape, survey
 from klsa_search.kernels.counts import TermCounts
+from klsa_search.lowrank import sparse_expansion
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import committed_generations
@@ -113,7 +114,7 @@ def refuse_large_source(
 def refuse_beyond_budget(
     counts: TermCounts, fields: FieldsEntry, generation: Path, settings: Settings, budget: int
 ) -> None:
-    """Raise SettingsError if the counted collection does not fit into the budget."""
+    """Raise SettingsError if the counted collection does not fit into the budget or an index."""
     shape = read_shape(counts, fields, generation)
     kind: Kind = "passages" if generation.name == PASSAGES else "documents"
     _refuse(shape, _needed(settings, budget)(shape), budget, "", kind)
@@ -126,6 +127,12 @@ def _needed(settings: Settings, budget: int) -> Needed:
 def _refuse(
     shape: Shape, needed: Mapping[str, int], budget: int, about: str, kind: Kind = "documents"
 ) -> None:
+    if shape.documents > sparse_expansion.MAX_DOCUMENTS:
+        raise SettingsError(
+            f"{about}{shape.documents:,} {kind} are more than an index can number "
+            f"({sparse_expansion.MAX_DOCUMENTS:,}); divide them into partitions, or among several "
+            "indexes"
+        )
     phase, peak = max(needed.items(), key=lambda item: item[1])
     if peak > budget:
         raise SettingsError(

@@ -47,11 +47,12 @@ from klsa_search.indexing.reading import (
     content_of,
     settled,
 )
-from klsa_search.indexing.sizes import layout, spool_limit
+from klsa_search.indexing.sizes import spool_limit
 from klsa_search.indexing.training import MOST, open_training, train
 from klsa_search.kernels import bm25
 from klsa_search.kernels.spool import Spools
 from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.columns.builder import FieldsWriter
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
@@ -83,10 +84,11 @@ def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
         raise SettingsError(
             f"partitions = {partitions} is not from 1 to {MAX_PARTITIONS:,}", field="partitions"
         )
-    if layout(0, settings) != "sparse":
+    if field := needs_eigenvectors(settings):
         raise SettingsError(
-            f"partitions = {partitions}: partitions need a sparse expansion; use the settings of "
-            "the default preset, or one partition",
+            f"partitions = {partitions}: {field} = {getattr(settings, field)} needs the "
+            "eigenvectors of all documents, which partitions do not have; use the settings of the "
+            "default preset, or one partition",
             field="partitions",
         )
     if settings.passages not in ("auto", "off"):

@@ -30,10 +30,10 @@ from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.sizes import (
     Shape,
     disk_needed,
-    layout,
     memory_needed,
     shape_of_size,
     solved_dimensions,
+    stores_rows,
 )
 from klsa_search.indexing.survey import Survey, survey
 from klsa_search.indexing.weighing import document_kernel, postings_of
@@ -41,7 +41,7 @@ from klsa_search.kernels.counts import TermCounts
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import nearest_rows
 from klsa_search.lowrank.eigensolver import decompose
-from klsa_search.lowrank.expansion_matrix import expansion_matrix
+from klsa_search.lowrank.expansion_matrix import expansion_rows
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion
 
@@ -272,7 +272,6 @@ def _costs(
     work = sample.reading_seconds + sample.storing_seconds
     if processes > 1:
         work = max(sample.reading_seconds, work * _WORKER_OVERHEAD / processes)
-    stored = layout(shape.documents, settings)
     counts = _first(sample.counts, _SOLVER_SAMPLE)
     _compile(counts, settings)
     kernel, weighing = _timed(lambda: _kernel(counts, settings))
@@ -300,37 +299,24 @@ def _costs(
         ),
         PhaseCost(progress.FILES, "bytes", written, hashing / _HASHED),
     ]
-    if stored == "sparse":
-        queries = np.linspace(0, len(kernel) - 1, _NEIGHBOUR_SAMPLE).astype(np.int64)
-        queries = np.unique(queries)
-        rows, searching = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=queries))
-        dimensions = min(wanted, settings.latent_dimensions)
-        latent = LatentSpace.of(kernel, spectrum, dimensions, np.ones(counts.matrix.shape[1]))
-        _, packing = _timed(lambda: SparseExpansion.of(kernel, rows, latent))
-        costs[-1:-1] = [
-            PhaseCost(
-                progress.NEIGHBOURS,
-                "documents",
-                shape.documents,
-                scattered * searching / len(queries),
-            ),
-            PhaseCost(
-                progress.EXPANSION,
-                "features",
-                shape.features,
-                scattered * _each(packing, kernel.features.nnz),
-            ),
-        ]
-    if stored == "dense":
-        _, expanding = _timed(
-            lambda: expansion_matrix(
-                kernel, spectrum, settings.spectral, settings.gamma, settings.head
-            )
-        )
-        cost = PhaseCost(
-            progress.EXPANSION, "entries", shape.documents**2, expanding / len(kernel) ** 2
-        )
-        costs.insert(-1, cost)
+    queries = np.linspace(0, len(kernel) - 1, _NEIGHBOUR_SAMPLE).astype(np.int64)
+    queries = np.unique(queries)
+    rows, searching = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=queries))
+    dimensions = min(wanted, settings.latent_dimensions)
+    latent = LatentSpace.of(kernel, spectrum, dimensions, np.ones(counts.matrix.shape[1]))
+    _, packing = _timed(lambda: SparseExpansion.of(kernel, rows, latent))
+    of_feature = scattered * _each(packing, kernel.features.nnz)
+    if stores_rows(shape.documents, settings):
+        function = settings.spectral, settings.gamma, settings.head
+        _, expanding = _timed(lambda: expansion_rows(kernel, spectrum, *function))
+        entries = (shape.documents / len(kernel)) ** 2
+        of_feature += _each(expanding * entries, shape.features)
+    costs[-1:-1] = [
+        PhaseCost(
+            progress.NEIGHBOURS, "documents", shape.documents, scattered * searching / len(queries)
+        ),
+        PhaseCost(progress.EXPANSION, "features", shape.features, of_feature),
+    ]
     return tuple(costs)
 
 

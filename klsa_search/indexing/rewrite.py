@@ -86,10 +86,11 @@ def replayed_log(
 def refuse_tail(path: Path, tail: LogTail, generation: Path, documents: int) -> None:
     """Raise StoreError if writes cannot be replayed in a generation with so many documents."""
     end = tail.end()
-    if end.seq > tail.last.seq and not has_array(generation, "cut_rows"):
+    # A build stores these if its ranking reads eigenvectors.
+    if end.seq > tail.last.seq and has_array(generation, "lsi_eigenvectors"):
         raise StoreError(
-            f"`{path}` was written to during a rebuild with a dense or "
-            "factored expansion, which makes it read-only; start over"
+            f"`{path}` was written to during a rebuild with settings that make it read-only; "
+            "start over"
         )
     puts = sum(write.document is not None for write in tail.log.rows(tail.last.seq, end))
     if puts and aligned(documents) + puts > sparse_expansion.MAX_DOCUMENTS:

@@ -1,4 +1,4 @@
-"""Size of a collection, layout of its D, and the memory and disk that a build needs.
+"""Size of a collection, what of its D is stored, and the memory and disk that a build needs.
 
 Used by the check before a build and by `plan`. Figures are the arrays that exist at the same
 time in a phase, buffers of libraries included; only `BASE`, `_WORKER` and the sizes of Python
@@ -10,17 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
 from klsa_search.core import progress
 from klsa_search.core.config import Settings
-from klsa_search.errors import SettingsError
 from klsa_search.kernels.counts import BLOCK, TermCounts
 from klsa_search.kernels.document_kernel import EXACT
 from klsa_search.kernels.postings import BLOCK_BITS, DEPTHS, ONE_BLOCK
-from klsa_search.lowrank import block_lanczos, sparse_expansion
+from klsa_search.lowrank import block_lanczos
 from klsa_search.lowrank.products import WIDTH
 from klsa_search.lowrank.sparse_expansion import (
     ENTRIES,
@@ -28,7 +27,7 @@ from klsa_search.lowrank.sparse_expansion import (
     is_multiple_of_kernel,
     term_width,
 )
-from klsa_search.search.rankers import ranker_of
+from klsa_search.search.rankers import needs_eigenvectors
 
 
 @dataclass(frozen=True)
@@ -168,75 +167,40 @@ def shape_of_part(shape: Shape, documents: int) -> Shape:
     return replace(shape, documents=documents, **parts)
 
 
-Layout = Literal["dense", "factored", "sparse"]
-
-WHOLE: Final = 2**28
-"""Largest dense D in bytes: 8,192 documents."""
-
 SMALL: Final = 2**13
-"""Largest collection that stores its eigenvectors with a sparse D."""
+"""Largest collection that stores its eigenvectors in any case, and complete rows of D."""
 
 _SOLVED_PER_SECOND: Final = 10**8
 """Documents times the square of the eigenvectors that are computed in about a second."""
 
 
-def layout(documents: int, settings: Settings) -> Layout:
-    """Return the layout of D for a number of documents.
+def stores_rows(documents: int, settings: Settings) -> bool:
+    """Return whether the rows of D are stored completely: if it is not a multiple of K.
 
-    sparse    if D is a multiple of K and the ranker needs nothing else
-    dense     (N, N), otherwise, if it is small
-    factored  otherwise; all spectral functions and rankers work; a query costs O(nnz + N · k)
-    Raise SettingsError if `sparse` is requested and cannot be used, and if `auto` would choose it
-    but for the number of documents: other layouts are read-only, so the user has to choose them.
+    In a larger collection D is computed from the eigenvectors at each search, in O(nnz + N · k).
     """
-    if settings.expansion == "sparse" and not _can_be_sparse(settings):
-        raise SettingsError(
-            f"expansion = 'sparse': only a D that is a multiple of K can be sparse, and with "
-            f"spectral = {settings.spectral!r} and head = {settings.head} it is not; use "
-            "expansion = 'factored', or spectral = 'gvsm' and head = 0",
-            field="expansion",
-        )
-    sparse = settings.expansion == "sparse" or (
-        settings.expansion == "auto"
-        and _can_be_sparse(settings)
-        and not ranker_of(settings.ranker).uses_lsi
-    )
-    if sparse and documents > sparse_expansion.MAX_DOCUMENTS:
-        raise SettingsError(
-            f"expansion = {settings.expansion!r}: {documents:,} documents are more than the "
-            f"{sparse_expansion.MAX_DOCUMENTS:,} that a writable index can number; divide them "
-            "among several indexes, or set expansion = 'factored', which makes the index read-only",
-            field="expansion",
-        )
-    if sparse:
-        return "sparse"
-    if settings.expansion != "auto":
-        return settings.expansion
-    return "dense" if 4 * documents**2 <= WHOLE else "factored"
+    is_multiple = is_multiple_of_kernel(settings.spectral, settings.gamma, settings.head)
+    return documents <= SMALL and not is_multiple
 
 
-def keeps_spectrum(documents: int, settings: Settings) -> bool:
-    """Return whether the eigenvectors are stored: with a sparse D, in small collections only."""
-    return layout(documents, settings) != "sparse" or documents <= SMALL
+def stores_eigenvectors(documents: int, settings: Settings) -> bool:
+    """Return whether the eigenvectors are stored."""
+    return documents <= SMALL or needs_eigenvectors(settings) is not None
 
 
 def solved_dimensions(documents: int, settings: Settings) -> int:
-    """Return the number of eigenvectors to compute: all requested, or fewer for a sparse D.
+    """Return the number of eigenvectors to compute: all requested if the ranking needs them.
 
-    There the latent space needs some, and a small collection stores as many more as take about a
-    second, so that spectral function and dimensions can be chosen with a query.
+    Otherwise the latent space needs some, and a small collection stores as many more as take about
+    a second, so that spectral function and dimensions can be chosen with a query.
     """
-    if layout(documents, settings) != "sparse":
+    if needs_eigenvectors(settings):
         return settings.dimensions
     latent = min(settings.dimensions, settings.latent_dimensions)
-    if not keeps_spectrum(documents, settings):
+    if not stores_eigenvectors(documents, settings):
         return latent
     affordable = math.isqrt(_SOLVED_PER_SECOND // max(documents, 1))
     return max(latent, min(settings.dimensions, affordable))
-
-
-def _can_be_sparse(settings: Settings) -> bool:
-    return is_multiple_of_kernel(settings.spectral, settings.gamma, settings.head)
 
 
 BASE = 190 * 2**20
@@ -255,7 +219,6 @@ _STACKED = 36  # of an entry while two matrices are stacked: both, concatenated,
 
 _PAIR = 3  # bytes of a stored pair
 _RUNS = 8  # of a term, on average, if there are many blocks
-_GRAPH = 2**22  # entries of K that the graph of neighbours processes at a time
 
 
 def spool_limit(memory: int) -> int:
@@ -301,11 +264,8 @@ def memory_needed(
         + _ENTRY * shape.non_zeros * (settings.common_weight < 1)  # the content terms once more
         + max(_SATURATED * shape.non_zeros, stacked if settings.pairs else 0),
         progress.EIGENVECTORS: kernel + _solver(shape, settings, processes),
-    } | (
-        _sparse(shape, settings, processes, kernel + vectors, weighed)
-        if layout(documents, settings) == "sparse"
-        else _not_sparse(shape, settings, kernel + vectors)
-    )
+        **_expansion_memory(shape, settings, processes, kernel + vectors, weighed),
+    }
 
 
 def _solver(shape: Shape, settings: Settings, threads: int) -> int:
@@ -320,10 +280,10 @@ def _solver(shape: Shape, settings: Settings, threads: int) -> int:
     return 4 * (columns * documents + WIDTH * features)
 
 
-def _sparse(
+def _expansion_memory(
     shape: Shape, settings: Settings, threads: int, base: int, weighed: int
 ) -> dict[str, int]:
-    """Return the memory of the phases of a sparse D; `base` is the kernel and its eigenvectors."""
+    """Return the memory of the phases of D; `base` is the kernel and its eigenvectors."""
     documents, features = shape.documents, shape.terms + shape.pairs
     m = min(settings.dimensions, settings.latent_dimensions)
     entries = max(ENTRIES, settings.neighbours)
@@ -333,28 +293,17 @@ def _sparse(
     # All postings first, with the arrays of features; then rows fill up.
     postings = (_ENTRY + in_float32) * weighed
     workspaces = threads * 4 * (documents + features)
-    stored = sum(_sparse_disk(shape, settings).values())
+    packed = rows + sum(_expansion_disk(shape, settings).values()) + 4 * weighed
+    lsi = _WEIGHTED * shape.non_zeros + 8 * settings.dimensions * documents
     return {
         progress.NEIGHBOURS: base + postings + max(by_feature * weighed, rows + workspaces),
-        progress.EXPANSION: base + rows + stored + 4 * weighed,
+        progress.EXPANSION: base + packed + lsi * (needs_eigenvectors(settings) is not None),
     }
-
-
-def _not_sparse(shape: Shape, settings: Settings, base: int) -> dict[str, int]:
-    """Return the memory of the phases of a dense or factored D."""
-    dense = layout(shape.documents, settings) == "dense"
-    lsi = _WEIGHTED * shape.non_zeros + 8 * settings.dimensions * shape.documents
-    expansion = 4 * shape.documents**2 if dense else 0
-    block = min(shape.documents**2, max(_GRAPH, shape.documents)) if settings.coverage else 0
-    return {progress.EXPANSION: base + lsi + expansion + 40 * block}
 
 
 def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
     """Return the size of the index in bytes, by kind of content."""
     documents, terms = shape.documents, shape.terms
-    k = min(settings.dimensions, max(documents - 1, 1))
-    latent = min(settings.latent_dimensions, k)
-    stored = layout(documents, settings)
     of_terms = 8 + 8 + 8 + 2 * len(DEPTHS)  # starts, those of runs, occurrences, best saturations
     blocks = -(-documents >> BLOCK_BITS) if documents > ONE_BLOCK else 1
     runs = min(shape.non_zeros, terms * min(blocks, _RUNS))
@@ -364,29 +313,23 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
         "vocabulary": (10 + of_terms) * terms,
         "lengths": 4 * documents,
         "runs": 6 * runs,
+        "postings": 4 * shape.non_zeros,
     }
-    if stored == "sparse":
-        return disk | {"postings": 4 * shape.non_zeros} | _sparse_disk(shape, settings)
-    return disk | {
-        "postings": 8 * shape.non_zeros,
-        "features": _ENTRY * shape.features,
-        "eigenvectors": 2 * 4 * k * documents,
-        "expansion": 4 * documents * documents if stored == "dense" else 0,
-        "neighbours": _ENTRY * settings.neighbours * documents * bool(settings.coverage),
-        "latent": 4 * latent * (documents + terms) * bool(settings.latent),
-    }
+    return disk | _expansion_disk(shape, settings)
 
 
-def _sparse_disk(shape: Shape, settings: Settings) -> dict[str, int]:
-    """Return the size of a sparse D on disk."""
+def _expansion_disk(shape: Shape, settings: Settings) -> dict[str, int]:
+    """Return the size of D on disk, and of what it is computed from."""
+    documents = shape.documents
     latent = min(settings.dimensions, settings.latent_dimensions)
     entries = max(ENTRIES, settings.neighbours)
-    solved = min(solved_dimensions(shape.documents, settings), max(shape.documents - 1, 1))
+    solved = min(solved_dimensions(documents, settings), max(documents - 1, 1))
+    complete = 4 * documents**2 * stores_rows(documents, settings)
+    lsi = 4 * (solved * documents + shape.non_zeros) * (needs_eigenvectors(settings) is not None)
     return {
-        "eigenvectors": 4 * solved * shape.documents * keeps_spectrum(shape.documents, settings),
-        "expansion": (4 * entries + 8) * shape.documents,
-        "features": 4 * (shape.features + shape.terms + shape.pairs) + 8 * shape.documents,
-        "latent": document_vector_width(latent) * shape.documents
-        + term_width(latent) * shape.terms,
+        "eigenvectors": 4 * solved * documents * stores_eigenvectors(documents, settings) + lsi,
+        "expansion": (4 * entries + 8) * documents + complete,
+        "features": 4 * (shape.features + shape.terms + shape.pairs) + 8 * documents,
+        "latent": document_vector_width(latent) * documents + term_width(latent) * shape.terms,
         "epoch": (shape.terms + _PAIR * shape.pairs) * bool(settings.pairs),
     }

@@ -11,25 +11,25 @@ import numpy.typing as npt
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import EXPANSION, POSTINGS, Progress
 from klsa_search.delta.statistics import statistics_arrays
-from klsa_search.indexing.sizes import keeps_spectrum, layout, solved_dimensions
+from klsa_search.indexing.sizes import solved_dimensions, stores_eigenvectors, stores_rows
 from klsa_search.kernels import bm25, tfidf
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import nearest_rows
-from klsa_search.kernels.neighbour_graph import neighbour_graph
 from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.lowrank.eigensolver import Spectrum, decompose
-from klsa_search.lowrank.expansion_matrix import expansion_matrix
+from klsa_search.lowrank.expansion_matrix import expansion_rows
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion, sparse_expansion_arrays
-from klsa_search.storage.arrays import sparse_arrays, write_arrays, write_vocabulary
+from klsa_search.search.rankers import needs_eigenvectors
+from klsa_search.storage.arrays import write_arrays, write_vocabulary
 
 
 def weigh(
     counts: TermCounts, generation: Path, settings: Settings, report: Progress
 ) -> dict[str, Spectrum]:
-    """Write postings, spectra, and D in its layout; return the spectra by name.
+    """Write postings, spectra and D; return the spectra by name.
 
     Cost and memory: see `build` and `plan`.
     """
@@ -39,38 +39,19 @@ def weigh(
     write_arrays(generation, postings_arrays(postings_of(counts, settings)))
     write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
     kernel = document_kernel(counts, settings)
-    if layout(len(kernel), settings) == "sparse":
-        write_arrays(generation, statistics_arrays(counts, settings))
-        return {"bm25": write_sparse(generation, kernel, weights, settings, report)}
-    spectrum = decompose(kernel, settings.dimensions, seed=settings.seed, progress=report)
-    lsi = decompose(
-        DocumentKernel.of(tfidf.document_features(counts)),
-        settings.dimensions,
-        seed=settings.seed,
-        progress=report,
-    )
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "postings_tfidf": tfidf.posting_weights(counts.matrix),
-        **sparse_arrays("features", kernel.features),
-        "features_scales": kernel.scales.astype(np.float32),
-        "features_mean": kernel.mean.astype(np.float32),
-        "eigenvectors": spectrum.eigenvectors.astype(np.float32),
-        "eigenvalues": spectrum.eigenvalues,
-        "lsi_eigenvectors": lsi.eigenvectors.astype(np.float32),
-        "lsi_eigenvalues": lsi.eigenvalues,
-    }
-    report(EXPANSION, 0, None)
-    if layout(len(kernel), settings) == "dense":
-        arrays["expansion"] = expansion_matrix(
-            kernel, spectrum, settings.spectral, settings.gamma, settings.head
-        )
-    if settings.coverage:
-        arrays |= sparse_arrays("neighbours", neighbour_graph(kernel, settings.neighbours))
-    if settings.latent:
-        latent = LatentSpace.of(kernel, spectrum, settings.latent_dimensions, weights)
-        arrays |= {"latent_documents": latent.documents, "latent_terms": latent.terms}
-    write_arrays(generation, arrays)
-    return {"bm25": spectrum, "lsi": lsi}
+    write_arrays(generation, statistics_arrays(counts, settings))
+    spectra = {"bm25": write_expansion(generation, kernel, weights, settings, report)}
+    if needs_eigenvectors(settings):
+        features = DocumentKernel.of(tfidf.document_features(counts))
+        lsi = decompose(features, settings.dimensions, seed=settings.seed, progress=report)
+        spectra["lsi"] = lsi
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "postings_tfidf": tfidf.posting_weights(counts.matrix),
+            "lsi_eigenvectors": lsi.eigenvectors.astype(np.float32),
+            "lsi_eigenvalues": lsi.eigenvalues,
+        }
+        write_arrays(generation, arrays)
+    return spectra
 
 
 def document_kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
@@ -91,14 +72,14 @@ def postings_of(counts: TermCounts, settings: Settings, average: float | None = 
     return Postings.of(counts.matrix, norms, settings.k1)
 
 
-def write_sparse(
+def write_expansion(
     generation: Path,
     kernel: DocumentKernel,
     weights: npt.NDArray[np.float64],
     settings: Settings,
     report: Progress,
 ) -> Spectrum:
-    """Write a sparse D, and the eigenvectors of a small collection; return the spectrum.
+    """Write D, and the eigenvectors if they are stored; return the spectrum.
 
     weights  (V,) w(t)^p of each term
     """
@@ -111,6 +92,9 @@ def write_sparse(
     expansion = SparseExpansion.of(kernel, rows, latent, entries)
     arrays = {"eigenvalues": spectrum.eigenvalues, **sparse_expansion_arrays(expansion)}
     write_arrays(generation, arrays)
-    if keeps_spectrum(len(kernel), settings):
+    if stores_eigenvectors(len(kernel), settings):
         write_arrays(generation, {"eigenvectors": spectrum.eigenvectors.astype(np.float32)})
+    if stores_rows(len(kernel), settings):
+        function = settings.spectral, settings.gamma, settings.head
+        write_arrays(generation, {"expansion": expansion_rows(kernel, spectrum, *function)})
     return spectrum

@@ -1,13 +1,10 @@
-"""The expansion matrix D = U f(Λ) Uᵀ, dense or factored, and the top-z threshold [KLSA §3.3].
-
-Both forms compute k_q · D for a sparse row k_q of seed documents and their weights.
-"""
+"""The expansion matrix D = U f(Λ) Uᵀ, and the top-z threshold [KLSA §3.3]."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,46 +39,19 @@ def top_z(row: npt.NDArray[Any], z: int) -> tuple[DocIds, npt.NDArray[Any]]:
 ROUNDING = 1e-6
 
 
-class Expansion(Protocol):
-    """Computes k_q · D for a row that is 0 except at its seeds."""
-
-    def expand(self, seeds: DocIds, weights: Scores) -> Scores:
-        """Return (N,) scores of the row with `weights` at `seeds`."""
-
-    def entries(self, seeds: DocIds, document: int) -> Scores:
-        """Return the entries of D in the rows of the seeds and the column of a document: (z,)."""
-
-
 @dataclass(frozen=True)
-class DenseExpansion:
-    """D as an (N, N) array. Cost O(z · N) for z seeds."""
-
-    matrix: Matrix
-
-    def expand(self, seeds: DocIds, weights: Scores) -> Scores:
-        """Return Σ weight · row of D, added seed by seed, so the bits do not depend on threads."""
-        scores = np.zeros(self.matrix.shape[1], dtype=np.float32)
-        for seed, weight in zip(seeds.tolist(), weights, strict=True):
-            scores += weight * self.matrix[seed]
-        return _without_rounding(scores, weights)
-
-    def entries(self, seeds: DocIds, document: int) -> Scores:
-        """Return D(s, d): (z,). Cost O(z)."""
-        return np.asarray(self.matrix[seeds, document])
-
-
-@dataclass(frozen=True)
-class FactoredExpansion:
-    """D_f as the operator f(0) I + s K + U (f(Λ) - f(0) - s Λ) Uᵀ.
+class Expansion:
+    """D_f = f(0) I + s K + U (f(Λ) - f(0) - s Λ) Uᵀ, by its rows if they are stored.
 
     eigenvectors  U: (N, k)
     correction    (k,) f(Λ) - f(0) - s Λ, with Λ divided by λ_1; 0 if f is linear
     value         f(0)
     slope         s / λ_1, the slope of the tail
     kernel        returns K; called only if the slope is not 0
+    rows          (N, N) float32, all entries of the rows of D
 
-    Cost O((z + N) · k) for the stored eigenvectors, and one product with the features, O(nnz), if f
-    has a tail.
+    Cost: O(z · N) for z stored rows; otherwise O((z + N) · k) for the eigenvectors, and one product
+    with the features, O(nnz), if f has a tail.
     """
 
     eigenvectors: Basis
@@ -89,6 +59,7 @@ class FactoredExpansion:
     value: float = 0.0
     slope: float = 0.0
     kernel: Callable[[], DocumentKernel] | None = None
+    rows: Matrix | None = None
 
     @classmethod
     def of(
@@ -99,7 +70,7 @@ class FactoredExpansion:
         *,
         head: int = 0,
         kernel: Callable[[], DocumentKernel] | None = None,
-    ) -> FactoredExpansion:
+    ) -> Expansion:
         """Return the expansion by f of a spectrum, without the first `head` eigenvectors."""
         first = eigenvalues[0] if len(eigenvalues) else 1.0
         relative = eigenvalues / first
@@ -116,7 +87,15 @@ class FactoredExpansion:
         )
 
     def expand(self, seeds: DocIds, weights: Scores) -> Scores:
-        """Return k_q · D_f; without BLAS, whose bits depend on threads."""
+        """Return (N,) scores k_q · D of the row k_q with `weights` at `seeds`, and 0 elsewhere.
+
+        Without BLAS, and row by row, so the bits do not depend on threads.
+        """
+        if self.rows is not None:
+            total = np.zeros(self.rows.shape[1], dtype=np.float32)
+            for seed, weight in zip(seeds.tolist(), weights, strict=True):
+                total += weight * self.rows[seed]
+            return _without_rounding(total, weights)
         row = np.zeros(len(self.eigenvectors))
         row[seeds] = weights
         scores: Scores = np.zeros(len(row))
@@ -130,7 +109,9 @@ class FactoredExpansion:
         return _without_rounding(scores.astype(np.float32), weights)
 
     def entries(self, seeds: DocIds, document: int) -> Scores:
-        """Return D_f(s, d): (z,). Cost O(z · k), and their features if f has a tail."""
+        """Return D(s, d) for each seed: (z,). Cost O(z · k), and their features if f has a tail."""
+        if self.rows is not None:
+            return np.asarray(self.rows[seeds, document])
         entries: Scores = self.value * (seeds == document).astype(np.float64)
         if self.correction.any():
             place = self.correction * self.eigenvectors[document]
@@ -149,11 +130,14 @@ def _without_rounding(scores: Scores, weights: Scores) -> Scores:
     return scores
 
 
-def expansion_matrix(
+_BLOCK = 1024  # rows of K at a time, in float64
+
+
+def expansion_rows(
     kernel: DocumentKernel, spectrum: Spectrum, spectral: str, gamma: float, head: int = 0
 ) -> Matrix:
     """Return D_f: (N, N) float32. Cost O(N² · k), N rows of K if f has a tail; 4 N² bytes."""
-    factors = FactoredExpansion.of(
+    factors = Expansion.of(
         spectrum.eigenvectors,
         spectrum.eigenvalues,
         spectral_function(spectral, gamma),
@@ -161,13 +145,10 @@ def expansion_matrix(
     )
     U = factors.eigenvectors.astype(np.float32)
     with threadpool_limits(limits=1, user_api="blas"):
-        D = (
-            (U * factors.correction.astype(np.float32)) @ U.T
-            if factors.correction.any()
-            else np.zeros((len(U), len(U)), dtype=np.float32)
-        )
+        D = (U * factors.correction.astype(np.float32)) @ U.T
     if factors.slope:
-        D += (factors.slope * kernel.explicit()).astype(np.float32)
-    if factors.value:
-        D[np.diag_indices_from(D)] += np.float32(factors.value)
+        for begin in range(0, len(D), _BLOCK):
+            documents = np.arange(begin, min(begin + _BLOCK, len(D)))
+            D[documents] += (factors.slope * kernel.rows(documents)).astype(np.float32)
+    D[np.diag_indices_from(D)] += np.float32(factors.value)
     return np.asarray(D)

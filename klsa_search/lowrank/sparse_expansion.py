@@ -1,6 +1,6 @@
 """The sparse expansion matrix: the largest entries of each row of D, packed in 32 bits.
 
-Above a few thousand documents a dense D is too large, and not needed: the rows of the seeds give
+Above a few thousand documents all of D is too large, and not needed: the rows of the seeds give
 candidates, and for the best of these D is computed exactly, from the features. This requires D to
 be a multiple of K, because single entries of K are cheap.
 

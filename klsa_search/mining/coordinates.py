@@ -17,7 +17,6 @@ import numpy as np
 from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError
 from klsa_search.kernels.vector_space import VectorSpace
-from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.search.index import Index
 
 LATENT: Final = "latent"
@@ -34,21 +33,6 @@ class Vectors(NamedTuple):
 
     space: VectorSpace
     and_words: bool
-
-
-def latent_space(index: Index, *, field: str = "index", otherwise: str = "") -> LatentSpace:
-    """Return the latent space of an index; QueryError if it was built without.
-
-    field, otherwise  the argument at fault, and an alternative for the message
-    """
-    space = index.arrays.latent
-    if space is None:
-        raise QueryError(
-            f"index `{index.name}` was built without the latent part, which this "
-            f"needs; {otherwise}rebuild it with --latent above 0",
-            field=field,
-        )
-    return space
 
 
 def vectors_of_kernel(
@@ -82,18 +66,12 @@ def document_coordinates(index: Index, kernel: str) -> Matrix:
     """
     vectors = vectors_of_kernel(index, kernel)
     if vectors is None:
-        return np.asarray(latent_space(index).documents)
+        return np.asarray(index.arrays.latent.documents)
     coordinates = vectors.space.coordinates(len(index.arrays))
     if not vectors.and_words:
         return coordinates
-    words = latent_of_sum(index, vectors)
+    words = np.asarray(index.arrays.latent.documents)
     both = np.hstack((words, coordinates))
     has_both = words.any(axis=1) & coordinates.any(axis=1)
     both[has_both] *= np.float32(0.5**0.5)
     return both
-
-
-def latent_of_sum(index: Index, vectors: Vectors) -> Matrix:
-    """Return the latent coordinates of all documents, to which those of vectors are added."""
-    otherwise = f"use {VECTORS}{vectors.space.name}, or "
-    return np.asarray(latent_space(index, field="kernel", otherwise=otherwise).documents)

@@ -13,7 +13,6 @@ import numpy as np
 from klsa_search.core.array_types import Matrix
 from klsa_search.core.drawing import GREY, INK, PALE, TONES, save_figure, text_outline
 from klsa_search.errors import QueryError
-from klsa_search.mining.coordinates import latent_space
 from klsa_search.mining.drift import drift
 from klsa_search.mining.map import DocumentMap, document_map
 from klsa_search.mining.related_terms import DAMPING, term_vectors, words_of
@@ -148,7 +147,7 @@ def draw_terms(index: Index, path: Path) -> None:
     frequencies = index.arrays.query_kernel.frequencies
     # Rare terms are damped: see `related`.
     strengths = vectors * (frequencies / (frequencies + DAMPING))[:, None]
-    dimensions = min(_DIMENSIONS, latent_space(index).terms.shape[1])
+    dimensions = min(_DIMENSIONS, index.arrays.latent.terms.shape[1])
     ends = [_strongest(strengths[:, number]) for number in range(dimensions)]
     if not any(ends):
         raise QueryError(f"index `{index.name}` has no terms to draw", field="what")

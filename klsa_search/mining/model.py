@@ -15,7 +15,7 @@ class Spectrum(NamedTuple):
     """Eigenvalues and eigenvectors of the document kernel K, as far as they were computed.
 
     eigenvalues   (k,) descending
-    eigenvectors  U: (N, k); (N, 0) for a sparse D of more than some thousand documents
+    eigenvectors  U: (N, k); (N, 0) if they are not stored
 
     >>> isinstance(spectrum(index), Spectrum)
     True
@@ -42,7 +42,7 @@ def kernel_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
     """Return rows of the document kernel K: (n, N) float64, columns by doc id.
 
     ids  documents whose rows are returned, in this order; all by default
-    An index with a sparse D stores features in 8 bits, so K is approximate, within about 1%.
+    An index stores features in 8 bits, so K is approximate, within about 1%.
     Cost: the features of all documents, O(nnz), and 8 n N bytes of memory. DocumentNotFound.
 
     >>> row = kernel_rows(index, ["tyre"])[0]
@@ -58,7 +58,7 @@ def expansion_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
     ids  documents whose rows are returned, in this order; all by default
     D is K divided by its largest eigenvalue, unless `spectral` is set otherwise. Rows are complete,
     even if the index stores only the strongest entries. Cost: that of `kernel_rows`, or of reading
-    a dense D. DocumentNotFound.
+    the stored rows of D. DocumentNotFound.
 
     >>> expansion_rows(index, ["tyre", "copy"]).shape == (2, index.max_doc)
     True

@@ -19,7 +19,6 @@ from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError, TermNotFound
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.mining.coordinates import latent_space
 from klsa_search.search.index import Index
 from klsa_search.search.options import whole_number
 from klsa_search.search.query.word_forms import commonest, sources_of, written_forms
@@ -171,7 +170,7 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
 
 def term_vectors(index: Index) -> Matrix:
     """Return w^p V Λ^½, one row a term: (V, m). Cost: O(V · m). Raise QueryError."""
-    terms = latent_space(index).terms
+    terms = index.arrays.latent.terms
     roots = np.sqrt(index.arrays.eigenvalues[: terms.shape[1]])
     return np.asarray(terms * roots.astype(np.float32))
 

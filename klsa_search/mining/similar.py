@@ -21,8 +21,6 @@ from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
 from klsa_search.mining.coordinates import (
     LATENT,
     Vectors,
-    latent_of_sum,
-    latent_space,
     vectors_of_kernel,
 )
 from klsa_search.search.index import Index
@@ -45,10 +43,8 @@ Numbers = npt.NDArray[np.float64]
 
 
 def kernel_diagonal(snapshot: Snapshot) -> Numbers:
-    """Return K(d, d): (N,). It is stored with a sparse D; otherwise O(nnz) the first time."""
-    if snapshot.sparse_expansion is not None:
-        return np.asarray(snapshot.sparse_expansion.scales[:, 1], np.float64)
-    return snapshot.kernel.diagonal
+    """Return K(d, d): (N,)."""
+    return np.asarray(snapshot.sparse_expansion.scales[:, 1], np.float64)
 
 
 def kernel_entries(snapshot: Snapshot, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Numbers:
@@ -69,13 +65,9 @@ def _documents(
     snapshot: Snapshot, documents: npt.NDArray[Any]
 ) -> tuple[sparse.csr_array, Numbers, Numbers, float]:
     """Return SΦ, S and SΦμ of documents, and ‖μ‖²."""
-    if snapshot.sparse_expansion is not None:
-        scalars = snapshot.sparse_expansion.document_scalars[documents].astype(np.float64)
-        features = _sparse_features(snapshot.sparse_expansion, documents)
-        return features, scalars[:, 1], scalars[:, 2], snapshot.mean_square
-    kernel = snapshot.kernel
-    features = sparse.csr_array(kernel.features[documents], dtype=np.float64)
-    return features, kernel.scales[documents], kernel.towards_mean[documents], kernel.mean_square
+    scalars = snapshot.sparse_expansion.document_scalars[documents].astype(np.float64)
+    features = _sparse_features(snapshot.sparse_expansion, documents)
+    return features, scalars[:, 1], scalars[:, 2], snapshot.mean_square
 
 
 def _sparse_features(expansion: SparseExpansion, documents: npt.NDArray[Any]) -> sparse.csr_array:
@@ -98,7 +90,7 @@ def text_coordinates(index: Index, texts: Sequence[str]) -> Matrix:
     for documents, pairs of words and the distance from the mean are not included. Cost: analysing
     the texts, and O(m) a term.
     """
-    terms = latent_space(index).terms
+    terms = index.arrays.latent.terms
     settings, snapshot = index.settings, index.arrays
     common = index.analyzer.common() if len(snapshot.common) else frozenset()
     counts = counts_of_texts(([text] for text in texts), index.analyzer, snapshot.vocabulary)
@@ -130,8 +122,8 @@ def similar(
 
     kernel  "latent", the cosine on the first eigenvectors, finds documents on the same subject;
             "document", the kernel K of the index, finds documents with the same words; a function
-            of the spectrum, such as "squashing" or a plug-in, lies between both and needs a dense
-            or factored D; "vectors:SPACE" is the cosine of vectors, and "sum:SPACE" adds it to
+            of the spectrum, such as "squashing" or a plug-in, lies between both and needs stored
+            eigenvectors; "vectors:SPACE" is the cosine of vectors, and "sum:SPACE" adds it to
             "latent"
     gamma   parameter of that function; by default that of the index
 
@@ -139,8 +131,8 @@ def similar(
     returned; ties are ordered by doc id. Snippets show the common words.
 
     Cost: O(N · m) in the latent space, and for vectors of m values; O(nnz) for K; O(N · k) + O(nnz)
-    for D if it is not stored. With a sparse D, K costs the stored row of the document, for any N,
-    and k is at most its length.
+    for D if it is not stored. Without stored eigenvectors, K costs the stored row of the document,
+    for any N, and k is at most its length.
     DocumentNotFound; QueryError.
 
     >>> [hit.id for hit in similar(index, "tyre", 2)]
@@ -163,23 +155,21 @@ def similar(
 
 
 def _refuse_unsupported(index: Index, k: int, kernel: str) -> None:
-    """Raise QueryError for a kernel or k that a sparse D does not support."""
-    expansion = index.arrays.sparse_expansion
-    if expansion is None or kernel == LATENT or index.arrays.has_spectrum:
+    """Raise QueryError for a kernel or k that needs eigenvectors, if they are not stored."""
+    if kernel == LATENT or index.arrays.has_spectrum:
         return
-    instead = "or rebuild it with --expansion factored"
     if kernel not in (DOCUMENT, "gvsm"):
         raise QueryError(
-            f"kernel = {kernel} is not available: index `{index.name}` has a "
-            f"sparse expansion, which supports only {DOCUMENT}, {LATENT} and gvsm; "
-            f"use one of these, {instead}",
+            f"kernel = {kernel} is not available: index `{index.name}` does not have the "
+            f"eigenvectors of all its documents; use {DOCUMENT}, {LATENT} or gvsm, or rebuild it "
+            f"with --spectral {kernel}",
             field="kernel",
         )
-    entries = expansion.rows.shape[1]
+    entries = index.arrays.sparse_expansion.rows.shape[1]
     if k > entries:
         raise QueryError(
             f"k = {k} is more than the {entries} nearest documents that index "
-            f"`{index.name}` keeps of each; use fewer, {instead}",
+            f"`{index.name}` keeps of each; use fewer",
             field="k",
         )
 
@@ -193,7 +183,7 @@ def _row_with_vectors(index: Index, doc_id: int, vectors: Vectors) -> tuple[Scor
     if own is not None:
         row[has] = vectors.space.cosines(own, size)[has]
     if vectors.and_words:
-        words = latent_of_sum(index, vectors)
+        words = np.asarray(index.arrays.latent.documents)
         row += np.einsum("nm,m->n", words, words[doc_id])
         parts = has.astype(np.float32) + words.any(axis=1)
         row /= np.sqrt(np.maximum(parts, 1))
@@ -205,8 +195,7 @@ def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[S
     snapshot = index.arrays
     one, itself = np.array([doc_id]), np.ones(1, np.float32)
     if kernel == LATENT:
-        space = latent_space(index, field="kernel", otherwise=f"use {DOCUMENT}, or ")
-        documents = np.asarray(space.documents)
+        documents = np.asarray(snapshot.latent.documents)
         row = np.einsum("nm,m->n", documents, documents[doc_id])
         return row, float(row[doc_id])
     if kernel != DOCUMENT:
@@ -216,7 +205,7 @@ def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[S
             row = snapshot.expansion_of(parameters, dimensions).expand(one, itself)
             return row, float(row[doc_id])
     row = np.zeros(len(snapshot))
-    if snapshot.sparse_expansion is not None and not snapshot.has_spectrum:
+    if not snapshot.has_spectrum:
         others = snapshot.nearest(doc_id)
         row[others] = kernel_entries(snapshot, np.repeat(one, len(others)), others)
         return row, float(kernel_diagonal(snapshot)[doc_id])

@@ -73,7 +73,7 @@ class AppendedArrays:
         return array.view(len(array))
 
     def sparse_expansion(self, base: SparseExpansion) -> SparseExpansion:
-        """Return the sparse D of all documents, with the statistics of `base`."""
+        """Return D of all documents, with the statistics of `base`."""
         return replace(
             base,
             rows=self.view("cut_rows"),

@@ -23,9 +23,8 @@ class ConfigurableIndex(OpenedIndex):
         """Change settings that only queries use: the defaults of searches, and `page_title`.
 
         They take effect on return, without a rebuild, and survive later ones. SettingsError for an
-        invalid setting, and for one that needs `refit`: another form of the expansion matrix D
-        (`spectral`, `gamma`, `head`, a ranker of LSI), or `coverage` or `latent` that were 0 at the
-        build. IndexBusy, StoreError.
+        invalid setting, and for one that needs `refit`: another expansion matrix D (`spectral`,
+        `gamma`, `head`), or a ranker of LSI. IndexBusy, StoreError.
 
         >>> index.update_settings(alpha=0.5, page_title="Reports")
         >>> index.settings.alpha, index.search("coolant").parameters["alpha"]

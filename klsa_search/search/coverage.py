@@ -233,19 +233,7 @@ def _term_coverage(snapshot: Snapshot, terms: Sequence[int], documents: DocIds) 
 
 def neighbours_of(snapshot: Snapshot, documents: DocIds) -> tuple[DocIds, Values]:
     """Return the neighbours of some documents and their shares, of sum 1 or 0: (d, neighbours)."""
-    if snapshot.sparse_expansion is not None:
-        rows = snapshot.sparse_expansion.rows[documents, : snapshot.neighbour_count]
-        levels = (rows & np.uint32(LEVELS)).astype(np.float64)
-        shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1.0)
-        return (rows >> np.uint32(8)).astype(np.int64), shares
-    neighbours = snapshot.neighbours
-    if neighbours is None:
-        return np.zeros((len(documents), 0), np.int64), np.zeros((len(documents), 0))
-    sizes = np.diff(neighbours.indptr)[documents]
-    near = np.zeros((len(documents), int(sizes.max(initial=0))), np.int64)
-    shares = np.zeros(near.shape)
-    for at, (document, size) in enumerate(zip(documents.tolist(), sizes.tolist(), strict=True)):
-        first = neighbours.indptr[document]
-        near[at, :size] = neighbours.indices[first : first + size]
-        shares[at, :size] = neighbours.data[first : first + size]
-    return near, shares
+    rows = snapshot.sparse_expansion.rows[documents, : snapshot.neighbour_count]
+    levels = (rows & np.uint32(LEVELS)).astype(np.float64)
+    shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1.0)
+    return (rows >> np.uint32(8)).astype(np.int64), shares

@@ -118,15 +118,13 @@ class DeltaIndex:
     The result depends on the generation and the sequence of writes, not on how writes are grouped.
     For one thread at a time.
 
-    state   of a generation with a sparse D
+    state   of a generation, without later documents
     kept    stored segments, so that nothing is folded twice
     titles  of all documents, read at the first use
     """
 
     def __init__(self, state: State) -> None:
         base, info = state.snapshot, state.info
-        if base.sparse_expansion is None:
-            raise ValueError("writes need a sparse expansion")
         self._base, self._documents = base, state.documents
         self._settings = settings = info.settings
         self._sparse_expansion = base.sparse_expansion
@@ -252,6 +250,7 @@ class DeltaIndex:
             bm25_engine=Bm25Engine(query_kernel, mask),
             eigenvectors=np.zeros((n, 0), np.float32),
             has_spectrum=False,
+            expansion=None,
             sparse_expansion=self._arrays.sparse_expansion(self._sparse_expansion),
             forward=forward,
             live=mask,

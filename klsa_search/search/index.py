@@ -110,7 +110,7 @@ class Index(WritableIndex):
     ) -> list[tuple[DocIds, Scores]]:
         """Return the result of `rank` for each query, in order, for any number of threads.
 
-        With the ranker bm25, and by default with a sparse expansion, threads run in parallel, in
+        With the ranker bm25, and by default, threads run in parallel, in
         code that releases the GIL.
         """
         state = self._opened()

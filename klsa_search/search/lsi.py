@@ -30,7 +30,7 @@ MIN_EIGENVECTORS: Final = 100
 class LsiSpace:
     """The LSI space of the documents of a generation.
 
-    generation  with stored arrays, unless D is sparse
+    generation  whose build may have stored the arrays
     forward     forward index
     postings    of all documents
     dimensions  eigenvectors to compute if none are stored
@@ -46,7 +46,7 @@ class LsiSpace:
     @lazy_property
     def weights(self) -> npt.NDArray[np.float32]:
         """Weight of each posting in the inner product."""
-        if self._is_stored:
+        if self.is_stored:
             return open_array(self.generation, "postings_tfidf")
         return tfidf.posting_weights(self._counts)
 
@@ -62,14 +62,14 @@ class LsiSpace:
     @lazy_property
     def basis(self) -> Basis:
         """U of the features: (N, k) float32."""
-        if self._is_stored:
+        if self.is_stored:
             return open_array(self.generation, "lsi_eigenvectors")
         return self._computed.eigenvectors.astype(np.float32)
 
     @lazy_property
     def eigenvalues(self) -> Eigenvalues:
         """Eigenvalues of the features: (k,)."""
-        if self._is_stored:
+        if self.is_stored:
             return open_array(self.generation, "lsi_eigenvalues")
         return self._computed.eigenvalues
 
@@ -84,7 +84,8 @@ class LsiSpace:
         return _lengths(self.basis, self.eigenvalues)
 
     @lazy_property
-    def _is_stored(self) -> bool:
+    def is_stored(self) -> bool:
+        """Whether the build computed the space."""
         return has_array(self.generation, "lsi_eigenvectors")
 
     @lazy_property

@@ -12,11 +12,10 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings, unsearched
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.budget import CountTokens
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.masks import Given
-from klsa_search.search.rankers import ranker_of
+from klsa_search.search.rankers import needs_eigenvectors, ranker_of
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.vector_ranking import GivenVector
 
@@ -84,45 +83,15 @@ class Parameters:
         reason = unsearched(chosen.boost_factors, self._snapshot.forward.fields)
         if reason is not None:
             raise QueryError(f"boosts = {chosen.boosts!r}: {reason}", field="boosts")
-        self._check_sparse(chosen)
-        for name, built in (
-            (
-                "coverage",
-                self._snapshot.sparse_expansion is not None
-                or self._snapshot.neighbours is not None,
-            ),
-            (
-                "latent",
-                self._snapshot.sparse_expansion is not None or self._snapshot.latent is not None,
-            ),
-        ):
-            if getattr(chosen, name) and not built:
-                raise QueryError(
-                    f"{name} = {getattr(chosen, name)} is not available: index "
-                    f"`{self._name}` was built without it; use {name} = 0, or "
-                    f"rebuild it with --{name} above 0",
-                    field=name,
-                )
-        return chosen
-
-    def _check_sparse(self, chosen: SearchSettings) -> None:
-        """Raise QueryError for what a sparse D does not support."""
-        if self._snapshot.sparse_expansion is None:
-            return
-        field = None
-        if self._snapshot.has_spectrum:
-            return
-        if ranker_of(chosen.ranker).uses_lsi:
-            field = "ranker"
-        elif not is_multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head):
-            field = "head" if chosen.head else "spectral"
-        if field is not None:
+        field = needs_eigenvectors(chosen)
+        if field is not None and not self._snapshot.has_spectrum:
+            value = getattr(chosen, field)
             raise QueryError(
-                f"{field} = {getattr(chosen, field)} is not available: index "
-                f"`{self._name}` has a sparse expansion; rebuild it with "
-                "--expansion factored",
+                f"{field} = {value} is not available: index `{self._name}` does not have the "
+                f"eigenvectors of all its documents; rebuild it with --{field} {value}",
                 field=field,
             )
+        return chosen
 
     def dimensions(self, requested: int | None, parameters: SearchSettings) -> int:
         """Return the number of eigenvectors to use, by default all that were built; QueryError."""
@@ -130,9 +99,8 @@ class Parameters:
             if requested is None:
                 return len(self._snapshot.eigenvalues)
             raise QueryError(
-                f"dimensions = {requested} is not available: index `{self._name}` has "
-                "a sparse expansion, with fixed dimensions; rebuild it with "
-                "--expansion factored to choose",
+                f"dimensions = {requested} is not available: index `{self._name}` does not have "
+                "the eigenvectors of all its documents; leave dimensions out",
                 field="dimensions",
             )
         uses_lsi = ranker_of(parameters.ranker).uses_lsi

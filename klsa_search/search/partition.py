@@ -68,7 +68,6 @@ class SharedSeedsEngine:
     """
 
     def __init__(self, snapshot: Snapshot, shared: SharedSeeds | None) -> None:
-        assert snapshot.klsa_engine is not None
         self._engine, self.shared = snapshot.klsa_engine, shared
         if shared is not None:
             near, is_here = snapshot.doc_ids_of(shared.near.astype(np.int64))
@@ -160,7 +159,7 @@ class PartitionSearch:
         snapshot, plan = self._state.snapshot, self._plan
         params, seeds = klsa_params(snapshot, plan.parameters), None
         ranks_by_seeds = ranks_with_klsa_engine(plan.parameters) and not self._evidence.own
-        if ranks_by_seeds and snapshot.klsa_engine is not None:
+        if ranks_by_seeds:
             if params.seeds > MAX_SEEDS:
                 raise QueryError(
                     f"z = {params.seeds}: an index in partitions ranks by at most {MAX_SEEDS} "

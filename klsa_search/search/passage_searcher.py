@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
-from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.passage_index import PassageIndex
 from klsa_search.search.query.parser import ParsedQuery
-from klsa_search.search.rankers import ranker_of
+from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.search.searcher import Engines, Searcher, intersection
 from klsa_search.search.snapshot import Snapshot
 
@@ -53,10 +52,8 @@ class PassageSearcher(Searcher):
     def uses_passages(self, parameters: SearchSettings) -> bool:
         """Return whether passages count; not for rankers that need a spectrum they do not have."""
         has_spectrum = self._passages.state.snapshot.has_spectrum
-        is_sparse = not ranker_of(parameters.ranker).uses_lsi and is_multiple_of_kernel(
-            parameters.spectral, parameters.gamma, parameters.head
-        )
-        return parameters.passage_weight > 0 and (has_spectrum or is_sparse)
+        is_available = has_spectrum or not needs_eigenvectors(parameters)
+        return parameters.passage_weight > 0 and is_available
 
     def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
         """Return the scores of all documents: (N,) float32."""

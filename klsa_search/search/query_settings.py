@@ -32,13 +32,8 @@ def needing_refit(built: Settings, chosen: Settings) -> list[str]:
         for name in type(built).model_fields
         if name not in QUERY_SETTINGS and getattr(chosen, name) != getattr(built, name)
     ]
-    names += [
-        name
-        for name in ("coverage", "latent")
-        if getattr(chosen, name) and not getattr(built, name)
-    ]
     if ranker_of(chosen.ranker).uses_lsi != ranker_of(built.ranker).uses_lsi:
-        names.append("ranker")  # it decides on the form of D
+        names.append("ranker")  # a build stores what it reads
     return names
 
 

@@ -85,7 +85,7 @@ class Bm25EngineLike(Protocol):
 
 
 class KlsaEngineLike(Protocol):
-    """An engine for the default ranking with a sparse D: see `KlsaEngine`."""
+    """An engine for the default ranking: see `KlsaEngine`."""
 
     def top(
         self,
@@ -135,11 +135,7 @@ class Searcher:
 
     def _scores(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
         snapshot = self._snapshot
-        if (
-            snapshot.sparse_expansion is not None
-            and snapshot.small
-            and self._allows_klsa_engine(parameters)
-        ):
+        if snapshot.small and self._allows_klsa_engine(parameters):
             # In a small collection it rescores all candidates.
             (top,) = self._klsa_top([terms], len(snapshot), parameters, None, totals=False)
             if top is not None:
@@ -238,7 +234,7 @@ class Searcher:
         if self._defaults.ranker == "bm25":
             return not self._defaults.boosts
         # Few documents are all scored, within a millisecond.
-        return self._snapshot.klsa_engine is not None and self._defaults_use_klsa_engine
+        return self._defaults_use_klsa_engine
 
     @lazy_property
     def _frequencies(self) -> memoryview:
@@ -246,7 +242,7 @@ class Searcher:
         return self._snapshot.query_kernel.postings.frequencies.data
 
     def uses_klsa_engine(self, terms: list[int], parameters: SearchSettings) -> bool:
-        """Return whether the engine of a sparse D answers this query. Cost: a search."""
+        """Return whether the engine answers this query. Cost: a search."""
         if not self._allows_klsa_engine(parameters):
             return False
         (top,) = self._klsa_top([terms], 1, parameters, None, totals=False)
@@ -262,8 +258,6 @@ class Searcher:
         totals: bool,
     ) -> list[TopDocs | None]:
         engine = self._snapshot.klsa_engine if self._engines is None else self._engines.klsa_engine
-        if engine is None:
-            return [None] * len(queries)
         check_deadline()
         own = parameters is self._defaults
         params = self._default_params if own else klsa_params(self._snapshot, parameters)
@@ -290,7 +284,7 @@ class Searcher:
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:
-        """Return whether the engine of a sparse D computes this ranking."""
+        """Return whether the engine computes this ranking."""
         few = self._snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT
         if few and self._engines is None:
             return False
@@ -312,7 +306,7 @@ class Searcher:
 
 
 def ranks_with_klsa_engine(parameters: SearchSettings) -> bool:
-    """Return whether the engine of a sparse D computes a ranking."""
+    """Return whether the engine computes a ranking."""
     every_document = parameters.exact or parameters.boosts
     ranks_klsa = parameters.ranker == "klsa" and parameters.alpha > 0 and not every_document
     return ranks_klsa and is_multiple_of_kernel(

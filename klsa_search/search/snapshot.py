@@ -22,7 +22,7 @@ from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.kernels.weighting import mean_length
-from klsa_search.lowrank.expansion_matrix import DenseExpansion, Expansion, FactoredExpansion
+from klsa_search.lowrank.expansion_matrix import Expansion
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (
     NO_ROWS_ELSEWHERE,
@@ -38,7 +38,7 @@ from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.engine.shared_seeds import FIRST_LATER
 from klsa_search.search.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.query.terms import QueryTerms
-from klsa_search.storage.arrays import has_array, open_array, open_sparse, read_vocabulary
+from klsa_search.storage.arrays import has_array, open_array, read_vocabulary
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import SpaceEntry
 from klsa_search.storage.vectors import open_vectors
@@ -70,20 +70,20 @@ class _shared_property(lazy_property[T]):  # noqa: N801 - a decorator
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The arrays of one generation; which of them exist depends on the layout of D.
+    """The arrays of one generation, and those of documents written since.
 
     query_kernel     BM25 weights and postings
     common           numbers of the common terms, which document features exclude
     lengths          (N,) dl(d) in tokens, by the weights of their fields
     bm25_engine      engine of BM25
     eigenvalues      (k,) of the document kernel
-    eigenvectors     U: (N, k) float32; (N, 0) if D is sparse and N large
+    eigenvectors     U: (N, k) float32; (N, 0) if they are not stored, or not of all documents
     has_spectrum     whether eigenvectors are stored, so that spectral functions can be chosen
     latent_dimensions  m, of the latent space
     lsi_dimensions   eigenvectors of LSI, if computed at the first use
-    expansion        D of the index's own spectral function, if it is dense
-    expansion_key    parameters of D: spectral function, γ and head
-    sparse_expansion  the strongest entries of each row of D, if it is sparse
+    expansion        complete rows of D by `expansion_key`: (N, N), if they are stored
+    expansion_key    parameters of the D of the index: spectral function, γ and head
+    sparse_expansion  the largest entries of each row of K, and features
     neighbour_count  neighbours of a document that count for coverage
     seed             of the solver
     b                b of BM25
@@ -111,7 +111,7 @@ class Snapshot:
     lsi_dimensions: int
     expansion: Matrix | None
     expansion_key: tuple[str, float, int]
-    sparse_expansion: SparseExpansion | None
+    sparse_expansion: SparseExpansion
     neighbour_count: int
     seed: int
     b: float
@@ -168,9 +168,7 @@ class Snapshot:
         return np.where(is_later, later, places), is_built | is_later
 
     def nearest(self, document: int) -> DocIds:
-        """Return the documents in a row of a sparse D, strongest first, and reverse entries."""
-        if self.sparse_expansion is None:
-            raise ValueError("rows exist only in a sparse expansion")
+        """Return the documents in a row of D, strongest first, and reverse entries."""
         rows = [self.sparse_expansion.rows[document]]
         if self.reverse is not None and self.reverse.row_of[document : document + 1].any():
             rows.append(self.reverse.rows[self.reverse.row_of[document] - 1])
@@ -185,21 +183,12 @@ class Snapshot:
 
     @_shared_property
     def kernel(self) -> DocumentKernel:
-        """The document kernel, opened when a spectral function needs it."""
-        if self.sparse_expansion is not None:
-            return self.sparse_expansion.kernel()
-        mean = open_array(self.generation, "features_mean")
-        return DocumentKernel(
-            open_sparse(self.generation, "features", len(mean)),
-            open_array(self.generation, "features_scales"),
-            mean,
-        )
+        """The document kernel, unpacked when a spectral function needs it."""
+        return self.sparse_expansion.kernel()
 
     @lazy_property
-    def klsa_engine(self) -> KlsaEngine | None:
-        """The engine of the default ranking, if D is sparse."""
-        if self.sparse_expansion is None:
-            return None
+    def klsa_engine(self) -> KlsaEngine:
+        """The engine of the default ranking."""
         return KlsaEngine(
             self.query_kernel,
             self.sparse_expansion,
@@ -213,34 +202,23 @@ class Snapshot:
         )
 
     @_shared_property
-    def neighbours(self) -> sparse.csr_array | None:
-        """W, the neighbours of each document with shares of sum 1: (N, N); None if not built."""
-        if self.sparse_expansion is not None:
-            return self.sparse_expansion.neighbours(self.neighbour_count)
-        if has_array(self.generation, "neighbours_starts"):
-            return open_sparse(self.generation, "neighbours", len(self))
-        return None
+    def neighbours(self) -> sparse.csr_array:
+        """W, the neighbours of each document with shares of sum 1: (N, N)."""
+        return self.sparse_expansion.neighbours(self.neighbour_count)
 
     @_shared_property
-    def latent(self) -> LatentSpace | None:
-        """The latent space, if it was built."""
-        if self.sparse_expansion is not None:
-            space = self.sparse_expansion.latent(self.latent_dimensions)
-            # Terms of the delta are not in the space.
-            later = len(self.vocabulary) - len(space.terms)
-            if later:
-                space = replace(space, terms=np.pad(space.terms, ((0, later), (0, 0))))
-            return space
-        if not has_array(self.generation, "latent_terms"):
-            return None
-        return LatentSpace(
-            open_array(self.generation, "latent_documents"),
-            open_array(self.generation, "latent_terms"),
-        )
+    def latent(self) -> LatentSpace:
+        """The latent space."""
+        space = self.sparse_expansion.latent(self.latent_dimensions)
+        # Terms of the delta are not in the space.
+        later = len(self.vocabulary) - len(space.terms)
+        if later:
+            space = replace(space, terms=np.pad(space.terms, ((0, later), (0, 0))))
+        return space
 
     @_shared_property
     def pairs(self) -> Pairs:
-        """Terms and pairs that are features of a sparse D, with their numbers. Cost: `Pairs.of`."""
+        """Terms and pairs that are features, with their numbers. Cost: `Pairs.of`."""
         from klsa_search.delta.statistics import Pairs, trained_statistics  # not needed to search
 
         trained = trained_statistics(self.generation)
@@ -279,18 +257,16 @@ class Snapshot:
 
     @lazy_property
     def slope(self) -> float:
-        """The factor s of a sparse D = s · K."""
-        return self._factors(*self.expansion_key, len(self.eigenvalues)).slope
+        """The factor s of D = s · K."""
+        return self._expansion(*self.expansion_key, len(self.eigenvalues)).slope
 
     @lazy_property
     def mean_square(self) -> float:
-        """‖μ‖² of the features of a sparse D."""
-        return self.sparse_expansion.mean_square if self.sparse_expansion is not None else 0.0
+        """‖μ‖² of the features."""
+        return self.sparse_expansion.mean_square
 
-    def _factors(
-        self, spectral: str, gamma: float, head: int, dimensions: int
-    ) -> FactoredExpansion:
-        return FactoredExpansion.of(
+    def _expansion(self, spectral: str, gamma: float, head: int, dimensions: int) -> Expansion:
+        return Expansion.of(
             self.eigenvectors[:, :dimensions],
             self.eigenvalues[:dimensions],
             spectral_function(spectral, gamma),
@@ -299,14 +275,13 @@ class Snapshot:
         )
 
     def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
-        """Return D for these parameters: the stored one if it matches, else by its factors."""
+        """Return D for these parameters, with its stored rows if these are the same."""
         key = (parameters.spectral, parameters.gamma, parameters.head)
-        factors = self._factors(*key, dimensions if self.has_spectrum else len(self.eigenvalues))
-        # If f is linear the tail is all of D, for any number of eigenvectors.
-        same = dimensions >= self.eigenvectors.shape[1] or not factors.correction.any()
-        if self.expansion is not None and same and key == self.expansion_key:
-            return DenseExpansion(self.expansion)
-        return factors
+        expansion = self._expansion(
+            *key, dimensions if self.has_spectrum else len(self.eigenvalues)
+        )
+        is_stored = key == self.expansion_key and dimensions >= self.eigenvectors.shape[1]
+        return replace(expansion, rows=self.expansion) if is_stored else expansion
 
 
 def open_snapshot(
@@ -323,9 +298,6 @@ def open_snapshot(
     Cost O(V) for the vocabulary; the rest is read on use.
     """
     vocabulary = _vocabulary(generation) if vocabulary is None else vocabulary
-    sparse_expansion = None
-    if has_array(generation, "cut_rows"):
-        sparse_expansion = open_sparse_expansion(partial(open_array, generation))
     eigenvectors = _optional(generation, "eigenvectors")
     eigenvalues = open_array(generation, "eigenvalues")
     common = np.zeros(0, np.int64)
@@ -353,7 +325,7 @@ def open_snapshot(
         lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), MIN_EIGENVECTORS)),
         expansion=_optional(generation, "expansion"),
         expansion_key=(settings.spectral, settings.gamma, settings.head),
-        sparse_expansion=sparse_expansion,
+        sparse_expansion=open_sparse_expansion(partial(open_array, generation)),
         neighbour_count=settings.neighbours,
         seed=settings.seed,
         b=settings.b,
@@ -364,10 +336,8 @@ def open_snapshot(
         if has_array(generation, "elsewhere_rows")
         else NO_ROWS_ELSEWHERE,
     )
-    if sparse_expansion is None:
+    if snapshot.lsi.is_stored:
         # Mapped now, so that an open index still works after its files are deleted.
-        for name in ("neighbours", "latent"):
-            getattr(snapshot, name)
         for name in ("weights", "basis", "eigenvalues"):
             getattr(snapshot.lsi, name)
     return snapshot

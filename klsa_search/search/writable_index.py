@@ -189,7 +189,7 @@ class WritableIndex(ConfigurableIndex):
 
     def _check_room(self, puts: int) -> None:
         """Raise WritingRefused if so many documents cannot be added."""
-        check_writable(self.name, self._opened().snapshot, self.manifest.counts.documents, puts)
+        check_writable(self.name, self._opened(), puts)
 
     def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:
         """Write one atomic batch, deletions before documents, and return its WriteResult.

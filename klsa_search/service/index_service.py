@@ -27,6 +27,7 @@ from klsa_search.search.filters.conditions import And
 from klsa_search.search.filters.masks import Given, filter_of
 from klsa_search.search.index import Index
 from klsa_search.search.query_settings import change_settings, needing_refit
+from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.service.admission import Admission
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
@@ -282,7 +283,11 @@ class IndexService:
 
         def work() -> None:
             with _settings_from_client():
-                chosen = Settings.checked({"expansion": "sparse", **_without_code(settings)})
+                chosen = Settings.checked(_without_code(settings))
+                if field := needs_eigenvectors(chosen):
+                    value = getattr(chosen, field)
+                    reason = f"{field} = {value}: no document can be added to an index with it"
+                    raise SettingsError(f"{reason}; leave it out", field=field)
                 path = index_path(self.catalog.home, name)
                 if name in self.catalog.aliases() or is_built(path):
                     raise IndexExists(f"`{name}` exists already; choose another name", field="name")

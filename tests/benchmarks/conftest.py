@@ -44,7 +44,6 @@ def built(world):
         world / "corpus.jsonl",
         name="corpus",
         home=world / "index",
-        expansion="sparse",
         dimensions=20,
     )
     index.close()

@@ -27,7 +27,7 @@ DOCUMENTS = [{"id": str(n), "text": f"Car {n} on a street."} for n in range(40)]
 
 @pytest.fixture
 def path(tmp_path):
-    klsa.build(DOCUMENTS, name="cars", home=tmp_path, dimensions=2, expansion="sparse").close()
+    klsa.build(DOCUMENTS, name="cars", home=tmp_path, dimensions=2).close()
     return tmp_path / "cars"
 
 

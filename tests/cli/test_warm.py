@@ -53,11 +53,9 @@ documents = [
 ]
 home = Path(sys.argv[1])
 for preset in PRESETS:
-    for layout in ("auto", "sparse", "dense", "factored"):
-        if (preset, layout) != ("paper", "sparse"):
-            name = f"{preset}-{layout}"
-            build(documents, name=name, home=home, preset=preset, expansion=layout).close()
-written = open_index(home / "default-sparse")
+    build(documents, name=preset, home=home, preset=preset).close()
+build(documents, name="written", home=home).close()
+written = open_index(home / "written")
 written.add([{**one, "id": f"later {at}"} for at, one in enumerate(documents * 2)])
 written.add([{"id": "2", "text": "word1 unheard"}])
 written.delete(["25", "later 7"])

@@ -9,7 +9,7 @@ from klsa_search.collection import Document
 from klsa_search.delta.statistics import BuildStatistics, open_statistics
 from tests.support.worlds import random_documents, topic_documents
 
-PLAIN = {"stop_words": "none", "stemmer": "none", "expansion": "sparse"}
+PLAIN = {"stop_words": "none", "stemmer": "none"}
 
 
 def random_world(size: int, terms: int = 60, seed: int = 0) -> list[Document]:

@@ -55,10 +55,10 @@ def test_judgements_that_want_expansion_get_it(index_of):
 
 
 def test_an_index_that_keeps_d_cut_is_tuned_over_all_functions_of_the_spectrum(index_of):
-    tuning = tune(index_of(alpha=0.0, expansion="sparse"), *asked())
+    tuning = tune(index_of(alpha=0.0), *asked())
     assert tuning.sure
     assert tuning.changes["alpha"] > 0
-    assert tune_by_halves(index_of(alpha=0.0, expansion="sparse")).sure
+    assert tune_by_halves(index_of(alpha=0.0)).sure
 
 
 def test_where_nothing_can_be_gained_nothing_is_changed(index_of):

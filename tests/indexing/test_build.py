@@ -64,7 +64,7 @@ def test_python_uses_the_index_directory_of_the_commands(tmp_path, monkeypatch):
 
 
 def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
-    whole = build(RECORDS, name="a", home=tmp_path, expansion="dense")
+    whole = build(RECORDS, name="a", home=tmp_path, spectral="squashing")
     metadata = {"year": 2024, "day": "2024-03-01", "of": ["a", "b"]}
     cut = build([RECORDS[0] | metadata, *RECORDS[1:]], name="b", home=tmp_path)
     files = set()

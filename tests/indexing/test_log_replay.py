@@ -99,11 +99,11 @@ def test_an_index_of_another_generation_is_not_taken_back(index, monkeypatch):
     assert open_index(path).ids()[-1] == "50"
 
 
-def test_d_whole_takes_no_writes_over(index):
-    with pytest.raises(StoreError, match="dense or factored expansion"):
-        rebuild(index, expansion="dense", progress=meanwhile(lambda: written(index)))
+def test_writes_are_not_replayed_in_a_read_only_index(index):
+    with pytest.raises(StoreError, match="settings that make it read-only"):
+        rebuild(index, spectral="squashing", progress=meanwhile(lambda: written(index)))
     assert index.generation == "000001"
-    again = rebuild(index, expansion="dense")
+    again = rebuild(index, spectral="squashing")
     assert again.ids() == index.ids()
     assert WriteLog(again.path).last().seq == 0
     again.close()

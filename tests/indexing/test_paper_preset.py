@@ -20,7 +20,6 @@ SUMS = {
     "postings_runs.npy": "07c6d51c1cba286c",
     "postings_best.npy": "9d63fbc2342d1c3d",
     "forward_codes.npy": "ba91a54d6220b7d8",
-    "features_columns.npy": "9a01f3471ec873e6",
 }
 """Of the files that hold no rounded numbers, as the version before common words wrote them."""
 

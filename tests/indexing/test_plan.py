@@ -267,7 +267,7 @@ def test_weighing_solving_and_looking_are_compiled_before_they_are_timed(
 
     for name in ("_kernel", "decompose", "nearest_rows", "_timed"):
         monkeypatch.setattr(module, name, noted(name, getattr(module, name)))
-    module.plan(write(tmp_path / "a.jsonl", texts), expansion="sparse")
+    module.plan(write(tmp_path / "a.jsonl", texts))
     assert called[:4] == ["_kernel", "decompose", "nearest_rows", "_timed"]
 
 

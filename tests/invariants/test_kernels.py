@@ -10,8 +10,7 @@ from scipy import sparse
 
 from klsa_search.kernels import bm25, tfidf
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.neighbour_graph import neighbour_graph
-from tests.support.worlds import counts_of, random_documents, topic_documents
+from tests.support.worlds import counts_of, random_documents
 
 words = st.sampled_from("abcdefg")
 collections = st.lists(st.lists(words, max_size=12).map(" ".join), min_size=1, max_size=12)
@@ -96,27 +95,3 @@ def test_the_kernel_does_not_depend_on_the_order_of_documents():
 def test_a_centred_kernel_has_no_direction_that_all_documents_share():
     K = kernel_of(random_documents(), normalised=False).explicit()
     assert K.sum(axis=0) == pytest.approx(np.zeros(len(K)), abs=1e-6)
-
-
-def test_the_rows_of_the_neighbour_graph_are_shares_of_the_nearest():
-    W = neighbour_graph(kernel_of(random_documents()), 5).toarray()
-    assert (W >= 0).all()
-    assert not W.diagonal().any()
-    assert ((W > 0).sum(axis=1) == 5).all()
-    assert W.sum(axis=1) == pytest.approx(np.ones(len(W)))
-
-
-def test_neighbours_are_the_strongest_of_the_row():
-    kernel = kernel_of(topic_documents())
-    K = kernel.explicit()
-    np.fill_diagonal(K, -1)
-    W = neighbour_graph(kernel, 3).toarray()
-    for document, row in enumerate(K):
-        nearest = np.argsort(-row, kind="stable")[:3]
-        assert set(nearest) == set(np.flatnonzero(W[document]))
-        assert W[document, nearest] == pytest.approx(row[nearest] / row[nearest].sum())
-
-
-@pytest.mark.parametrize("documents", [[], [""], ["", ""], ["a b"], ["a b", "a b"]])
-def test_documents_without_contrast_have_no_neighbours(documents):
-    assert neighbour_graph(kernel_of(documents), 5).nnz == 0

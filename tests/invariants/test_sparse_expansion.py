@@ -1,4 +1,4 @@
-"""Invariants of a sparse D: against exact scores, and against a dense D."""
+"""Invariants of the ranking by stored rows: against exact scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from klsa_search import build
 from klsa_search.core.config import Settings
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.indexing.sizes import layout
+from klsa_search.indexing.sizes import stores_eigenvectors, stores_rows
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.lowrank.expansion_matrix import top_z
 from tests.support.worlds import as_if_large, random_documents, topic_documents
@@ -46,23 +46,23 @@ def built(documents, home, name, **options):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """One collection, with D whole and with D cut to 48 of 80 entries, as if it were large."""
+    """One collection, as it is and as if it were large, ranked by 48 of 80 entries of a row."""
     home = tmp_path_factory.mktemp("cut")
     documents = random_documents(80, 40)
-    whole = built(documents, home, "whole", expansion="dense")
+    small = built(documents, home, "small")
     with as_if_large():
         cut = built(documents, home, "cut")
-    yield whole, cut
-    whole.close()
+    yield small, cut
+    small.close()
     cut.close()
 
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("change", CHANGES)
-def test_exact_scores_of_a_cut_d_are_those_of_d_whole(pair, query, change):
-    """Features are kept in 8 bits: scores agree within a percent of the largest."""
-    whole, cut = (index.scores(query, **change) for index in pair)
-    assert np.abs(whole - cut).max() < 0.02 * np.abs(whole).max()
+def test_exact_scores_do_not_depend_on_the_size(pair, query, change):
+    """Latent coordinates of fewer eigenvectors differ in their rounding."""
+    small, cut = (index.scores(query, **change) for index in pair)
+    assert np.abs(small - cut).max() < 0.02 * np.abs(small).max()
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -91,9 +91,9 @@ def test_exact_ranks_by_the_scores_of_all(pair, query):
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("ranker", ["bm25", "rm3", "rocchio"])
-def test_other_rankers_do_not_see_how_d_is_kept(pair, query, ranker):
-    whole, cut = pair
-    assert np.array_equal(cut.scores(query, ranker=ranker), whole.scores(query, ranker=ranker))
+def test_other_rankers_do_not_depend_on_the_size(pair, query, ranker):
+    small, cut = pair
+    assert np.array_equal(cut.scores(query, ranker=ranker), small.scores(query, ranker=ranker))
 
 
 def test_alpha_0_is_bm25_to_the_bit(pair):
@@ -163,7 +163,7 @@ def test_search_gives_the_ranked_documents_and_every_match(pair):
 
 def test_equal_documents_come_in_their_order(tmp_path):
     documents = [*topic_documents(), "same words here", "same words here", "same words here"]
-    index = built(documents, tmp_path, "ties", expansion="sparse")
+    index = built(documents, tmp_path, "ties")
     positions, scores = index.rank("same words", 3)
     assert positions.tolist() == [len(documents) - 3, len(documents) - 2, len(documents) - 1]
     assert len(set(scores.tolist())) == 1
@@ -171,7 +171,7 @@ def test_equal_documents_come_in_their_order(tmp_path):
 
 
 def test_topics_are_found_through_their_own_words(tmp_path):
-    index = built(topic_documents(), tmp_path, "topics", expansion="sparse")
+    index = built(topic_documents(), tmp_path, "topics")
     for topic in range(4):
         positions, _ = index.rank(f"{chr(ord('a') + topic)}0", k=12)
         assert {position // 12 for position in positions.tolist()} == {topic}
@@ -180,7 +180,7 @@ def test_topics_are_found_through_their_own_words(tmp_path):
 
 @pytest.mark.parametrize("documents", [[], [""], ["a b"], ["a b", "a b"], ["a", "b"]])
 def test_almost_nothing_can_be_cut_too(documents, tmp_path):
-    index = built(documents, tmp_path, "tiny", expansion="sparse")
+    index = built(documents, tmp_path, "tiny")
     expected = [n for n, text in enumerate(documents) if "a" in text]
     for positions, _ in (index.rank("a"), *index.rank_many(["a", "a"]), index.rank("a", 10**30)):
         assert positions.tolist() == expected
@@ -202,47 +202,32 @@ def test_almost_nothing_can_be_cut_too(documents, tmp_path):
 def test_what_a_cut_d_cannot_answer_is_refused(pair, options, field):
     _, cut = pair
     for call in (cut.rank, cut.scores, cut.search):
-        with pytest.raises(QueryError, match="--expansion factored") as error:
+        with pytest.raises(QueryError, match="does not have the eigenvectors") as error:
             call("t03", **options)
         assert error.value.field == field
 
 
 @pytest.mark.parametrize(
-    ("documents", "changes", "kept"),
+    ("documents", "changes", "eigenvectors", "rows"),
     [
-        (0, {}, "sparse"),
-        (8193, {}, "sparse"),
-        (8192, {"spectral": "truncation"}, "dense"),
-        (2**24, {}, "sparse"),
-        (2**24 + 1, {"expansion": "factored"}, "factored"),
-        (2**24 + 1, {"ranker": "lsi"}, "factored"),
-        (8193, {"spectral": "truncation"}, "factored"),
-        (8193, {"head": 1}, "factored"),
-        (8193, {"ranker": "lsi"}, "factored"),
-        (8193, {"ranker": "bm25"}, "sparse"),
-        (10**6, {"expansion": "dense"}, "dense"),
-        (10, {"expansion": "factored"}, "factored"),
-        (10, {"expansion": "sparse"}, "sparse"),
+        (8192, {}, True, False),
+        (8193, {}, False, False),
+        (8193, {"ranker": "bm25"}, False, False),
+        (8192, {"spectral": "truncation"}, True, True),
+        (8193, {"spectral": "truncation"}, True, False),
+        (8192, {"head": 1}, True, True),
+        (8193, {"head": 1}, True, False),
+        (8193, {"ranker": "lsi"}, True, False),
     ],
 )
-def test_how_d_is_kept(documents, changes, kept):
-    assert layout(documents, Settings.of_preset(**changes)) == kept
+def test_what_is_stored_depends_on_the_ranking_and_the_size(documents, changes, eigenvectors, rows):
+    settings = Settings.of_preset(**changes)
+    assert stores_eigenvectors(documents, settings) == eigenvectors
+    assert stores_rows(documents, settings) == rows
 
 
-@pytest.mark.parametrize("expansion", ["auto", "sparse"])
-def test_more_documents_than_can_be_numbered_need_an_explicit_layout(
-    tmp_path, monkeypatch, expansion
-):
+def test_more_documents_than_can_be_numbered_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 2)
-    built(["a b", "c d"], tmp_path, "full", expansion=expansion).close()
-    with pytest.raises(SettingsError, match=r"expansion = 'factored', which makes .* read-only"):
-        built(["a b", "c d", "e f"], tmp_path, "more", expansion=expansion)
-    built(["a b", "c d", "e f"], tmp_path, "more", expansion="factored").close()
-
-
-def test_what_cannot_be_cut_is_refused_before_the_work(tmp_path):
-    for changes in ({"spectral": "truncation"}, {"head": 2}):
-        with pytest.raises(SettingsError) as error:
-            built(["a b"], tmp_path, "no", expansion="sparse", **changes)
-        assert error.value.field == "expansion"
-    assert not (tmp_path / "no").exists() or not any((tmp_path / "no").glob("0*"))
+    built(["a b", "c d"], tmp_path, "full").close()
+    with pytest.raises(SettingsError, match=r"3 documents are more than .* \(2\); divide them"):
+        built(["a b", "c d", "e f"], tmp_path, "more")

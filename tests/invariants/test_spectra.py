@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.decomposition import TruncatedSVD
@@ -9,12 +11,7 @@ from sklearn.decomposition import TruncatedSVD
 from klsa_search.kernels import bm25, tfidf
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.eigensolver import decompose
-from klsa_search.lowrank.expansion_matrix import (
-    DenseExpansion,
-    FactoredExpansion,
-    expansion_matrix,
-    top_z,
-)
+from klsa_search.lowrank.expansion_matrix import Expansion, expansion_rows, top_z
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
 from tests.support.worlds import counts_of, random_documents, topic_documents
@@ -31,7 +28,7 @@ def centred(*documents):
 
 def truncated(kernel, dimensions, seed=0):
     spectrum = decompose(kernel, dimensions, seed=seed)
-    return expansion_matrix(kernel, spectrum, "truncation", 1.0)
+    return expansion_rows(kernel, spectrum, "truncation", 1.0)
 
 
 # More documents than terms, fewer, and enough of both for the iterative solver.
@@ -137,7 +134,7 @@ def test_with_the_whole_spectrum_d_is_exact(name, kernel_of):
     kernel = kernel_of(*random_documents(40, 60))
     # Truncation is a cut by nature; the others get all there is.
     spectrum = decompose(kernel, 12 if name == "truncation" else 39)
-    D = expansion_matrix(kernel, spectrum, name, gamma)
+    D = expansion_rows(kernel, spectrum, name, gamma)
     assert pytest.approx(exact_expansion(kernel, f), abs=2e-4) == D
 
 
@@ -152,7 +149,7 @@ def test_the_tail_beyond_the_stored_eigenvectors_is_linear(name):
     stored = np.arange(40) < 12
     line = 0.0 if name == "truncation" else (f(relative[11]) - function.value) / relative[11]
     expected = np.where(stored, f(relative), function.value + line * relative)
-    D = expansion_matrix(kernel, spectrum, name, gamma)
+    D = expansion_rows(kernel, spectrum, name, gamma)
     assert pytest.approx((vectors[:, ::-1] * expected) @ vectors[:, ::-1].T, abs=2e-4) == D
 
 
@@ -167,11 +164,11 @@ def test_the_value_is_that_at_zero(name):
 def test_the_tail_of_squashing_does_not_overshoot(gamma):
     """With a third of the spectrum stored: no direction above 1, and nearer than truncation."""
     kernel = centred(*random_documents(60, 80))
-    D = expansion_matrix(kernel, decompose(kernel, 20), "squashing", gamma)
+    D = expansion_rows(kernel, decompose(kernel, 20), "squashing", gamma)
     exact = exact_expansion(kernel, lambda x: x / (x + gamma))
     assert np.linalg.norm(D, 2) <= 1
     assert np.linalg.norm(D - exact, 2) < np.linalg.norm(
-        expansion_matrix(kernel, decompose(kernel, 20), "truncation", 1.0) - exact, 2
+        expansion_rows(kernel, decompose(kernel, 20), "truncation", 1.0) - exact, 2
     )
 
 
@@ -179,40 +176,40 @@ def test_the_tail_of_squashing_does_not_overshoot(gamma):
 def test_the_head_can_be_left_out(name):
     kernel = centred(*random_documents(40, 60))
     spectrum = decompose(kernel, 12)
-    D = expansion_matrix(kernel, spectrum, name, EXACT[name][0], head=2)
+    D = expansion_rows(kernel, spectrum, name, EXACT[name][0], head=2)
     assert D @ spectrum.eigenvectors[:, :2] == pytest.approx(np.zeros((40, 2)), abs=2e-4)
 
 
 def test_squashing_becomes_truncation_at_a_spectral_gap():
     kernel = published(*(random_documents(5, 30) * 8))
     spectrum = decompose(kernel, 5)
-    squashed = expansion_matrix(kernel, spectrum, "squashing", 1e-4)
-    assert squashed == pytest.approx(
-        expansion_matrix(kernel, spectrum, "truncation", 1.0), abs=2e-3
-    )
+    squashed = expansion_rows(kernel, spectrum, "squashing", 1e-4)
+    assert squashed == pytest.approx(expansion_rows(kernel, spectrum, "truncation", 1.0), abs=2e-3)
 
 
 @pytest.mark.parametrize("head", [0, 1])
 @pytest.mark.parametrize("name", SPECTRAL_FUNCTIONS)
-def test_whole_and_factored_expansions_agree(name, head):
+def test_stored_rows_and_eigenvectors_give_the_same_scores(name, head):
     kernel = centred(*random_documents(80, 120))
     spectrum = decompose(kernel, 12)
     gamma = EXACT[name][0]
     row = np.random.default_rng(1).uniform(0, 9, 80).astype(np.float32)
     seeds, weights = top_z(row, 7)
-    D = expansion_matrix(kernel, spectrum, name, gamma, head)
-    factored = FactoredExpansion.of(
+    D = expansion_rows(kernel, spectrum, name, gamma, head)
+    computed = Expansion.of(
         spectrum.eigenvectors.astype(np.float32),
         spectrum.eigenvalues,
         SPECTRAL_FUNCTIONS[name](gamma),
         head=head,
         kernel=lambda: kernel,
     )
-    whole = DenseExpansion(D).expand(seeds, weights)
-    assert factored.expand(seeds, weights) == pytest.approx(whole, abs=1e-3)
+    stored = replace(computed, rows=D)
+    scores = stored.expand(seeds, weights)
+    assert computed.expand(seeds, weights) == pytest.approx(scores, abs=1e-3)
+    assert computed.entries(seeds, 5) == pytest.approx(stored.entries(seeds, 5), abs=1e-4)
     sparse_row = np.zeros(80)
     sparse_row[seeds] = weights
-    assert whole == pytest.approx(sparse_row @ D, abs=1e-3)
+    assert scores == pytest.approx(sparse_row @ D, abs=1e-3)
 
 
 def test_lsi_is_what_scikit_learn_calls_truncated_svd():

@@ -9,7 +9,7 @@ from scipy import sparse
 from klsa_search.kernels import bm25
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import KnnParams, nearest_rows
-from klsa_search.kernels.neighbour_graph import largest_of_rows
+from tests.support.exact_neighbours import largest_of_rows
 from tests.support.worlds import counts_of, random_documents
 
 SHAPES = [(False, False), (True, False), (False, True), (True, True)]

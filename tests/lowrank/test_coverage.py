@@ -7,8 +7,8 @@ import pytest
 
 from klsa_search.kernels import bm25
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.neighbour_graph import neighbour_graph
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD, coverage
+from tests.support.exact_neighbours import neighbour_graph
 from tests.support.worlds import counts_of, query_kernel, random_documents
 
 

@@ -1,4 +1,4 @@
-"""Indexes of documents of four topics, in every layout, with a copy and an empty document."""
+"""Indexes of documents of four topics, with a copy and an empty document."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from klsa_search import build
 from tests.support.worlds import as_if_large, topic_documents
 
-LAYOUTS = ("dense", "factored", "sparse", "large")
-"""How D is kept; a large index that keeps it cut has no eigenvectors beside it."""
+INDEXES = ("small", "large", "squashing")
+"""A large index stores no eigenvectors; the last one stores D."""
 TOPICS, EACH = 4, 12
 
 
@@ -29,29 +29,21 @@ def topic_of(identifier):
 
 
 @pytest.fixture(scope="session")
-def layouts(tmp_path_factory):
+def indexes(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     # The titles only number the documents.
     options = {"home": home, "dimensions": 8, "latent_dimensions": 4, "search": "title,text"}
     opened = {
-        layout: build(documents(), name=layout, expansion=layout, **options)
-        for layout in LAYOUTS[:-1]
+        "small": build(documents(), name="small", **options),
+        "squashing": build(documents(), name="squashing", spectral="squashing", **options),
     }
     with as_if_large():
-        opened["large"] = build(documents(), name="large", expansion="sparse", **options)
+        opened["large"] = build(documents(), name="large", **options)
     yield opened
     for index in opened.values():
         index.close()
 
 
-@pytest.fixture(params=LAYOUTS)
-def index(request, layouts):
-    return layouts[request.param]
-
-
-@pytest.fixture(scope="session")
-def without_latent(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    with_none = build(documents(), name="none", home=home, preset="paper", dimensions=4)
-    yield with_none
-    with_none.close()
+@pytest.fixture(params=INDEXES)
+def index(request, indexes):
+    return indexes[request.param]

@@ -60,7 +60,7 @@ def test_the_order_of_the_labels_does_not_matter(index):
         assert one.scores == pytest.approx(other.scores)
 
 
-def test_bad_input_is_named(index, without_latent):
+def test_bad_input_is_named(index):
     for labels, fact in (
         ({}, "there is none"),
         ({"d1": "a", "d2": "a"}, "there is only 'a'"),
@@ -77,8 +77,6 @@ def test_bad_input_is_named(index, without_latent):
         classify_texts(index, LABELS, [7])
     with pytest.raises(QueryError, match="k = 0"):
         classify(index, LABELS, k=0)
-    with pytest.raises(QueryError, match="--latent above 0"):
-        classify(without_latent, LABELS)
 
 
 TOPICS = ("crude", "interest", "ship", "trade")
@@ -100,9 +98,7 @@ def reuters(datasets_home, tmp_path_factory):
                     identifier = re.findall(r'NEWID="(\d+)"', story)[0]
                     source.append({"id": identifier, "text": body[1]})
                     topics[identifier] = held[0]
-    index = build(
-        source, name="reuters", home=tmp_path_factory.mktemp("home"), expansion="factored"
-    )
+    index = build(source, name="reuters", home=tmp_path_factory.mktemp("home"))
     yield index, topics
     index.close()
 

@@ -63,13 +63,11 @@ def test_what_is_far_is_chosen_more_often():
     assert np.mean(np.array(drawn) == 3) == pytest.approx(0.9, abs=0.06)
 
 
-def test_bad_input_is_named(index, without_latent):
+def test_bad_input_is_named(index):
     for field, arguments in (("k", {"k": 0}), ("k", {"k": 50}), ("words", {"words": 0})):
         with pytest.raises(QueryError) as refused:
             cluster(index, **arguments)
         assert refused.value.field == field
-    with pytest.raises(QueryError, match="--latent above 0"):
-        cluster(without_latent)
 
 
 def test_the_nearest_to_the_middle_come_first(index):

@@ -64,12 +64,12 @@ def test_a_document_without_a_title_is_called_by_its_beginning(tmp_path):
     index.close()
 
 
-@pytest.mark.parametrize("layout", ["dense", "factored", "sparse"])
-def test_an_index_of_copies_alone_is_one_group(tmp_path, layout):
+@pytest.mark.parametrize("spectral", ["gvsm", "squashing"])
+def test_an_index_of_copies_alone_is_one_group(tmp_path, spectral):
     """Every document is the mean of all: K is 0 throughout."""
     texts = ["a bird in the wood"] * 3
     source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
-    index = build(source, name="copies", home=tmp_path, expansion=layout)
+    index = build(source, name="copies", home=tmp_path, spectral=spectral)
     (group,) = duplicates(index, 1.0)
     assert [(one.id, one.similarity) for one in group.documents] == [("0", 1), ("1", 1), ("2", 1)]
     with pytest.raises(QueryError, match="0 documents of index `copies` have coordinates"):

@@ -69,7 +69,7 @@ def test_later_documents_are_put_among_their_like(tmp_path):
     later = [one for one in everything[:48] if int(one["id"][1:]) % EACH == 7]
     first = [one for one in everything if one not in later]
     options = {"dimensions": 8, "latent_dimensions": 4}
-    index = build(first, name="living", home=tmp_path, expansion="sparse", **options)
+    index = build(first, name="living", home=tmp_path, **options)
     before = document_map(index)
     index.add(later)
     index.delete(["d0", "d20"])
@@ -148,9 +148,7 @@ def test_neighbours_have_other_tones():
     assert all(tones[a] != tones[b] for a, b in enumerate(nearest))
 
 
-def test_bad_input_is_named(index, without_latent):
+def test_bad_input_is_named(index):
     with pytest.raises(QueryError) as refused:
         document_map(index, words=0)
     assert refused.value.field == "words"
-    with pytest.raises(QueryError, match="--latent above 0"):
-        document_map(without_latent)

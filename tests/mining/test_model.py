@@ -1,4 +1,4 @@
-"""The learned model as matrices, by definition, for every layout of D."""
+"""The learned model as matrices, by definition, whatever is stored."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,11 @@ from klsa_search.mining import expansion_rows, kernel_rows, spectrum
 from .conftest import documents
 
 
-@pytest.fixture(scope="module", params=["dense", "factored", "sparse"])
+@pytest.fixture(scope="module", params=["gvsm", "lsi"])
 def small(request, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    index = build(documents()[:12], name="some", home=home, expansion=request.param)
+    ranker = "lsi" if request.param == "lsi" else "klsa"  # which stores all eigenvectors
+    index = build(documents()[:12], name="some", home=home, ranker=ranker)
     yield index
     index.close()
 

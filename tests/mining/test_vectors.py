@@ -199,14 +199,6 @@ def test_unknown_kernels_and_spaces_are_named(index):
             assert refused.value.field == "kernel"
 
 
-def test_a_sum_needs_the_latent_space_and_vectors_do_not(tmp_path):
-    records = [record(n, text) for n, text in enumerate(texts())]
-    with build(records, name="a", home=tmp_path, preset="paper", dimensions=4) as index:
-        assert similar(index, "d0", 1, kernel="vectors:m")[0].id == "d39"
-        with pytest.raises(QueryError, match=r"without the latent part.*use vectors:m"):
-            similar(index, "d0", kernel="sum:m")
-
-
 def test_vectors_that_cancel_out_are_left_out():
     rows = quantised([[1, 2], [-1, -2], [2, 1], [1, 0], [0, 1]])
     part = VectorRows(rows, np.array([0, 0, 3, 4, 4], np.int32), scales_of(rows))

@@ -34,7 +34,7 @@ def topic_of(id_):
 def living(request, tmp_path_factory):
     """The index of `conftest`, of which a third came later, and some went; and what is there."""
     home = tmp_path_factory.mktemp("living")
-    options = {"home": home, "dimensions": 8, "latent_dimensions": 4, "expansion": "sparse"}
+    options = {"home": home, "dimensions": 8, "latent_dimensions": 4}
     everything = documents()
     first = [one for one in everything if not is_later(one)]
     if request.param == "large":
@@ -67,7 +67,7 @@ def test_similar_documents_are_those_there_are(living, kernel):
 def test_kernels_that_need_a_spectrum_are_refused(living):
     index, _ = living
     for kernel in set(KERNELS) - set(OF_CUT):
-        with pytest.raises(QueryError, match="sparse expansion"):
+        with pytest.raises(QueryError, match="does not have the eigenvectors"):
             similar(index, "d0", kernel=kernel)
 
 

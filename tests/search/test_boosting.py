@@ -33,13 +33,13 @@ def documents():
     ]
 
 
-@pytest.fixture(scope="module", params=["sparse", "dense"])
+@pytest.fixture(scope="module", params=["gvsm", "squashing"])
 def index(request, tmp_path_factory):
     """With documents that came later and others that went where that is possible."""
     home = tmp_path_factory.mktemp("home")
-    given, later = documents()[:60], documents()[60:] if request.param == "sparse" else []
+    given, later = documents()[:60], documents()[60:] if request.param == "gvsm" else []
     opened = build(
-        given, name="some", home=home, expansion=request.param, dimensions=5, search=WEIGHTS
+        given, name="some", home=home, spectral=request.param, dimensions=5, search=WEIGHTS
     )
     if later:
         opened.add(later)

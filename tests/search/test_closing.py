@@ -14,13 +14,13 @@ from klsa_search.errors import StoreError
 from tests.search.conftest import DOCUMENTS
 from tests.support.waiting import PATIENCE, wait_until
 
-LAYOUTS = ("dense", "factored", "sparse")
+SPECTRAL = ("squashing", "gvsm")
 RANKERS = ("klsa", "bm25", "rm3")
 
 
-@pytest.fixture(params=LAYOUTS)
+@pytest.fixture(params=SPECTRAL)
 def path(request, tmp_path):
-    build(DOCUMENTS, name="t", home=tmp_path, dimensions=2, z=2, expansion=request.param).close()
+    build(DOCUMENTS, name="t", home=tmp_path, dimensions=2, z=2, spectral=request.param).close()
     return tmp_path / "t"
 
 
@@ -45,7 +45,7 @@ def use(index):
     for ranker in RANKERS:
         index.search("wing dough", ranker=ranker)
         index.rank_many(["wing dough"] * 200, ranker=ranker, threads=2)
-    index.scores("wing", spectral="squashing" if not index.arrays.sparse_expansion else "gvsm")
+    index.scores("wing", spectral="squashing")
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")

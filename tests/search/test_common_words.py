@@ -20,13 +20,13 @@ RECORDS = [
     {"id": "flow", "text": "flow over a wing: the problem, and help"},
     {"id": "heat", "text": "heat of the boundary layer and its flow"},
 ]
-LAYOUTS = ("sparse", "factored", "dense")
+SPECTRAL = ("gvsm", "squashing")
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
+@pytest.fixture(scope="module", params=SPECTRAL)
 def index(request, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    opened = build(RECORDS, name="words", home=home, expansion=request.param)
+    opened = build(RECORDS, name="words", home=home, spectral=request.param)
     yield opened
     opened.close()
 

@@ -18,10 +18,10 @@ from klsa_search.storage.manifest import read_manifest
 from tests.search.conftest import DOCUMENTS
 
 
-@pytest.fixture(scope="module", params=["dense", "sparse"])
+@pytest.fixture(scope="module", params=["squashing", "gvsm"])
 def sound(request, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    index = build(DOCUMENTS, name="t", home=home, dimensions=2, z=2, expansion=request.param)
+    index = build(DOCUMENTS, name="t", home=home, dimensions=2, z=2, spectral=request.param)
     index.close()
     return index.path
 
@@ -103,10 +103,10 @@ def test_a_manifest_nested_too_deep_is_named(generation):
         open_index(generation.parent)
 
 
-def test_a_file_of_another_layout_is_not_taken_up(generation):
+def test_a_file_of_another_build_is_not_taken_up(generation):
     """Such as one left where a backup was laid over another generation."""
-    cut = "cut_rows.npy" in names(generation)
-    stranger = generation / ("expansion.npy" if cut else "cut_rows.npy")
+    absent = {"expansion.npy", "elsewhere_rows.npy"} - names(generation)
+    stranger = generation / sorted(absent)[-1 if len(absent) == 1 else 1]
     stranger.write_bytes((generation / "lengths.npy").read_bytes())
     with pytest.raises(IndexDamaged, match=f"{stranger.name}` does not belong to this index"):
         open_index(generation.parent)

@@ -30,7 +30,7 @@ DOCUMENTS = [
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    klsa.build(DOCUMENTS, name="cars", home=home, dimensions=2, expansion="sparse").close()
+    klsa.build(DOCUMENTS, name="cars", home=home, dimensions=2).close()
     embed(home / "cars", space="m", embedder=Meanings()).index.close()
     return home / "cars"
 

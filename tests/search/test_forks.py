@@ -65,10 +65,10 @@ print(statuses)
 
 
 @pytest.mark.parametrize(
-    ("expansion", "children"), [("sparse", 2), pytest.param("dense", 8, marks=pytest.mark.long)]
+    ("spectral", "children"), [("gvsm", 2), pytest.param("squashing", 8, marks=pytest.mark.long)]
 )
-def test_children_of_a_process_whose_threads_search_answer_and_end(tmp_path, expansion, children):
-    build(DOCUMENTS, name="t", home=tmp_path, dimensions=2, z=2, expansion=expansion).close()
+def test_children_of_a_process_whose_threads_search_answer_and_end(tmp_path, spectral, children):
+    build(DOCUMENTS, name="t", home=tmp_path, dimensions=2, z=2, spectral=spectral).close()
     command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path / "t"), str(children)]
     root = Path(__file__).parent.parent.parent
     assert (

@@ -200,14 +200,10 @@ def test_the_total_counts_every_match(index, query):
 
 
 @pytest.mark.parametrize("part", ["coverage", "latent"])
-def test_a_part_that_was_not_built_cannot_be_asked_for(part, tmp_path):
-    left_out = {"expansion": "dense", "coverage": 0.0, "latent": 0.0}
-    bare = build(DOCUMENTS, name="bare", home=tmp_path, **left_out)
-    assert bare.search("bread").total
-    with pytest.raises(QueryError, match="built without it") as caught:
-        bare.search("bread", **{part: 0.5})
-    assert caught.value.field == part
-    bare.close()
+def test_a_part_can_be_used_that_the_defaults_leave_out(part, tmp_path):
+    with build(DOCUMENTS, name="bare", home=tmp_path, coverage=0.0, latent=0.0) as bare:
+        scores = bare.scores("bread", **{part: 0.5})
+        assert not np.array_equal(scores, bare.scores("bread"))
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,6 @@ def test_compiled_code_ranks_as_the_reference(three: Index, filtered: bool) -> N
             assert len(own.elsewhere.documents)
             seeds = SharedSeedsEngine(snapshot, own).shared
             engine, params = snapshot.klsa_engine, klsa_params(snapshot, three.parameters())
-            assert engine is not None
             assert seeds is not None
             numbers = snapshot.vocabulary.numbers
             terms = [numbers[word] for word in query.split() if word in numbers]
@@ -217,7 +216,6 @@ def test_one_engine_in_two_steps_is_the_engine(one: Index, query: str) -> None:
     snapshot = one.arrays
     params = klsa_params(snapshot, one.parameters())
     engine = snapshot.klsa_engine
-    assert engine is not None
     numbers = snapshot.vocabulary.numbers
     terms = [numbers[word] for word in query.split() if word in numbers]
     (whole,) = engine.top([terms], 10, params, totals=True)

@@ -13,7 +13,7 @@ from klsa_search.search.quality import Calibration, Quality
 from klsa_search.search.query.terms import QueryTerms
 from tests.support.worlds import topic_documents
 
-LAYOUTS = {"cut": {}, "whole": {"expansion": "dense"}, "paper": {"preset": "paper"}}
+PRESETS = ("default", "paper")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -24,12 +24,12 @@ def _few_queries():
         yield
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
+@pytest.fixture(scope="module", params=PRESETS)
 def index(request, tmp_path_factory):
     documents = topic_documents(topics=8, each=15)
     records = [{"id": str(at), "text": text} for at, text in enumerate(documents)]
     home = tmp_path_factory.mktemp(request.param)
-    opened = build(records, name="topics", home=home, language="none", **LAYOUTS[request.param])
+    opened = build(records, name="topics", home=home, language="none", preset=request.param)
     yield opened
     opened.close()
 

@@ -95,12 +95,18 @@ def test_other_settings_are_refused_and_nothing_changes(index, changes, field):
     assert index.settings == before
 
 
-def test_what_was_not_built_needs_a_refit(tmp_path):
-    with (
-        build([{"id": "a", "text": "x"}], name="n", home=tmp_path, coverage=0.0) as index,
-        pytest.raises(SettingsError, match=r"coverage = 0\.1 needs another build"),
-    ):
+def test_a_part_that_the_build_left_out_can_be_turned_on(tmp_path):
+    with build([{"id": "a", "text": "x"}], name="n", home=tmp_path, coverage=0.0) as index:
         index.update_settings(coverage=0.1)
+        assert index.settings.coverage == 0.1
+
+
+def test_a_ranker_of_lsi_needs_a_refit(tmp_path):
+    with (
+        build([{"id": "a", "text": "x"}], name="n", home=tmp_path) as index,
+        pytest.raises(SettingsError, match=r"ranker = 'lsi' needs another build"),
+    ):
+        index.update_settings(ranker="lsi")
 
 
 def test_every_setting_of_queries_is_one_of_searches_or_of_the_page():

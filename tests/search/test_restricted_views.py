@@ -28,7 +28,7 @@ def index(tmp_path_factory):
         for number in range(DOCUMENTS)
     )
     home = tmp_path_factory.mktemp("views")
-    with build(documents, name="views", home=home, expansion="sparse", dimensions=8) as index:
+    with build(documents, name="views", home=home, dimensions=8) as index:
         yield index
 
 

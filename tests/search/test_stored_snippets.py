@@ -220,8 +220,8 @@ def test_a_damaged_record_gives_no_passage_and_a_damaged_forward_index_another(t
 
 def test_hits_carry_them(tmp_path):
     records = [{"id": str(n), "text": f"{'flow ' * n} wing {'drag ' * 60}"} for n in range(9)]
-    for expansion in ("dense", "sparse"):
-        index = build(records, name=expansion, home=tmp_path, expansion=expansion)
+    for spectral in ("squashing", "gvsm"):
+        index = build(records, name=spectral, home=tmp_path, spectral=spectral)
         found = index.search("wings")
         assert len(found) == len(records)
         for hit in found:

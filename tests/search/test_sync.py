@@ -257,7 +257,7 @@ def test_documents_of_python_can_be_a_source_and_snapshots_are_read_only(index):
 
 def test_a_read_only_index_is_refused(tmp_path):
     with (
-        closing(build(FIRST, name="dense", home=tmp_path, preset="paper")) as index,
+        closing(build(FIRST, name="paper", home=tmp_path, preset="paper")) as index,
         pytest.raises(WritingRefused),
     ):
         index.sync(FIRST)

@@ -126,7 +126,7 @@ def world(folder, hidden):
         lengthened = ([{**each, "text": f"{each['text']} " * times} for each in part]
                       for part in (seen, hidden))  # fmt: skip
         first, later = lengthened
-        build(first, name=name, home=home, dimensions=8, expansion="sparse", **more).close()
+        build(first, name=name, home=home, dimensions=8, **more).close()
         with open_index(home / name) as index:
             index.add(later or [GONE])
             index.delete([] if later else [GONE["id"]])

@@ -190,7 +190,7 @@ ALL_CANDIDATES: Final = 1000
 
 
 class KlsaEngine:
-    """The default ranking with a sparse D; immutable and thread-safe.
+    """The default ranking; immutable and thread-safe.
 
     Each thread has its own buffers: 4 bytes per document, 2 per feature, 50 per candidate and, for
     each of the best, 4 per term. Those of queries for more than 16,384 results are not retained.

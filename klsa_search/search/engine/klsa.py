@@ -1,4 +1,4 @@
-"""The k best documents of a query by the default ranking, with a sparse D.
+"""The k best documents of a query by the default ranking.
 
     1. Find the best documents of the query kernel, exactly; the first z are the seeds. With a mask,
        also find the best within it: seeds do not depend on the mask, so it changes no score.

@@ -1,4 +1,4 @@
-"""The default ranking with a sparse D in NumPy: the same results as compiled code, to the bit.
+"""The default ranking in NumPy: the same results as compiled code, to the bit.
 
 Used until the engine is compiled (some milliseconds per query), and to test it. Its steps are those
 of `klsa`, with the functions of `formulas`.

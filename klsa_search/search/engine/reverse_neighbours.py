@@ -20,7 +20,7 @@ MAX_REVERSE: Final = 16
 
 
 class ReverseNeighbours(NamedTuple):
-    """Entries in addition to the rows of a sparse D.
+    """Entries in addition to the rows of D.
 
     row_of  (max_doc,) int32, row of each document, from 1; 0 for none; empty if no document has one
     rows    (R, 16) uint32, entries as in `SparseExpansion.rows`, strongest first, then 0

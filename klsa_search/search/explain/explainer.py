@@ -47,10 +47,7 @@ FeatureValues = tuple[Numbers, Values]
 
 
 class Features:
-    """Compares documents by features.
-
-    Without a sparse D, pairs of terms have no names: only terms are reported.
-    """
+    """Compares documents by features."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -86,10 +83,6 @@ class Features:
     def of(self, document: int) -> FeatureValues:
         """Return the features of a document."""
         expansion = self._snapshot.sparse_expansion
-        if expansion is None:
-            features = self._snapshot.kernel.features
-            row = slice(features.indptr[document], features.indptr[document + 1])
-            return features.indices[row].astype(np.int64), features.data[row].astype(np.float64)
         entries = expansion.features[expansion.starts[document] : expansion.starts[document + 1]]
         values = expansion.document_scalars[document, 0] * (entries & np.uint32(LEVELS)).astype(
             np.float64
@@ -99,9 +92,6 @@ class Features:
     def _names(self, features: list[FeatureValues]) -> dict[int, str]:
         """Return the names of the strongest features of each document, and possibly of others."""
         terms = self._snapshot.vocabulary.terms
-        if self._snapshot.sparse_expansion is None:
-            every = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in features)])
-            return {n: terms[n] for n in np.unique(every).tolist() if n < len(terms)}
         strongest = [
             numbers[np.lexsort((numbers, -shares))[:MAX_SHARED]] for numbers, shares in features
         ]
@@ -133,7 +123,7 @@ class Explainer:
     """Explains scores of one query in one state of an index.
 
     numbers  term numbers in query order
-    engine   whether the engine of a sparse D ranks this query
+    engine   whether the engine ranks this query
     shared   seeds of several partitions, by which it ranks
     """
 

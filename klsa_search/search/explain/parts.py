@@ -97,7 +97,6 @@ class EngineSplitter(ReferenceEngine):
         shared: SharedSeeds | None = None,
     ) -> None:
         expansion = snapshot.sparse_expansion
-        assert expansion is not None
         super().__init__(
             snapshot.query_kernel,
             IndexArrays.of(
@@ -365,6 +364,5 @@ class RowSplitter:
     def _near(self, document: int) -> tuple[DocIds, Values]:
         """Return the neighbours of a document, with their shares as the scores have them."""
         near = self._snapshot.neighbours
-        assert near is not None
         row = slice(near.indptr[document], near.indptr[document + 1])
         return near.indices[row].astype(np.int64), near.data[row].astype(np.float64)

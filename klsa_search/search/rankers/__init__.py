@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, Literal
 
 from klsa_search.core.array_types import Scores
 from klsa_search.core.config import SearchSettings
+from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.bm25 import rank_bm25
 from klsa_search.search.rankers.feedback import RM3, ROCCHIO, Feedback, rank_rm3, rank_rocchio
@@ -31,8 +32,8 @@ class Ranker:
     scores      function of snapshot, query terms, parameters and dimensions: (N,) float32
     parameters  names of the parameters that it uses, as results report them
     feedback    method that expands the query before BM25 scores it, if any
-    uses_lsi    whether it reads the LSI coordinates of all documents: this needs stored
-                eigenvectors, which a large index with a sparse D does not have, and O(N · k) time
+    uses_lsi    whether it reads the LSI coordinates of all documents: see `needs_eigenvectors`;
+                O(N · k) time
     reads_index  whether it is a function of an `IndexReader`, which may be slow
     """
 
@@ -78,6 +79,18 @@ RANKERS: Final[dict[str, Ranker]] = {
 }
 
 
+def needs_eigenvectors(settings: SearchSettings) -> Literal["ranker", "spectral", "head"] | None:
+    """Return the setting by which a ranking reads the eigenvectors of all documents, if one does.
+
+    Without them D can only be a multiple of K. Later documents have none. PluginFailed.
+    """
+    if ranker_of(settings.ranker).uses_lsi:
+        return "ranker"
+    if is_multiple_of_kernel(settings.spectral, settings.gamma, settings.head):
+        return None
+    return "head" if settings.head else "spectral"
+
+
 def ranker_of(name: str) -> Ranker:
     """Return a built-in ranker, or that of a plug-in; PluginFailed."""
     return RANKERS[name] if name in RANKERS else _of_plugin(name)
@@ -88,4 +101,4 @@ def _of_plugin(name: str) -> Ranker:
     return Ranker.reading(plugin_ranker(name), _OF_KLSA)
 
 
-__all__ = ["RANKERS", "Ranker", "ranker_of"]
+__all__ = ["RANKERS", "Ranker", "needs_eigenvectors", "ranker_of"]

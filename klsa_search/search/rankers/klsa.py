@@ -72,8 +72,8 @@ def rank_klsa(
 ) -> Scores:
     """Score every document by Kernel LSA, exactly; α = 0 is BM25, to the bit.
 
-    Cost O(z · N) for a dense expansion, else O(nnz + N · k); O(N · m) for the latent part and the
-    edges of the neighbours for coverage.
+    Cost: see `Expansion`; O(N · m) for the latent part and the edges of the neighbours for
+    coverage.
     """
     row = boosted_bm25(snapshot, query, parameters)
     if parameters.alpha == 0 or not row.any():
@@ -106,13 +106,13 @@ def parts_of(
 
     sharp = np.float32(parameters.lexical_sharpness - 1)
     add("lexical", 1 - alpha, row * (row / row.max()) ** sharp)
-    if parameters.coverage and snapshot.neighbours is not None:
+    if parameters.coverage:
         covered = coverage(
             snapshot.query_kernel, snapshot.neighbours, query.numbers, query.counts, best
         )
         weights = weights * (covered[seeds] / covered[seeds].max()) ** POWER
         add("coverage", alpha * parameters.coverage, covered)
-    if parameters.latent and snapshot.latent is not None:
+    if parameters.latent:
         counts = query.counts * snapshot.query_kernel.burstiness[query.numbers]
         cosines = snapshot.latent.cosines(query.numbers, counts)
         add("latent", alpha * parameters.latent, cosines)

@@ -69,7 +69,7 @@ ERROR_CODES: Final = MappingProxyType(
             403,
             "The service or the index is read-only, the index is full, or writes need an API key.",
             "Follow the message: create a key with scope write, start `klsa-serve` with "
-            "`--writable`, or rebuild the index with `--expansion sparse`.",
+            "`--writable`, or rebuild the index with the spectral function gvsm.",
         ),
         "analytics_off": ErrorCode(
             403,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.faults import damage
-from benchmarks.faults.world import LAYOUTS
+from benchmarks.faults.world import SPECTRAL
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_damaged_file(folder, survived, layout):
-    survived(damage.run(folder, times=1, layouts=(layout,), every=5))
+@pytest.mark.parametrize("spectral", SPECTRAL)
+def test_a_damaged_file(folder, survived, spectral):
+    survived(damage.run(folder, times=1, functions=(spectral,), every=5))

@@ -6,4 +6,4 @@ from benchmarks.faults import forks
 
 
 def test_forked_children_answer_and_end(folder, survived):
-    survived(forks.run(folder, children=10, layouts=("sparse",)))
+    survived(forks.run(folder, children=10, functions=("gvsm",)))

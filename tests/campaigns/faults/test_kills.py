@@ -9,11 +9,11 @@ from benchmarks.faults import builders, kills, partition_kills, random_kills
 
 @pytest.mark.parametrize("operation", kills.OPERATIONS, ids=lambda operation: operation.name)
 def test_killed_before_a_file_event(folder, survived, operation):
-    survived(kills.run(folder, operations=(operation,), layouts=("sparse",), every=3))
+    survived(kills.run(folder, operations=(operation,), functions=("gvsm",), every=3))
 
 
 def test_killed_at_random_under_a_reader(folder, survived):
-    survived(random_kills.run(folder, builds=12, layouts=("sparse",)))
+    survived(random_kills.run(folder, builds=12, functions=("gvsm",)))
 
 
 @pytest.mark.parametrize("one", builders.ONE)

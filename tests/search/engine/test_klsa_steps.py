@@ -176,7 +176,7 @@ def index(tmp_path_factory):
         {"id": str(number), "text": text}
         for number, text in enumerate(random_documents(6000, 60, seed=3))
     ]
-    options = {"language": "none", "expansion": "sparse"}
+    options = {"language": "none"}
     home = tmp_path_factory.mktemp("engine")
     with as_if_large():
         opened = build(records, name="many", home=home, **options)

@@ -1,4 +1,4 @@
-"""Explanations add up to the scores, for every ranker and layout of D."""
+"""Explanations add up to the scores, for every ranker and form of D."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from tests.support.worlds import random_documents, topic_documents
 QUERIES = ["t00", "t25 t25 t07", "t02 t05 t09 t14 t20 t31"]
 WAYS = {
     "cut": {},
-    "whole": {"expansion": "dense"},
-    "factors": {"expansion": "factored"},
     "paper": {"preset": "paper"},
     "squashed": {"spectral": "squashing"},
     "written": {},
@@ -72,7 +70,7 @@ def assert_adds_up(found):
 @pytest.mark.parametrize("query", QUERIES)
 def test_explanations_of_hits_add_up(index, ranker, query):
     if RANKERS[ranker].uses_lsi and not index.arrays.has_spectrum:  # it was written to
-        with pytest.raises(QueryError, match="--expansion factored"):
+        with pytest.raises(QueryError, match="rebuild it with --ranker lsi"):
             index.search(query, 30, ranker=ranker, explain=True)
         return
     plain = index.search(query, 8, ranker=ranker)

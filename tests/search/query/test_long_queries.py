@@ -22,7 +22,7 @@ def index(tmp_path_factory):
         for number in range(1500)
     ]
     home = tmp_path_factory.mktemp("long")
-    with build(documents, name="long", home=home, expansion="sparse", dimensions=10) as index:
+    with build(documents, name="long", home=home, dimensions=10) as index:
         yield index
 
 

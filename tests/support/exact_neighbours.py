@@ -1,4 +1,4 @@
-"""The neighbour graph: exact nearest neighbours of all documents, by whole rows of K."""
+"""Exact nearest neighbours by complete rows of K: the oracle of the search for neighbours."""
 
 from __future__ import annotations
 
@@ -7,25 +7,15 @@ from scipy import sparse
 
 from klsa_search.kernels.document_kernel import DocumentKernel
 
-_ENTRIES = 2**22  # entries of K in memory at a time
-
 
 def neighbour_graph(kernel: DocumentKernel, count: int) -> sparse.csr_array:
     """Return W: (N, N) sparse, the `count` largest positive entries of each row of K, with sum 1.
 
-    The diagonal is left out; ties go to the first document. A document without similar ones has an
-    empty row. Cost: N rows of K, a block at a time; memory about 40 bytes per entry of a block of
-    `_ENTRIES`, or of one row if that is more.
+    The diagonal is left out; ties go to the first document.
     """
-    N = len(kernel)
-    blocks = [sparse.csr_array((0, N))]
-    rows_at_once = max(1, _ENTRIES // max(N, 1))
-    for begin in range(0, N, rows_at_once):
-        documents = np.arange(begin, min(begin + rows_at_once, N))
-        rows = kernel.rows(documents)
-        rows[np.arange(len(documents)), documents] = 0
-        blocks.append(largest_of_rows(rows, count))
-    W = sparse.csr_array(sparse.vstack(blocks, format="csr"))
+    rows = kernel.explicit()
+    np.fill_diagonal(rows, 0)
+    W = largest_of_rows(rows, count)
     sums = np.asarray(W.sum(axis=1)).ravel()
     W.data /= np.repeat(sums, np.diff(W.indptr))
     return W
