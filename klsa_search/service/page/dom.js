@@ -43,9 +43,21 @@ function set(node, attributes) {
   }
 }
 
+const ASK = "ask the person who runs this service for another.";
+/** Sentences for people, for errors whose message tells the operator what to run. */
+const FOR_PEOPLE = {
+  invalid_api_key: `This key is not valid, or no longer. Check that you copied all of it, or ${ASK}`,
+  insufficient_scope: `Your key does not allow this; ${ASK}`,
+};
+
+/** Why something failed, as a sentence. */
+export function reasonOf(failure) {
+  return FOR_PEOPLE[failure.code] ?? failure.message ?? String(failure);
+}
+
 /** A failure, as a sentence that is read out. */
 export function alertOf(failure) {
-  return el("p.trouble", { role: "alert" }, failure.message);
+  return el("p.trouble", { role: "alert" }, reasonOf(failure));
 }
 
 /** Append children, which may be nodes, text, lists of these, or nothing. */

@@ -1,7 +1,7 @@
 // What is shown if the key does not allow what is needed.
 
 import { signIn } from "./session.js";
-import { alertOf, el, fill } from "./dom.js";
+import { alertOf, el, fill, reasonOf } from "./dom.js";
 
 /** Whether another key would help. */
 export function isLocked(failure) {
@@ -25,9 +25,7 @@ export function locked(failure) {
   };
   return el("section.notice.locked", { role: "alert" },
     el("h1", "Another API key is needed"),
-    el("p", failure.message),
-    el("p.quiet", "The operator of the service creates one with ",
-      el("code", "klsa-keys add NAME --scope search --scope write"), "."),
+    el("p", reasonOf(failure)),
     el("form.inline", { on: { submit: send } },
       el("label", { for: "other-key" }, "Key"), field,
       el("button.primary", { type: "submit" }, "Sign in")), trouble);

@@ -1,7 +1,7 @@
 // The frame: boot, the choice of the index, the choice of the view.
 
 import { installBox } from "./box.js";
-import { alertOf, el, fill } from "./dom.js";
+import { alertOf, el, fill, reasonOf } from "./dom.js";
 import { KlsaError } from "./klsa.js";
 import { client, onKeyNeeded, signIn, signOut } from "./session.js";
 import { state } from "./state.js";
@@ -187,7 +187,7 @@ function showFailure(failure) {
     ? ["You are signed out", "Sign in"] : ["Something went wrong", "Try again"];
   const again = el("button.primary", { type: "button", on: { click: boot } }, way);
   fill(root, el("section.notice", { role: "alert" }, el("h1", head),
-    el("p", failure.message), again));
+    el("p", reasonOf(failure)), again));
 }
 
 /** Ask for a key until one signs in; rejects when the user cancels. */

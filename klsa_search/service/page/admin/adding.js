@@ -1,7 +1,7 @@
 // Adding documents: files are dropped, looked at, and sent in batches.
 
 import { client, pathOf } from "../session.js";
-import { alertOf, count, el, fill, many } from "../dom.js";
+import { alertOf, count, el, fill, many, reasonOf } from "../dom.js";
 import { Unreadable } from "./reading.js";
 import { documents, opened } from "./source.js";
 
@@ -86,7 +86,7 @@ export function adding(index, changed) {
       }
       draw(total);
     } catch (failure) {
-      end = failure.name === "AbortError" ? "Stopped; added documents are kept." : failure.message;
+      end = failure.name === "AbortError" ? "Stopped; added documents are kept." : reasonOf(failure);
     }
     stopping = null;
     stop.remove();
@@ -163,7 +163,7 @@ class Sending {
     } catch (failure) {
       if (!(failure instanceof Unreadable)) throw failure;
       if (this.#held.length) await this.#send(source);
-      this.#refuse(source, 0, failure.message);
+      this.#refuse(source, 0, reasonOf(failure));
     }
   }
 

@@ -2,7 +2,7 @@
 
 import { Latest, STALE } from "../latest.js";
 import { client, pathOf } from "../session.js";
-import { el, fill, many, pretty, written } from "../dom.js";
+import { el, fill, many, pretty, reasonOf, written } from "../dom.js";
 import { rankerOf, rankingOf } from "../query.js";
 import { whyPanel, wordsIn } from "../why.js";
 
@@ -116,7 +116,7 @@ async function drawNearest(of, near) {
         el("p.quiet", hit.snippet))))
       : el("p.hint", "No similar documents."));
   } catch (failure) {
-    fill(near, el("p", { role: "alert" }, failure.message));
+    fill(near, el("p", { role: "alert" }, reasonOf(failure)));
   }
 }
 
@@ -143,5 +143,5 @@ async function drawWhy(document, place) {
 function showFailure(failure) {
   context.title("");
   fill(root, el("section.notice", { role: "alert" }, el("h1", "The document cannot be shown"),
-    el("p", failure.message), el("p", back())));
+    el("p", reasonOf(failure)), el("p", back())));
 }

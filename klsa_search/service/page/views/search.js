@@ -1,7 +1,7 @@
 // The search: ranked hits for what is in the box, why they are there, and what moves them.
 
 import { drawComparison, LOOKED_AT, tellReasons } from "../compare.js";
-import { add, el, fill, many, pretty } from "../dom.js";
+import { add, el, fill, many, pretty, reasonOf } from "../dom.js";
 import { alternatives, counted, drawFacets, facetFields, without } from "../facets.js";
 import { drawHit, drawPassage, pager } from "../hits.js";
 import { Latest, STALE } from "../latest.js";
@@ -233,7 +233,7 @@ async function list(hit, button, others) {
     const { hits } = await searched(search);
     fill(others, hits.filter(({ span }) => String(span) !== String(hit.span)).map(drawPassage));
   } catch (failure) {
-    fill(others, el("li", { role: "alert" }, failure.message));
+    fill(others, el("li", { role: "alert" }, reasonOf(failure)));
   }
 }
 
@@ -254,7 +254,7 @@ async function explain(hit, panel) {
     fill(panel, moved ? el("p.quiet", "Score before your feedback:") : null,
       whyPanel(explanation, write, link));
   } catch (failure) {
-    fill(panel, el("p", { role: "alert" }, failure.message));
+    fill(panel, el("p", { role: "alert" }, reasonOf(failure)));
   }
 }
 
@@ -431,7 +431,7 @@ function showFailure(failure) {
   fill(parts.summary);
   fill(parts.interpretation);
   fill(parts.results, el("div.notice", { role: "alert" }, el("h2", "The search failed"),
-    el("p", failure.message ?? String(failure)),
+    el("p", reasonOf(failure)),
     el("div.buttons",
       el("button.primary", { type: "button", on: { click: () => update(new Set()) } }, "Try again"),
       filters.length ? el("button", { type: "button", on: {
