@@ -329,6 +329,16 @@ def test_ids_that_an_address_cannot_contain_are_refused(waited, id_):
     assert asked == []
 
 
+@pytest.mark.parametrize("failure", [httpx.DecodingError("bad gzip"), httpx.ReadTimeout("late")])
+def test_answers_that_cannot_be_read_are_failures_of_the_service(waited, failure):
+    transport, _ = answering(failure)
+    with (
+        Client("http://there", transport=transport) as client,
+        pytest.raises(ServiceFailed, match=rf"`http://there`: {failure}; check"),
+    ):
+        client.indexes()
+
+
 def test_a_stream_is_not_sent_twice(waited):
     transport, asked = answering(503)
     with Client("http://there", transport=transport) as client, pytest.raises(KlsaError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import queue
+import signal
 import subprocess
 import threading
 from array import array
@@ -178,7 +179,9 @@ def serve() -> None:
 def _died(worker: subprocess.Popen[bytes]) -> KlsaError:
     code = end(worker)
     fact = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return KlsaError(
-        f"a worker process of the analysis ended early ({fact}); make sure that "
-        "there is free memory, then build again"
+    advice = (
+        "make sure that there is free memory, then build again"
+        if code == -signal.SIGKILL
+        else "its messages say why"
     )
+    return KlsaError(f"a worker process of the analysis ended early ({fact}); {advice}")

@@ -103,7 +103,7 @@ class AsyncClient:
             answer: Answer
             try:
                 answer = await self._http.request(**self._service.request(call))
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 answer = error
             pause = self._service.pause(call, answer, attempt)
             if pause is None:

@@ -110,7 +110,7 @@ class Client:
             answer: Answer
             try:
                 answer = self._http.request(**self._service.request(call))
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 answer = error
             pause = self._service.pause(call, answer, attempt)
             if pause is None:

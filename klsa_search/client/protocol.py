@@ -37,7 +37,7 @@ _ERRORS: Final = {
 """Errors of the library by code."""
 
 
-Answer = httpx.Response | httpx.TransportError
+Answer = httpx.Response | httpx.RequestError
 """What a request led to."""
 
 

@@ -8,7 +8,7 @@ import tarfile
 import tempfile
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from klsa_search.collection.public_collections import (
@@ -84,35 +84,42 @@ def _install(name: str, target: Path, url: str, progress: Progress | None) -> No
                 os.replace(unpacked / file, target / file)
     except OSError as error:
         raise FetchError(
-            f"cannot write `{target}` ({error.strerror or error}); choose another folder"
+            f"cannot write `{target}` ({error.strerror or error}); free space, or choose another "
+            "folder"
         ) from None
 
 
 def _download(
     url: str, path: Path, target: Path, progress: Callable[[int, int | None], object]
 ) -> None:
+    done, expected = 0, None
+    with path.open("wb") as stream:
+        for chunk, expected in _chunks(url, target):
+            done += len(chunk)
+            if done > LARGEST:
+                raise FetchError(f"{url} is larger than {LARGEST:,} bytes: not the archive")
+            stream.write(chunk)
+            progress(done, expected)
+    if expected is not None and done != expected:
+        raise FetchError(
+            f"the download of {url} ended after {done:,} of {expected:,} bytes; try again"
+        )
+
+
+def _chunks(url: str, target: Path) -> Iterator[tuple[bytes, int | None]]:
+    """Yield the content of a URL, with the bytes of all of it if they are known; FetchError."""
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:  # noqa: S310 - sums are checked
             length = answer.headers.get("Content-Length")
             expected = int(length) if length and length.isdecimal() else None
-            done = 0
-            with path.open("wb") as stream:
-                while chunk := answer.read(CHUNK):
-                    done += len(chunk)
-                    if done > LARGEST:
-                        raise FetchError(f"{url} is larger than {LARGEST:,} bytes: not the archive")
-                    stream.write(chunk)
-                    progress(done, expected)
+            while chunk := answer.read(CHUNK):
+                yield chunk, expected
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise FetchError(
             f"cannot download {url} ({reason}); check the network and try again, "
             f"or download it yourself and unpack it into `{target}`"
         ) from None
-    if expected is not None and done != expected:
-        raise FetchError(
-            f"the download of {url} ended after {done:,} of {expected:,} bytes; try again"
-        )
 
 
 def _unpack(archive: Path, folder: Path, public: PublicCollection, url: str) -> None:
@@ -143,6 +150,8 @@ def _unpack(archive: Path, folder: Path, public: PublicCollection, url: str) -> 
                 if wanted and content:
                     (folder / wanted).write_bytes(content.read())
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the disk; those of the archive have no number
         # For a file that is not an archive, tarfile adds one line per compression it has tried.
         reason = str(error).partition("\n")[0].rstrip(":")
         raise FetchError(f"{url} is not a complete tar archive ({reason}); try again") from None

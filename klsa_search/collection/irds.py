@@ -14,7 +14,7 @@ from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Query
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.extras import require
-from klsa_search.errors import CollectionError
+from klsa_search.errors import CollectionError, FetchError
 
 PREFIX: Final = "irds:"
 """Prefix of the name of a data set."""
@@ -38,9 +38,8 @@ def load(name: str) -> Any:
 
 def collection(dataset: Any, on_error: str) -> OpenedCollection:
     """Return the data set as a collection of the same name, with its queries and judgements."""
-    id_ = dataset.dataset_id() if hasattr(dataset, "dataset_id") else type(dataset).__name__
     return OpenedCollection(
-        f"{PREFIX}{id_}",
+        f"{PREFIX}{_id(dataset)}",
         "irds",
         on_error,
         partial(_documents, dataset),
@@ -50,7 +49,7 @@ def collection(dataset: Any, on_error: str) -> OpenedCollection:
 
 
 def _documents(dataset: Any, intake: Intake) -> Iterator[Document]:
-    for number, record in enumerate(dataset.docs_iter(), start=1):
+    for number, record in enumerate(_downloaded(dataset, "docs_iter"), start=1):
         fields = record._asdict()
         title = fields.get("title")
         title = title if isinstance(title, str) else ""
@@ -68,12 +67,12 @@ def _documents(dataset: Any, intake: Intake) -> Iterator[Document]:
 
 
 def _queries(dataset: Any) -> list[Query]:
-    queries = dataset.queries_iter() if hasattr(dataset, "queries_iter") else ()
+    queries = _downloaded(dataset, "queries_iter")
     return [Query(id=each.query_id, text=_text(each)) for each in queries]
 
 
 def _judgements(dataset: Any) -> list[Judgement]:
-    qrels = dataset.qrels_iter() if hasattr(dataset, "qrels_iter") else ()
+    qrels = _downloaded(dataset, "qrels_iter")
     return [
         Judgement(
             query_id=each.query_id,
@@ -83,6 +82,27 @@ def _judgements(dataset: Any) -> list[Judgement]:
         )
         for each in qrels
     ]
+
+
+def _downloaded(dataset: Any, method: str) -> Iterator[Any]:
+    """Yield records of a data set, which may download them first; none without the method.
+
+    FetchError if that fails.
+    """
+    if not hasattr(dataset, method):
+        return
+    try:
+        yield from getattr(dataset, method)()
+    except (OSError, RuntimeError, EOFError) as error:  # what ir_datasets raises
+        raise FetchError(
+            f"cannot download or read `{PREFIX}{_id(dataset)}` ({error}); check the network and "
+            "the free space on the disk, then try again",
+            field="source",
+        ) from error
+
+
+def _id(dataset: Any) -> str:
+    return str(dataset.dataset_id()) if hasattr(dataset, "dataset_id") else type(dataset).__name__
 
 
 def _text(record: Any) -> str:

@@ -100,7 +100,7 @@ class OpenAIEmbedder:
             wait = self._back_off * 2 ** (attempt - 1)
             try:
                 response = self._client.post(self._url, json=body, timeout=_TIMEOUT[kind])
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 if attempt == attempts:
                     reason = str(error) or type(error).__name__
                     raise self._failed(

@@ -1,5 +1,7 @@
+import errno
 import hashlib
 import io
+import os
 import tarfile
 import threading
 from dataclasses import replace
@@ -187,6 +189,23 @@ def test_no_network(tmp_path, refusing_port):
     base = f"http://127.0.0.1:{refusing_port}"
     with pytest.raises(FetchError, match=rf"{base}/.*refused.*unpack it into"):
         fetch(["cran"], tmp_path, base_url=base)
+
+
+@pytest.mark.parametrize("step", ["download", "unpack"])
+def test_a_full_disk_is_reported_as_such(server, tmp_path, monkeypatch, step):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    server.give(GOOD)
+    if step == "unpack":
+        monkeypatch.setattr(download.Path, "write_bytes", full)
+    with pytest.raises(FetchError, match=r"cannot write .*No space left on device.*free space"):
+        fetch(
+            ["cran"],
+            tmp_path / "data",
+            base_url=server.url,
+            progress=full if step == "download" else None,
+        )
 
 
 def test_unknown_names_and_unwritable_homes(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.collection import Document, Judgement, Query, open_collection
-from klsa_search.errors import CollectionError, MissingExtra
+from klsa_search.errors import CollectionError, FetchError, MissingExtra
 
 
 class Paper(NamedTuple):
@@ -98,3 +98,18 @@ def test_without_the_extra_a_name_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     with pytest.raises(MissingExtra, match=r"klsa-search\[irds\]"):
         open_collection("irds:cranfield")
+
+
+@pytest.mark.parametrize(
+    "failure", [RuntimeError("All download sources failed"), ConnectionError("no route to host")]
+)
+def test_a_failed_download_of_a_data_set_says_what_failed(failure):
+    class Failing:
+        def dataset_id(self):
+            return "some/set"
+
+        def docs_iter(self):
+            raise failure
+
+    with pytest.raises(FetchError, match=rf"`irds:some/set` \({failure}\); check the network"):
+        list(open_collection(Failing()).documents())

@@ -1,5 +1,7 @@
 """Missing indexes, damaged indexes, and internal errors."""
 
+import errno
+
 import pytest
 
 from klsa_search.search.index import Index
@@ -69,6 +71,27 @@ def test_slip_of_the_service_tells_no_secrets(client, monkeypatch, caplog):
     assert "Traceback" not in response.text
     assert "mine" in caplog.text
     assert "secret" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (OSError(errno.EMFILE, "Too many open files", "/secret/file"), "Too many open files"),
+        (OSError(errno.ENOSPC, "No space left on device", "/secret/file"), "No space left"),
+        (MemoryError(), "out of memory"),
+    ],
+)
+def test_what_the_system_refuses_is_not_a_bug(client, monkeypatch, caplog, failure, reason):
+    def search(*_, **__):
+        raise failure
+
+    monkeypatch.setattr(Index, "search", search)
+    response = client.get("/search?q=wing", headers={"X-Request-ID": "mine"})
+    error = failure_of(response, 503)
+    assert error["code"] == "index_unusable"
+    assert reason in error["message"]
+    assert "secret" not in response.text
+    assert "request mine failed" in caplog.text
 
 
 def test_home_without_an_index(client_of, tmp_path):

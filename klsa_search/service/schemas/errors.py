@@ -27,6 +27,7 @@ from klsa_search.errors import (
     QueryError,
     RequestTimedOut,
     ServiceBusy,
+    StoreError,
 )
 from klsa_search.service.middleware.request_id import HEADER, request_id
 
@@ -179,7 +180,8 @@ ERROR_CODES: Final = MappingProxyType(
         ),
         "index_unusable": ErrorCode(
             503,
-            "The index cannot be read or written, or there is no index at all.",
+            "The index cannot be read or written, there is no index at all, or the system lacks "
+            "memory, disk space or open files.",
             "Follow the message on the machine of the service.",
         ),
         "index_busy": ErrorCode(
@@ -278,6 +280,8 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         (KlsaError, _known_error),
         (RequestValidationError, _invalid),
         (HTTPException, _refused),
+        (OSError, _system_error),
+        (MemoryError, _system_error),
         (Exception, _internal_error),
     ):
         app.add_exception_handler(kind, handler)
@@ -371,6 +375,17 @@ def _methods(request: Request) -> list[str]:
         for method in getattr(route, "methods", None) or ()
     }
     return sorted(methods | {"HEAD"} if "GET" in methods else methods)
+
+
+async def _system_error(request: Request, error: Exception) -> JSONResponse:
+    """Log what the system refused, such as opening a file; return a response without paths."""
+    identity = request_id(request.scope)
+    _log.error("request %s failed: %s", identity, error, exc_info=error)
+    reason = getattr(error, "strerror", None) or (
+        "out of memory" if isinstance(error, MemoryError) else type(error).__name__
+    )
+    message = f"the system refused a step: {reason}; see the log of the service for {identity}"
+    return failure_answer(StoreError.code, message)
 
 
 async def _internal_error(request: Request, error: Exception) -> JSONResponse:
