@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import uvicorn
 from fastapi import FastAPI
@@ -150,11 +150,16 @@ def serve_until_stopped(
                 _serve(settings, catalog, listener, log, loopback=loopback)
 
 
+_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the folder below it is private
+"""Folder in memory for the metrics of workers: a full disk kills a process that maps its files."""
+
+
 def _serve_with_workers(
     settings: ServiceSettings, create: Callable[[], FastAPI], listener: socket.socket
 ) -> None:
     """Run worker processes until SIGINT or SIGTERM; SIGHUP restarts one after another."""
-    with tempfile.TemporaryDirectory(prefix="klsa-workers-") as folder:
+    memory = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="klsa-workers-", dir=memory) as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # the metrics of all workers
         os.environ["PYTHONSAFEPATH"] = "1"  # uvicorn starts them without -P
         supervisor = Multiprocess(configured(create, settings), [listener])

@@ -93,7 +93,12 @@ def stopped(process):
 
 
 def test_counts_of_all_workers_are_summed(tmp_path, home):
+    def folders():
+        return set(Path("/dev/shm").glob("klsa-workers-*"))  # a full disk kills no worker
+
+    before = folders()
     with service(tmp_path) as (process, address):
+        assert len(folders() - before) == 1
         for _ in range(20):
             answer_of(address, "/search?q=read")
 
@@ -105,6 +110,7 @@ def test_counts_of_all_workers_are_summed(tmp_path, home):
 
         wait_until(lambda: counted() == 20)
         stopped(process)
+    assert folders() <= before
     assert list((tmp_path / "scratch").glob("klsa-workers-*")) == []
 
 

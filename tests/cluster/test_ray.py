@@ -120,8 +120,7 @@ def test_a_local_cluster_leaves_nothing_behind(cluster):
     cluster.connect("local", PROCESSES)
 
 
-def test_a_signal_while_shards_start_is_heard(cluster):
-    """By who was told to hear it before the cluster was joined."""
+def test_signal_while_partitions_start_reaches_the_earlier_handler(cluster):
     cluster.leave()
     heard = []
     former = signal.signal(signal.SIGTERM, lambda *_: heard.append(True))

@@ -1,10 +1,13 @@
 """Functions of the page that need no browser, tested by the runner of Node.js."""
 
+import json
+import re
 import shutil
 import subprocess
 
 import pytest
 
+from klsa_search.core.progress import PHASES
 from tests.conftest import ROOT
 
 
@@ -21,3 +24,9 @@ def test_functions_of_the_page():
     )
     assert done.returncode == 0, done.stdout
     assert "# fail 0" in done.stdout
+
+
+def test_the_page_has_the_phases_of_a_build():
+    page = ROOT / "klsa_search" / "service" / "page" / "admin" / "refit.js"
+    listed = re.search(r"^const PHASES = (\[.*\]);$", page.read_text(), re.MULTILINE)
+    assert tuple(json.loads(listed[1])) == PHASES
