@@ -291,9 +291,13 @@ def examples():
                 }
                 for route, asked in REQUESTS.items()
             }
+        damaged = home / "damaged"
+        (damaged / "reports").mkdir(parents=True)
+        (damaged / "reports" / "CURRENT").write_text("000001\n", encoding="utf-8")
         for path in ("/health", "/health/ready"):
-            with service(home / "empty") as client:
-                operations[f"GET {path}"]["answers"]["503"] = told(client.get(path))
+            with service(damaged) as client:
+                answer = json.dumps(told(client.get(path))).replace(str(damaged), "index")
+                operations[f"GET {path}"]["answers"]["503"] = json.loads(answer)
         (home / "other").mkdir()
         made(home / "other")
         return {"operations": operations, "failures": failures(home / "other")}
