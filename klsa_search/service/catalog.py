@@ -216,7 +216,8 @@ class Catalog:
             with self._listing:
                 word = self._changes.word(None)
                 if word != self._listed:
-                    wait(self._submit_updates(()))
+                    for _ in range(2):  # an update that runs already may have begun before it
+                        wait(self._submit_updates(()))
                     self._listed = word
 
     def is_current(self, name: str | None) -> bool:
@@ -360,9 +361,10 @@ class Catalog:
             self.watch.report(failure)
 
     def _submit_updates(self, names: Collection[str] | None = None) -> list[Future[None]]:
-        """Submit an update of each entry that is not being updated.
+        """Submit an update of each entry that is not being updated, and return the updates.
 
-        names  of the entries, besides new ones and those that are gone; by default all
+        names  of the entries, besides new ones and those that are gone; the result has those that
+               run already too. By default all
         """
         with self._scan_lock:
             if self._closed.is_set():
@@ -379,17 +381,18 @@ class Catalog:
                 return []
             self._unreadable = None
             self._updates = {n: each for n, each in self._updates.items() if not each.done()}
+            wanted = sorted(
+                paths.keys() | self._entries.keys()
+                if names is None
+                else (paths.keys() ^ self._entries.keys()) | {*names}
+            )
             new = {
                 name: self._pool.submit(self._update, name, paths.get(name))
-                for name in sorted(
-                    paths.keys() | self._entries.keys()
-                    if names is None
-                    else (paths.keys() ^ self._entries.keys()) | {*names}
-                )
+                for name in wanted
                 if name not in self._updates
             }
             self._updates |= new
-            return list(new.values())
+            return list(new.values() if names is None else map(self._updates.__getitem__, wanted))
 
     def _update(self, name: str, path: Path | None) -> None:
         """Serve the index at a path under a name, or nothing if the path is None."""

@@ -1,7 +1,9 @@
 """Changes that one process of a service has acknowledged, as the others answer then."""
 
 import shutil
+import threading
 import timeit
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import cycle
 
 import pytest
@@ -10,6 +12,7 @@ from starlette.testclient import TestClient
 from klsa_search.cli.refit_child import MODULE
 from klsa_search.core.child_processes import command_of
 from klsa_search.indexing.build import build
+from klsa_search.search.opening import open_index
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
@@ -18,6 +21,7 @@ from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.support.acknowledged import DOCUMENTS, KINDS, refits, stale_answers
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +88,27 @@ def test_a_directory_that_does_not_exist_yet_has_no_words(tmp_path):
     assert changes.word("files") == b""
     (tmp_path / "later").mkdir()
     assert changes.word("files") == bytes(8)
+
+
+def test_an_index_that_a_scan_is_opening_is_waited_for(built_home, tmp_path):
+    """It was created by another process, and the scan found it before the request came."""
+    home = shutil.copytree(built_home, tmp_path, dirs_exist_ok=True)
+    opening, may_open = threading.Event(), threading.Event()
+
+    def open_slowly(path):
+        if path.name == "made":
+            opening.set()
+            assert may_open.wait(PATIENCE)
+        return open_index(path)
+
+    with Catalog(home, interval=3600, opener=open_slowly) as catalog, ThreadPoolExecutor() as pool:
+        build(DOCUMENTS, name="made", home=home).close()
+        catalog._start_scan()
+        assert opening.wait(PATIENCE)
+        Changes(home).announce(None)
+        caught_up = pool.submit(catalog.catch_up, "made")
+        wait([caught_up], 0.2)
+        may_open.set()
+        caught_up.result(PATIENCE)
+        with catalog.use_if_current("made") as index:
+            assert index.name == "made"

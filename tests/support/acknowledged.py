@@ -125,6 +125,16 @@ KINDS = (
 
 
 def stale_answers(kind: Any, ask: Ask, home: Path, rounds: int) -> tuple[list[Outcome], int]:
-    """Return the answers that were not those that were right, and how many answers there were."""
-    outcomes = [outcome for number in range(rounds) for outcome in kind(ask, home, number)]
+    """Return the answers that were not those that were right, and how many answers there were.
+
+    A change that is refused is sent again, as it was not acknowledged.
+    """
+
+    def acknowledged(method: str, path: str, *body: Any, **key: Any) -> tuple[int, Any]:
+        answer = ask(method, path, *body, **key)
+        while method != "GET" and answer[0] in (429, 503):
+            answer = ask(method, path, *body, **key)
+        return answer
+
+    outcomes = [outcome for n in range(rounds) for outcome in kind(acknowledged, home, n)]
     return [(answer, right) for answer, right in outcomes if answer != right], len(outcomes)
