@@ -191,6 +191,26 @@ def test_errors_are_those_of_the_library(client, ask, error, field):
     assert raised.value.field == field
 
 
+def test_any_request_of_the_api_can_be_sent(client, url):
+    client.create_index("shop")
+    synonyms = {"synonyms": ["tv, television"]}
+    client.request("PUT", "/indexes/shop/synonyms", body=synonyms)
+    found = client.request("GET", "/indexes/shop/synonyms")
+    assert found["synonyms"] == {"tv": ["television"], "television": ["tv"]}
+    searched = client.request("POST", "/indexes/shop/search", body={"q": "tv"}, idempotent=True)
+    assert searched["total"] == 0
+    query = {"q": "tv", "k": None}
+    assert client.request("GET", "/indexes/shop/suggest", query=query)["suggestions"] == []
+    with pytest.raises(IndexNotFound):
+        client.request("GET", "/indexes/none")
+
+    async def again():
+        async with AsyncClient(url) as other:
+            return await other.request("GET", "/indexes/shop/synonyms")
+
+    assert asyncio.run(again()) == found
+
+
 def test_a_wrong_key_is_refused(tmp_path):
     build(BIKES, name="shop", home=tmp_path).close()
     file = tmp_path / "keys.json"

@@ -31,6 +31,7 @@ from klsa_search.client.search_calls import (
 )
 from klsa_search.client.service_calls import (
     INDEXES_CALL,
+    any_call,
     create_call,
     deadline_of,
     delete_call,
@@ -110,6 +111,26 @@ class AsyncClient:
                 return self._service.read(call, answer)
             await asyncio.sleep(pause)
             attempt += 1
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        idempotent: bool | None = None,
+    ) -> Any:
+        """Send any request of the HTTP API, and return the JSON of its answer.
+
+        method      such as "GET"
+        path        such as "/indexes"
+        query       parameters of the URL, without those that are None
+        body        JSON
+        idempotent  whether it gives the same result if it is processed twice, so that it may be
+                    sent again if its answer was lost; by default for GET and PUT
+        """
+        return await self.send(any_call(method, path, query, body, idempotent))
 
     def index(self, name: str) -> AsyncRemoteIndex:
         """Return an index or alias by its name; nothing is sent."""

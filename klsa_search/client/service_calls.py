@@ -19,9 +19,19 @@ _INDEX: Final = TypeAdapter(IndexInfo)
 _JOB: Final = TypeAdapter(Job)
 _JOBS: Final = TypeAdapter(list[Job])
 
+_IDEMPOTENT: Final = frozenset({"GET", "PUT"})
+
 INDEXES_CALL: Final = Call(
     "GET", "/indexes", lambda answer: _INDEXES.validate_python(answer["indexes"])
 )
+
+
+def any_call(
+    method: str, path: str, query: Mapping[str, Any] | None, body: Any, idempotent: bool | None
+) -> Call[Any]:
+    """Return the call of any request of the API."""
+    is_idempotent = method.upper() in _IDEMPOTENT if idempotent is None else idempotent
+    return Call(method, path, lambda answer: answer, body, query or {}, is_idempotent=is_idempotent)
 
 
 def create_call(name: str, settings: Mapping[str, Any]) -> Call[IndexInfo]:
