@@ -128,6 +128,8 @@ def _is_partition(path: Path) -> bool:
 
 def last_resort(path: Path) -> str:
     """Return the next step for an index that cannot be repaired, for the end of a message."""
+    if _is_partition(path):
+        path = path.parent
     export = f"`klsa-index export {path.name} FILE --home {path.parent}`"
     return f"restore a backup, or save all readable documents with {export}"
 

@@ -75,7 +75,7 @@ def test_passages_are_counted_and_their_phases_named(tmp_path):
     second = [passage_phase(phase) for phase in first[:-1]]
     assert list(phases) == [*first[:-1], *second, first[-1]]
     with closing(build(documents(9), name="b", passages="off", **options)) as index:
-        assert "passages" not in read_manifest(index.path).counts.model_fields_set
+        assert read_manifest(index.path).counts.passages is None
 
 
 def test_passages_are_restored_and_followed(path, tmp_path):
@@ -120,7 +120,7 @@ def test_passages_close_with_their_index(path):
 
 
 def test_the_layout_of_passages_is_chosen_for_their_number(tmp_path, monkeypatch):
-    monkeypatch.setattr("klsa_search.indexing.sizes.WHOLE", 4 * 20**2)
+    monkeypatch.setattr("klsa_search.indexing.sizes.SMALL", 20)
     with closing(
         build(documents(20), name="paper", home=tmp_path, preset="paper", passages=20)
     ) as index:

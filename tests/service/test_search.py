@@ -95,6 +95,7 @@ def test_what_was_understood_stands_in_the_answer(client):
         "corrections": {"wign": "wing"},
         "did_you_mean": '+wing -"no such thing" wing win*',
         "id": None,
+        "left_out": [],
     }
     plain = client.post("/search", json={"q": '-"wing"', "operators": False}).json()
     assert plain["interpretation"]["excluded"] == []

@@ -224,5 +224,5 @@ def test_a_secret_that_cannot_be_read_is_a_fault_that_keys_do_not_notice(client,
     assert failed.status_code == 503
     assert "cannot read the secret" in failed.json()["error"]["message"]
     assert call(client, cookie, **{"X-API-Key": token}).status_code == 200
-    (fault,) = client.get("/health").json()["faults"]
+    (fault,) = client.get("/health", headers={"X-API-Key": token}).json()["faults"]
     assert "cannot read the secret" in fault
