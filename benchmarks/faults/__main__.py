@@ -2,7 +2,7 @@
 
     python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
 
-Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, forks, writers,
+Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, writers,
 readers, partitions, hosts, syncs, followers, log, calls; all of them by default, `hosts` only with
 Ray. Prints a table of what was tried and what survived, then the first examples of each failure; N
 repeats what depends on chance.
@@ -24,7 +24,6 @@ from benchmarks.faults import (
     disk,
     failing_calls,
     followers,
-    forks,
     host_kills,
     kills,
     load,
@@ -68,7 +67,6 @@ PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
     "slow": lambda folder, times: slow.run(folder),
     "beside": lambda folder, times: beside.run(folder),
     "rebuilds": lambda folder, times: rebuilds.run(folder),
-    "forks": lambda folder, times: forks.run(folder, times=4 * times),
     "writers": _writers,
     "readers": lambda folder, times: write_readers.run(folder, seconds=60 * times),
     "partitions": _partitions,

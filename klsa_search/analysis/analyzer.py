@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, TypeVar
@@ -18,7 +19,6 @@ from klsa_search.analysis.segmentation import Span, names, spans, words
 from klsa_search.analysis.tokenizers import ImportedTokenizer, with_trusted_tokenizer
 from klsa_search.analysis.unicode import ACCENTS, IGNORED, Accents, Alignment, nfkc
 from klsa_search.core.config import AnalysisSettings
-from klsa_search.core.forks import lock_free_in_children
 
 T = TypeVar("T")
 
@@ -205,7 +205,7 @@ class _TermOf(dict[str, str]):
         # Not thread-safe, so it needs a lock; its own cache is off, because this class caches.
         stemmer = Stemmer.Stemmer(name, 0) if name else None
         self._stem: Callable[[str], str] | None = stemmer.stemWord if stemmer else None
-        self._lock = lock_free_in_children()
+        self._lock = threading.Lock()
 
     def __missing__(self, word: str) -> str:
         term = self.uncached(word)

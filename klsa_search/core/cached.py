@@ -1,12 +1,12 @@
-"""A cached property that is safe with forks."""
+"""A cached property that one thread computes for all."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
 from klsa_search.core.deadlines import deadline_check
-from klsa_search.core.forks import lock_free_in_children
 
 T = TypeVar("T")
 
@@ -14,8 +14,8 @@ T = TypeVar("T")
 class lazy_property(Generic[T]):  # noqa: N801 - a decorator
     """`functools.cached_property` with a lock for each value.
 
-    The lock of Python 3.11 is shared by all objects, and a process forked while it is locked could
-    never acquire it. One thread computes the value, and others wait for it.
+    One thread computes the value, and others wait for it. In Python 3.11 all objects of a class
+    share one lock, so their values are computed one after another; since 3.12 there is no lock.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
@@ -35,7 +35,7 @@ class lazy_property(Generic[T]):  # noqa: N801 - a decorator
         if instance is None:
             return self
         values, lock_name = vars(instance), f"{self._name} lock"
-        lock = values.setdefault(lock_name, lock_free_in_children(compiles=True))
+        lock = values.setdefault(lock_name, threading.Lock())
         with lock, deadline_check(None):  # the caller's deadline is not that of those who wait
             if self._name not in values:  # computed by another thread meanwhile
                 values[self._name] = self._make(instance)

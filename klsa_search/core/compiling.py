@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-import random  # noqa: F401 - imported by numba: its hook at forks must not be registered during one
 import re
 import shutil
 import subprocess
@@ -37,7 +36,6 @@ from typing import Any, Final, TypeVar, cast
 from klsa_search.core.cache_folder import cache_folder
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.child_processes import command_of, has_interpreter
-from klsa_search.core.forks import hold_at_forks
 from klsa_search.core.parallel import exit_with_parent
 from klsa_search.core.version import __version__
 
@@ -52,14 +50,6 @@ _POLL_INTERVAL: Final = 0.2
 """Seconds between two checks for code that is not compiled yet."""
 
 _lock: Final = threading.RLock()  # one thread at a time imports numba or compiles
-
-
-def _acquire_lock() -> Callable[[], None]:
-    _lock.acquire()
-    return _lock.release
-
-
-hold_at_forks(_acquire_lock)
 
 
 class Compiled:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final, TypeVar
 
-from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import EmbedderFailed, KlsaError
 
 T = TypeVar("T")
@@ -38,7 +37,7 @@ class LimitedCalls:
         self._subject = subject
         self._pause = pause
         self._slots = threading.BoundedSemaphore(_MAX_RUNNING)
-        self._lock = lock_free_in_children()  # guards the attributes below
+        self._lock = threading.Lock()  # guards the attributes below
         self._failures = 0
         self._retry_at = 0.0  # in seconds of `monotonic`
         self._reason = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -12,12 +14,11 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.config import Settings
-from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import StoreError
 from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.log_tailer import LogTailer, PointInTime
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.pickling import reopen, reopen_snapshot
+from klsa_search.search.pickling import check_process, reopen, reopen_snapshot
 from klsa_search.search.restricted_state import restricted_state
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import GenerationInfo, State, open_state
@@ -54,11 +55,11 @@ class OpenedIndex:
         models: Models = NO_MODELS,
     ) -> None:
         base = self._open_state(generation)
-        self._models = models
+        self._models, self._process = models, os.getpid()
         tailer = LogTailer(base)
         self._owns = True  # the open documents; snapshots borrow them
-        self._refresh_lock = lock_free_in_children(compiles=True)  # held during a refresh
-        self._swap_lock = lock_free_in_children()  # held briefly; guards writes of _current
+        self._refresh_lock = threading.Lock()  # held during a refresh
+        self._swap_lock = threading.Lock()  # held briefly; guards writes of _current
         try:
             # No search has run here yet: compile in this process.
             state = tailer.state(base, wait=False, moment=moment)
@@ -330,6 +331,7 @@ class OpenedIndex:
             raise StoreError("a snapshot is read-only; write to the index itself")
 
     def _opened(self) -> State:
+        check_process(self._process, self.name)
         state = self._current.state
         if state is None:
             raise StoreError(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -17,13 +19,13 @@ from klsa_search.analysis.tokenizers import trust
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.config import Settings
-from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.search.collection_statistics import CollectionStatistics
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.partition import Partition
 from klsa_search.search.partition_limits import UnsupportedInPartitions, unsupported
+from klsa_search.search.pickling import check_process
 from klsa_search.search.state import State
 from klsa_search.search.writing import Drift
 from klsa_search.storage.checked_file import Stamp, stamp_of
@@ -92,9 +94,9 @@ class OpenedPartitions(UnsupportedInPartitions):
     """
 
     def __init__(self, path: Path, *, models: Models = NO_MODELS) -> None:
-        self._path, self._models = path, models
-        self._lock = lock_free_in_children(compiles=True)  # held while the state is replaced
-        self._writing = lock_free_in_children(compiles=True)  # held while partitions are written
+        self._path, self._models, self._process = path, models, os.getpid()
+        self._lock = threading.Lock()  # held while the state is replaced
+        self._writing = threading.Lock()  # held while partitions are written
         self._is_view = False
         self._state: OpenedSet | None = self._open(self._read(None))
 
@@ -132,6 +134,7 @@ class OpenedPartitions(UnsupportedInPartitions):
         return OpenedSet(partitions, tuple(each.snapshot() for each in partitions), files)
 
     def _now(self) -> OpenedSet:
+        check_process(self._process, self.name)
         if self._state is None:
             raise StoreError(f"index `{self.name}` was closed; open it again")
         return self._state

@@ -1,18 +1,31 @@
-"""Open again what was pickled: an index, or a snapshot of it."""
+"""Indexes in other processes: open again what was pickled, refuse what was forked."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from klsa_search.analysis.tokenizers import trust
-from klsa_search.errors import IndexNotFound
+from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.search.log_tailer import PointInTime
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_index
 
 Opened = TypeVar("Opened")
+
+
+def check_process(opened_in: int, name: str) -> None:
+    """Raise StoreError if an index was opened by another process, from which this one was forked.
+
+    Locks that threads of that process had acquired are never released here.
+    """
+    if opened_in != os.getpid():
+        raise StoreError(
+            f"index `{name}` was opened before this process was forked; open it again in this "
+            "process with open_index, or start processes by spawn or forkserver"
+        )
 
 
 def reopen(cls: Callable[[Path], Opened], folder: Path, tokenizer: str | None) -> Opened:

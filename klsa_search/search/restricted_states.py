@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-
-from klsa_search.core.forks import lock_free_in_children
 
 if TYPE_CHECKING:
     from klsa_search.search.state import State
@@ -17,7 +16,7 @@ class RestrictedStates:
 
     def __init__(self) -> None:
         self._cache: OrderedDict[tuple[str, str], State] = OrderedDict()
-        self._lock = lock_free_in_children()
+        self._lock = threading.Lock()
 
     def of(self, key: tuple[str, str], capacity: int, make: Callable[[], State]) -> State:
         """Return the state of a filter, made if it is not cached. Cost: 2 µs if it is.

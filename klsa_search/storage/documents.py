@@ -10,8 +10,8 @@ should not import sqlite-utils (0.1 s).
 
 from __future__ import annotations
 
-import os
 import sqlite3
+import threading
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +24,6 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
 from klsa_search.storage.current import step_for
@@ -34,26 +33,29 @@ from klsa_search.storage.records import Record, Records, record_of
 class Ids:
     """Looks up IDs in a file; safe to share between threads.
 
-    The file is opened once, so it can be removed meanwhile. A SQLite connection cannot be used
-    after a fork: a child opens its own at its first look-up, and needs the file for that. Raise
-    IndexDamaged if the file cannot be opened or read, StoreError if it is closed or missing in a
-    child.
+    The file is opened once, so it can be removed meanwhile. Raise IndexDamaged if the file cannot
+    be opened or read, StoreError if it is closed.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = lock_free_in_children()  # no thread is in SQLite while the process forks
-        with self._lock:
-            self._connection: sqlite3.Connection | None = self._connected()
-            self._file = self._identity()
+        self._lock = threading.Lock()
+        address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        try:
+            self._connection: sqlite3.Connection | None = sqlite3.connect(
+                address, uri=True, check_same_thread=False
+            )
+        except sqlite3.DatabaseError as error:
+            raise self._damage(error) from error
 
     def doc_id(self, id: str) -> int | None:  # noqa: A002 - the field's own name
         """Return the doc id of an ID, or None."""
         statement = "select position from documents where id = ?"
         with self._lock:
-            connection = self._own()
+            if self._connection is None:
+                raise StoreError(f"`{self._path}` was closed; open the index again")
             try:
-                rows = connection.execute(statement, [id]).fetchall()
+                rows = self._connection.execute(statement, [id]).fetchall()
             except sqlite3.DatabaseError as error:
                 raise self._damage(error) from error
         return int(rows[0][0]) if rows else None
@@ -64,36 +66,6 @@ class Ids:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
-
-    def _own(self) -> sqlite3.Connection:
-        """Return the connection of this process; open one after a fork."""
-        if self._connection is None:
-            raise StoreError(f"`{self._path}` was closed; open the index again")
-        if self._process != os.getpid():
-            if self._identity() != self._file:
-                raise StoreError(
-                    f"`{self._path}` was removed or replaced since this process "
-                    "was forked; open the index again"
-                )
-            self._connection.close()
-            self._connection = self._connected()
-        return self._connection
-
-    def _connected(self) -> sqlite3.Connection:
-        address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
-        self._process = os.getpid()
-        try:
-            return sqlite3.connect(address, uri=True, check_same_thread=False)
-        except sqlite3.DatabaseError as error:
-            raise self._damage(error) from error
-
-    def _identity(self) -> tuple[int, ...] | None:
-        """Return what identifies the file, or None if it is missing."""
-        try:
-            file = self._path.stat()
-        except OSError:
-            return None
-        return file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns
 
     def _damage(self, error: sqlite3.DatabaseError) -> IndexDamaged:
         return IndexDamaged(

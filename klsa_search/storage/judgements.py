@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Final
 
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.model import Judgement
-from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import IndexBusy, IndexDamaged, QueryError, StoreError
 from klsa_search.storage.log import checked_id, copy_database, row_checksum
 from klsa_search.storage.names import JUDGEMENTS
@@ -85,7 +84,7 @@ class JudgedQuery:
 
 
 class Judgements:
-    """The judgements of an index. Safe to share between threads and to use after a fork.
+    """The judgements of an index. Safe to share between threads.
 
     Each call opens a connection and sees one state: 0.2 ms to read, some ms to write.
     Raise IndexDamaged if the file is not one of judgements; IndexBusy if another writer takes more
@@ -94,7 +93,6 @@ class Judgements:
 
     def __init__(self, index: Path) -> None:
         self.path = index / JUDGEMENTS
-        self._lock = lock_free_in_children()  # no thread is in SQLite while the process forks
 
     def put(self, query: str, document: str, grade: int) -> None:
         """Set the grade of a document for a query, replacing any earlier one.
@@ -181,43 +179,42 @@ class Judgements:
         """
         from sqlite_utils import Database
 
-        with self._lock:
-            if not create and not self.path.exists():
-                yield None
-                return
-            # Not "ro" for reading: SQLite first rolls back what an interrupted writer left.
-            address = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-            connection = None
-            try:
-                connection = sqlite3.connect(
-                    address, uri=True, isolation_level=None, timeout=_WRITE_TIMEOUT
-                )
-                # Extra: a journal whose removal is not durable would undo the change.
-                connection.execute("pragma synchronous = extra")
-                connection.create_function("row_sum", -1, lambda *row: row_checksum(row))
-                connection.execute("begin immediate" if writes else "begin")
-                database = Database(connection)
-                has_tables = self._has_tables(database, create=writes)
-                yield database if has_tables else None
-                connection.execute("commit")
-            except sqlite3.OperationalError as error:
-                code = getattr(error, "sqlite_errorcode", None)
-                if code is None:  # raised by Python for text that is not UTF-8
-                    raise self._damaged(error) from error
-                if code & 0xFF == sqlite3.SQLITE_BUSY:
-                    raise IndexBusy(
-                        f"`{self.path}` is being written by another process; try again"
-                    ) from None
-                raise StoreError(
-                    f"cannot {'write' if writes else 'read'} `{self.path}` "
-                    f"({error}); check its owner, its permissions and free disk "
-                    "space, then try again"
-                ) from error
-            except sqlite3.DatabaseError as error:
+        if not create and not self.path.exists():
+            yield None
+            return
+        # Not "ro" for reading: SQLite first rolls back what an interrupted writer left.
+        address = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        connection = None
+        try:
+            connection = sqlite3.connect(
+                address, uri=True, isolation_level=None, timeout=_WRITE_TIMEOUT
+            )
+            # Extra: a journal whose removal is not durable would undo the change.
+            connection.execute("pragma synchronous = extra")
+            connection.create_function("row_sum", -1, lambda *row: row_checksum(row))
+            connection.execute("begin immediate" if writes else "begin")
+            database = Database(connection)
+            has_tables = self._has_tables(database, create=writes)
+            yield database if has_tables else None
+            connection.execute("commit")
+        except sqlite3.OperationalError as error:
+            code = getattr(error, "sqlite_errorcode", None)
+            if code is None:  # raised by Python for text that is not UTF-8
                 raise self._damaged(error) from error
-            finally:
-                if connection is not None:
-                    connection.close()  # rolls back what was not committed
+            if code & 0xFF == sqlite3.SQLITE_BUSY:
+                raise IndexBusy(
+                    f"`{self.path}` is being written by another process; try again"
+                ) from None
+            raise StoreError(
+                f"cannot {'write' if writes else 'read'} `{self.path}` "
+                f"({error}); check its owner, its permissions and free disk "
+                "space, then try again"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(error) from error
+        finally:
+            if connection is not None:
+                connection.close()  # rolls back what was not committed
 
     def _has_tables(self, database: Database, *, create: bool) -> bool:
         """Return whether the tables exist; create them in an empty file, as left by a process

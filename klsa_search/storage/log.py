@@ -27,7 +27,6 @@ from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.intake import document_fault, text_fault
 from klsa_search.collection.model import Document
-from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import BadDocument, IndexDamaged, StoreError
 from klsa_search.storage import files
 from klsa_search.storage.current import last_resort
@@ -211,7 +210,7 @@ _READ_CHARACTERS: Final = 2**24
 
 
 class WriteLog:
-    """Reads the log of a generation. Safe to share between threads and to use after a fork.
+    """Reads the log of a generation. Safe to share between threads.
 
     Each read opens a connection, 0.3 ms, and sees one state whatever is written meanwhile. It needs
     no write permission. Raise IndexDamaged if the file is not such a log or a row has changed;
@@ -221,7 +220,6 @@ class WriteLog:
     def __init__(self, generation: Path) -> None:
         self._generation = generation
         self.path = generation / WRITES
-        self._lock = lock_free_in_children()  # no thread is in SQLite while the process forks
 
     def last(self) -> LogPosition:
         """Return the end of the log. Cost: reading some pages, for any length."""
@@ -260,7 +258,7 @@ class WriteLog:
         For a log that `check` rejects. Memory: all of them.
         """
         found: list[Write] = []
-        with self._lock, suppress(sqlite3.Error), closing(self._connected()) as connection:
+        with suppress(sqlite3.Error), closing(self._connected()) as connection:
             # Invalid UTF-8 does not match its checksum either.
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             for row in connection.execute(_VISIBLE, [0, _FOREVER, _FOREVER]):
@@ -366,29 +364,28 @@ class WriteLog:
     @contextmanager
     def _read(self) -> Iterator[sqlite3.Connection | None]:
         """Yield a connection that sees one state; None if nothing was written yet."""
-        with self._lock:
-            log_id = read_log_id(self.path)
-            if not self.path.exists():
-                if not self._generation.is_dir():
-                    raise StoreError(f"`{self._generation}` was removed; open the index again")
-                if log_id is not None:
-                    raise damaged(self.path, "it is missing")
-                yield None
-                return
-            connection = None
-            try:
-                connection = self._connected()
-                yield connection if has_rows(connection, self.path) else None
-            except sqlite3.OperationalError as error:
-                raise StoreError(
-                    f"cannot read `{self.path}` ({error}); check its owner, its "
-                    "permissions and free disk space, then try again"
-                ) from error
-            except (sqlite3.DatabaseError, ValueError, TypeError) as error:
-                raise damaged(self.path, error) from error
-            finally:
-                if connection is not None:
-                    connection.close()
+        log_id = read_log_id(self.path)
+        if not self.path.exists():
+            if not self._generation.is_dir():
+                raise StoreError(f"`{self._generation}` was removed; open the index again")
+            if log_id is not None:
+                raise damaged(self.path, "it is missing")
+            yield None
+            return
+        connection = None
+        try:
+            connection = self._connected()
+            yield connection if has_rows(connection, self.path) else None
+        except sqlite3.OperationalError as error:
+            raise StoreError(
+                f"cannot read `{self.path}` ({error}); check its owner, its "
+                "permissions and free disk space, then try again"
+            ) from error
+        except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+            raise damaged(self.path, error) from error
+        finally:
+            if connection is not None:
+                connection.close()
 
     def _connected(self) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode=ro"

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search.collection.model import Document
-from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import StoreError, WritingRefused
 from klsa_search.storage import files
 from klsa_search.storage.files import is_real, sync, write_fresh
@@ -41,15 +40,13 @@ class LogWriter:
     """Appends to the log of a generation, which the first write creates. Use as a context manager.
 
     The caller has the lock of the log (`generations.writing`) and has checked that CURRENT names
-    the generation. Not for a forked child. Raise WritingRefused on a network file system;
+    the generation. For one thread at a time. Raise WritingRefused on a network file system;
     StoreError if writing fails: then nothing of the batch is stored, and reading still works.
     """
 
     def __init__(self, generation: Path) -> None:
         self.path = generation / WRITES
-        self._lock = lock_free_in_children()  # no thread is in SQLite while the process forks
         self._connection: sqlite3.Connection | None = None
-        self._process = os.getpid()
 
     def __enter__(self) -> LogWriter:
         """Return itself."""
@@ -103,43 +100,37 @@ class LogWriter:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
+        try:
+            connection = self._own()
+            connection.execute("begin immediate")
             try:
-                connection = self._own()
-                connection.execute("begin immediate")
-                try:
-                    _write_log_id(connection)
-                    yield connection
-                    connection.execute("commit")
-                except BaseException:
-                    self._roll_back(connection)
-                    raise
-                self._check_identity()
-            except sqlite3.OperationalError as error:
-                self._close()
-                raise StoreError(
-                    f"cannot write `{self.path}` ({error}), so nothing of the "
-                    "batch was kept; free disk space, or check the owner and "
-                    "permissions, then write again"
-                ) from error
-            except OSError as error:
-                self._close()
-                raise StoreError(
-                    f"cannot create `{self.path}` ({error}); free disk space, or "
-                    "check the owner and permissions of its folder, then write "
-                    "again"
-                ) from error
-            except (sqlite3.DatabaseError, ValueError) as error:
-                self._close()
-                raise damaged(self.path, error) from error
+                _write_log_id(connection)
+                yield connection
+                connection.execute("commit")
+            except BaseException:
+                self._roll_back(connection)
+                raise
+            self._check_identity()
+        except sqlite3.OperationalError as error:
+            self._close()
+            raise StoreError(
+                f"cannot write `{self.path}` ({error}), so nothing of the "
+                "batch was kept; free disk space, or check the owner and "
+                "permissions, then write again"
+            ) from error
+        except OSError as error:
+            self._close()
+            raise StoreError(
+                f"cannot create `{self.path}` ({error}); free disk space, or "
+                "check the owner and permissions of its folder, then write "
+                "again"
+            ) from error
+        except (sqlite3.DatabaseError, ValueError) as error:
+            self._close()
+            raise damaged(self.path, error) from error
 
     def _own(self) -> sqlite3.Connection:
-        """Return the connection of this process; create the log if there is none."""
-        if self._process != os.getpid():
-            raise StoreError(
-                f"`{self.path}` is being written by the process that this one was "
-                "forked from; open the index again"
-            )
+        """Return the connection; create the log if there is none."""
         if self._connection is None:
             if kind := files.network_file_system(self.path.parent):
                 raise WritingRefused(
@@ -184,7 +175,7 @@ class LogWriter:
         return file.st_dev, file.st_ino
 
     def _close(self) -> None:
-        if self._connection is not None and self._process == os.getpid():
+        if self._connection is not None:
             self._connection.close()
             self._connection = None
 

@@ -1,5 +1,3 @@
-import itertools
-import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +12,6 @@ from klsa_search.analysis.languages import stop_list, stop_words_of
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.core.config import AnalysisSettings, Settings
 from klsa_search.errors import SettingsError
-from tests.support.forked import another_thread, in_child
 
 ENGLISH = Analyzer()
 LONG = Analyzer(AnalysisSettings(stop_words="long"))
@@ -151,14 +148,6 @@ def test_threads_share_one_analyzer():
     shared = Analyzer()
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(shared.terms, texts)) == expected
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_stems_while_its_parent_does():
-    analyzer, numbers = Analyzer(AnalysisSettings(language="english")), itertools.count()
-    with another_thread(lambda: analyzer.terms(f"running{next(numbers)}s flying")):
-        statuses = [in_child(lambda: analyzer.terms("untold stories")) for _ in range(8)]
-    assert statuses == [0] * 8
 
 
 @pytest.mark.parametrize(

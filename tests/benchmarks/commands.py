@@ -8,7 +8,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 NOT_OURS = {
-    "benchmarks.faults.forking": "is run by benchmarks.faults, in a process of its own",
     "benchmarks.peers.worker": "is talked to in JSON by benchmarks.peers",
     "studies.rivals.minilm": "runs in an environment of its own, with the neural encoder",
 }

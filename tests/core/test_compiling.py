@@ -1,4 +1,4 @@
-"""Compiling: not at import, once for each version, and safe with forks."""
+"""Compiling: not at import, and once for each version."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from klsa_search.core.compiling import (
     not_compiled,
     wait_until_compiled,
 )
-from tests.support.forked import another_thread, in_child
 from tests.support.waiting import PATIENCE, wait_until
 
 MADE = """
@@ -247,40 +246,6 @@ def test_compiling_holds_no_arrays_of_the_caller():
     finally:
         gc.enable()
     assert held[0]() is None
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_forked_while_another_thread_compiles_may_compile():
-    def compile_one():
-        assert compiled(eval("lambda number: number + 1"))(1) == 2
-
-    with another_thread(compile_one):
-        assert [in_child(compile_one) for _ in range(3)] == [0] * 3
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_forked_while_another_thread_loads_numba_may_compile():
-    script = """
-import os, sys, threading
-from klsa_search.core.compiling import compiled
-double = compiled(eval("lambda number: 2 * number"))
-loading = threading.Event()
-class Told:
-    def find_spec(self, name, path=None, target=None):
-        if name == "numba":
-            loading.set()
-sys.meta_path.insert(0, Told())
-thread = threading.Thread(target=double, args=(1,))
-thread.start()
-loading.wait()
-child = os.fork()
-if not child:
-    os._exit(double(2) != 4)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-thread.join()
-"""
-    assert printed(script) == ["0"]
 
 
 SLOW = """

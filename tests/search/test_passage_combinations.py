@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
 import shutil
 from contextlib import closing
@@ -44,20 +43,10 @@ def test_an_undone_batch_leaves_no_passages(index):
     assert (found(index), contents(index)) == (before, ids)
 
 
-def answers(index, pipe):
-    pipe.send(found(index))
-
-
-def test_copies_in_other_processes_find_the_same_passages(index):
+def test_a_pickled_index_finds_the_same_passages(index):
     index.add([{"id": "d0", "text": text(7, 30), "year": 2001}])
     with closing(pickle.loads(pickle.dumps(index))) as copy:
         assert found(copy) == found(index)
-    ours, theirs = multiprocessing.Pipe()
-    child = multiprocessing.get_context("fork").Process(target=answers, args=(index, theirs))
-    child.start()
-    assert ours.poll(60)
-    assert ours.recv() == found(index)
-    child.join(60)
 
 
 def test_a_snapshot_keeps_its_passages(index):

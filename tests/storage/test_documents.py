@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,6 @@ from klsa_search.collection.model import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.storage.documents import IDS, DocumentReader, DocumentWriter
 from klsa_search.storage.records import Records, text_at
-from tests.support.forked import another_thread, in_child
 from tests.support.waiting import PATIENCE
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -166,37 +164,6 @@ def test_a_file_that_is_no_store_is_damage(tmp_path):
     (tmp_path / IDS).write_bytes(b"\xff" * 8192)
     with pytest.raises(IndexDamaged, match=r"cannot read `.*documents\.db` .*klsa-index repair"):
         DocumentReader(tmp_path).get("a")
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_reads_over_a_connection_of_its_own(tmp_path):
-    documents = [Document(id=str(number), text="wing " * number) for number in range(300)]
-    reader = stored(tmp_path, documents)
-
-    def work():
-        assert reader.at(range(300)) == documents
-        assert reader.get("7") == documents[7]
-
-    with another_thread(lambda: reader.at(range(300))):
-        assert [in_child(work) for _ in range(10)] == [0] * 10
-    work()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("replaced", [False, True])
-def test_a_forked_child_says_that_the_file_is_no_longer_there(tmp_path, replaced):
-    reader = stored(tmp_path, [Document(id="a", text="of old")])
-    for path in tmp_path.iterdir():
-        path.unlink()
-    if replaced:
-        stored(tmp_path, [Document(id="a", text="of new")])
-
-    def work():
-        with pytest.raises(StoreError, match="removed or replaced since this process was forked"):
-            reader.get("a")
-
-    assert in_child(work) == 0
-    assert reader.get("a").text == "of old"
 
 
 def test_a_closed_reader_says_so(tmp_path):

@@ -1,6 +1,5 @@
 """Judgements outlive generations, concurrent writers and kills."""
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -163,18 +162,6 @@ def test_a_folder_that_is_not_there_is_told_of(tmp_path):
     with pytest.raises(StoreError, match="cannot write"):
         Judgements(tmp_path / "gone").put("wing", "1", 1)
     assert told(tmp_path / "gone") == []
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_judges_too(tmp_path):
-    judgements = Judgements(tmp_path)
-    judgements.put("wing", "1", 1)
-    child = os.fork()
-    if child == 0:
-        judgements.put("wing", "2", 1)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    assert told(tmp_path) == [(1, "wing", {"1": 1, "2": 1})]
 
 
 def test_files_of_them_are_read_back(tmp_path):

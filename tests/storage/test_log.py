@@ -17,7 +17,7 @@ from klsa_search.collection import Document
 from klsa_search.errors import BadDocument, CollectionError, IndexDamaged, StoreError
 from klsa_search.storage.log import MAX_DOCUMENT_BYTES, LogPosition, WriteLog, document_of
 from klsa_search.storage.log_writer import LogWriter
-from tests.support.forked import another_thread, in_child
+from tests.support.forked import in_child
 from tests.support.waiting import PATIENCE
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
@@ -210,23 +210,6 @@ def test_reading_needs_no_right_to_write(tmp_path):
     assert sorted(os.listdir(folder)) == ["WRITES", "WRITES-begun"]
     assert look_in_child() == 0
     assert sorted(os.listdir(folder)) == ["WRITES", "WRITES-begun"]
-
-
-def test_a_forked_child_reads_and_does_not_write(tmp_path):
-    log = WriteLog(tmp_path)
-    with LogWriter(tmp_path) as writer:
-        writer.append([doc("a")])
-
-        def work():
-            assert log.last() == LogPosition(1, 0)
-            with pytest.raises(StoreError, match="forked from"):
-                writer.append([doc("b")])
-
-        with another_thread(lambda: log.last()):
-            for _ in range(8):
-                assert in_child(work) == 0
-        assert writer.append([doc("b")]) == LogPosition(2, 0)
-    assert log.check() == 2
 
 
 @pytest.mark.parametrize("removed", ["folder", "file"])

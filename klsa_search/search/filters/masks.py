@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -13,7 +14,6 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import QueryError
 from klsa_search.search.costs import filter_cost
 from klsa_search.search.engine.mask import Mask
@@ -94,7 +94,7 @@ class FilterCache:
         self._fields, self._size, self._find = fields, size, find
         self._capacity = max(1, _CACHE_SIZE // (size // 8 + _OVERHEAD))
         self._cache: OrderedDict[tuple[str, str], Mask] = OrderedDict()
-        self._lock = lock_free_in_children()
+        self._lock = threading.Lock()
 
     def of(self, given: Given) -> Mask:
         """Return the mask of a filter: see `mask_of`. Cost: 1 µs if it is cached."""

@@ -7,6 +7,7 @@ the typed text finds words that begin with it.
 from __future__ import annotations
 
 import re
+import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import UNSPACED_PATTERN
-from klsa_search.core.forks import lock_free_in_children
 from klsa_search.storage.documents import DocumentReader
 
 MAX_CANDIDATES: Final = 128
@@ -87,7 +87,7 @@ class Titles:
     def __init__(self, analyzer: Analyzer, chunks: Sequence[_Chunk] = ()) -> None:
         self._analyzer = analyzer
         self._chunks = list(chunks)
-        self._lock = lock_free_in_children()
+        self._lock = threading.Lock()
 
     def extended(self) -> Titles:
         """Return a copy for more documents that shares what was read."""
