@@ -33,9 +33,7 @@ from klsa_search.core.field_weights import (
 from klsa_search.core.plugins import PluginName
 from klsa_search.errors import SettingsError
 
-RankerName = Literal[
-    "klsa", "bm25", "bm25l", "bm25-plus", "lm-dirichlet", "rm3", "rocchio", "lsi", "lsi-cosine"
-]
+RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
 """Names of the built-in rankers."""
 
 RANKER_NAMES: Final = PluginName("ranker", get_args(RankerName))

@@ -24,7 +24,7 @@ def test_built_in_rankers(tmp_path, name):
     check_ranker(name, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["dph"])
+@pytest.mark.parametrize("name", ["dph", "bm25l", "bm25-plus", "lm-dirichlet"])
 def test_rankers(template, tmp_path, name):
     check_ranker(name, tmp_path)
 

@@ -52,7 +52,7 @@ def test_the_schema_has_the_names_of_the_service(client):
     (ranker,) = [each["schema"] for each in parameters if each["name"] == "ranker"]
     (names,) = [part["enum"] for part in (ranker, *ranker.get("anyOf", ())) if "enum" in part]
     assert names[0] == "klsa"
-    assert names[-2:] == ["absent", "dph"]
+    assert names[-5:] == ["absent", "bm25-plus", "bm25l", "dph", "lm-dirichlet"]
 
 
 @pytest.mark.long

@@ -19,8 +19,9 @@ from klsa_search.plugins.testing import (
 )
 
 
-def test_ranker(tmp_path: Path) -> None:
-    check_ranker("dph", tmp_path)
+@pytest.mark.parametrize("name", ["dph", "bm25l", "bm25-plus", "lm-dirichlet"])
+def test_ranker(tmp_path: Path, name: str) -> None:
+    check_ranker(name, tmp_path)
 
 
 def test_kernel(tmp_path: Path) -> None:
@@ -42,6 +43,15 @@ def test_dph_of_one_document(tmp_path: Path) -> None:
     expected = 0.25 / 2 * (math.log2(1 * 3 / 2 * 2) + 0.5 * math.log2(2 * math.pi * 0.5))
     assert index.scores("wing", ranker="dph").tolist() == pytest.approx([expected, 0])
     index.close()
+
+
+def test_variants_of_three_documents(tmp_path: Path) -> None:
+    """The example in the docstring of `variants`."""
+    documents = [{"id": str(n), "text": text} for n, text in enumerate(["t a", "a b", "t t a b c"])]
+    expected = {"bm25l": 0.6249, "bm25-plus": 1.4957, "lm-dirichlet": 0.0010}
+    with build(documents, name="three", home=tmp_path, language="none") as index:
+        scores = {name: float(index.scores("t", ranker=name)[0]) for name in expected}
+    assert scores == pytest.approx(expected, abs=5e-5)
 
 
 def test_powers() -> None:

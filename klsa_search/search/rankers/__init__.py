@@ -21,7 +21,6 @@ from klsa_search.search.rankers.klsa import rank_klsa
 from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
 from klsa_search.search.rankers.plugins import plugin_ranker
 from klsa_search.search.rankers.reader import IndexReader, RankFunction
-from klsa_search.search.rankers.variants import rank_bm25_plus, rank_bm25l, rank_lm_dirichlet
 from klsa_search.search.snapshot import Snapshot
 
 
@@ -69,9 +68,6 @@ _OF_KLSA: Final = (
 RANKERS: Final[dict[str, Ranker]] = {
     "klsa": Ranker(scores=rank_klsa, parameters=_OF_KLSA),
     "bm25": Ranker(scores=rank_bm25, parameters=_BOOSTS),
-    "bm25l": Ranker.reading(rank_bm25l),
-    "bm25-plus": Ranker.reading(rank_bm25_plus),
-    "lm-dirichlet": Ranker.reading(rank_lm_dirichlet),
     "rm3": Ranker(scores=rank_rm3, parameters=_BOOSTS, feedback=RM3),
     "rocchio": Ranker(scores=rank_rocchio, parameters=_BOOSTS, feedback=ROCCHIO),
     "lsi": Ranker(scores=rank_lsi, parameters=("dimensions",), uses_lsi=True),

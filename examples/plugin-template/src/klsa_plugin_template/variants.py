@@ -29,12 +29,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.search.query.terms import QueryTerms
-from klsa_search.search.rankers.reader import IndexReader, sum_of_terms
+from klsa_search.plugins import IndexReader, QueryTerms, sum_of_terms
 
-_Floats = npt.NDArray[np.float64]
-_Counts = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 DELTA_L: Final = 0.5
 DELTA_PLUS: Final = 1.0
@@ -48,7 +47,7 @@ def rank_bm25l(reader: IndexReader, query: QueryTerms) -> Scores:
     idf = np.log((reader.num_docs + 1) / (reader.doc_freqs[query.numbers] + 0.5))
     weights = dict(zip(query.numbers.tolist(), idf.tolist(), strict=True))
 
-    def score(term: int, doc_ids: DocIds, counts: _Counts) -> _Floats:
+    def score(term: int, doc_ids: Integers, counts: Integers) -> Floats:
         lifted = counts / normalised[doc_ids] + DELTA_L
         return np.asarray(weights[term] * (k1 + 1) * lifted / (k1 + lifted))
 
@@ -62,7 +61,7 @@ def rank_bm25_plus(reader: IndexReader, query: QueryTerms) -> Scores:
     idf = np.log((reader.num_docs + 1) / frequencies)
     weights = dict(zip(query.numbers.tolist(), idf.tolist(), strict=True))
 
-    def score(term: int, doc_ids: DocIds, counts: _Counts) -> _Floats:
+    def score(term: int, doc_ids: Integers, counts: Integers) -> Floats:
         saturated = (k1 + 1) * counts / (k1 * normalised[doc_ids] + counts)
         return np.asarray(weights[term] * (saturated + DELTA_PLUS))
 
@@ -74,14 +73,14 @@ def rank_lm_dirichlet(reader: IndexReader, query: QueryTerms) -> Scores:
     occurrences, tokens = reader.total_term_freqs, max(reader.sum_doc_lengths, 1)
     norms = np.log(MU / (reader.doc_lengths + MU))
 
-    def score(term: int, doc_ids: DocIds, counts: _Counts) -> _Floats:
+    def score(term: int, doc_ids: Integers, counts: Integers) -> Floats:
         expected = MU * occurrences[term] / tokens
         return np.asarray(np.maximum(np.log1p(counts / expected) + norms[doc_ids], LEAST))
 
     return sum_of_terms(reader, query, score)
 
 
-def _normalisation(reader: IndexReader) -> _Floats:
+def _normalisation(reader: IndexReader) -> Floats:
     """Return B: (max_doc,); at least a trifle, for an empty document with b = 1."""
     lengths = reader.doc_lengths / reader.average_length
     return np.asarray(np.maximum(1 - reader.b + reader.b * lengths, 1e-9))

@@ -1,4 +1,4 @@
-"""Rankers that read the index, against the formulas written out, also after writes."""
+"""Rankers of the template, against the formulas written out, also after writes."""
 
 from __future__ import annotations
 
@@ -70,13 +70,15 @@ def index(texts, tmp_path_factory):
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("ranker", FORMULAS)
-def test_scores_are_the_formula(index, texts, ranker, query):
+def test_scores_are_the_formula(template, index, texts, ranker, query):
     expected = written_out(FORMULAS[ranker], query, texts)
     assert index.scores(query, ranker=ranker) == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("ranker", FORMULAS)
-def test_scores_after_writes_are_the_formula_of_the_live_documents(texts, ranker, tmp_path):
+def test_scores_after_writes_are_the_formula_of_the_live_documents(
+    template, texts, ranker, tmp_path
+):
     built, later = texts[:64], texts[64:]
     index = build(records(built), name="written", home=tmp_path, language="none")
     index.add([{"id": f"l{number}", "text": text} for number, text in enumerate(later)])
@@ -89,17 +91,8 @@ def test_scores_after_writes_are_the_formula_of_the_live_documents(texts, ranker
     index.close()
 
 
-def test_the_example_of_the_docstring(tmp_path):
-    texts = ["t a", "a b", "t t a b c"]
-    index = build(records(texts), name="three", home=tmp_path, language="none")
-    first = {ranker: float(index.scores("t", ranker=ranker)[0]) for ranker in FORMULAS}
-    expected = {"bm25l": 0.6249, "bm25-plus": 1.4957, "lm-dirichlet": 0.0010}
-    assert first == pytest.approx(expected, abs=5e-5)
-    index.close()
-
-
 @pytest.mark.parametrize(("ranker", "method"), [("bm25l", "bm25l"), ("bm25-plus", "bm25+")])
-def test_scores_are_those_of_bm25s(index, texts, ranker, method):
+def test_scores_are_those_of_bm25s(template, index, texts, ranker, method):
     """Of documents that contain the word; bm25s adds a constant for each that does not."""
     import bm25s
 
