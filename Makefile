@@ -2,7 +2,7 @@
 # make test   lint, types and tests: some minutes
 # make lint   lint and types, as make test does first
 # make collections  download the public test collections; use them with KLSA_COLLECTIONS=build/collections
-# make test-long  all tests, including browsers, processes, faults and packages, with coverage: an hour
+# make test-long  all tests, including browsers, processes, faults and packages, with coverage: an hour; on success notes the commit in tests/long-passed.txt
 # make test-connect  the tests of the integrations, which make test skips; three minutes to install
 # make test-cluster  the tests of clusters, with Ray
 # make test-all  the tests on each Python from 3.11 to 3.14 that is found
@@ -105,13 +105,15 @@ lint: $(VENV)/.installed-test
 
 # Neighbours run in one worker, which makes what a module or a package shares once.
 tests: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=50 -m 'not long'
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not browser and not external'
+	@$(BIN)/python -m tools.long_tests
 
 # All tests, with 1,000 examples of each property; coverage goes to build/coverage.
 test-long: export HYPOTHESIS_PROFILE = long
 test-long: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=50 --timeout 3600 \
 	  --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
+	@$(BIN)/python -m tools.long_tests record
 
 # In an environment of its own: other tests must run without these tools.
 test-connect:

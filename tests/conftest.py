@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -40,46 +39,6 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
-
-
-LONG = (
-    "benchmarks",
-    "campaigns",
-    "cli/test_lazy_imports.py",
-    "cli/test_serve.py",
-    "cli/test_warm.py",
-    "cli/test_workers.py",
-    "connect",
-    "docker/test_cluster.py",
-    "docker/test_entrypoint.py",
-    "estimators/test_guide.py",
-    "estimators/test_scikit_learn.py",
-    "project/test_guide_examples.py",
-    "project/test_guide_commands.py",
-    "project/test_notebooks.py",
-    "project/test_packaging.py",
-    "project/test_start_page.py",
-    "service/page/test_[!u]*.py",
-    "studies",
-)
-"""Tests that need a browser, many processes, large tools, or whole walks: `make test-long`."""
-
-
-def is_long(path: Path) -> bool:
-    path = path.relative_to(Path(__file__).parent)
-    names = [path, *path.parents]
-    return any(fnmatch(str(name), pattern) for name in names for pattern in LONG)
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where long tests are left out, their modules are not imported."""
-    return True if config.option.markexpr == "not long" and is_long(collection_path) else None
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if is_long(item.path):
-            item.add_marker("long")
 
 
 @pytest.fixture(autouse=True)

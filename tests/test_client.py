@@ -453,7 +453,7 @@ def test_coroutines_wait_for_jobs(jobs):
     assert asyncio.run(ask()) == ("done", "failed")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_shop_from_an_empty_service_to_its_end(tmp_path, patient_service):
     with (ROOT / "examples" / "products.csv").open(encoding="utf-8", newline="") as file:
         rows = [

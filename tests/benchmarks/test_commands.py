@@ -4,6 +4,8 @@ import pytest
 
 from tests.benchmarks.commands import NOT_OURS, ROOT, commands, run
 
+pytestmark = pytest.mark.slow
+
 COMMAND = re.compile(r"python -m ((?:benchmarks|studies)[\w.]*\w)([^`\n#]*)")
 OPTION = re.compile(r"--[a-z][a-z-]*")
 FINISHED = re.compile(r"```sh\ngit worktree add .*?```", re.DOTALL)

@@ -7,6 +7,8 @@ from klsa_search.collection.public_collections import PUBLIC
 from studies.datasets.finding import DATASETS
 from studies.effectiveness.kinds import KINDS
 
+pytestmark = pytest.mark.slow
+
 DATA = manifest()
 
 

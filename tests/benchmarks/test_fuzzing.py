@@ -1,4 +1,8 @@
+import pytest
+
 from benchmarks.fuzzing import fuzzed
+
+pytestmark = pytest.mark.slow
 
 
 def test_whatever_is_given_is_read_or_refused():

@@ -1,4 +1,8 @@
+import pytest
+
 from benchmarks.openapi import judged
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_service_answers_as_its_schema_says(patient_service):

@@ -10,6 +10,8 @@ import pytest
 from tests.benchmarks.commands import ROOT, run
 from tests.support.waiting import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 

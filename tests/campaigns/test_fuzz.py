@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from klsa_search.service.schemas.search_requests import SearchRequest
 from tests.service.conftest import failure_of
 
+pytestmark = pytest.mark.slow
+
 numbers = st.one_of(st.integers(), st.floats(), st.sampled_from([0, 1, 10, 0.5, 10_000]))
 values = st.one_of(st.text(max_size=30), numbers, st.sampled_from(["klsa", "bm25", "lsi", "tiny"]))
 names = st.sampled_from(sorted(SearchRequest.model_fields))

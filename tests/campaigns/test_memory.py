@@ -17,6 +17,8 @@ from klsa_search.indexing import refit
 from klsa_search.storage.checksums import verify
 from tests.support.forked import in_child
 
+pytestmark = pytest.mark.slow
+
 PLAIN = {"stop_words": "none", "stemmer": "none"}
 SPARE = [2**power for power in range(16, 30)]
 """Bytes of address space that are left: from too few for anything to enough for all."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from contextlib import closing
 
+import pytest
+
 from klsa_search import open_index
 from klsa_search.errors import IndexNotFound
 from klsa_search.storage.aliases import aliases_in
 from klsa_search.storage.checksums import verify
 from tests.support.power_loss import disks, lay_out, record
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import os

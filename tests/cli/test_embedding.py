@@ -95,7 +95,7 @@ embed(sys.argv[1], space="m", embedder=embedder)
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_killed_computation_continues(path):
     done = subprocess.run([sys.executable, "-c", KILLED, path], timeout=PATIENCE)
     assert done.returncode == -signal.SIGKILL

@@ -108,7 +108,7 @@ def test_a_collection_in_the_cache_is_found_past_a_folder_without_it(shell, tmp_
     assert shell("klsa-eval", "map", "med").code == 0
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_other_tools_agree_on_a_real_collection(shell, collections_home, tmp_path):
     file, runs = tmp_path / "map.json", tmp_path / "runs"
     targets = ["med", "--data", collections_home, "--json", file, "--run-dir", runs]

@@ -9,6 +9,8 @@ import pytest
 from klsa_search import build
 from tests.support.waiting import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import json, sys
 from importlib import import_module

@@ -24,6 +24,8 @@ from klsa_search.indexing.build import build
 from klsa_search.service.keys import add_key
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 LONG = 300.0
 PEM = Path(__file__).with_name("localhost.pem")
 DOCUMENTS = [

@@ -6,11 +6,15 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from klsa_search.service.routes.fetch import router as fetch
 from klsa_search.service.routes.mining import router as mining
 from klsa_search.service.routes.search import router
 from klsa_search.service.routes.suggest import router as suggesting
 from tests.support.waiting import PATIENCE
+
+pytestmark = pytest.mark.slow
 
 ASKED = {
     "/", "/health", "/health/live", "/health/ready", "/indexes", "/indexes/{name}", "/search",

@@ -227,7 +227,7 @@ def test_what_cannot_be_watched(shell, tmp_path, notes, index, monkeypatch):
     assert (done.code, "klsa-search[watch]" in done.err) == (1, True)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_system_reports_changes(tmp_path):
     pytest.importorskip("watchfiles", reason="needs watchfiles")
     folder, file = tmp_path / "folder", tmp_path / "table.csv"

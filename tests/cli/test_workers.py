@@ -25,7 +25,10 @@ LONG = 300.0
 SERVE = "from klsa_search.cli.serve import main; main()"
 PEM, RENEWED = (Path(__file__).with_name(name) for name in ("localhost.pem", "renewed.pem"))
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc"),
+]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from tests.cluster.worlds import QUERIES, documents
 from tests.support.waiting import wait_until
 
 pytest.importorskip("ray", reason="ray is not installed: pip install 'klsa-search[cluster]'")
-pytestmark = pytest.mark.xdist_group("ray")
+pytestmark = [pytest.mark.external, pytest.mark.xdist_group("ray")]
 
 PROCESSES = 2
 

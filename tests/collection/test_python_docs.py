@@ -45,7 +45,7 @@ def test_definitions_of_a_small_library(tmp_path):
     assert found[3].metadata["module"] == "pkg"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_standard_library_itself():
     source = open_collection("python-docs")
     found = list(source.documents())

@@ -52,7 +52,7 @@ def limited(monkeypatch):
     return limited
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_file_that_takes_too_much_memory_is_refused(tmp_path, limited):
     limited(memory=2**26)
     (tmp_path / "a.pdf").write_bytes(pdf_bomb(2**26))

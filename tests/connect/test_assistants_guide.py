@@ -5,6 +5,8 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.shown import wrong_examples
 
+pytestmark = pytest.mark.external
+
 pytest.importorskip("mcp_types", reason="needs version 2 of mcp: pip install 'klsa-search[mcp]'")
 
 

@@ -17,6 +17,8 @@ from klsa_search.connect.haystack import KlsaDocumentStore, KlsaRetriever
 
 from .conftest import MANUAL
 
+pytestmark = pytest.mark.external
+
 DOCUMENTS = [
     Document(id="heat", content="An engine that overheats has lost coolant.", meta={"year": 2021}),
     Document(id="tyre", content="Bald tyres slip on wet roads.", meta={"year": 2018}),

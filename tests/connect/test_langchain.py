@@ -18,6 +18,8 @@ from klsa_search.connect.langchain import KlsaRetriever
 
 from .conftest import MANUAL
 
+pytestmark = pytest.mark.external
+
 
 @pytest.mark.asyncio
 class TestStandard(RetrieversIntegrationTests):

@@ -26,6 +26,8 @@ from mcp.client.stdio import StdioServerParameters
 from klsa_search.connect import mcp
 from klsa_search.connect.mcp import server
 
+pytestmark = pytest.mark.external
+
 COMMAND = "from klsa_search.cli.mcp import main; main()"
 
 

@@ -9,6 +9,8 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.shown import wrong_examples
 
+pytestmark = pytest.mark.external
+
 PAGE = ROOT / "docs" / "guides" / "integrations.md"
 FIRST, *SECTIONS = re.split(r"(?m)^## ", PAGE.read_text("utf-8"))
 NEEDED = {

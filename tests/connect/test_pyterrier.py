@@ -22,7 +22,7 @@ from lz4.frame import LZ4FrameFile
 
 from klsa_search.connect.pyterrier import KlsaIndex, KlsaIndexer, KlsaRetriever, KlsaTexts
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.external, pytest.mark.filterwarnings("ignore")]
 CORPUS = [
     {"docno": "heat", "title": "Overheating", "text": "engines lose coolant", "year": 2021},
     {"docno": "tyre", "title": "Tyres", "text": "bald tyres slip on wet roads", "year": 2018},

@@ -293,13 +293,13 @@ def run(tmp_path):
     return run
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_what_is_missed_is_compiled_in_a_child_and_found_there(run):
     assert run(SCRIPT + WATCHING) == ["True (['double'], None)", "False ([], None)"]
     assert run(SCRIPT + WATCHING) == ["False ([], None)", "False ([], None)"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_where_the_child_fails_numpy_goes_on(run):
     before, after = run(SCRIPT + WATCHING, "fail")
     assert before == "True (['double'], None)"
@@ -307,7 +307,7 @@ def test_where_the_child_fails_numpy_goes_on(run):
     assert "status 3" in after
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_what_numpy_cannot_do_waits_until_it_is_there_or_will_not_come(run):
     script = SCRIPT + (
         "wait_until_compiled(slow.double)\nprint(not_compiled(slow.double), missing_functions()[0])"
@@ -323,7 +323,7 @@ def test_nothing_waits_or_starts_a_process_unless_a_command_says_so():
     assert missing_functions() == ([], None)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_child_ends_with_its_parent(tmp_path):
     code = """
 import time
@@ -341,7 +341,7 @@ with run_as_child():
         assert process.wait(300) == 1
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_parent_that_ends_early_leaves_nothing_behind(tmp_path):
     temporary, kept = tmp_path / "temporary", tmp_path / "kept"
     temporary.mkdir()

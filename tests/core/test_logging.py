@@ -68,7 +68,7 @@ def test_who_opened_a_collection_is_told_by_it_alone(folder, tmp_path, caplog):
     assert not told(caplog)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_library_writes_nothing(folder):
     program = """
 import klsa_search as klsa
@@ -99,7 +99,7 @@ logging.getLogger("klsa_search.any.room").warning("told %s", "once")
 
 
 @pytest.mark.parametrize(
-    "program", [COMMAND, pytest.param(WORKER.format(log="plain"), marks=pytest.mark.long)]
+    "program", [COMMAND, pytest.param(WORKER.format(log="plain"), marks=pytest.mark.slow)]
 )
 def test_commands_and_the_service_write_sentences_to_stderr(program, tmp_path):
     assert ran(program, tmp_path) == ("", "told once\n")

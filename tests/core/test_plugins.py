@@ -216,7 +216,7 @@ def test_a_ranker_may_have_another_version(site, tmp_path):
     opened.close()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_commands_take_plug_ins(index, tmp_path):
     code = "from klsa_search.cli.search import main; main()"
     options = ["own", "wing flow", "--home", str(tmp_path), "--explain", "--ranker"]

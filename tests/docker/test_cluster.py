@@ -24,6 +24,8 @@ from tests.docker.test_image import instructions
 from tests.project.test_packaging import PROJECT
 from tests.support.waiting import PATIENCE
 
+pytestmark = pytest.mark.external
+
 FOLDER = ROOT / "docker" / "cluster"
 COMMANDS = {"klsa-index": klsa_index, "klsa-keys": klsa_keys, "klsa-serve": klsa_serve}
 IMAGE = dict(instructions())

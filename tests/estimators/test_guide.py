@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.conftest import ROOT
 from tests.support.worlds import topic_documents
+
+pytestmark = pytest.mark.slow
 
 EXAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 

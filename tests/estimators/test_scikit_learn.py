@@ -29,6 +29,8 @@ from klsa_search.estimators import (
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import topic_documents
 
+pytestmark = pytest.mark.slow
+
 TEXTS = topic_documents()
 TOPICS = np.arange(48) // 12
 ESTIMATORS = [

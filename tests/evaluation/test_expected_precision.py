@@ -42,7 +42,7 @@ def test_stored_results_keep_the_promises(target):
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize(
     "target",
-    [pytest.param(each, marks=[pytest.mark.long] if each in LONG else []) for each in TARGETS],
+    [pytest.param(each, marks=[pytest.mark.slow] if each in LONG else []) for each in TARGETS],
 )
 def test_the_engine_gives_the_stored_results(measure, target, system):
     """If a change is meant: python -m tests.evaluation.expected_precision FOLDER."""
@@ -56,7 +56,7 @@ def test_the_engine_gives_the_stored_results(measure, target, system):
     assert abs(means[1] - means[0]) <= CLOSE, means
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_published_method_on_cran_in_its_own_protocol(measure):
     """[KLSA section 4]: at α = .9 MAP falls as z grows, and z = 1 is well above BM25."""
 

@@ -79,7 +79,7 @@ def test_partitions_may_have_no_documents(tmp_path: Path) -> None:
         assert [hit.id for hit in index.search("piston").hits][:1] == ["piston"]
 
 
-@pytest.mark.long  # two processes start
+@pytest.mark.slow  # two processes start
 def test_the_number_of_workers_changes_nothing(tmp_path: Path) -> None:
     found = []
     for number in (1, 2):

@@ -24,7 +24,7 @@ def written(tmp_path_factory):
 @pytest.mark.parametrize("what", PICTURES)
 @pytest.mark.parametrize(
     "ending",
-    [pytest.param(each, marks=[pytest.mark.long] * (each != "svg")) for each in FORMATS],
+    [pytest.param(each, marks=[pytest.mark.slow] * (each != "svg")) for each in FORMATS],
 )
 def test_same_index_same_bytes(written, tmp_path, what, ending):
     first, second = tmp_path / f"1.{ending}", tmp_path / f"2.{ending}"
@@ -34,7 +34,7 @@ def test_same_index_same_bytes(written, tmp_path, what, ending):
     assert first.read_bytes().startswith(BEGINS[ending])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["spectrum", "map", "terms"])
 def test_every_layout_can_be_drawn(index, tmp_path, what):
     PICTURES[what](index, tmp_path / "picture.png")

@@ -18,7 +18,7 @@ from klsa_search.plugins.testing import (
 from tests.support.plugins import TEMPLATE
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANKER_NAMES.built_in)
 def test_built_in_rankers(tmp_path, name):
     check_ranker(name, tmp_path)
@@ -29,7 +29,7 @@ def test_rankers(template, tmp_path, name):
     check_ranker(name, tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNEL_NAMES.built_in)
 def test_built_in_kernels(tmp_path, name):
     check_kernel(name, tmp_path)
@@ -40,7 +40,7 @@ def test_kernels(template, tmp_path, name):
     check_kernel(name, tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECTRAL_NAMES.built_in)
 def test_built_in_functions_of_the_spectrum(tmp_path, name):
     check_spectral(name, tmp_path)
@@ -55,7 +55,7 @@ def test_tokenizers(template, tmp_path):
     check_tokenizer("trigrams", tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_template_installs_and_its_own_tests_pass(tmp_path, monkeypatch):
     """By pip, without the network, into a folder of its own."""
     target, copy = tmp_path / "target", tmp_path / "template"

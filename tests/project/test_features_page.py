@@ -62,7 +62,7 @@ def test_every_row_has_a_command_or_says_no():
         assert row[1].startswith("no") == (row[2] in ("", "|")), row
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.usefixtures("patient_service")
 @pytest.mark.parametrize("command", SHOWN)
 def test_what_shows_it_runs(folder, command, capsys):

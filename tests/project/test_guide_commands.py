@@ -8,6 +8,8 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.shown import commands, wrong_commands
 
+pytestmark = pytest.mark.slow
+
 GUIDES = ROOT / "docs" / "guides"
 WALKS = {
     "import-documents": (("Example: the export of a help desk", "Folders of files"), "pypdfium2"),

@@ -7,6 +7,8 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.shown import commands, wrong_commands, wrong_examples
 
+pytestmark = pytest.mark.slow
+
 GUIDES = ROOT / "docs" / "guides"
 
 

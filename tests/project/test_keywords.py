@@ -79,7 +79,7 @@ def pyright(file):
     ]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("check", [mypy, pyright])
 def test_a_checker_finds_every_wrong_call_and_no_other(check, tmp_path):
     file = tmp_path / "calls.py"

@@ -24,6 +24,8 @@ import klsa_search
 from benchmarks.package import OURS, told
 from tests.support.waiting import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(klsa_search.__file__).parent
 ROOT = PACKAGE.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

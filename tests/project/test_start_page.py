@@ -4,11 +4,15 @@ import doctest
 import re
 import shlex
 
+import pytest
+
 from klsa_search import open_index
 from klsa_search.evaluation import candidates
 from tests.conftest import ROOT
 from tests.support.shown import FLAGS, commands, unsigned, wrong_examples
 from tools.reference_page import COMMANDS
+
+pytestmark = pytest.mark.slow
 
 BLOCK = re.compile(r"```(text|console|python)\n(.*?)```", re.DOTALL)
 PAGES = ("README", "docs/quickstart", "docs/guides/tune")

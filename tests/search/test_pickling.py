@@ -24,7 +24,7 @@ def path(tmp_path):
     return tmp_path / "t"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_another_process_answers_as_this_one(path, monkeypatch):
     monkeypatch.chdir(path.parent)
     index = open_index("t")  # by a path that only this folder gives a meaning

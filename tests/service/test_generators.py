@@ -14,7 +14,7 @@ from klsa_search.service.catalog import Catalog
 
 from .sockets import serving
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.external
 
 PYTHON_OPTIONS = """
 content_type_overrides:

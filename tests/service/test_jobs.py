@@ -97,7 +97,7 @@ def test_what_it_made_is_waited_for(refits_of, home, monkeypatch):
     assert noted(home) == ["tiny"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_it_rests_between_refits(refits_of, home):
     add(home, 5)
     refits = refits_of(home, refitting(home))

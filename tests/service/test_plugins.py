@@ -55,7 +55,7 @@ def test_the_schema_has_the_names_of_the_service(client):
     assert names[-5:] == ["absent", "bm25-plus", "bm25l", "dph", "lm-dirichlet"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_starting_a_service_reads_no_metadata_of_packages():
     code = (
         "from klsa_search.core import plugins\n"

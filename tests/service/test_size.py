@@ -163,7 +163,7 @@ def heavy_home(tmp_path_factory):
     return home
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_home):
     client = client_of(heavy_home)
     routers = (router, fetch.router, mining, suggesting, evaluation.router)
@@ -194,7 +194,7 @@ def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_
     assert 3 < refused < len(sizes)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_analytics_at_their_limits_answer_within_the_bound(catalog_of, tmp_path):
     """Queries and IDs of the greatest length, in each list as many as it may have."""
     build_tiny(tmp_path, "first")
@@ -230,7 +230,7 @@ def test_analytics_at_their_limits_answer_within_the_bound(catalog_of, tmp_path)
     recorder.close()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_what_is_too_large_is_refused_and_says_so(client_of, heavy_home):
     client = client_of(heavy_home)
     error = failure_of(client.get(f"/search?q=wing&k={MAX_HITS}&index=wide"), 422)
@@ -239,7 +239,7 @@ def test_what_is_too_large_is_refused_and_says_so(client_of, heavy_home):
     assert client.get("/search?q=wing&k=100&index=wide").status_code == 200
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "field", "said"),
     [

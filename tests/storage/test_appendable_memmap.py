@@ -130,7 +130,7 @@ def test_descriptors_and_addresses_go_with_the_last_view(tmp_path):
     assert taken() == before
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_base_stays_in_the_page_cache_and_the_rest_takes_what_it_holds(tmp_path):
     if not sys.platform.startswith("linux"):
         pytest.skip("needs /proc")

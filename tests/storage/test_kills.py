@@ -77,7 +77,7 @@ def held(path):
     return text
 
 
-@pytest.fixture(params=["marked", pytest.param("without marks", marks=pytest.mark.long)])
+@pytest.fixture(params=["marked", pytest.param("without marks", marks=pytest.mark.slow)])
 def prepared(request, tmp_path):
     """A function that copies an index of two generations, with files of the user's in it."""
     original = tmp_path / "original"
@@ -138,7 +138,7 @@ def test_a_first_build_killed_at_any_step(monkeypatch, tmp_path):
         assert not [name for name in os.listdir(path) if name.startswith(".")]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_failing_build_killed_at_any_step_of_its_cleaning_up(monkeypatch, prepared):
     def failing(path):
         with pytest.raises(RuntimeError), new_generation(path) as generation:
@@ -151,7 +151,7 @@ def test_a_failing_build_killed_at_any_step_of_its_cleaning_up(monkeypatch, prep
         assert has(path, mine)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_failing_first_build_killed_at_any_step_of_its_cleaning_up(monkeypatch, tmp_path):
     def failing(path):
         with pytest.raises(RuntimeError), new_generation(path):
@@ -178,7 +178,7 @@ def test_going_back_killed_at_any_step(monkeypatch, prepared):
 
 @pytest.mark.parametrize(
     "finish",
-    ["delete", *(pytest.param(each, marks=pytest.mark.long) for each in ("build", "rollback"))],
+    ["delete", *(pytest.param(each, marks=pytest.mark.slow) for each in ("build", "rollback"))],
 )
 def test_a_deletion_killed_at_any_step(monkeypatch, prepared, finish):
     def delete(path):
@@ -209,7 +209,7 @@ def test_a_deletion_killed_at_any_step(monkeypatch, prepared, finish):
 
 @pytest.mark.parametrize(
     "change",
-    ["build", *(pytest.param(each, marks=pytest.mark.long) for each in ("rollback", "delete"))],
+    ["build", *(pytest.param(each, marks=pytest.mark.slow) for each in ("rollback", "delete"))],
 )
 def test_a_change_that_fails_once_at_any_step(monkeypatch, prepared, change):
     """A disk that refuses one change: the error comes up, and what is there is whole."""

@@ -63,7 +63,7 @@ def test_a_killed_writer_leaves_what_was_acknowledged_and_at_most_what_was_in_ha
     assert told > 100
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_writer_killed_while_it_makes_the_log(tmp_path):
     killed = -9
     for trial in range(40):

@@ -60,7 +60,7 @@ def batches_of(log):
     return batches
 
 
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_log_has_what_was_acknowledged(tmp_path, every):
     (folder := tmp_path / "run").mkdir()
     (folder / "log").mkdir()
@@ -89,7 +89,7 @@ def test_judgements_are_as_acknowledged(tmp_path):
         assert (found[0] if found else {}) in states[done : done + 2], acknowledged
 
 
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_commit_is_whole_or_absent(tmp_path, every):
     (folder := tmp_path / "run").mkdir()
     states = [None, "one", "two", "three", "two"]

@@ -6,6 +6,8 @@ import pytest
 from klsa_search.errors import CollectionError
 from studies.datasets import find_dataset, read_ionosphere, read_reuters
 
+pytestmark = pytest.mark.slow
+
 STORIES = """<!DOCTYPE lewis SYSTEM "lewis.dtd">
 <REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" CGISPLIT="TRAINING-SET" OLDID="5544" NEWID="1">
 <TOPICS><D>grain</D><D>corn</D></TOPICS><PLACES><D>usa</D></PLACES>

@@ -35,6 +35,8 @@ from tests.benchmarks.commands import run
 from tests.studies.conftest import NAMES, toy_task
 from tests.support.worlds import random_documents
 
+pytestmark = pytest.mark.slow
+
 
 class FakeBench:
     """Draws precisions by the settings, the same for the same, so that nothing is built."""

@@ -16,6 +16,8 @@ from studies.front_page.__main__ import (
     within,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_questions_have_answers_here():
     questions = read_questions()

@@ -11,6 +11,8 @@ from studies.effectiveness import evidence, manual_questions, passages
 from studies.effectiveness.measuring import Bench
 from tests.studies.conftest import toy_task
 
+pytestmark = pytest.mark.slow
+
 
 def test_gains_are_those_of_the_weights(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(passages, "task_of", lambda name, _: toy_task(name, corpus=name))

@@ -5,11 +5,14 @@ import sys
 from types import ModuleType
 
 import numpy as np
+import pytest
 
 from klsa_search.evaluation.runs import read_run
 from studies.rivals import lucene
 from studies.rivals.export import export
 from tests.benchmarks.commands import run
+
+pytestmark = pytest.mark.slow
 
 
 def beir(folder):

@@ -9,6 +9,8 @@ from studies.effectiveness import similar
 from studies.effectiveness.measuring import Bench
 from tests.studies.conftest import toy_task
 
+pytestmark = pytest.mark.slow
+
 
 def test_vectors_of_relevance_find_what_is_relevant(tmp_path, monkeypatch, capsys):
     """Vectors say which queries a document is relevant to."""

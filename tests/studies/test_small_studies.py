@@ -12,6 +12,8 @@ from studies import labels, tuning_margin
 from studies.effectiveness.reuters import Labelled
 from tests.studies.conftest import NAMES, toy_task
 
+pytestmark = pytest.mark.slow
+
 
 def test_pairs_of_alpha_by_hand():
     table = np.array([[0.2, 0.4], [0.4, 0.6]])

@@ -10,6 +10,8 @@ from studies.effectiveness import vectors
 from studies.effectiveness.measuring import Bench
 from tests.studies.conftest import toy_task
 
+pytestmark = pytest.mark.slow
+
 
 def test_vectors_of_another_language_change_little(tmp_path, monkeypatch, capsys):
     """Random vectors of queries let documents stand out by chance alone."""

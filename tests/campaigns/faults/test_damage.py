@@ -7,6 +7,8 @@ import pytest
 from benchmarks.faults import damage
 from benchmarks.faults.world import SPECTRAL
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("spectral", SPECTRAL)
 def test_a_damaged_file(folder, survived, spectral):

@@ -15,6 +15,8 @@ from benchmarks.faults.events import at_event, telling, watch
 from benchmarks.faults.privileges import without_privileges
 from benchmarks.faults.tally import EXAMPLES, Tally, failures, row
 
+pytestmark = pytest.mark.slow
+
 
 def give(value):
     return value

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.faults import host_kills
 
 pytest.importorskip("ray", reason="ray is not installed: pip install 'klsa-search[cluster]'")
-pytestmark = pytest.mark.xdist_group("ray")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

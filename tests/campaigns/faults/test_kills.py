@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.faults import builders, kills, partition_kills, random_kills
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("operation", kills.OPERATIONS, ids=lambda operation: operation.name)
 def test_killed_before_a_file_event(folder, survived, operation):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.faults import beside, load, rebuilds, slow
+
+pytestmark = pytest.mark.slow
 
 
 def test_more_requests_than_it_can_answer_and_its_end_amid_them(folder, survived):

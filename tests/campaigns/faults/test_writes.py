@@ -14,6 +14,8 @@ from benchmarks.faults import (
 )
 from benchmarks.faults.written import Model, Seen, fresh, wrong
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("killed", [{"writers": 9}, {"refitters": 8}, {"builders": 8}], ids=str)
 def test_killed_at_random(folder, survived, killed):

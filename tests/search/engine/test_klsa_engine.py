@@ -269,7 +269,7 @@ def test_within_a_large_mask_the_ranking_is_that_of_the_whole(monkeypatch, many)
     assert np.mean(few_by_row) > 9
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
     """2,063 documents alike, whose shares of 32,000 steps all round up: the sum would be negative.
 

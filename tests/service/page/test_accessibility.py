@@ -8,6 +8,8 @@ from axe_playwright_python.sync_playwright import Axe
 
 from .conftest import api, watched
 
+pytestmark = pytest.mark.browser
+
 expect = api.expect
 
 STATES = {

@@ -11,6 +11,8 @@ from .conftest import api, watched
 from .notes import HOSTILE
 from .writable_service import SIZES, give_key, serious, writable
 
+pytestmark = pytest.mark.browser
+
 LINES = [
     {"id": "lamp", "title": "Lamp", "text": "A lamp of brass."},
     {"id": "no text at all", "title": 3},

@@ -10,7 +10,7 @@ from klsa_search.service.analytics.recorder import Recorder
 from .conftest import until, watched
 from .writable_service import SIZES, serious, writable
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture

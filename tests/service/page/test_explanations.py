@@ -4,6 +4,8 @@ import pytest
 
 from .conftest import api, until, watched
 
+pytestmark = pytest.mark.browser
+
 expect = api.expect
 
 

@@ -13,6 +13,8 @@ from tests.conftest import ROOT
 from .conftest import api, watched
 from .writable_service import writable
 
+pytestmark = pytest.mark.browser
+
 GUIDE = ROOT / "docs" / "guides" / "javascript-programs.md"
 *WALK, SEARCH_BOX = re.findall(r"```js\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 FILES = ROOT / "klsa_search" / "service" / "page"

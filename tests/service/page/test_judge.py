@@ -9,6 +9,8 @@ from .conftest import watched
 from .notes import HOSTILE_ID
 from .writable_service import SIZES, give_key, serious, writable
 
+pytestmark = pytest.mark.browser
+
 RIGHT = {
     "automobile": ("mot", "sale", "brakes"),
     "dough": ("bread", "rolls"),

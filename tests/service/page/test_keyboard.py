@@ -5,6 +5,8 @@ import pytest
 from .conftest import api, watched
 from .writable_service import writable
 
+pytestmark = pytest.mark.browser
+
 expect = api.expect
 FURTHEST = 150  # presses of Tab
 

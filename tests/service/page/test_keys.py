@@ -14,6 +14,8 @@ from tests.service.sockets import serving
 from .conftest import api, watched
 from .writable_service import give_key
 
+pytestmark = pytest.mark.browser
+
 expect = api.expect
 
 

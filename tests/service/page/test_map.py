@@ -9,6 +9,8 @@ from klsa_search.mining import map as maps
 from .conftest import api, until, watched
 from .notes import HOSTILE, HOSTILE_ID
 
+pytestmark = pytest.mark.browser
+
 expect = api.expect
 
 

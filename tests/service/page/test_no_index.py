@@ -4,12 +4,15 @@ import json
 import re
 
 import httpx
+import pytest
 
 from klsa_search.service.catalog import Catalog
 from tests.service.sockets import serving
 
 from .conftest import api, watched
 from .writable_service import writable
+
+pytestmark = pytest.mark.browser
 
 expect = api.expect
 

@@ -13,6 +13,8 @@ from tests.support.waiting import wait_until
 from .conftest import api, until, watched
 from .notes import HOSTILE
 
+pytestmark = pytest.mark.browser
+
 expect = api.expect
 
 

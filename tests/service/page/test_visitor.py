@@ -10,6 +10,8 @@ from tests.service.sockets import serving
 from .conftest import api, watched
 from .writable_service import give_key, serious, writable
 
+pytestmark = pytest.mark.browser
+
 expect = api.expect
 
 RESEARCH = [".meter", ".thumb", "#ranker-klsa", ".advanced", "#match", "dl.operators"]

@@ -7,6 +7,8 @@ import pytest
 from studies.reproduce.__main__ import reproduce
 from tests.cli.conftest import Done, run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def call(tmp_path, monkeypatch, capsys):

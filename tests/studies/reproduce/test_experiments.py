@@ -21,6 +21,8 @@ from studies.reproduce.ionosphere import reproduce_ionosphere
 from studies.reproduce.medline import reproduce_medline
 from studies.reproduce.reuters import reproduce_reuters
 
+pytestmark = pytest.mark.slow
+
 
 def means(done, task, measure=None):
     """Method, without what follows its comma → mean."""

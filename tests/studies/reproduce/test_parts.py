@@ -18,6 +18,8 @@ from studies.reproduce.report import (
 )
 from studies.reproduce.splits import random_splits, stratified_splits
 
+pytestmark = pytest.mark.slow
+
 LABELS = np.array([True] * 6 + [False] * 14)
 
 
