@@ -37,9 +37,11 @@ class Job:
     kind         kind of work; "refit" rebuilds an index
     state        waiting, running, done, failed or cancelled
     generation   generation that is rebuilt
+    built        generation that was built instead; None unless it is done
     settings     settings that it changes
     begun        time of its start, or of its request while it waits: UTC, ISO 8601
-    phase        current or last phase of the build; None before the first
+    phase        current phase of the build, or the one in which it failed; None before the first,
+                 and when it is done
     done, total  amount of that phase; `total` is None if unknown
     seconds      duration; None before its end, and if the service ended first
     error        why it failed
@@ -56,6 +58,7 @@ class Job:
     index: str
     state: str
     generation: str
+    built: str | None
     settings: Mapping[str, Any]
     begun: str
     phase: str | None

@@ -32,9 +32,11 @@ class Job:
     """One job.
 
     generation   generation that is rebuilt
+    built        generation that was built instead; None unless the job is done
     begun        time of its start, or of its request while it waits: UTC, ISO 8601
     settings     settings to change
-    phase        current or last phase of the build; None before the first
+    phase        current phase of the build, or the one in which it failed; None before the first,
+                 and when the job is done
     done, total  amount of that phase; `total` is None if unknown
     seconds      duration; None before its end, and if it is not known
     error        why it failed, in one sentence
@@ -53,6 +55,7 @@ class Job:
     total: int | None = None
     seconds: float | None = None
     error: str | None = None
+    built: str | None = None
     cancelling: bool = False
 
     @property

@@ -219,24 +219,36 @@ class Jobs:
 
     def _end(self, job: Job, begin: float, error: str | None) -> None:
         seconds = round(monotonic() - begin, 1)
+        built = None
         if error is None:
             self._catalog.load(job.index)
+            served = {each.name: each.index for each in self._catalog.statuses()}
+            index = served.get(job.index)  # None if it was deleted meanwhile
+            built = None if index is None else index.generation
         with self._ledger.change() as history:
             is_stopped = error is not None and self._closed.is_set()
             if is_stopped and not history.find(job.id).cancelling:  # another process runs it again
                 history.change(job.id, state="waiting", phase=None, done=0, total=None)
             else:
-                self._log_end(history, job, seconds, error)
+                self._log_end(history, job, seconds, error, built)
 
     def _log_end(
-        self, history: JobHistory, job: Job, seconds: float | None, error: str | None
+        self,
+        history: JobHistory,
+        job: Job,
+        seconds: float | None,
+        error: str | None,
+        built: str | None = None,
     ) -> None:
         """Record the end of a job, and log a failure."""
         if error is not None and history.find(job.id).cancelling:
             history.end(job.id, "cancelled", seconds=seconds)
             return
-        history.end(job.id, "done" if error is None else "failed", seconds=seconds, error=error)
-        if error is not None:
+        if error is None:
+            progress = {"phase": None, "done": 0, "total": None}
+            history.end(job.id, "done", seconds=seconds, built=built, **progress)
+        else:
+            history.end(job.id, "failed", seconds=seconds, error=error)
             _log.warning("refit of %s failed: %s", job.index, error)
 
     def _run(self, job: Job) -> str | None:

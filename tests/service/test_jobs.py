@@ -80,8 +80,8 @@ def test_what_came_too_far_is_refitted(refits_of, home):
     refit = client.get("/health").json()["refits"]["tiny"]
     assert refit.pop("seconds") > 0
     assert refit.pop("begun").endswith("+00:00")
-    assert refit.pop("phase") == "files"
-    assert (refit["generation"], refit["error"]) == ("000001", None)
+    assert (refit["phase"], refit["done"], refit["total"]) == (None, 0, None)
+    assert (refit["generation"], refit["built"], refit["error"]) == ("000001", "000002", None)
     details = client.get("/indexes/tiny").json()
     assert (details["generation"], details["documents"]) == ("000002", len(DOCUMENTS) + 1)
     assert details["drift"]["changed_share"] == 0
@@ -224,9 +224,8 @@ def test_while_one_refits_no_other_does(refits_of, home):
         assert not other.run_due()
         assert other.last()["tiny"].error is None
     assert one.watch.join(300)
-    assert other.last()["tiny"].state == "failed"
     assert [(job.id, job.index, job.state) for job in other.all()] == [
-        (2, "same", "waiting"), (1, "tiny", "failed"),
+        (2, "same", "waiting"), (1, "tiny", "waiting"),  # another process may run it again
     ]  # fmt: skip
 
 

@@ -271,11 +271,14 @@ class JobAnswer(Answer):
     index: str
     state: JobState
     generation: str = Field(description="generation that is rebuilt")
+    built: str | None = Field(description="generation that was built; null unless the job is done")
     settings: dict[str, Any] = Field(description="settings that it changes")
     begun: str = Field(
         description="time of its start, or of its request while it waits: UTC, ISO 8601"
     )
-    phase: str | None = Field(description="phase of the build; null before the first")
+    phase: str | None = Field(
+        description="phase of the build; null before the first, and after the last"
+    )
     done: int = Field(description="amount of that phase that is done")
     total: int | None = Field(description="total amount of that phase, if known")
     seconds: float | None = Field(
