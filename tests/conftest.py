@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.disk import at_once, syncing_by
 from tests.support.waiting import PATIENCE
 
 pytest_plugins = ["pytester", "tests.support.skips"]
@@ -39,6 +40,13 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """Where durability is the subject, package fixtures set it right; other processes wait."""
+    with syncing_by(at_once):
+        yield
 
 
 @pytest.fixture(autouse=True)

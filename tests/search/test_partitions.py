@@ -166,7 +166,7 @@ def test_partitions_leave_out_the_same_words_of_a_long_query(home: Path) -> None
     query = made[-1]["text"] + " word01 word05" * 6
     with (
         build(made, name="long1", home=home) as one,
-        build(made, name="long3", home=home, partitions=3) as three,
+        build(made, name="long3", home=home, partitions=3, workers=1) as three,
     ):
         expected, found = (dict(scores(index, query, **options)) for index in (one, three))
         assert next(iter(found)) == next(iter(expected)) == "long"
@@ -180,13 +180,15 @@ def test_partitions_smaller_than_the_number_of_seeds(home: Path) -> None:
     made = documents(40)
     with (
         build(made, name="small1", home=home) as one,
-        build(made, name="small8", home=home, partitions=8) as eight,
+        build(made, name="small8", home=home, partitions=8, workers=1) as eight,
     ):
         for query in QUERIES:
             first, found = dict(scores(one, query)[:10]), dict(scores(eight, query)[:10])
             assert len(first.keys() & found.keys()) >= 8
         with pytest.raises(QueryError, match="at most 1500 seeds"):
-            build(documents(1600), name="seeds", home=home, partitions=2).search("word01", z=1501)
+            build(documents(1600), name="seeds", home=home, partitions=2, workers=1).search(
+                "word01", z=1501
+            )
 
 
 def test_explanations_add_up_and_name_documents_of_other_partitions(three: Index) -> None:
@@ -240,7 +242,10 @@ def test_a_training_on_a_sample_changes_no_score_of_bm25(
         {**document, "text": f"{document['text']} only{number} some{number % 40}"}
         for number, document in enumerate(documents(200))
     ]
-    pair = [build(made, name=f"sampled{count}", home=home, partitions=count) for count in (1, 3)]
+    pair = [
+        build(made, name=f"sampled{count}", home=home, partitions=count, workers=1)
+        for count in (1, 3)
+    ]
     for query in (*QUERIES, "only7", "only8 some8", "some3 some4 word01", "only150 only151"):
         expected, found = (scores(index, query, ranker="bm25", spelling="off") for index in pair)
         assert found == expected
@@ -302,7 +307,7 @@ def test_a_query_that_is_an_id_changes_no_other_order(home: Path) -> None:
     every: list[dict[str, Any]] = [{}, {"filter": "year != 2004"}, {"sort": ["year:desc"]}]
     with (
         build(made, name="named1", home=home) as one,
-        build(made, name="named3", home=home, partitions=3) as three,
+        build(made, name="named3", home=home, partitions=3, workers=1) as three,
     ):
         for options in every:
             expected, found = (
@@ -356,7 +361,7 @@ def test_any_history_of_writes_leaves_bm25_as_it_is(
         {**document, "text": f"{document['text']} only{number} some{number % 20}"}
         for number, document in enumerate(documents(80))
     ]
-    pair = [build(made, name=f"in{n}", home=tmp_path, partitions=n) for n in (1, count)]
+    pair = [build(made, name=f"in{n}", home=tmp_path, partitions=n, workers=1) for n in (1, count)]
     rng, later = np.random.default_rng(count), documents(120, seed=3)
     for step in range(6):
         size = int(rng.integers(1, 20))
@@ -395,7 +400,7 @@ def test_opening_and_writing_read_no_terms_of_others(
 ) -> None:
     monkeypatch.setattr("klsa_search.indexing.partitions.MOST", 10)
     made = [{"id": f"d{number}", "text": f"same only{number}"} for number in range(60)]
-    build(made, name="parts", home=tmp_path, partitions=3).close()
+    build(made, name="parts", home=tmp_path, partitions=3, workers=1).close()
 
     def refuse(_: object) -> None:
         raise AssertionError("all terms are read")
@@ -411,7 +416,7 @@ def test_opening_and_writing_read_no_terms_of_others(
 
 def test_words_that_a_build_without_any_gets_later_are_found(tmp_path: Path) -> None:
     made = [{"id": f"d{number}", "title": "", "text": ""} for number in range(20)]
-    with build(made, name="empty", home=tmp_path, partitions=2) as index:
+    with build(made, name="empty", home=tmp_path, partitions=2, workers=1) as index:
         index.add([{"id": f"new{number}", "text": f"zebra word{number}"} for number in range(5)])
         assert len(index.search("zebra").hits) == 5
         assert [hit.id for hit in index.search("word3", spelling="off").hits] == ["new3"]
@@ -423,7 +428,7 @@ def test_a_partition_that_was_built_on_its_own_is_refused(
     """Its terms have other numbers."""
     monkeypatch.setattr("klsa_search.indexing.partitions.MOST", 10)
     path = tmp_path / "parts"
-    build(documents(80), name="parts", home=tmp_path, partitions=2).close()
+    build(documents(80), name="parts", home=tmp_path, partitions=2, workers=1).close()
     with open_index(path / "000001-1") as part:
         part.add([{"id": "other", "text": "zebra"}])
     refit(path / "000001-1").close()
@@ -444,7 +449,7 @@ def test_it_is_listed_deleted_and_kept_apart(home: Path, one: Index, three: Inde
     with pytest.raises(StoreError, match="has partitions"):
         build(documents(30), name="short", home=home)
     with pytest.raises(StoreError, match="has one partition"):
-        build(documents(300), name=one.name, home=home, partitions=2)
+        build(documents(300), name=one.name, home=home, partitions=2, workers=1)
     with build(documents(40), name="short", home=home, partitions=2, workers=1) as index:
         assert len(index) == 40
         assert index.generation == "000002"

@@ -272,7 +272,7 @@ def _with_vectors(home: Path) -> Index:
 
 
 def _in_partitions(home: Path) -> Index:
-    return build(documents(), name="partitions", home=home, partitions=4)
+    return build(documents(), name="partitions", home=home, partitions=4, workers=1)
 
 
 def _restricted(home: Path) -> Index:

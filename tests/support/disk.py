@@ -1,0 +1,22 @@
+"""Whether what is written also waits for the disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+
+@contextmanager
+def syncing_by(sync: Callable[[int], object]) -> Iterator[None]:
+    """Use this function for os.fsync."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", sync)
+        yield
+
+
+to_disk = os.fsync
+at_once = os.fstat
+"""No power is lost in most tests, but what is synced has to be open."""
