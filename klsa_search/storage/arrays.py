@@ -1,4 +1,4 @@
-"""Arrays and sparse matrices of a generation as memory-mapped `.npy` files."""
+"""Arrays of a generation as memory-mapped `.npy` files."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import narrow_indptr
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage.current import step_for
 from klsa_search.storage.files import is_exhausted
-
-if TYPE_CHECKING:
-    from scipy import sparse
-
 
 VOCABULARY = "vocabulary.txt"
 
@@ -184,30 +179,3 @@ def unreadable(path: Path, error: Exception) -> IndexDamaged:
     """Return the error that a file cannot be read for that reason."""
     reason = " ".join(str(error).split())  # NumPy quotes a header with its padding and line end
     return IndexDamaged(f"cannot read `{path}` ({reason}); {step_for(path)}")
-
-
-def sparse_arrays(name: str, matrix: sparse.csr_array) -> dict[str, npt.NDArray[np.generic]]:
-    """Return the arrays of a CSR matrix: `<name>_starts`, `<name>_columns`, `<name>_weights`."""
-    return {
-        f"{name}_starts": matrix.indptr.astype(np.int64),
-        f"{name}_columns": matrix.indices.astype(np.int32),
-        f"{name}_weights": matrix.data.astype(np.float32),
-    }
-
-
-def open_sparse(generation: Path, name: str, columns: int) -> sparse.csr_array:
-    """Return the CSR matrix over its memory-mapped arrays, float32; only the starts are read."""
-    from scipy import sparse
-
-    starts = narrow_indptr(open_array(generation, f"{name}_starts"))
-    matrix = sparse.csr_array(
-        (
-            open_array(generation, f"{name}_weights"),
-            open_array(generation, f"{name}_columns"),
-            starts,
-        ),
-        shape=(len(starts) - 1, columns),
-        copy=False,
-    )
-    matrix.has_sorted_indices = True
-    return matrix

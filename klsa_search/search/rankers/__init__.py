@@ -20,7 +20,7 @@ from klsa_search.search.rankers.feedback import RM3, ROCCHIO, Feedback, rank_rm3
 from klsa_search.search.rankers.klsa import rank_klsa
 from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
 from klsa_search.search.rankers.plugins import plugin_ranker
-from klsa_search.search.rankers.reader import IndexReader, RankFunction
+from klsa_search.search.rankers.reader import IndexReader
 from klsa_search.search.snapshot import Snapshot
 
 
@@ -33,7 +33,7 @@ class Ranker:
     feedback    method that expands the query before BM25 scores it, if any
     uses_lsi    whether it reads the LSI coordinates of all documents: see `needs_eigenvectors`;
                 O(N · k) time
-    reads_index  whether it is a function of an `IndexReader`, which may be slow
+    reads_index  whether it is a plug-in: a function of an `IndexReader`, which may be slow
     """
 
     scores: Callable[[Snapshot, QueryTerms, SearchSettings, int], Scores]
@@ -41,17 +41,6 @@ class Ranker:
     feedback: Feedback | None = None
     uses_lsi: bool = False
     reads_index: bool = False
-
-    @classmethod
-    def reading(cls, rank: RankFunction, parameters: tuple[str, ...] = ()) -> Ranker:
-        """Return the ranker of a function of an `IndexReader`."""
-
-        def scores(
-            snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
-        ) -> Scores:
-            return rank(IndexReader(snapshot, parameters, dimensions), query)
-
-        return cls(scores=scores, parameters=parameters, reads_index=True)
 
     @property
     def is_heavy(self) -> bool:
@@ -94,7 +83,14 @@ def ranker_of(name: str) -> Ranker:
 
 @cache
 def _of_plugin(name: str) -> Ranker:
-    return Ranker.reading(plugin_ranker(name), _OF_KLSA)
+    rank = plugin_ranker(name)
+
+    def scores(
+        snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+    ) -> Scores:
+        return rank(IndexReader(snapshot, parameters, dimensions), query)
+
+    return Ranker(scores=scores, parameters=_OF_KLSA, reads_index=True)
 
 
 __all__ = ["RANKERS", "Ranker", "needs_eigenvectors", "ranker_of"]
