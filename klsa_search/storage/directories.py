@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import stat
 from collections.abc import Collection
@@ -51,7 +52,7 @@ def is_index(path: Path) -> bool:
     if _is_marked(path, _INDEX):
         return True
     return is_real(path / CURRENT, stat.S_IFREG) and any(
-        files_of(old / MANIFEST) is not None for old in _folders_of_digits(path)
+        files_of(old / MANIFEST) is not None for old in _folders_named(path, GENERATION)
     )
 
 
@@ -119,13 +120,7 @@ def next_number(path: Path, above: str = "") -> int:
 
 def partition_folders(path: Path) -> list[Path]:
     """Return the folders of partitions of an index, in use or not, complete or not, by name."""
-    if not path.is_dir():
-        return []
-    return sorted(
-        entry
-        for entry in path.iterdir()
-        if PARTITION.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR) and _is_own(entry)
-    )
+    return [folder for folder in _folders_named(path, PARTITION) if _is_own(folder)]
 
 
 def _is_own(folder: Path) -> bool:
@@ -165,7 +160,7 @@ def generations(path: Path) -> list[Path]:
     """Return the folders of the generations of an index, complete or not, oldest first."""
     return [
         folder
-        for folder in _folders_of_digits(path)
+        for folder in _folders_named(path, GENERATION)
         if _is_marked(folder, _GENERATION) or files_of(folder / MANIFEST) is not None
     ]
 
@@ -236,13 +231,13 @@ def _is_ours(entry: Path, files: Collection[str] | None) -> bool:
     return bool(known or LOG_FILES.fullmatch(entry.name)) or entry.name in (MANIFEST, MARKER)
 
 
-def _folders_of_digits(path: Path) -> list[Path]:
+def _folders_named(path: Path, pattern: re.Pattern[str]) -> list[Path]:
     if not path.is_dir():
         return []
     return sorted(
         entry
         for entry in path.iterdir()
-        if GENERATION.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR)
+        if pattern.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR)
     )
 
 
