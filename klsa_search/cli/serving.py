@@ -46,7 +46,12 @@ from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.opening import IndexOpener
 from klsa_search.service.replication import Replication
 from klsa_search.service.request_log import JsonLog
-from klsa_search.service.server import configured, end_process, raise_descriptor_limit
+from klsa_search.service.server import (
+    configured,
+    end_process,
+    log_no_cancellations,
+    raise_descriptor_limit,
+)
 from klsa_search.service.settings import ServiceSettings, read_settings
 from klsa_search.service.tls import check_certificate
 from klsa_search.storage.maintenance import indexes_in
@@ -240,6 +245,7 @@ def _app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         sys.setswitchinterval(_SWITCH_INTERVAL)
+        log_no_cancellations()
         # A collection of the objects loaded so far would stop all threads for 0.1 to 0.3 s.
         gc.collect()
         gc.freeze()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import resource
 import sys
@@ -32,8 +34,7 @@ def configured(
     """Return the configuration of a server.
 
     app    the application, or with several workers the function that each calls to create its own
-    grace  seconds that running requests have when a process stops; after that their connections
-           are closed without an answer
+    grace  seconds that running requests have when a process stops; after that they get 500
     """
     has_workers = settings.workers > 1
     return uvicorn.Config(
@@ -54,6 +55,15 @@ def configured(
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
     )
+
+
+def log_no_cancellations() -> None:
+    """Keep the tracebacks of requests that the end of the service cancels out of the log."""
+    logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
+
+
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def raise_descriptor_limit() -> None:

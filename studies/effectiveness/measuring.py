@@ -83,7 +83,8 @@ class Bench:
             return held[1]
         if held is not None:
             held[1].close()
-        index = build(task.documents, name=corpus, home=self._home, **settings)
+        whole = {"passages": "off", **settings}  # documents by themselves, unless asked otherwise
+        index = build(task.documents, name=corpus, home=self._home, **whole)
         self._indexes[corpus] = (settings, index)
         return index
 

@@ -72,14 +72,14 @@ def _measured(bench: Bench, task: Task) -> dict[str, Any]:
     judge = Judge(task.judgements, measures=("map",))
     judged = frozenset(judge.query_ids)
     queries = [query for query in task.queries if query.id in judged]
-    index = bench.index(task, {"passages": "off"})
+    index = bench.index(task, {})
     found: dict[str, Any] = {"documents": len(index)}
     first, lexical = _runs(index, queries)
     precisions = judge.measure(first).values("map")
     found["1"] = {"map": float(np.mean(precisions)), "precisions": precisions}
     for number in NUMBERS:
         divided = replace(task, corpus=f"{task.name}-{number}")
-        index = bench.index(divided, {"passages": "off", "partitions": number})
+        index = bench.index(divided, {"partitions": number})
         run, own_lexical = _runs(index, queries)
         precisions = judge.measure(run).values("map")
         found[str(number)] = {
