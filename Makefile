@@ -103,7 +103,9 @@ lint: $(VENV)/.installed-test
 	@if [ -x $(BIN)/biome ]; then $(BIN)/biome lint; else echo 'biome: not for this platform, JavaScript is not linted'; fi
 	$(BIN)/mypy
 
-# Neighbours run in one worker, which makes what a module or a package shares once.
+# Neighbours run in one worker, which makes what a module or a package shares once. A test without
+# a marker that takes more processor seconds than this fails.
+tests: export KLSA_TEST_SECONDS ?= 1.5
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not browser and not external'
 	@$(BIN)/python -m tools.long_tests

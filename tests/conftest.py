@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import socket
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.disk import at_once, syncing_by
 from tests.support.waiting import PATIENCE
 
-pytest_plugins = ["pytester", "tests.support.skips"]
+pytest_plugins = ["pytester", "tests.support.processor_time", "tests.support.skips"]
 
 ROOT = Path(__file__).parent.parent
 
@@ -76,6 +77,14 @@ def compiled_writing() -> None:
 
     compile_search()
     compile_writing()
+
+
+@pytest.fixture(scope="session")
+def parsed_sources() -> None:
+    """The package is parsed, which takes seconds and is no work of the test that asks first."""
+    from tests.support.sources import nodes
+
+    next(nodes("klsa_search", ast.Module))
 
 
 @pytest.fixture

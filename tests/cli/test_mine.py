@@ -105,6 +105,7 @@ def test_plot(built, tmp_path, what):
     assert path.read_text(encoding="utf-8").startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_a_plot_of_drift_needs_writes(built, tmp_path):
     path = tmp_path / "drift.pdf"
     done = built("klsa-index", "plot", "cars", "--what", "drift", "--out", path)

@@ -51,6 +51,7 @@ def test_times_in_words(seconds, said):
     assert format_duration(seconds) == said
 
 
+@pytest.mark.slow
 def test_a_plan_without_documents(shell, cars):
     done = shell("klsa-index", "plan", "--documents", 1000, "--words", 20)
     assert (done.code, done.err) == (0, "")

@@ -82,6 +82,7 @@ def test_words_of_other_partitions_weigh_the_same_after_writes(tmp_path, monkeyp
                 assert same(here, remote, query, ranker="bm25")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [
     {}, {"ranker": "bm25"}, {"filter": "year >= 50", "facets": ["year"]},
     {"sort": ["year:desc"], "offset": 5}, {"highlight": True, "quality": True},

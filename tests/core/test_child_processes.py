@@ -103,6 +103,7 @@ def test_a_worker_imports_what_lies_beside_the_script(tmp_path):
     assert told == "['p']\n"
 
 
+@pytest.mark.usefixtures("parsed_sources")
 def test_processes_are_started_in_one_place():
     offences = []
     started = [

@@ -94,6 +94,7 @@ def compilations(function, *arguments):
     return answer, len(seen)
 
 
+@pytest.mark.slow
 def test_importing_compiles_nothing_and_does_not_load_what_would():
     script = """
 import importlib, pkgutil, sys, klsa_search
@@ -211,6 +212,7 @@ def test_the_folder_of_other_functions_stays_as_it_was(made):
     assert os.environ["NUMBA_CACHE_DIR"] == config.CACHE_DIR
 
 
+@pytest.mark.slow
 def test_threads_that_call_a_function_first_share_what_compiles_it():
     script = """
 import threading

@@ -105,6 +105,7 @@ def test_commands_and_the_service_write_sentences_to_stderr(program, tmp_path):
     assert ran(program, tmp_path) == ("", "told once\n")
 
 
+@pytest.mark.slow
 def test_a_service_writes_json_where_that_is_asked(tmp_path):
     out, err = ran(WORKER.format(log="json"), tmp_path)
     line = json.loads(err)

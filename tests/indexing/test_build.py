@@ -91,6 +91,7 @@ print(json.dumps([index.manifest.fingerprint, sums, ranking]))
 """
 
 
+@pytest.mark.slow
 # Some, and enough for BLAS to use its threads if it were let.
 @pytest.mark.parametrize("size", [60, pytest.param(900, marks=pytest.mark.slow)])
 def test_the_same_input_gives_the_same_bytes_whatever_hash_seed_and_threads(tmp_path, size):

@@ -62,6 +62,7 @@ def test_a_step_is_repeated_if_its_process_dies(
     assert not list((tmp_path / "whole2").glob("*partitions*"))
 
 
+@pytest.mark.slow
 def test_partitions_may_have_no_documents(tmp_path: Path) -> None:
     made = [{"id": name, "text": f"turbine {name}"} for name in ("valve", "piston")]
     with build(made, name="few", home=tmp_path, partitions=5, workers=1) as index:
@@ -102,6 +103,7 @@ def failing_build(home: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> Non
     build(documents(), name="failing", home=home, partitions=6, workers=2)
 
 
+@pytest.mark.slow
 def test_a_partition_that_fails_ends_the_others_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +120,7 @@ def test_a_partition_that_fails_ends_the_others_at_once(
     assert not list((tmp_path / "failing").glob("000001*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "error", "message"),
     [

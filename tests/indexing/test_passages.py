@@ -165,6 +165,7 @@ def test_a_plan_has_the_passages_of_the_build(built):
     assert (short.passages, "passages" in short.disk) == (None, False)
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_size_has_passages_of_long_documents():
     found = plan_of_size(20_000, 3_000)
     assert 150_000 < found.passages.documents < 250_000

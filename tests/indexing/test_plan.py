@@ -302,6 +302,7 @@ def test_the_memory_that_was_measured_is_what_a_size_needs(figures, mebibytes):
     assert max(memory.values()) / 2**20 == pytest.approx(mebibytes, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_plan_needs_no_documents():
     small, large = (plan_of_size(documents, 40, memory="8GiB") for documents in (100, 10**6))
     assert (small.sampled, small.shape.documents, small.fits) == (0, 100, True)

@@ -6,8 +6,12 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import klsa_search
 from tests.support.sources import nodes
+
+pytestmark = pytest.mark.usefixtures("parsed_sources")
 
 PACKAGE = Path(klsa_search.__file__).parent
 ROOT = PACKAGE.parent

@@ -215,6 +215,7 @@ def test_over_http_and_in_a_restricted_view(path):
         assert answer["warnings"][0]["field"] == "_vectors"
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_without_models(path):
     import subprocess
 

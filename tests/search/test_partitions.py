@@ -348,7 +348,7 @@ def test_writes_go_to_their_partitions_and_weigh_everywhere(home: Path) -> None:
 
 
 @pytest.mark.parametrize("most", [10, 1_000])
-@pytest.mark.parametrize("count", [2, 4, 8])
+@pytest.mark.parametrize("count", [2, 4, pytest.param(8, marks=pytest.mark.slow)])
 def test_any_history_of_writes_leaves_bm25_as_it_is(
     tmp_path: Path, count: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -444,7 +444,7 @@ def test_it_is_listed_deleted_and_kept_apart(home: Path, one: Index, three: Inde
     from klsa_search.storage.maintenance import delete_index
 
     assert isinstance(open_index(home / "three"), PartitionedIndex)
-    build(documents(30), name="short", home=home, partitions=2, workers=2).close()
+    build(documents(30), name="short", home=home, partitions=2, workers=1).close()
     assert "short" in list_indexes(home)
     with pytest.raises(StoreError, match="has partitions"):
         build(documents(30), name="short", home=home)
@@ -498,7 +498,7 @@ def test_only_fields_of_the_build_are_filterable(home: Path) -> None:
         assert index.search("word01", filter="year > 2001").total
         with pytest.raises(QueryError, match=r"'extra' is not filterable.*--field NAME:TYPE"):
             index.search("word01", filter="extra = 5")
-    options: dict[str, Any] = {"fields": ("extra:number",), "partitions": 2}
+    options: dict[str, Any] = {"fields": ("extra:number",), "partitions": 2, "workers": 1}
     with build(documents(40), name="declared", home=home, **options) as index:
         index.add([{"id": str(n), "text": "word01", "extra": n} for n in range(9)])
         assert [hit.id for hit in index.search("word01", filter="extra = 5").hits] == ["5"]

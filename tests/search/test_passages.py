@@ -143,6 +143,7 @@ writes = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(writes=writes, seed=st.integers(0, 3))
 def test_passages_follow_every_write(built, tmp_path_factory, writes, seed):
     path = shutil.copytree(built, tmp_path_factory.mktemp("written") / "long")

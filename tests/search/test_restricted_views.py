@@ -51,6 +51,7 @@ def test_views_share_what_depends_on_all_documents(index):
             assert getattr(state.snapshot, name) is getattr(whole.snapshot, name)
 
 
+@pytest.mark.slow
 def test_the_cache_counts_the_memory_of_views(index):
     title = next(iter(index.live_documents())).title
     use(index, title)

@@ -88,6 +88,7 @@ def test_one_that_an_index_does_not_have_is_refused(tmp_path):
         open_index(tmp_path / "plain", tokenizer=words)
 
 
+@pytest.mark.slow
 def test_commands_trust_what_the_environment_names(index, tmp_path):
     index.close()
     code = "from klsa_search.cli.search import main; main()"

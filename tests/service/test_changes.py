@@ -58,6 +58,7 @@ def service(built_home, tmp_path):
         each.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_acknowledged_changes_are_visible_in_all_processes(kind, service, compiled_writing):
     ask, home = service

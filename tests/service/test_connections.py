@@ -54,6 +54,7 @@ def test_connections_that_send_nothing_or_half_a_request_hold_nobody_up(served):
         client.close()
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_its_answer_holds_no_thread(catalog_of, tmp_path):
     build_tiny(tmp_path, documents=[{"id": "1", "title": "", "text": "wing " * 1_000_000}])
     with (

@@ -29,6 +29,7 @@ def service(catalog_of, tmp_path):
         yield TestClient(create_app(catalog, writes=Writes(), jobs=refits)), refits
 
 
+@pytest.mark.slow
 def test_an_index_begins_empty_and_learns_from_what_is_added(service):
     client, refits = service
     assert client.get("/indexes").json()["indexes"] == []
@@ -47,6 +48,7 @@ def test_an_index_begins_empty_and_learns_from_what_is_added(service):
     assert details["drift"]["changed_share"] == 0
 
 
+@pytest.mark.slow
 def test_settings_are_changed_by_a_refit(service):
     client, refits = service
     client.post("/indexes", json={"name": "shop"})
@@ -61,6 +63,7 @@ def test_settings_are_changed_by_a_refit(service):
     assert (settings["k1"], settings["own_stop_words"], settings["b"]) == (1.5, ["a"], 0.75)
 
 
+@pytest.mark.slow
 def test_query_settings_change_at_once_and_survive_a_refit(service):
     client, refits = service
     client.post("/indexes", json={"name": "shop"})

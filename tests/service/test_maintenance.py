@@ -73,6 +73,7 @@ def test_the_spectrum_is_that_of_the_build(client_of, home):
     index.close()
 
 
+@pytest.mark.slow
 def test_settings_are_changed_by_a_refit(service, home):
     client, refits = service(command_of(MODULE, "--home", str(home)))
     assert client.get("/jobs").json() == {"jobs": []}

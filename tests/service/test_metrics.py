@@ -215,6 +215,7 @@ with Catalog(Path(sys.argv[1]), interval=0) as catalog:
 """
 
 
+@pytest.mark.slow
 def test_each_process_has_the_metrics_of_all(home, tmp_path):
     """Whatever process answers, and though one of them ended, no counter goes back."""
     folder = tmp_path / "metrics"

@@ -279,6 +279,7 @@ def test_distinct_depends_on_visible_documents_only(worlds):
         assert status == 200
 
 
+@pytest.mark.slow
 @given(
     query,
     options,

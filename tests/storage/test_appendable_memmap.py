@@ -106,6 +106,7 @@ def test_a_forked_child_goes_its_own_way(tmp_path):
     assert np.array_equal(region.view(6_000), np.concatenate([base, base, base + 2]))
 
 
+@pytest.mark.slow
 def test_descriptors_and_addresses_go_with_the_last_view(tmp_path):
     if not os.path.isdir("/proc/self/fd"):
         pytest.skip("needs /proc")

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 Node = TypeVar("Node", bound=ast.AST)
 
 
-@lru_cache(maxsize=1)  # millions of nodes
+@lru_cache(maxsize=2)  # millions of nodes
 def _by_kind(folder: str) -> dict[type[ast.AST], list[tuple[Path, ast.AST]]]:
     found = defaultdict(list)
     for path in sorted((ROOT / folder).rglob("*.py")):
