@@ -8,7 +8,8 @@ const MOST = 7; // suggestions
 const REST = 50; // ms without a letter after which they are asked for, behind the search itself
 const KINDS = { word: "word", phrase: "phrase", title: "title", correction: "did you mean" };
 
-/** Make the box work. `isLive` says whether the view follows what is typed. */
+/** Make the box work. `isLive` says whether the view follows what is typed. Returns what offers
+ * suggestions for what was typed before there was an index to ask. */
 export function installBox({ state, indexChosen, isLive }) {
   const input = document.getElementById("q");
   const list = document.getElementById("suggestions");
@@ -119,4 +120,5 @@ export function installBox({ state, indexChosen, isLive }) {
     if (changed.has("q") && state.get("q") !== input.value) input.value = state.get("q");
   });
   input.value = state.get("q");
+  return () => document.activeElement === input && offer();
 }

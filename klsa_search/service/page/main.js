@@ -30,6 +30,7 @@ const chooser = document.getElementById("index");
 const pageTitle = document.getElementById("title").textContent; // a setting of the service
 let shown = null; // {name, index, tools, module}
 let indexes = [];
+let isListed = false; // whether `indexes` is what the service answered
 let mayWrite = false;
 let heading = ""; // of the view
 let session = { signed_in: false };
@@ -129,6 +130,7 @@ function drawFoot() {
 async function draw(changed = new Set()) {
   const name = state.view in VIEWS ? state.view : "search";
   const index = indexChosen();
+  if (!index && !isListed) return; // what is typed meanwhile is searched by `boot`
   const tools = showsTools(state);
   drawNavigation();
   drawChooser();
@@ -222,6 +224,7 @@ async function boot() {
   try {
     const listed = Promise.all([client.request("GET", "/indexes"), client.request("GET", "/session")]).then(([answer, current]) => {
       indexes = answer.indexes;
+      isListed = true;
       mayWrite = answer.writable;
       session = current;
     });
@@ -231,13 +234,14 @@ async function boot() {
     drawChooser();
     drawFoot();
     drawTitle();
+    offer();
   } catch (failure) {
     showFailure(failure);
   }
 }
 
 onKeyNeeded(keyAsked);
-installBox({ state, indexChosen, isLive: () => VIEWS[state.view]?.box ?? false });
+const offer = installBox({ state, indexChosen, isLive: () => VIEWS[state.view]?.box ?? false });
 chooser.addEventListener("change", () => {
   const kept = { q: state.get("q"), view: state.get("view") };
   const left = Object.fromEntries(state.entries().map(([name]) => [name, null]));

@@ -95,7 +95,7 @@ def test_an_answer_that_comes_late_is_dropped(page):
 
 
 def test_suggestions_by_keyboard(page):
-    box, options = page.locator("#q"), page.get_by_role("option")
+    box, options = page.locator("#q"), page.locator("#suggestions").get_by_role("option")
     box.fill("har")  # in one, as each letter has suggestions drawn anew
     options.first.wait_for()
     assert box.get_attribute("aria-expanded") == "true"
@@ -116,6 +116,19 @@ def test_suggestions_by_keyboard(page):
     page.locator("#main").focus()
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.id") == "q"
+
+
+def test_text_typed_before_the_indexes_are_listed_gets_suggestions(browser, address):
+    with watched(browser, address) as page:
+        waiting = []
+        page.route("**/indexes", lambda route: waiting.append(route))
+        page.goto(address)
+        until(page, lambda: waiting)
+        page.locator("#q").fill("har")
+        page.wait_for_timeout(200)
+        for each in waiting:
+            each.continue_()
+        page.locator("#suggestions li").first.wait_for(timeout=15_000)
 
 
 def test_facets_filter_sort_and_pages(page):
