@@ -86,13 +86,13 @@ def test_settings_are_changed_by_a_refit(service, home):
     assert job == {
         "id": 1, "kind": "refit", "index": "tiny", "state": "waiting", "generation": "000001",
         "settings": wished["settings"], "begun": job["begun"], "phase": None, "done": 0,
-        "total": None, "seconds": None, "error": None,
+        "total": None, "seconds": None, "error": None, "built": None,
     }  # fmt: skip
     assert client.get("/indexes/tiny").json()["job"] == 1
     assert client.post(REFIT, json={}).json() == job  # it waits already
     assert refits.run_due()
     status = client.get("/jobs/1").json()
-    assert (status["state"], status["error"], status["phase"]) == ("done", None, "files")
+    assert (status["state"], status["error"], status["built"]) == ("done", None, "000002")
     assert client.get("/jobs").json() == {"jobs": [status]}
     assert status["seconds"] > 0
     details = client.get("/indexes/tiny").json()

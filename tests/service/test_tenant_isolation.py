@@ -279,7 +279,6 @@ def test_distinct_depends_on_visible_documents_only(worlds):
         assert status == 200
 
 
-@pytest.mark.slow
 @given(
     query,
     options,

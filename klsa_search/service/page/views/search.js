@@ -183,7 +183,11 @@ function showHits(answer, changed) {
   say(!answer.hits.length ? "No results"
     : `${many(answer.total, "document")} found${isPoor(answer) ? ", no good match" : ""}`);
   const open = drawn.filter(({ hit }) => opened.has(hit.id));
-  if (open.length) timer = setTimeout(() => open.forEach(({ hit, panel }) => explain(hit, panel)), REST);
+  if (open.length) {
+    timer = setTimeout(() => {
+      for (const { hit, panel } of open) explain(hit, panel);
+    }, REST);
+  }
 }
 
 function pageLink(to, text, { label, current }) {
