@@ -74,7 +74,8 @@ def test_a_comparison_has_every_ranker_and_the_published_method(tmp_path, monkey
     assert len(set(names)) == len(names)
     assert DEFAULT_SYSTEM in names
     use(monkeypatch, *write_template(tmp_path))
-    assert [system.name for system in all_systems()] == [*rankers, "dph", "paper"]
+    of_template = ["bm25-plus", "bm25l", "dph", "lm-dirichlet"]
+    assert [system.name for system in all_systems()] == [*rankers, *of_template, "paper"]
     forget()
 
 

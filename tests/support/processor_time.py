@@ -25,6 +25,7 @@ def _used() -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
+    limit = float(os.environ.get("KLSA_TEST_SECONDS", "inf"))  # before a test changes it
     compiling = TimingListener()
     register("numba:compile", compiling)
     before = _used()
@@ -34,7 +35,6 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
         used = _used() - before - (compiling.duration if compiling.done else 0)
         unregister("numba:compile", compiling)
         item.user_properties.append((_PROPERTY, used))
-    limit = float(os.environ.get("KLSA_TEST_SECONDS", "inf"))
     if used > limit and not any(map(item.get_closest_marker, _FREE)):
         pytest.fail(
             f"took {used:.1f} s of processor time, above {limit:g} s: make it cheaper, or mark it "
