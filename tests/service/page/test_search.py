@@ -308,14 +308,17 @@ def test_nothing_moves_while_somebody_types(page):
     for letter in " in storm":
         with page.expect_response(lambda each: each.url.endswith("/search")):
             page.locator("#q").press("Space" if letter == " " else letter)
-        page.locator(".hit").first.wait_for()
-        places.add(
-            tuple(
-                round(page.locator(each).first.bounding_box()[side])
-                for each in ("#q", ".summary", ".hit", "aside")
-                for side in ("x", "y")
-            )
+        shown = page.wait_for_function(
+            """() => {
+                const parts = ["#q", ".summary", ".results:not([aria-busy]) .hit", "aside"];
+                const found = parts.map((each) => document.querySelector(each));
+                return found.every(Boolean) && found.flatMap((each) => {
+                    const { x, y } = each.getBoundingClientRect();
+                    return [Math.round(x), Math.round(y)];
+                });
+            }"""
         )
+        places.add(tuple(shown.json_value()))
     assert len(places) == 1
     page.wait_for_timeout(1000)  # until what is told later is there
     shifts = page.evaluate("shifts")
