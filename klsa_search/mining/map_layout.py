@@ -83,13 +83,15 @@ class ClusterLayout(NamedTuple):
 
 def _principal_axes(points: Matrix) -> Matrix:
     """Return the first two principal axes of points: (n, m) → (m, 2); 0 for missing ones."""
-    whole = np.rint(points * _STEP)
+    rounded = np.rint(points * _STEP)
     with threadpool_limits(limits=1, user_api="blas"):
-        squares = len(whole) * (whole.T @ whole) - np.outer(whole.sum(0), whole.sum(0))
-        found = np.linalg.eigh(squares)[1][:, :-3:-1]
-    found = found * np.sign(found[np.abs(found).argmax(axis=0), np.arange(found.shape[1])])
+        scatter = len(rounded) * (rounded.T @ rounded)
+        scatter -= np.outer(rounded.sum(0), rounded.sum(0))
+        vectors = np.linalg.eigh(scatter)[1][:, :-3:-1]
+    # Eigenvectors have any sign: the largest component of each is positive.
+    vectors *= np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])])
     axes = np.zeros((points.shape[1], 2))
-    axes[:, : found.shape[1]] = found
+    axes[:, : vectors.shape[1]] = vectors
     return axes
 
 

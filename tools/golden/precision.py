@@ -27,7 +27,7 @@ LANGUAGES = {
 
 
 def collections() -> list[str]:
-    """Return the names of all collections; empty if there is no folder of them."""
+    """Return the names of all collections, or an empty list if their folder is missing."""
     more = sorted(path.name for path in (ROOT / "more").glob("*/") if path.is_dir())
     return [*TARGETS, *more] if ROOT.is_dir() else []
 
