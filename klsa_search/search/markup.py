@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_MARKS: Final = re.compile(r"[\n\f*#`|\[]")
+_MARKS: Final = re.compile(r"[*#`|\[]")
 _HEADING: Final = re.compile(r"#{1,6} (.*?)(?: #+)?")
 _STRONG: Final = re.compile(r"(?<!\w)\*\*(?=[^\s*])((?:(?!\*\*).){1,300})(?<=[^\s*])\*\*(?!\w)")
 _LINK: Final = re.compile(
@@ -27,7 +27,7 @@ def without_markup(passage: str) -> str:
     'Paper jam Open the cover, see parts.'
     """
     if not _MARKS.search(passage):
-        return passage
+        return " ".join(passage.split()) if "\n" in passage or "\f" in passage else passage
     lines = re.split(r"[\n\f]", passage)
     barred = [False, *("|" in line for line in lines), False]
     shown = []
