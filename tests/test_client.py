@@ -134,6 +134,10 @@ def test_a_word_without_hits_gets_a_synonym(tmp_path, patient_service):
         assert asyncio.run(_asked(client, "analytics", 1)) == report
         assert shop.set_synonyms({"velo": ["bicycle"]}) == 1
         assert asyncio.run(_asked(client, "set_synonyms", ["bike => bicycle"])) == 1
+        assert shop.add_synonyms({"bike": ["cycle"], "velo": ["bike"]}) == 2
+        assert asyncio.run(_asked(client, "add_synonyms", ["velo => bicycle"])) == 2
+        assert shop.synonyms() == {"bike": ["bicycle", "cycle"], "velo": ["bike", "bicycle"]}
+        assert shop.set_synonyms(["bike => bicycle"]) == 1
         assert shop.synonyms() == asyncio.run(_asked(client, "synonyms")) == {"bike": ["bicycle"]}
 
 

@@ -104,6 +104,10 @@ REQUESTS = {
         "parameters": NAMES,
         "body": {"synonyms": {"car": ["automobile"], "tyre": ["tire", "wheel"]}},
     },
+    "PATCH /indexes/{name}/synonyms": {
+        "parameters": NAMES,
+        "body": {"synonyms": {"car": ["vehicle"]}},
+    },
     "GET /indexes/{name}/synonyms": {"parameters": NAMES},
     "DELETE /indexes/{name}/synonyms": {"parameters": NAMES},
     "PUT /indexes/{name}/rules": {"parameters": NAMES, "body": {"rules": [RULE]}},

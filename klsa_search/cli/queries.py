@@ -102,11 +102,14 @@ def settings(name: str, home: Path, reset: bool, as_json: bool, **options: Any) 
 @click.command()
 @click.argument("name")
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--add", is_flag=True, help="Keep the present synonyms, and add those of FILE")
 @click.option("--clear", is_flag=True, help="Remove all synonyms")
 @home_option
 @json_option
 @debug_option
-def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: bool) -> None:
+def synonyms(
+    name: str, file: Path | None, add: bool, clear: bool, home: Path, as_json: bool
+) -> None:
     """Set the synonyms of an index from FILE, or list them.
 
     FILE has one rule per line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON,
@@ -116,8 +119,15 @@ def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: boo
     from klsa_search.storage.aliases import followed
     from klsa_search.storage.names import index_path
     from klsa_search.storage.partitions import require_index
-    from klsa_search.storage.synonyms import read_synonyms, synonyms_of_text, write_synonyms
+    from klsa_search.storage.synonyms import (
+        add_synonyms,
+        read_synonyms,
+        synonyms_of_text,
+        write_synonyms,
+    )
 
+    if add and file is None:
+        raise click.UsageError("--add needs FILE, the synonyms to add")
     if clear and file is not None:
         raise click.UsageError("FILE and --clear exclude each other: give one of them")
     path = followed(index_path(home, name))
@@ -131,7 +141,7 @@ def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: boo
             raise SettingsError(
                 f"{file} is not UTF-8 ({error}); save it as UTF-8", field="synonyms"
             ) from None
-        write_synonyms(path, synonyms_of_text(text))
+        (add_synonyms if add else write_synonyms)(path, synonyms_of_text(text))
     found = read_synonyms(path)
     if as_json:
         write_json(found)

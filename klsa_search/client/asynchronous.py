@@ -317,6 +317,10 @@ class AsyncRemoteIndex:
         """Replace the synonyms: see `Index.set_synonyms`; return the number of words with some."""
         return await self._client.send(self._calls.set_synonyms(synonyms))
 
+    async def add_synonyms(self, synonyms: Synonyms) -> int:
+        """Add synonyms: see `Index.add_synonyms`; return the number of words with some."""
+        return await self._client.send(self._calls.add_synonyms(synonyms))
+
     async def add(self, documents: Iterable[Record] | AsyncIterable[Record]) -> int:
         """Add or replace documents, in batches of 1,000: see `RemoteIndex.add`."""
         batch, count = Batch(), 0

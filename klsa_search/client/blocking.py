@@ -353,6 +353,10 @@ class RemoteIndex:
         """Replace the synonyms: see `Index.set_synonyms`; return the number of words with some."""
         return self._client.send(self._calls.set_synonyms(synonyms))
 
+    def add_synonyms(self, synonyms: Synonyms) -> int:
+        """Add synonyms: see `Index.add_synonyms`; return the number of words with some."""
+        return self._client.send(self._calls.add_synonyms(synonyms))
+
     def add(self, documents: Iterable[Record]) -> int:
         """Add or replace documents, in batches of 1,000; return how many.
 

@@ -141,13 +141,20 @@ class IndexCalls:
 
     def set_synonyms(self, synonyms: Synonyms) -> Call[int]:
         """Return the call that replaces its synonyms."""
-        given = (
+        return self._change_synonyms("PUT", synonyms)
+
+    def add_synonyms(self, synonyms: Synonyms) -> Call[int]:
+        """Return the call that adds synonyms."""
+        return self._change_synonyms("PATCH", synonyms)
+
+    def _change_synonyms(self, method: str, synonyms: Synonyms) -> Call[int]:
+        rules = (
             {word: list(others) for word, others in synonyms.items()}
             if isinstance(synonyms, Mapping)
             else list(synonyms)
         )
-        body = {"synonyms": given}
-        return Call("PUT", f"{self._path}/synonyms", lambda answer: int(answer["words"]), body)
+        path, body = f"{self._path}/synonyms", {"synonyms": rules}
+        return Call(method, path, lambda answer: int(answer["words"]), body)
 
     def add(self, batch: Sequence[str]) -> Call[WriteResult]:
         """Return the call that adds documents, each as JSON."""

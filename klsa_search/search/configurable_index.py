@@ -13,7 +13,12 @@ from klsa_search.search.query.rules import checked_rules
 from klsa_search.search.query_settings import change_settings
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.rules import Rule, change_rule, write_rules
-from klsa_search.storage.synonyms import Given, checked_synonyms, write_synonyms
+from klsa_search.storage.synonyms import (
+    Given,
+    add_synonyms,
+    checked_synonyms,
+    write_synonyms,
+)
 
 
 class ConfigurableIndex(OpenedIndex):
@@ -58,6 +63,20 @@ class ConfigurableIndex(OpenedIndex):
         """
         self._check_writable()
         write_synonyms(self.path.parent, checked_synonyms(synonyms))
+        self.refresh()
+
+    def add_synonyms(self, synonyms: Given) -> None:
+        """Add synonyms to those of the index, in either form: see `set_synonyms`.
+
+        Concurrent additions do not lose each other's words.
+
+        >>> index.set_synonyms({"chilled": ["coolant"]})
+        >>> index.add_synonyms({"chilled": ["cold"]})
+        >>> index.synonyms["chilled"]
+        ('coolant', 'cold')
+        """
+        self._check_writable()
+        add_synonyms(self.path.parent, checked_synonyms(synonyms))
         self.refresh()
 
     @property

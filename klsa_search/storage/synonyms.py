@@ -108,6 +108,19 @@ def write_synonyms(path: Path, synonyms: Synonyms) -> None:
         sync(path)
 
 
+def add_synonyms(path: Path, synonyms: Synonyms) -> None:
+    """Add synonyms to those of the index at a path; others keep theirs. See `write_synonyms`.
+
+    No other process changes them meanwhile. SettingsError if there are too many.
+    """
+    require_index(path)
+    with writing(path):
+        present = read_synonyms(path)
+        added = {word: (*present.get(word, ()), *others) for word, others in synonyms.items()}
+        replace_synonyms(path, checked_synonyms({**present, **added}))
+        sync(path)
+
+
 def replace_synonyms(path: Path, synonyms: Synonyms) -> None:
     """Replace the synonyms of an index that is locked already. See `write_synonyms`."""
     content = json.dumps(synonyms, ensure_ascii=False, indent=1) + "\n" if synonyms else None

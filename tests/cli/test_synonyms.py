@@ -31,6 +31,9 @@ def test_they_are_set_listed_searched_by_and_removed(shell, built, tmp_path):
     other.write_text(json.dumps(told))
     assert shell("klsa-index", "alias", "live", "cars").code == 0
     assert shell("klsa-index", "synonyms", "live", other, "--json").json == told
+    other.write_text(json.dumps({"car": ["vehicle"]}))
+    added = shell("klsa-index", "synonyms", "live", other, "--add", "--json").json
+    assert added == told | {"car": ["automobile", "vehicle"]}
     done = shell("klsa-index", "synonyms", "cars", "--clear")
     assert done.out == "cars: 0 words have synonyms\n"
 
@@ -44,6 +47,7 @@ def test_what_is_refused(shell, built, tmp_path):
     assert shell("klsa-index", "synonyms", "cars", tmp_path / "nothing").code == 1
     assert shell("klsa-index", "synonyms", "cars", wrong, "--clear").code == 2
     assert shell("klsa-index", "synonyms", "nothing").code == 1
+    assert shell("klsa-index", "synonyms", "cars", "--add").code == 2
     wrong.write_bytes("café, bar".encode("latin-1"))
     done = shell("klsa-index", "synonyms", "cars", wrong)
     assert (done.code, "is not UTF-8" in done.err) == (2, True)

@@ -1,5 +1,7 @@
 """Synonyms over HTTP: set, list, search, remove, scopes."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -46,6 +48,24 @@ def test_they_are_set_told_searched_by_and_removed(client, home):
     assert search(client)["total"] == 0
 
 
+def test_synonyms_that_several_add_at_once_are_all_kept(client):
+    client.put(PATH, json={"synonyms": {"aerofoil": ["wing"], "jet": ["engine"]}})
+    added = [f"synonym{number}" for number in range(20)]
+    with ThreadPoolExecutor(8) as pool:
+        sent = pool.map(
+            lambda word: client.patch(PATH, json={"synonyms": {"aerofoil": [word]}}), added
+        )
+        assert [answer.json()["words"] for answer in sent] == [2] * len(added)
+    kept = client.get(PATH).json()["synonyms"]
+    assert (kept["aerofoil"][0], set(kept["aerofoil"][1:])) == ("wing", set(added))
+    assert kept["jet"] == ["engine"]
+    assert client.patch(PATH, json={"synonyms": ["jet => engine"]}).json()["words"] == 2
+    assert client.get(PATH).json()["synonyms"] == kept
+    too_many = {"synonyms": {"aerofoil": [f"other{number}" for number in range(90)]}}
+    assert failure_of(client.patch(PATH, json=too_many), 422)["field"] == "synonyms"
+    assert client.get(PATH).json()["synonyms"] == kept
+
+
 def test_what_is_refused(client, home, catalog_of):
     for synonyms in (["alone"], {"": ["x"]}, {"x": ["y" * 101]}):
         refused = failure_of(client.put(PATH, json={"synonyms": synonyms}), 422)
@@ -55,6 +75,7 @@ def test_what_is_refused(client, home, catalog_of):
     assert client.put("/indexes/none/synonyms", json={"synonyms": RULES}).status_code == 404
     reading = TestClient(create_app(catalog_of(home)), raise_server_exceptions=False)
     assert reading.put(PATH, json={"synonyms": RULES}).status_code == 403
+    assert reading.patch(PATH, json={"synonyms": RULES}).status_code == 403
     assert reading.delete(PATH).status_code == 403
     assert client.get(PATH).json()["synonyms"] == {}
 

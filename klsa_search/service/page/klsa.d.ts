@@ -97,6 +97,10 @@ export class Index {
     synonyms: Record<string, readonly string[]> | readonly string[],
     options?: RequestOptions,
   ): Promise<void>;
+  addSynonyms(
+    synonyms: Record<string, readonly string[]> | readonly string[],
+    options?: RequestOptions,
+  ): Promise<void>;
   rules(options?: RequestOptions): Promise<Rule[]>;
   setRules(rules: readonly Rule[], options?: RequestOptions): Promise<string[]>;
   putRule(rule: Rule, options?: RequestOptions): Promise<string[]>;

@@ -219,6 +219,12 @@ export class Index {
     await this.#client.request("PUT", `${this.#path}/synonyms`, { body: { synonyms }, signal });
   }
 
+  /** Add synonyms to those that words have. @param {object | string[]} synonyms by word, or rules */
+  async addSynonyms(synonyms, { signal } = {}) {
+    const options = { body: { synonyms }, idempotent: true, signal };
+    await this.#client.request("PATCH", `${this.#path}/synonyms`, options);
+  }
+
   /** Return the rules of searches, in order. */
   async rules({ signal } = {}) {
     return (await this.#client.request("GET", `${this.#path}/rules`, { signal })).rules;

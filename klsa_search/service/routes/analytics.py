@@ -301,7 +301,7 @@ async def analytics_csv(name: str, request: Request, service: Service) -> Respon
 async def synonym_proposals(name: str, request: Request, service: Service) -> ProposalsAnswer:
     """Propose synonyms for searched words that no or few documents contain, with the evidence.
 
-    Words without evidence are left out. Accept one with PUT /indexes/{name}/synonyms.
+    Words without evidence are left out. Accept one with PATCH /indexes/{name}/synonyms.
     """
     params = read_parameters(request, ProposalsRequest)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -171,7 +172,7 @@ async def delete_index(name: str, service: Service) -> DeletedAnswer:
 
 
 class SynonymsBody(RequestModel):
-    """The body of PUT /indexes/{name}/synonyms."""
+    """The body of PUT and PATCH /indexes/{name}/synonyms."""
 
     synonyms: dict[Text, list[Text]] | list[Text] = Field(
         description="synonyms by word, or rules: words that stand for each other, or one way; "
@@ -188,7 +189,7 @@ class SynonymsAnswer(Answer):
 
 
 class SynonymsSet(Answer):
-    """Result of setting synonyms."""
+    """Result of changing synonyms."""
 
     index: str
     words: int = Field(description="number of words with synonyms")
@@ -223,7 +224,23 @@ async def put_synonyms(
 
     Pass an object with the synonyms of each word, or a list of rules as in Solr and Elasticsearch.
     """
-    return await _set(name, body.synonyms, service)
+    return await _change(name, lambda index: index.set_synonyms(body.synonyms), service)
+
+
+@router.patch(
+    "/indexes/{name}/synonyms",
+    dependencies=requires("write"),
+    summary="Add synonyms",
+    response_model=SynonymsSet,
+)
+async def patch_synonyms(
+    name: str, body: Annotated[SynonymsBody, Body()], service: Service
+) -> Response:
+    """Add synonyms to those of an index. Words keep the synonyms that they have.
+
+    Concurrent additions do not lose each other's words. The body has the form of PUT.
+    """
+    return await _change(name, lambda index: index.add_synonyms(body.synonyms), service)
 
 
 @router.delete(
@@ -234,15 +251,13 @@ async def put_synonyms(
 )
 async def delete_synonyms(name: str, service: Service) -> Response:
     """Remove all synonyms of an index, if there are any."""
-    return await _set(name, {}, service)
+    return await _change(name, lambda index: index.set_synonyms({}), service)
 
 
-async def _set(
-    name: str, given: dict[str, list[str]] | list[str], service: IndexService
-) -> Response:
+async def _change(name: str, change: Callable[[Index], None], service: IndexService) -> Response:
     def work(index: Index) -> str:
         try:
-            index.set_synonyms(given)
+            change(index)
         except SettingsError as error:  # here the client is at fault, not the service
             raise QueryError(error.message, field=error.field) from None
         return SynonymsSet(index=index.name, words=len(index.synonyms)).model_dump_json()

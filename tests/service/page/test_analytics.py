@@ -62,6 +62,14 @@ def test_clicks_are_recorded_and_a_proposed_synonym_is_added(browser, home, reco
             page.set_viewport_size(options["viewport"])
             page.emulate_media(color_scheme=options.get("color_scheme", "light"))
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+        def edit_meanwhile(route):
+            if route.request.method != "GET":  # another editor comes first
+                with open_index(home / "notes") as index:
+                    index.set_synonyms({**index.synonyms, "stove": ["oven"]})
+            route.continue_()
+
+        page.route("**/synonyms", edit_meanwhile)
         page.get_by_role("button", name="Add synonym bread for loaf").click()
         page.get_by_text("Added: loaf also finds bread.").wait_for()
 
@@ -70,6 +78,7 @@ def test_clicks_are_recorded_and_a_proposed_synonym_is_added(browser, home, reco
                 return dict(index.synonyms)
 
         until(page, lambda: "loaf" in added())
+        assert added() == {"loaf": ("bread",), "stove": ("oven",)}
         with page.expect_download() as fetched:
             page.locator('a[download="notes-queries.csv"]').click()
         assert fetched.value.path().read_text().startswith("query,searches,")

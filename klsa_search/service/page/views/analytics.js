@@ -170,7 +170,7 @@ function candidate(word, given) {
   const accept = async () => {
     button.disabled = true;
     try {
-      await addSynonym(word, given.synonym);
+      await client.index(context.index).addSynonyms({ [word]: [given.synonym] });
       button.remove();
       fill(status, `Added: ${word} also finds ${given.synonym}. `, queryLink(word, "Search it"));
     } catch (failure) {
@@ -181,12 +181,4 @@ function candidate(word, given) {
   const button = el("button", { type: "button", on: { click: accept },
     "aria-label": `Add synonym ${given.synonym} for ${word}` }, "Add synonym");
   return el("li", el("strong", given.synonym), el("span.quiet.small", evidence(given)), button, status);
-}
-
-/** Keep the other synonyms of the index: the service replaces all. */
-async function addSynonym(word, synonym) {
-  const index = client.index(context.index);
-  const present = await index.synonyms();
-  const others = [...new Set([...(present[word] ?? []), synonym])];
-  await index.setSynonyms({ ...present, [word]: others });
 }
