@@ -17,7 +17,7 @@ from klsa_search.analysis.languages import (
 )
 from klsa_search.analysis.segmentation import Span, names, spans, words
 from klsa_search.analysis.tokenizers import ImportedTokenizer, with_trusted_tokenizer
-from klsa_search.analysis.unicode import ACCENTS, IGNORED, Accents, Alignment, nfkc
+from klsa_search.analysis.unicode import ACCENTS, Accents, Alignment, bare, nfkc
 from klsa_search.core.config import AnalysisSettings
 
 T = TypeVar("T")
@@ -222,7 +222,7 @@ class _TermOf(dict[str, str]):
 
     def pair(self, pair: str) -> str:
         """Return the term of a pair of characters, which is not folded; "" for a stop word."""
-        term = pair.translate(IGNORED)
+        term = bare(pair)
         return "" if len(term) > LONGEST_WORD or term in self._stop_words else term
 
     def folded(self, word: str) -> str:
@@ -231,19 +231,18 @@ class _TermOf(dict[str, str]):
             return word.lower()
         if self._turkish:
             word = word.translate(_TURKISH)
-        word = word.translate(IGNORED).replace("’", "'").casefold()
-        word = unicodedata.normalize("NFKC", word)
+        word = unicodedata.normalize("NFKC", bare(word).casefold())
         return self._accents.folded(word) if self._accents else word
 
     def _term(self, word: str) -> str:
         if word in self._stop_words:
             return ""
-        bare = word if self._keeps_ending else word.partition("'")[0]
-        if bare in self._stop_words:
+        base = word if self._keeps_ending else word.partition("'")[0]
+        if base in self._stop_words:
             return ""
         if self._stem is None:
-            return bare
-        accented = self._accents.restored(bare) if self._accents else bare
+            return base
+        accented = self._accents.restored(base) if self._accents else base
         with self._lock:
             stem = self._stem(accented)
-        return stem if accented == bare else self.folded(stem)
+        return stem if accented == base else self.folded(stem)

@@ -16,12 +16,12 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import Final
 
-from klsa_search.analysis.unicode import IGNORED
+from klsa_search.analysis.unicode import APOSTROPHE_LETTERS, APOSTROPHES, IGNORED
 
-APOSTROPHE_PATTERN: Final = "['’]"
-_ENDING: Final = f"(?:{APOSTROPHE_PATTERN}(?:[sStTmMdD]|ll|LL|re|RE|ve|VE)(?![^\\W_]))?"
+APOSTROPHE_PATTERN: Final = f"[{APOSTROPHES}]"
+LETTER_PATTERN: Final = rf"[^\W_{APOSTROPHE_LETTERS}]"
+_ENDING: Final = rf"(?:{APOSTROPHE_PATTERN}(?:[sStTmMdD]|ll|LL|re|RE|ve|VE)(?!{LETTER_PATTERN}))?"
 _ASCII_WORD: Final = re.compile(rf"[^\W_]+{_ENDING}", re.ASCII)
-LETTER_PATTERN: Final = r"[^\W_]"
 _UNSPACED: Final = (
     "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai without digits and signs
     "\u0e81-\u0ece\u0edc-\u0edf"  # Lao
@@ -100,7 +100,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """
     ranges = "".join(f"{chr(first)}-{chr(last)}" for first, last in marks())
     more = f"(?![\\x00-\\x7f])[{ranges}]"  # tests for ASCII first, where most words end
-    letter, spaced = LETTER_PATTERN, rf"[^\W_{_UNSPACED}]"
+    letter, spaced = LETTER_PATTERN, rf"[^\W_{APOSTROPHE_LETTERS}{_UNSPACED}]"
     word = f"{letter}+(?:(?:{more})+{letter}*)*{_ENDING}"
     spaced_word = f"{spaced}+(?:(?:{more})+{spaced}*)*{_ENDING}"
     unit = f"{UNSPACED_PATTERN}(?:{more})*"

@@ -14,6 +14,8 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Mapping
+from functools import cache
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -31,7 +33,51 @@ _INVISIBLE: Final = dict.fromkeys([0xAD, 0x34F, 0x200B, 0x200C, 0x200D, 0x2060, 
 _VARIATIONS: Final = dict.fromkeys([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 _ENCLOSING: Final = dict.fromkeys([*range(0x20DD, 0x20E1), *range(0x20E2, 0x20E5)])
 IGNORED: Final = {**_INVISIBLE, **_VARIATIONS, **_ENCLOSING}
-"""Code points of a word that are removed from its term, as a table for `str.translate`."""
+"""Code points that belong to the preceding character and are not in terms, for `str.translate`."""
+
+# Marks that most texts leave out: points and accents of Hebrew, vowel signs and marks of recitation
+# of Arabic with tatweel, points of Syriac and Samaritan, Vedic accents.
+_OPTIONAL: Final = "".join(
+    chr(point)
+    for first, last in (
+        (0x591, 0x5BD), (0x5BF, 0x5BF), (0x5C1, 0x5C2), (0x5C4, 0x5C5), (0x5C7, 0x5C7),
+        (0x610, 0x61A), (0x640, 0x640), (0x64B, 0x652), (0x656, 0x65F), (0x670, 0x670),
+        (0x6D6, 0x6DC), (0x6DF, 0x6E4), (0x6E7, 0x6E8), (0x6EA, 0x6ED),
+        (0x898, 0x89F), (0x8CA, 0x8E1), (0x8E3, 0x8FF),
+        (0x711, 0x711), (0x730, 0x74A), (0x816, 0x819), (0x81B, 0x823), (0x825, 0x82D),
+        (0x951, 0x954), (0x1CD0, 0x1CD2), (0x1CD4, 0x1CE8), (0x1CED, 0x1CED), (0x1CF4, 0x1CF4),
+    )
+    for point in range(first, last + 1)
+)  # fmt: skip
+APOSTROPHES: Final = "'\u2018\u2019\u201b\u2032\u02b9\u02bb-\u02bd\u02c8\u055a\u05f3\ua78b\ua78c"
+"""Characters typed as apostrophes, as ranges of a pattern."""
+APOSTROPHE_LETTERS: Final = "\u02b9\u02bb-\u02bd\u02c8\ua78b\ua78c"
+"""Those that Unicode takes for letters."""
+
+_WRITTEN_AS: Final = {
+    **IGNORED,
+    **dict.fromkeys(map(ord, _OPTIONAL)),
+    0x671: "\u0627",  # the alef of recitation
+}
+_APOSTROPHE: Final = re.compile(f"[{APOSTROPHES}]")
+_OTHER_DIGIT: Final = re.compile(r"[^\D0-9]")
+_STRESS: Final = re.compile("(?<=[\u0400-\u052f])[\u0300\u0301]")
+
+
+def bare(word: str) -> str:
+    """Return a word as most texts write it.
+
+    Without ignored characters, optional marks and the stress marks of Cyrillic; with the apostrophe
+    and the decimal digits of ASCII.
+
+    >>> bare("شَمْس"), bare("за\u0301мок"), bare("комп’ютер"), bare("٤٢")
+    ('شمس', 'замок', "комп'ютер", '42')
+    """
+    if word.isascii():
+        return word
+    word = _APOSTROPHE.sub("'", _STRESS.sub("", word.translate(_WRITTEN_AS)))
+    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), word)
+
 
 # Letters whose accents can be folded: Latin, Greek and Cyrillic, after decomposition.
 _ACCENTED: Final = re.compile(
@@ -115,14 +161,39 @@ def leads_with_mark(character: str) -> bool:
 
 
 def fold_accents(word: str) -> str:
-    """Return a word without the accents of Latin, Greek and Cyrillic letters.
+    """Return a word with plain letters for accented Latin, Greek and Cyrillic ones.
 
-    Marks of other scripts and letters without decomposition (ø, ł, đ) stay.
+    Latin letters that do not decompose become those that are typed for them. Marks of other scripts
+    stay.
+
+    >>> fold_accents("Łódź"), fold_accents("smørrebrød"), fold_accents("þæt")
+    ('Lodz', 'smorrebrod', 'thaet')
     """
     if word.isascii():
         return word
-    bare = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", word))
-    return unicodedata.normalize("NFC", bare)
+    plain = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", word))
+    return unicodedata.normalize("NFC", plain).translate(_plain_letters())
+
+
+_NAMED: Final = re.compile("LATIN (SMALL|CAPITAL) LETTER ([A-Z]) WITH ")  # stroke, hook, tail
+_TYPED: Final = {"æ": "ae", "œ": "oe", "ı": "i", "ð": "d", "þ": "th", "ŋ": "n", "ĸ": "k", "ȷ": "j"}
+
+
+@cache
+def _plain_letters() -> dict[int, str]:
+    """Return what Latin letters that do not decompose are folded to, by code point."""
+    table = {ord(letter): plain for letter, plain in _TYPED.items()}
+    table |= {
+        ord(letter.upper()): plain.capitalize()
+        for letter, plain in _TYPED.items()
+        if letter.upper() > "\x7f"
+    }
+    for point in chain(range(0x80, 0x2B0), range(0x1D00, 0x1DC0), range(0x2C60, 0xA7FF)):
+        character = chr(point)
+        named = _NAMED.match(unicodedata.name(character, ""))
+        if named and not unicodedata.decomposition(character):
+            table[point] = named[2].lower() if named[1] == "SMALL" else named[2]
+    return table
 
 
 class Accents(NamedTuple):

@@ -21,6 +21,11 @@ def cut(text):
         ),
         ("it's_x d's2", ["it's", "x", "d", "s2"]),
         ("wing’s naïve", ["wing’s", "naïve"]),
+        *(
+            (f"комп{sign}ютер wing{sign}s", ["комп", "ютер", f"wing{sign}s"])
+            for sign in "'’‘‛′ʹʻʼʽˈ՚׳Ꞌꞌ"
+        ),
+        ("hand\u00adbook hand\u2010book hand\u2011book", ["hand\u00adbook", *["hand", "book"] * 2]),
         ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
         ("한국어 단어", ["한국어", "단어"]),
         ("עברית العربيّة", ["עברית", "العربيّة"]),

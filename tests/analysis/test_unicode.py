@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.analysis.unicode import _PLAIN, Alignment, fold_accents, nfkc
+from klsa_search.analysis.unicode import _PLAIN, Alignment, bare, fold_accents, nfkc
 
 # Characters that join, reorder, expand or decompose, among ordinary ones.
 TRICKY = "aeｶ가ᄀ각ᆨ\u1161e\u0301\u0323\uff9e\u3099ﬁ①½℡…\u0b47\u0b3eﷺＡé’漢  -"
@@ -67,9 +67,34 @@ def test_inert_characters_are_their_own_form():
         ("ไม้", "ไม้"),
         ("가각", "가각"),
         ("ガ", "ガ"),
-        ("øłđ", "øłđ"),
+        ("øłđħŧıðŋß", "oldhtidnß"),
+        ("Łódź ǿ Ææœþ", "Lodz o AEaeoeth"),
         ("plain", "plain"),
     ],
 )
 def test_accents_go_from_latin_greek_and_cyrillic_only(word, bare):
     assert fold_accents(word) == bare
+
+
+@pytest.mark.parametrize(
+    ("written", "typed"),
+    [
+        ("שָׁלוֹם", "שלום"),
+        ("كِتَابٌ", "كتاب"),
+        ("كـتـاب", "كتاب"),
+        ("ٱلرَّحْمَـٰنِ", "الرحمن"),
+        ("ܫܠܵܡܵܐ", "ܫܠܡܐ"),
+        ("अ॒ग्निम्", "अग्निम्"),
+        ("за\u0301мок", "замок"),
+        ("й", "й"),
+        ("٤٢", "42"),
+        ("۴۲", "42"),
+        ("४२", "42"),
+        ("सिंह", "सिंह"),
+        ("می\u200cخواهم", "میخواهم"),
+        ("Hawai\u02bbi", "Hawai'i"),
+        ("wing\u2019s", "wing's"),
+    ],
+)
+def test_optional_marks_and_local_digits_are_not_part_of_a_term(written, typed):
+    assert bare(nfkc(written)) == typed
