@@ -90,7 +90,7 @@ def test_what_was_understood_stands_in_the_answer(client):
         "fields": [],
         "relaxed": {},
         "prefixes": {"win*": ["wing"]},
-        "joined": {},
+        "variants": {},
         "synonyms": {},
         "corrections": {"wign": "wing"},
         "did_you_mean": '+wing -"no such thing" wing win*',

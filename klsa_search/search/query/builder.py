@@ -22,6 +22,19 @@ class Word(NamedTuple):
     number: int
 
 
+class Variant(NamedTuple):
+    """Another way in which documents write a part of a query: joined, or in parts.
+
+    written  as in the query
+    of       terms of the query that it stands for; none if all of them are unknown
+    words    as documents write it
+    """
+
+    written: str
+    of: tuple[int, ...]
+    words: tuple[Word, ...]
+
+
 Restriction = tuple[str, ...]
 """A clause and the names of what it matches."""
 
@@ -71,7 +84,7 @@ class QueryBuilder:
     excluded: list[str] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
     prefixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    joined: dict[str, str] = field(default_factory=dict)
+    variants: dict[str, str] = field(default_factory=dict)
     corrections: dict[str, str] = field(default_factory=dict)
     synonyms_used: dict[str, tuple[str, ...]] = field(default_factory=dict)
     restrictions: list[Restriction] = field(default_factory=list)
@@ -95,6 +108,14 @@ class QueryBuilder:
         self.unknown += [
             word.text for word in words if word.number == UNKNOWN and word != self.rules.last
         ]
+
+    def vary(self, variant: Variant) -> None:
+        """Search another writing as well: rank by its terms, and let them count as the word."""
+        terms = tuple(word.number for word in variant.words)
+        self.variants[variant.written] = " ".join(word.text for word in variant.words)
+        self.terms += [term for term in terms if term not in self.terms]
+        for word in variant.of or (variant.written,):
+            self.count(word, terms)
 
     def restrict(self, clause: Clause, names: tuple[str, ...], matching: DocumentMask) -> None:
         """Restrict the documents to those found, or to all others, as the clause requires.
@@ -125,7 +146,7 @@ class QueryBuilder:
             excluded=tuple(self.excluded),
             fields=tuple(self.fields),
             prefixes=self.prefixes,
-            joined=self.joined,
+            variants=self.variants,
             synonyms=self.synonyms_used,
             corrections=self.corrections,
             did_you_mean=(

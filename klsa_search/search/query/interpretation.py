@@ -27,7 +27,7 @@ class QueryInterpretation:
     relaxed   operators that were read as plain words, and why; empty with `operators=True`
     prefixes  prefixes, and the terms that match them, most frequent first; with `prefix="last"`
               the last word, and its completions
-    joined    hyphenated words, and how documents write them without hyphen
+    variants  words, and how documents also write them: `on-line`, `online`; `utf8`, `utf 8`
     synonyms  words or sequences of words, and the synonyms that were searched as well
     corrections  words that no document contains, and the corrections that were searched instead
               or, for words still in `unknown`, only suggested
@@ -54,7 +54,7 @@ class QueryInterpretation:
     fields: tuple[str, ...] = ()
     relaxed: Mapping[str, Relaxed] = field(default_factory=dict)
     prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    joined: Mapping[str, str] = field(default_factory=dict)
+    variants: Mapping[str, str] = field(default_factory=dict)
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     corrections: Mapping[str, str] = field(default_factory=dict)
     did_you_mean: str | None = None

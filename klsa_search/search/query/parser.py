@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import accumulate
@@ -20,8 +19,9 @@ from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import MAX_TERMS
-from klsa_search.search.query.builder import END, ParsingRules, QueryBuilder, Word
+from klsa_search.search.query.builder import END, ParsingRules, QueryBuilder, Variant, Word
 from klsa_search.search.query.completion import best_completions, last_word
+from klsa_search.search.query.compounds import Compounds, may_vary, words_of
 from klsa_search.search.query.evidence import Evidence, Question
 from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
 from klsa_search.search.query.matching import (
@@ -50,13 +50,14 @@ EXPANSIONS: Final = 20
 MAX_SIGNS: Final = 64
 """Clauses with operators in one query; further ones are read as words, to limit the cost."""
 
+MAX_VARIANTS: Final = 32
+"""Other writings of words of one query that are searched, at most."""
+
 MAX_CORRECTIONS: Final = 10
 """Words of one query that are corrected, at most."""
 
 LONGEST_COUNTED: Final = 1_000
 """Characters of a query up to which its words are looked up to estimate its cost."""
-
-_HYPHENED: Final = re.compile(r"[^\W_]++(?:-[^\W_]++)+")
 
 
 class ParsedQuery(NamedTuple):
@@ -95,8 +96,9 @@ class QueryParser:
         searched = snapshot.forward.fields.searched
         self._columns = {name: columns[name] for name in columns.keys() - set(searched)}
         self.fields = {*searched, *columns}
-        self.spelling = SpellChecker(snapshot, analyzer, self.term_dictionary)
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
+        self._compounds = Compounds(snapshot, analyzer, self._numbers)
+        self.spelling = SpellChecker(snapshot, analyzer, self.term_dictionary, self._compounds)
         self._synonyms = Synonyms({}, analyzer)
         self._first_terms: frozenset[int] = frozenset()
 
@@ -366,7 +368,7 @@ class QueryParser:
 
     def _is_spelled_right(self, query: str, numbers: Sequence[int]) -> bool:
         """Return whether spelling correction changes nothing in a query of plain words."""
-        return UNKNOWN not in numbers and not ("-" in query and self._joined_words(query))
+        return UNKNOWN not in numbers and not may_vary(query)
 
     def interpretation(self, query: str, parsed: ParsedQuery) -> QueryInterpretation:
         """Return how a query was interpreted."""
@@ -399,32 +401,48 @@ class QueryParser:
         if clause.kind == "prefix" and len(words) == 1 and len(clause.text) >= SHORTEST:
             self._read_prefix(clause, builder)
             return
+        joined = (
+            [] if spelling == "off" else self._compounds.joined(clause.text, builder.rules.evidence)
+        )
         if clause.sign != "-" and spelling != "off":
-            words = self._correct(words, builder)
-        joined = [] if spelling == "off" else self._joined_words(clause.text)
+            covered = {word for variant in joined for word in words_of(variant.written)}
+            words = self._correct(words, builder, covered)
+        variants = joined if spelling == "off" else [*joined, *self._divided(words, builder)]
+        variants = variants[: MAX_VARIANTS - len(builder.variants)]
         if clause.sign != "-":
-            builder.rank(words)
-            for whole, word in joined:
-                builder.terms.append(word.number)
-                builder.joined[whole] = word.text
-                parts: list[int | str] = [
-                    part.number for part in self.words(whole) if part.number >= 0
-                ]
-                for part in parts or [whole]:
-                    builder.count(part, (word.number,))
+            covered = {word for variant in variants for word in words_of(variant.written)}
+            builder.rank([word for word in words if word.number >= 0 or word.text not in covered])
+            for variant in variants:
+                builder.vary(variant)
         if not clause.has_sign:
             builder.plain_words += words
         if clause.sign or clause.field or clause.kind == "phrase":
             numbers = _trim([word.number for word in words])
             if numbers:
                 matching = containing_phrase(self._snapshot, numbers, clause.field)
-                for whole, word in joined:
-                    if whole == clause.text:
-                        matching |= containing_phrase(self._snapshot, [word.number], clause.field)
+                for variant in variants:
+                    if variant.written == clause.text:
+                        terms = [word.number for word in variant.words]
+                        matching |= containing_phrase(self._snapshot, terms, clause.field)
                 builder.restrict(clause, pattern_names(self._snapshot, numbers), matching)
 
-    def _correct(self, words: Sequence[Word], builder: QueryBuilder) -> list[Word]:
-        """Replace words that no document contains by their corrections, or only record these."""
+    def _divided(self, words: Sequence[Word], builder: QueryBuilder) -> Iterator[Variant]:
+        """Yield words that documents also write in parts."""
+        for word in dict.fromkeys(words):
+            if word.number >= 0 and may_vary(word.text):
+                if len(builder.checked) >= MAX_CORRECTIONS:
+                    return
+                builder.checked.add(word.text)
+                if parts := self._compounds.parts(word.text, builder.rules.evidence):
+                    yield Variant(word.text, (word.number,), parts)
+
+    def _correct(
+        self, words: Sequence[Word], builder: QueryBuilder, joined: Collection[str]
+    ) -> list[Word]:
+        """Replace words that no document contains by their corrections, or only record these.
+
+        joined  words that documents write joined to their neighbours, which are correct
+        """
         corrected: list[Word] = []
         spelling, synonyms, last, evidence, has_case, alone = builder.rules
         for word in words:
@@ -434,6 +452,7 @@ class QueryParser:
                 word.number == UNKNOWN
                 and not meant
                 and word != last
+                and word.text not in joined
                 and (word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS)
             ):
                 builder.checked.add(word.text)
@@ -493,16 +512,6 @@ class QueryParser:
         return SynonymExpansion(
             frozenset(added), {key: tuple(others) for key, others in of.items()}
         )
-
-    def _joined_words(self, text: str) -> list[tuple[str, Word]]:
-        """Return hyphenated words that documents write without hyphen: wi-fi, wifi."""
-        joined = []
-        for whole in _HYPHENED.findall(text) if "-" in text else ():
-            word = whole.replace("-", "")
-            number = self._numbers.of_word(word)
-            if number >= 0:
-                joined.append((whole, Word(word, number)))
-        return joined
 
     def _read_prefix(self, clause: Clause, builder: QueryBuilder) -> None:
         terms = self.term_dictionary.beginning_with(clause.text, builder.rules.evidence)

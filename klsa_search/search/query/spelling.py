@@ -17,8 +17,8 @@ from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
+from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.evidence import Evidence
-from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.term_dictionary import ENDING, TermDictionary
 from klsa_search.search.query.word_forms import written_as
 from klsa_search.search.snapshot import Snapshot
@@ -77,8 +77,10 @@ class SpellChecker:
         snapshot: Snapshot,
         analyzer: Analyzer,
         term_dictionary: TermDictionary,
+        compounds: Compounds,
     ) -> None:
         self._snapshot, self._analyzer, self._term_dictionary = snapshot, analyzer, term_dictionary
+        self._compounds = compounds
         self._cache: dict[str, list[int]] = {}
 
     def correction(
@@ -92,34 +94,21 @@ class SpellChecker:
                for abbreviations, in an index of `MANY` documents
         """
         folded = self._analyzer.folded(word)
-        shortest = SHORT if alone else SHORTEST
-        if not shortest <= len(folded) <= LONGEST or not folded.isalpha():
-            return None
         if self._analyzer.term(folded) in self._common:
             return None
-        found = self._split(folded, evidence)
-        if found is None and (alone or not abbreviation):
-            found = self._nearest(folded, evidence)
+        shortest = SHORT if alone else SHORTEST
+        is_word = shortest <= len(folded) <= LONGEST and folded.isalpha()
+        parts = self._compounds.parts(word, evidence, anywhere=is_word)
+        if parts:
+            terms = tuple(part.number for part in parts)
+            return Correction(terms, " ".join(part.text for part in parts))
+        found = self._nearest(folded, evidence) if is_word and (alone or not abbreviation) else None
         if found is None or found.sure:
             return found
         large = self._snapshot.query_kernel.documents >= MANY
         if len(folded) >= SURE:
             return found._replace(sure=large or alone)
         return found._replace(sure=large and alone and not abbreviation)
-
-    def _split(self, word: str, evidence: Evidence) -> Correction | None:
-        """Return the two words, adjacent in most documents, that the word joins."""
-        numbers, best = self._snapshot.vocabulary.numbers, 0
-        found: Correction | None = None
-        for place in range(1, len(word)):
-            parts = word[:place], word[place:]
-            terms = [numbers.get(self._analyzer.term(part), -1) for part in parts]
-            if min(terms) < 0:
-                continue
-            documents = documents_with(self._snapshot, terms, evidence)
-            if documents > best:
-                best, found = documents, Correction(tuple(terms), " ".join(parts))
-        return found
 
     def _nearest(self, word: str, evidence: Evidence) -> Correction | None:
         """Return the nearest word that documents contain, the most frequent of equals.

@@ -347,7 +347,7 @@ export interface Interpretation {
   fields: string[];
   relaxed: Record<string, string>;
   prefixes: Record<string, string[]>;
-  joined: Record<string, string>;
+  variants: Record<string, string>;
   synonyms: Record<string, string[]>;
   corrections: Record<string, string>;
   did_you_mean: string | null;

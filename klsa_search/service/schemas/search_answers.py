@@ -101,8 +101,8 @@ class InterpretationAnswer(Answer):
         "nothing_to_exclude_from; no_match, no document contains the phrase"
     )
     prefixes: dict[str, list[str]] = Field(description="prefixes, and the terms that match them")
-    joined: dict[str, str] = Field(
-        description="hyphenated words, and how documents write them without hyphen"
+    variants: dict[str, str] = Field(
+        description="words, and how documents also write them: joined, or in parts"
     )
     synonyms: dict[str, list[str]] = Field(
         description="words, and the synonyms that were searched as well"

@@ -159,7 +159,7 @@ def test_capitals_say_nothing_in_a_query_in_capitals(sniffers):
 
 
 def test_words_with_capitals_are_split(index):
-    assert index.search("WiFi paper").interpretation.corrections == {"WiFi": "wi fi"}
+    assert index.search("WiFi paper").interpretation.corrections == {"WiFi": "Wi Fi"}
 
 
 def test_words_are_corrected_to_what_is_written_alone(tmp_path):
@@ -244,10 +244,10 @@ def test_what_must_be_there_is_put_right_and_what_must_not_is_not(index):
 
 def test_words_with_hyphens_are_found_where_they_are_written_without(index):
     said = index.search("an on-line server").interpretation
-    assert said.joined == {"on-line": "online"}
+    assert said.variants == {"on-line": "online"}
     assert [hit.id for hit in index.search("+on-line")] == ["retrieval"]
     assert "retrieval" not in [hit.id for hit in index.search("server heat -on-line")]
-    assert index.search("on-line", spelling="off").interpretation.joined == {}
+    assert index.search("on-line", spelling="off").interpretation.variants == {}
 
 
 def test_a_prefix_longer_than_the_stem(index):
@@ -347,7 +347,7 @@ def test_the_published_method_reads_words_as_they_stand(tmp_path):
     index = build(documents, name="paper", home=tmp_path, preset="paper")
     said = index.search('retreival -"boundary" on-line').interpretation
     assert said.unknown == ("retreival", "line")
-    assert (said.corrections, said.excluded, said.joined) == ({}, (), {})
+    assert (said.corrections, said.excluded, said.variants) == ({}, (), {})
     index.close()
 
 

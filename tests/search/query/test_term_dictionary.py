@@ -6,9 +6,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from klsa_search.search.query import term_dictionary as lexicon_module
+from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.term_dictionary import TermDictionary
+from klsa_search.search.query.terms import TermNumbers
 
 
 def test_written_forms_survive_that_another_thread_forgets_them(few_words, monkeypatch):
@@ -40,7 +42,9 @@ class _Forgetting(dict):
 
 def test_a_correction_survives_that_another_thread_forgets_it(few_words):
     lexicon = TermDictionary(few_words.arrays, few_words.analyzer, few_words.documents)
-    spelling = SpellChecker(few_words.arrays, few_words.analyzer, lexicon)
+    numbers = TermNumbers(few_words.analyzer, few_words.arrays.vocabulary)
+    compounds = Compounds(few_words.arrays, few_words.analyzer, numbers)
+    spelling = SpellChecker(few_words.arrays, few_words.analyzer, lexicon, compounds)
     expected = spelling.correction("netwrok", Evidence())
     assert expected is not None
     spelling._cache = _Forgetting(spelling._cache)

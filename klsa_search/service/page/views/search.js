@@ -376,7 +376,7 @@ function drawInterpretation({ interpretation, query }) {
   for (const [words, others] of Object.entries(interpretation.synonyms)) {
     read.push([`${words} also finds`, others.slice(0, 6)]);
   }
-  for (const [typed, written] of Object.entries(interpretation.joined)) read.push([typed, [written]]);
+  for (const [typed, written] of Object.entries(interpretation.variants)) read.push([`${typed} also finds`, [written]]);
   if (read.length) {
     lines.push(["Read as: ", read.flatMap(([label, words], at) =>
       [at ? " · " : null, label, " ", list(words)])]);

@@ -1,0 +1,160 @@
+"""Words that some documents write joined and others apart: UTF8 and UTF-8, 10mm and 10 mm.
+
+A word is divided where letters meet digits and where capitals begin, a number into groups of three
+digits, and any word into two, if the parts stand side by side in documents. Adjacent words are
+joined if documents contain the joined word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.search.query.builder import Variant, Word
+from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query.matching import documents_with
+from klsa_search.search.query.terms import UNKNOWN, TermNumbers
+from klsa_search.search.snapshot import Snapshot
+
+LONGEST: Final = 40
+"""Characters of a word that is divided, at most."""
+
+RARER: Final = 4
+"""Factor by which a writing may be rarer than the one in the query, at most. Much rarer ones weigh
+too much: with any of them, MAP of awsdocs (`S3 bucket`, *S3bucket*) falls by 7%. Parts of names
+such as `InvokeEndpoint` must not be rarer at all.
+"""
+
+MAX_PARTS: Final = 6
+"""Parts that a word is divided into, at most."""
+
+_BORDER: Final = re.compile(
+    r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+)
+_GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
+_SIGNS: Final = "-‐‑.,/&+_"
+_RUN: Final = re.compile(rf"[^\W_]++(?:[{_SIGNS}][^\W_]++)+")
+_PART: Final = re.compile(r"[^\W_]++")
+_BLANK: Final = re.compile(r"(?<![^\W_])(?=([^\W_]++) ([^\W_]++))")
+_NUMBER: Final = re.compile(r"(?<![^\W_])\d{1,3}(?: \d{3})+(?![^\W_])")
+_VARIABLE: Final = re.compile(rf"\d|[a-z][A-Z]|[A-Z][A-Z][a-z]|[^\W_][{_SIGNS}][^\W_]")
+
+
+def may_vary(text: str) -> bool:
+    """Return whether a text has words that may be divided or joined by their form. Cost: 1 µs."""
+    return _VARIABLE.search(text) is not None
+
+
+Words = tuple[Word, ...]
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, without any sign."""
+    return _PART.findall(text)
+
+
+class Compounds:
+    """Divides and joins words by the terms of one snapshot; thread-safe."""
+
+    def __init__(self, snapshot: Snapshot, analyzer: Analyzer, numbers: TermNumbers) -> None:
+        self._snapshot, self._analyzer, self._numbers = snapshot, analyzer, numbers
+
+    def parts(self, word: str, evidence: Evidence, *, anywhere: bool = False) -> Words:
+        """Return the parts of a word that documents write side by side; () if there are none.
+
+        anywhere  divide a word of letters into two at any place, if it has no other parts
+        Cost: that of a phrase for each division whose parts are all terms.
+        """
+        if not 2 <= len(word) <= LONGEST or not word.isalnum():
+            return ()
+        frequency = self._frequency(self._numbers.of_word(word))
+        least = frequency / (1 if word.isalpha() else RARER)
+        for divisions in _divisions(word, only_whole=frequency > 0):
+            if found := self._best(divisions, evidence, least):
+                return found
+        if not anywhere:
+            return ()
+        folded = self._analyzer.folded(word)
+        halves = (_cut(folded, [place]) for place in range(1, len(folded)))
+        return self._best(halves, evidence, least)
+
+    def joined(self, text: str, evidence: Evidence) -> list[Variant]:
+        """Return words of a text that documents write joined: wi-fi, wifi; 10 mm, 10mm.
+
+        Words are joined across a hyphen or another sign between letters, across a blank if letters
+        meet digits there, if these are groups of digits, or if no document contains one of them.
+        """
+        found: dict[str, Variant] = {}
+        for sequence in _sequences(text, self._unknown):
+            words = words_of(sequence)
+            joined = "".join(words)
+            number = self._numbers.of_word(joined)
+            if number >= 0 and len(list(self._analyzer.each(joined, str, str))) == 1:
+                numbers = [self._numbers.of_word(word) for word in words]
+                if " " in sequence and min(numbers) >= 0:
+                    apart = documents_with(self._snapshot, numbers, evidence)
+                    if apart > RARER * self._frequency(number):
+                        continue
+                of = tuple(each for each in numbers if each >= 0)
+                found[sequence] = Variant(sequence, of, (Word(joined, number),))
+        return list(found.values())
+
+    def _unknown(self, word: str) -> bool:
+        return self._numbers.of_word(word) == UNKNOWN
+
+    def _frequency(self, number: int) -> int:
+        """Return the number of documents that contain a term, 0 if it is unknown."""
+        return int(self._snapshot.query_kernel.frequencies[number]) if number >= 0 else 0
+
+    def _best(self, divisions: Iterable[Sequence[str]], evidence: Evidence, least: float) -> Words:
+        """Return the division whose parts are adjacent in most documents, the first of equals.
+
+        least  number of documents, at least
+        """
+        best = 0
+        result: Words = ()
+        for words in divisions:
+            terms = [self._numbers.of_word(word) for word in words]
+            if min(terms) < 0:
+                continue
+            documents = documents_with(self._snapshot, terms, evidence)
+            if documents > best and documents >= least:
+                best, result = documents, tuple(map(Word, words, terms))
+        return result
+
+
+def _divisions(word: str, *, only_whole: bool) -> Iterator[list[Sequence[str]]]:
+    """Yield divisions of a word: at all borders, then at each, then two of its parts."""
+    places = [border.start() for border in _BORDER.finditer(word)]
+    if word.isdecimal():
+        places = [border.start() for border in _GROUPS.finditer(word)]
+    if not places or len(places) >= MAX_PARTS:
+        return
+    parts = _cut(word, places)
+    yield [parts]
+    if len(parts) > 2:
+        yield [_cut(word, [place]) for place in places]
+        if not only_whole:
+            yield list(pairwise(parts))
+
+
+def _cut(word: str, places: Sequence[int]) -> Sequence[str]:
+    bounds = [0, *places, len(word)]
+    return [word[first:after] for first, after in pairwise(bounds)]
+
+
+def _sequences(text: str, is_unknown: Callable[[str], bool]) -> Iterator[str]:
+    """Yield sequences of words that may be one word, as in the text."""
+    for run in _RUN.finditer(text):
+        yield run[0]
+        parts = list(_PART.finditer(text, *run.span()))
+        if len(parts) > 2:
+            yield from (text[a.start() : b.end()] for a, b in pairwise(parts))
+    yield from (number[0] for number in _NUMBER.finditer(text))
+    for pair in _BLANK.finditer(text):
+        left, right = pair.groups()
+        if left[-1].isdecimal() != right[0].isdecimal() or is_unknown(left) or is_unknown(right):
+            yield f"{left} {right}"

@@ -1,0 +1,89 @@
+"""Words that some documents write joined and others apart are found both ways."""
+
+from __future__ import annotations
+
+import pytest
+
+from klsa_search import build
+
+PAIRS = [
+    ("UTF8", "UTF-8"),
+    ("covid19", "COVID-19"),
+    ("WD40", "WD 40"),
+    ("iPhone14", "iPhone 14"),
+    ("10mm", "10 mm"),
+    ("500GB", "500 GB"),
+    ("1000000", "1,000,000"),
+    ("25000", "25 000"),
+    ("NodeJS", "Node.js"),
+    ("PowerPoint", "Power Point"),
+    ("HTTPServer", "HTTP server"),
+    ("wifi", "Wi-Fi"),
+    ("b12", "B 12"),
+]
+
+
+@pytest.fixture(scope="module", params=["joined", "apart", "both"])
+def written(request, tmp_path_factory):
+    """Return an index of documents that write the words joined, apart, or both."""
+    sides = {"joined": (0,), "apart": (1,), "both": (0, 1)}[request.param]
+    documents = [
+        {"id": f"{number}{side}", "text": f"Notes on {pair[side]} here"}
+        for number, pair in enumerate(PAIRS)
+        for side in sides
+    ]
+    opened = build(documents, name="written", home=tmp_path_factory.mktemp("home"), ranker="bm25")
+    yield opened, sides
+    opened.close()
+
+
+@pytest.mark.parametrize("number", range(len(PAIRS)), ids=[joined for joined, _ in PAIRS])
+def test_words_are_found_both_ways(written, number):
+    index, sides = written
+    if sides == (0, 1) and PAIRS[number][0].isalpha():
+        return  # words of letters that documents contain stand as typed
+    for query in PAIRS[number]:
+        for match in ("any", "all"):
+            found = index.search(query, match=match)
+            assert {f"{number}{side}" for side in sides} <= {hit.id for hit in found}, query
+            assert match == "any" or found.total == len(sides)
+        assert index.search(query).interpretation.unknown == ()
+
+
+def test_parts_must_be_side_by_side(tmp_path):
+    documents = [{"id": "1", "text": "Version 8 of the utf library"}, {"id": "2", "text": "mm 10"}]
+    index = build(documents, name="far", home=tmp_path)
+    for query in ("utf8", "10mm"):
+        said = index.search(query).interpretation
+        assert (said.unknown, said.corrections, said.variants) == ((query,), {}, {})
+    index.close()
+
+
+def test_operators_apply_to_both_writings(tmp_path):
+    texts = {"joined": "utf8 text", "apart": "UTF-8 text", "other": "plain text"}
+    documents = [{"id": name, "text": text} for name, text in texts.items()]
+    index = build(documents, name="signs", home=tmp_path)
+    for query in ("utf8", "utf-8"):
+        assert {hit.id for hit in index.search(f"+{query}")} == {"joined", "apart"}
+        assert {hit.id for hit in index.search(f"text -{query}")} == {"other"}
+    assert index.search("utf8").interpretation.variants == {"utf8": "utf 8"}
+    assert index.search("utf-8").interpretation.variants == {"utf-8": "utf8"}
+    assert index.search("utf8", spelling="off").interpretation.variants == {}
+    index.close()
+
+
+def test_two_parts_of_a_longer_name_are_enough(tmp_path):
+    documents = [{"id": "1", "text": "the user name field"}, {"id": "2", "text": "a name"}]
+    index = build(documents, name="name", home=tmp_path)
+    found = index.search("getUserName")
+    assert found[0].id == "1"
+    assert found.interpretation.corrections == {"getUserName": "User Name"}
+    index.close()
+
+
+def test_partitions_divide_words_alike(tmp_path):
+    documents = [{"id": str(n), "text": f"UTF-8 number {n}"} for n in range(8)]
+    index = build(documents, name="divided", home=tmp_path, partitions=2)
+    found = index.search("utf8")
+    assert (found.total, found.interpretation.corrections) == (8, {"utf8": "utf 8"})
+    index.close()
