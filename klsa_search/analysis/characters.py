@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from klsa_search.analysis.segmentation import (
     APOSTROPHE_PATTERN,
+    EMOJI_PATTERN,
+    FLAG_PATTERN,
     LETTER_PATTERN,
     UNSPACED_PATTERN,
     marks,
@@ -29,9 +31,12 @@ SPACE: Final = 3  # separates; runs are folded to one blank
 UNSPACED: Final = 4  # letter of a script without spaces
 UNSPACED_MARK: Final = 5  # belongs to the preceding character, or begins one
 APOSTROPHE: Final = 6  # separates, unless an English ending follows
+EMOJI: Final = 7  # a word
+FLAG: Final = 8  # half of an emoji
+JAMO: Final = 9  # NFKC may compose it and its neighbours to a letter of a script without spaces
 # Flags added to these:
-CHANGED: Final = 8  # NFKC replaces it
-REORDERED: Final = 16  # a mark that NFKC may move to the left
+CHANGED: Final = 16  # NFKC replaces it
+REORDERED: Final = 32  # a mark that NFKC may move to the left
 
 _POINTS: Final = 0xE0200
 # Other planes have only separators so far.
@@ -89,7 +94,14 @@ def all_characters() -> Characters:
 def _classes(text: str) -> npt.NDArray[np.uint8]:
     """Return the classes of the characters of a text, except marks."""
     classes = np.zeros(len(text), np.uint8)
-    for pattern, kind in ((LETTER_PATTERN, LETTER), (UNSPACED_PATTERN, UNSPACED), (r"\s", SPACE)):
+    for pattern, kind in (
+        (LETTER_PATTERN, LETTER),
+        (UNSPACED_PATTERN, UNSPACED),
+        (EMOJI_PATTERN, EMOJI),
+        (FLAG_PATTERN, FLAG),
+        ("[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]", JAMO),
+        (r"\s", SPACE),
+    ):
         for run in re.finditer(f"(?:{pattern})+", text):
             classes[slice(*run.span())] = kind
     for apostrophe in re.finditer(APOSTROPHE_PATTERN, text):

@@ -14,6 +14,9 @@ import numpy.typing as npt
 from klsa_search.analysis.characters import (
     APOSTROPHE,
     CHANGED,
+    EMOJI,
+    FLAG,
+    JAMO,
     LETTER,
     MARK,
     REORDERED,
@@ -204,8 +207,12 @@ def _place(
             at = _after_ending(text, at, size, classes)
             if at < 0:
                 return -1
-        elif kind & ~REORDERED == UNSPACED_MARK:
+        elif kind & ~REORDERED in (UNSPACED_MARK, JAMO):
             return -1
+        elif kind in (EMOJI, FLAG):
+            if kind == FLAG and at < size and class_of(text[at], classes) == FLAG:
+                at += 1
+            at = _after_marks(text, at, size, classes, MARK)
         elif kind == UNSPACED:
             at = _after_marks(text, at, size, classes, MARK)
             is_single = True

@@ -1,10 +1,11 @@
-"""Segmentation of texts into words, or into character pairs in scripts without spaces.
+"""Segmentation of texts into words, or into character pairs in scripts without word boundaries.
 
-Scripts without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) give overlapping pairs of characters,
-each a letter with its marks; a single character is a token itself. Other words are runs of letters,
-digits and marks: hyphens, underscores and punctuation separate. An English ending after an
-apostrophe (wing's, don't) is part of its word; other apostrophes separate (l'avion, o'neil). For
-names with signs (C++, C#, .NET) `names` gives the name of the word that begins there.
+Scripts without spaces (Han, kana, Thai, Lao, Khmer, Myanmar), and Hangul, whose words have
+particles, give overlapping pairs of characters, each a letter with its marks; a single character is
+a token itself. Other words are runs of letters, digits and marks: hyphens, underscores and
+punctuation separate. An English ending after an apostrophe (wing's, don't) is part of its word;
+other apostrophes separate (l'avion, o'neil). Each emoji is a word, with its variation, and a flag
+is one. For names with signs (C++, C#, .NET) `names` gives the name of the word that begins there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ APOSTROPHE_PATTERN: Final = f"[{APOSTROPHES}]"
 LETTER_PATTERN: Final = rf"[^\W_{APOSTROPHE_LETTERS}]"
 _ENDING: Final = rf"(?:{APOSTROPHE_PATTERN}(?:[sStTmMdD]|ll|LL|re|RE|ve|VE)(?!{LETTER_PATTERN}))?"
 _ASCII_WORD: Final = re.compile(rf"[^\W_]+{_ENDING}", re.ASCII)
-_UNSPACED: Final = (
+_WITHOUT_SPACES: Final = (
     "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai without digits and signs
     "\u0e81-\u0ece\u0edc-\u0edf"  # Lao
     "\u1000-\u103f\u1050-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"  # Myanmar
@@ -30,8 +31,21 @@ _UNSPACED: Final = (
     "\u3005\u3007\u3041-\u3096\u309d\u309e\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff"  # kana
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"  # Han
 )
+WITHOUT_SPACES_PATTERN: Final = f"[{_WITHOUT_SPACES}]"
+_UNSPACED: Final = f"{_WITHOUT_SPACES}\uac00-\ud7a3"  # with syllables of Hangul
 UNSPACED_PATTERN: Final = f"[{_UNSPACED}]"
 _HAS_UNSPACED: Final = re.compile(UNSPACED_PATTERN)
+
+FLAG_PATTERN: Final = "[\U0001f1e6-\U0001f1ff]"  # half of a flag
+EMOJI_PATTERN: Final = (
+    "[\u231a\u231b\u23e9-\u23f3\u23f8-\u23fa\u2600-\u2604\u260e\u2611\u2614\u2615\u2618\u261d\u2620"
+    "\u2622\u2623\u2626\u262a\u262e\u262f\u2638-\u263a\u2640\u2642\u2648-\u2653\u265f\u2660\u2663"
+    "\u2665\u2666\u2668\u267b\u267e\u267f\u2692-\u2697\u2699\u269b\u269c\u26a0\u26a1\u26a7\u26aa\u26ab"
+    "\u26b0\u26b1\u26bd\u26be\u26c4\u26c5\u26c8\u26ce\u26cf\u26d1\u26d3\u26d4\u26e9\u26ea\u26f0-\u26f5"
+    "\u26f7-\u26fa\u26fd\u2702\u2705\u2708-\u270d\u270f\u2712\u2714\u2716\u271d\u2721\u2728\u2733\u2734"
+    "\u2744\u2747\u274c\u274e\u2753-\u2755\u2757\u2763\u2764\u2795-\u2797\u27a1\u27b0\u27bf\u2b1b\u2b1c"
+    "\u2b50\u2b55\U0001f000-\U0001f0ff\U0001f300-\U0001f3fa\U0001f400-\U0001faff]"
+)
 
 _NAME: Final = re.compile(
     r"(?<![^\W_])(?:[A-Za-z](?:\+\+(?!\+)|#(?![^\W_]))|(?<!\.)\.(?:net|NET|Net)(?![^\W_]))"
@@ -94,7 +108,7 @@ def _pairs(units: list[tuple[int, int]]) -> Iterator[Span]:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    r"""Return patterns of a word, of a word or an unspaced run (group 1), and of one character.
+    r"""Return patterns of a word, of a word or an unspaced run (group 1), and of its characters.
 
     Compiled at first use, because collecting the marks, which `\w` excludes, takes milliseconds.
     """
@@ -104,7 +118,12 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     word = f"{letter}+(?:(?:{more})+{letter}*)*{_ENDING}"
     spaced_word = f"{spaced}+(?:(?:{more})+{spaced}*)*{_ENDING}"
     unit = f"{UNSPACED_PATTERN}(?:{more})*"
-    return re.compile(word), re.compile(f"{spaced_word}|((?:{unit})+)"), re.compile(unit)
+    emoji = f"(?:{EMOJI_PATTERN}|{FLAG_PATTERN}{{1,2}})(?:{more})*"
+    return (
+        re.compile(f"{word}|{emoji}"),
+        re.compile(f"{spaced_word}|((?:{unit})+)|{emoji}"),
+        re.compile(unit),
+    )
 
 
 @cache
@@ -112,7 +131,7 @@ def marks() -> tuple[tuple[int, int], ...]:
     """Return the ranges of marks and ignored characters as first and last code points."""
     ranges: list[list[int]] = []
     # The planes between have no marks.
-    for point in chain(range(0x80, 0x20000), range(0xE0100, 0xE01F0)):
+    for point in chain(range(0x80, 0x20000), range(0xE0020, 0xE01F0)):
         if point in IGNORED or unicodedata.category(chr(point)) in ("Mn", "Mc"):
             if ranges and ranges[-1][1] == point - 1:
                 ranges[-1][1] = point

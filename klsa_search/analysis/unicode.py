@@ -32,7 +32,8 @@ _PLAIN: Final = re.compile(f"[{_INERT}]+(?![^{_INERT}])")
 _INVISIBLE: Final = dict.fromkeys([0xAD, 0x34F, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
 _VARIATIONS: Final = dict.fromkeys([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 _ENCLOSING: Final = dict.fromkeys([*range(0x20DD, 0x20E1), *range(0x20E2, 0x20E5)])
-IGNORED: Final = {**_INVISIBLE, **_VARIATIONS, **_ENCLOSING}
+_OF_EMOJI: Final = dict.fromkeys([*range(0x1F3FB, 0x1F400), *range(0xE0020, 0xE0080)])  # skin, tags
+IGNORED: Final = {**_INVISIBLE, **_VARIATIONS, **_ENCLOSING, **_OF_EMOJI}
 """Code points that belong to the preceding character and are not in terms, for `str.translate`."""
 
 # Marks that most texts leave out: points and accents of Hebrew, vowel signs and marks of recitation

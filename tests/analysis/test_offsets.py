@@ -30,7 +30,9 @@ HAN = "漢字かがカ゛\u3099ｶﾞｰ、。Ａ！ﾞ"
 MARKS = "\u0301\u0308\u00ad\u200d\ufe0f\u20dd\u0338=<"
 CHANGING = "½ﬁ™…㍿℃①\u00a8\u0345\uff07ſ"
 COMPOSING = "\u1100\u1161\u11a8가\u09c7\u09be\u0958ำຳa\u0301o\u0308"
-POOLS = [ASCII, ENDINGS, THAI, HAN, MARKS, CHANGING, COMPOSING]
+EMOJI = "👩💻👍🏽❤☀🇩🇪🇫\u200d\ufe0f\u20e3\U000e0067a1 "
+HANGUL = "한국어\u1112\u1161\u11abㅋᄒa "
+POOLS = [ASCII, ENDINGS, THAI, HAN, MARKS, CHANGING, COMPOSING, EMOJI, HANGUL]
 ORDINARY = [
     "The wing's edge, naïve façades — don’t “quote” me… 50 % of ½ the №1 ™ ﬁx.",
     "Der Flügel überschreitet die Straße; öfter als man’s denkt.",
@@ -40,6 +42,8 @@ ORDINARY = [
     "जलवायु परिवर्तन के कारण ऊँचाई बढ़ती है",
     "طائرة ذات جناح ثابت",
     "비행기의 날개는 양력을 만든다",
+    "Danke 👍🏽, 👩\u200d💻 aus 🇩🇪🇫🇷!",
+    "Комп\u02bcютер і комп’ютер",
     "cafe\u0301 re\u0301sume\u0301 o\u0308l",
 ]
 

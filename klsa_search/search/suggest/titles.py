@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.segmentation import UNSPACED_PATTERN
+from klsa_search.analysis.segmentation import WITHOUT_SPACES_PATTERN
 from klsa_search.storage.documents import DocumentReader
 
 MAX_CANDIDATES: Final = 128
@@ -27,7 +27,7 @@ LONGEST: Final = 1_000
 """Bytes of a suggested title, at most."""
 
 _UNSPACED: Final = re.compile(
-    UNSPACED_PATTERN
+    WITHOUT_SPACES_PATTERN
 )  # scripts without spaces, in which any character may begin a word
 _BETWEEN: Final = re.compile(r"[^\w\n]+|_+")
 
