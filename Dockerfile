@@ -8,13 +8,14 @@
 #   docker build --build-arg EXTRAS=cluster -t klsa-search:cluster .
 # docker/entrypoint.sh describes the arguments of the container.
 
-# The full image has a compiler, for dependencies without a wheel on this platform.
+# The full image has a compiler, for the extension module and for dependencies without a wheel.
 FROM python:3.11.13-bookworm@sha256:e75be128195ec5b78912d55646e87d4638fc95234302a34472aeb2a474334cb1 AS build
 RUN python -m venv /opt/klsa
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY requirements/run.txt ./requirements/run.txt
 RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements/run.txt
+COPY build_backend.py setup.py ./
 COPY klsa_search ./klsa_search
 # Further extras of pyproject.toml, separated by commas; their dependencies are not locked.
 ARG EXTRAS=

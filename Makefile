@@ -37,7 +37,10 @@ help:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
+# The sources of the extension module, which is built again when one of them changes.
+NATIVE := $(wildcard klsa_search/native/*.cpp klsa_search/native/*.hpp) build_backend.py setup.py
+
+$(VENV)/.installed: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "Installing klsa-search and its dependencies into $(VENV) ..."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
@@ -55,10 +58,13 @@ $(VENV)/.installed-cluster: pyproject.toml | $(BIN)/python
 	@touch $@
 
 # Dependencies of the tests, in the versions and with the hashes of requirements/test.txt.
-$(VENV)/.installed-test: requirements/test.txt pyproject.toml | $(BIN)/python
+$(VENV)/.installed-tools: requirements/test.txt | $(BIN)/python
 	@echo "Installing the tools of the tests into $(VENV) (about a minute) ..."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed-tools pyproject.toml $(NATIVE)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-eval
 
 # The same tools, with the oldest dependencies of klsa-search that pyproject.toml allows.
@@ -100,6 +106,7 @@ collections: $(VENV)/.installed-test
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror klsa_search/native/*.[hc]pp
 	@if [ -x $(BIN)/biome ]; then $(BIN)/biome lint; else echo 'biome: not for this platform, JavaScript is not linted'; fi
 	$(BIN)/mypy
 
@@ -196,4 +203,4 @@ eval: $(VENV)/.installed-eval
 	$(BIN)/klsa-eval map $(TARGETS)
 
 clean:
-	rm -rf $(VENV) $(VENV)-* .venv-* build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-* .venv-* build dist *.egg-info klsa_search/_native.*.so

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search._native import Features
 from klsa_search.core.array_types import Basis, Eigenvalues, Matrix, Scores
-from klsa_search.lowrank.products import slices, to_features
+from klsa_search.lowrank.products import slices
 
 if TYPE_CHECKING:
     from klsa_search.kernels.document_kernel import DocumentKernel
@@ -43,8 +44,9 @@ class LatentSpace:
         # Queries use only the features of single terms, which come first.
         features = kernel.features[:, :terms]
         T = np.zeros((terms, U.shape[1]), U.dtype)
-        starts = features.indptr
-        to_features(features.indices, features.data, starts[:-1], starts[1:], U, T)
+        starts = features.indptr.astype(np.int64, copy=False)
+        columns = features.indices.astype(np.int32, copy=False)
+        Features(columns, features.data, terms).add_to_features(starts[:-1], starts[1:], U, T)
         scaled = sum_in_order(scaled_sums(kernel.scales, U), U.shape[1])
         return cls(
             document_coordinates(U, values),

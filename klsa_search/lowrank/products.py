@@ -1,4 +1,4 @@
-"""Products of K with blocks of vectors in float32, compiled and parallel.
+"""Products of K with blocks of vectors in float32, in parallel.
 
 Blocks are processed in slices of rows. Parts of whole slices give the same bits as one piece.
 
@@ -13,13 +13,13 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate, pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search._native import Features
 from klsa_search.core.array_types import Integers, Matrix
-from klsa_search.core.compiling import compiled
 from klsa_search.kernels.document_kernel import DocumentKernel
 
 ROWS = 8192
@@ -108,8 +108,10 @@ class BlockProducts:
             features = features.sorted_indices()
         self.shape = features.shape
         self._workers, self._seed, self._draws = workers, seed, 0
-        self._features = (features.indices, features.data.astype(np.float32, copy=False))
-        self._cuts = _cuts(features.indptr, features.indices, self.shape[1], threads)
+        columns = features.indices.astype(np.int32, copy=False)
+        weights = features.data.astype(np.float32, copy=False)
+        self._features = Features(columns, weights, self.shape[1])
+        self._cuts = self._cut_features(features.indptr, columns, threads)
         self._centring = centring_of(kernel)
         self._mean_square = kernel.mean_square
         self._on_features = np.empty((self.shape[1], 0), np.float32)
@@ -133,7 +135,7 @@ class BlockProducts:
         T[:] = 0
         cuts = self._cuts
         for _ in self._workers.map(
-            lambda i: to_features(*self._features, cuts[i], cuts[i + 1], X, T),
+            lambda i: self._features.add_to_features(cuts[i], cuts[i + 1], X, T),
             range(len(cuts) - 1),
         ):
             pass
@@ -141,8 +143,8 @@ class BlockProducts:
         Y = np.empty_like(X)
 
         def of_slice(rows: slice) -> None:
-            from_mean(self._centring[rows], shift, Y[rows])
-            to_documents(*self._features, cuts[0][rows], cuts[-1][rows], T, Y[rows])
+            Y[rows] = centring_term(self._centring[rows], shift)
+            self._features.add_to_documents(cuts[0][rows], cuts[-1][rows], T, Y[rows])
 
         self._each_slice(of_slice)
         return Y
@@ -175,6 +177,21 @@ class BlockProducts:
 
         self._each_slice(of_slice)
         return out
+
+    def _cut_features(
+        self, starts: Integers, columns: npt.NDArray[np.int32], ranges: int
+    ) -> npt.NDArray[np.int64]:
+        """Return the first entry of each document in ranges of equally many entries, and the end.
+
+        Ranges are of features: (ranges + 1, N).
+        """
+        weight = np.cumsum(np.bincount(columns, minlength=self.shape[1]))
+        edges = np.searchsorted(weight, np.arange(1, ranges) * weight[-1] / ranges)
+        cuts = np.empty((ranges + 1, len(starts) - 1), np.int64)
+        cuts[0], cuts[-1] = starts[:-1], starts[1:]
+        for i, edge in enumerate(edges, start=1):
+            self._features.find_edge(cuts[0], cuts[-1], int(edge), cuts[i])
+        return cuts
 
     def _draw(self, columns: int) -> Block:
         W = np.empty((self.shape[0], columns), np.float32)
@@ -211,52 +228,6 @@ def shift_of(centred: Matrix, mean_square: float) -> Block:
     return np.stack((towards - mean_square * scaled, scaled)).astype(np.float32)
 
 
-def _cuts(starts: Any, columns: Any, F: int, ranges: int) -> npt.NDArray[np.integer[Any]]:
-    """Return the offsets in each document of ranges of features with equally many entries."""
-    weight = np.cumsum(np.bincount(columns, minlength=F))
-    edges = np.searchsorted(weight, np.arange(1, ranges) * weight[-1] / ranges)
-    cuts = np.empty((ranges + 1, len(starts) - 1), starts.dtype)
-    cuts[0], cuts[-1] = starts[:-1], starts[1:]
-    for i, edge in enumerate(edges, start=1):
-        find_edge(starts, columns, edge, cuts[i])
-    return cuts
-
-
-@compiled
-def find_edge(starts: Any, columns: Any, edge: int, places: Any) -> None:
-    """Write to `places` (N,) the offset of the first feature of each document from `edge` on."""
-    for d in range(len(places)):
-        places[d] = starts[d] + np.searchsorted(columns[starts[d] : starts[d + 1]], edge)
-
-
-@compiled
-def to_features(columns: Any, weights: Any, begins: Any, ends: Any, X: Any, T: Any) -> None:
-    """Add Φᵀ X to T, document by document, for the entries from `begins` to `ends` of each."""
-    width = T.shape[1]
-    for d in range(len(begins)):
-        x = X[d]
-        for p in range(begins[d], ends[d]):
-            t, weight = T[columns[p]], weights[p]
-            for j in range(width):
-                t[j] += weight * x[j]
-
-
-@compiled
-def from_mean(centring: Any, shift: Any, Y: Any) -> None:
-    """Set Y to the centring term of K X."""
-    for d in range(len(Y)):
-        y = Y[d]
-        for j in range(Y.shape[1]):
-            y[j] = -centring[d, 0] * shift[0, j] - centring[d, 1] * shift[1, j]
-
-
-@compiled
-def to_documents(columns: Any, weights: Any, begins: Any, ends: Any, T: Any, Y: Any) -> None:
-    """Add Φ T to Y, for the entries from `begins` to `ends` of each document, in order."""
-    width = T.shape[1]
-    for d in range(len(begins)):
-        y = Y[d]
-        for p in range(begins[d], ends[d]):
-            t, weight = T[columns[p]], weights[p]
-            for j in range(width):
-                y[j] += weight * t[j]
+def centring_term(centring: Block, shift: Block) -> Block:
+    """Return the centring term of K X for a slice: (n, 2), (2, b) → (n, b)."""
+    return np.asarray(-centring[:, :1] * shift[0] - centring[:, 1:] * shift[1])

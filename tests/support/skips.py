@@ -21,6 +21,7 @@ ALLOWED = {
     "generators": r"a generator is not installed",
     "pyright": r"pyright is not installed",
     "compiler": r"needs a C compiler",
+    "instruction-set": r"the processor does not have it: avx",
     "strace": r"needs strace|strace may not trace",
     "ray": r"(?i)ray is not installed|kubernetes-validate is not installed",
     "connect": r"needs (onnxruntime|pandas|polars|pyarrow|python_calamine|watchfiles|Haystack"

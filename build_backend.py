@@ -1,0 +1,126 @@
+"""The build of the package: setuptools, and zig as the C++ compiler if there is no other.
+
+`BuildNative` compiles klsa_search/native into the module `klsa_search._native`. Objects of an
+in-place build stay in build/, and only those older than their sources are compiled again.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import nanobind
+from setuptools import Extension, build_meta
+from setuptools.build_meta import *  # noqa: F403 - the other hooks of PEP 517
+from setuptools.command.build_ext import build_ext
+
+SOURCES = Path("klsa_search/native")
+FLAGS = [
+    *(
+        "-std=c++20",
+        "-O3",
+        "-g0",
+        "-DNDEBUG",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-fno-strict-aliasing",
+    ),
+    # No fused multiply-add: the same bits on all processors.
+    *("-ffp-contract=off", "-fno-math-errno"),
+    *("-Wall", "-Wextra", "-Wno-unknown-pragmas"),
+]
+
+
+def compiler() -> list[str]:
+    """Return the command of the C++ compiler: `CXX`, c++, or zig of the package ziglang."""
+    command = shlex.split(os.environ.get("CXX", "c++"))
+    return command if shutil.which(command[0]) else [sys.executable, "-m", "ziglang", "c++"]
+
+
+def _requires_zig() -> list[str]:
+    return ["ziglang"] if "ziglang" in compiler() else []
+
+
+def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
+    """Return what setuptools requires, and ziglang if there is no C++ compiler."""
+    return [*build_meta.get_requires_for_build_wheel(config_settings), *_requires_zig()]
+
+
+def get_requires_for_build_editable(config_settings: Any = None) -> list[str]:
+    """Return what setuptools requires, and ziglang if there is no C++ compiler."""
+    return [*build_meta.get_requires_for_build_editable(config_settings), *_requires_zig()]
+
+
+class BuildNative(build_ext):
+    """Compile the sources in parallel, and of an in-place build only those that changed."""
+
+    def run(self) -> None:
+        """Build in a folder that stays, if the module is to be next to the package's files."""
+        if self.editable_mode or self.inplace:
+            self.build_temp = f"build/native-{sys.implementation.cache_tag}"
+        super().run()
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile and link."""
+        folder = Path(self.build_temp)
+        folder.mkdir(parents=True, exist_ok=True)
+        options = [*compiler(), *FLAGS, *(f"-isystem{path}" for path in _system_folders(folder))]
+        key = "\n".join([*options, nanobind.__version__, sys.version])
+        made_with = folder / "made-with.txt"
+        is_same = made_with.is_file() and made_with.read_text() == key
+        objects = {source: folder / f"{Path(source).stem}.o" for source in ext.sources}
+        old = [source for source, made in objects.items() if not (is_same and _is_current(made))]
+        made_with.unlink(missing_ok=True)
+
+        def compile_source(source: str) -> None:
+            made = objects[source]
+            made.unlink(missing_ok=True)
+            depends = ["-MMD", "-MF", str(made.with_suffix(".d"))]
+            self.spawn([*options, *depends, "-c", source, "-o", str(made)])
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(compile_source, old))
+        made_with.write_text(key)
+        target = Path(self.get_ext_fullpath(ext.name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        undefined = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
+        # Not written over: processes may have it mapped.
+        new = target.with_name(f"{target.name}.new")
+        parts = map(str, objects.values())
+        self.spawn([*compiler(), "-shared", "-s", *undefined, *parts, "-o", str(new)])
+        new.replace(target)
+
+
+def _system_folders(folder: Path) -> list[Path | str]:
+    """Return the folders of headers that are not the package's.
+
+    nanobind's are behind a link, because an isolated build has them in another folder each time.
+    """
+    link = folder / "nanobind"
+    link.unlink(missing_ok=True)
+    link.symlink_to(Path(nanobind.__file__).parent, target_is_directory=True)
+    python = dict.fromkeys(sysconfig.get_path(each) for each in ("include", "platinclude"))
+    return [link / "include", link / "src", link / "ext/robin_map/include", *python]
+
+
+def _is_current(made: Path) -> bool:
+    """Return whether an object is newer than the package's files that it was compiled from."""
+    depends = made.with_suffix(".d")
+    if not (made.is_file() and depends.is_file()):
+        return False
+    files = depends.read_text().partition(":")[2].replace("\\\n", " ").split()
+    compiled = made.stat().st_mtime
+    return all(Path(file).is_file() and Path(file).stat().st_mtime < compiled for file in files)
+
+
+def extension() -> Extension:
+    """Return the extension module."""
+    files = sorted(map(str, SOURCES.glob("*.[ch]pp")))
+    sources = [file for file in files if file.endswith(".cpp")]
+    return Extension("klsa_search._native", sources, depends=files)

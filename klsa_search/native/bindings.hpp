@@ -1,0 +1,10 @@
+// What each source file adds to the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace klsa {
+
+void bind_products(nanobind::module_& module);
+
+}  // namespace klsa

@@ -1,0 +1,36 @@
+// The instruction set that kernels run with: chosen when the module is imported, changed by tests.
+#pragma once
+
+#include <atomic>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace klsa {
+
+enum class InstructionSet { baseline, avx2, avx512 };
+
+// Return the largest instruction set that the processor and its operating system support.
+// By cpuid, because __builtin_cpu_supports is a stub that returns 0 in zig.
+inline InstructionSet best_instruction_set() {
+#if defined(__x86_64__)
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return InstructionSet::baseline;  // no xgetbv
+    bool fma = c >> 12 & 1, popcnt = c >> 23 & 1;
+    asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    if (!__get_cpuid_count(0x80000001, 0, &a, &b, &c, &d)) return InstructionSet::baseline;
+    bool lzcnt = c >> 5 & 1;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return InstructionSet::baseline;
+    auto bit = [b](int number) { return bool(b >> number & 1); };
+    bool avx2 = (low & 0x6) == 0x6 && fma && popcnt && lzcnt && bit(5) && bit(3) && bit(8);  // avx2, bmi, bmi2
+    bool avx512 = avx2 && (low & 0xE6) == 0xE6 && bit(16) && bit(17) && bit(30) && bit(31);  // f, dq, bw, vl
+    return avx512 ? InstructionSet::avx512 : avx2 ? InstructionSet::avx2 : InstructionSet::baseline;
+#else
+    return InstructionSet::baseline;
+#endif
+}
+
+inline std::atomic<InstructionSet> active_instruction_set{best_instruction_set()};
+
+}  // namespace klsa

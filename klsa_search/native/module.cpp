@@ -1,0 +1,34 @@
+// The module klsa_search._native.
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "instruction_sets.hpp"
+
+namespace {
+
+const std::vector<std::string> NAMES{"baseline", "avx2", "avx512"};
+
+std::vector<std::string> instruction_sets() {
+    return {NAMES.begin(), NAMES.begin() + int(klsa::best_instruction_set()) + 1};
+}
+
+std::string select_instruction_set(const std::string& name) {
+    auto names = instruction_sets();
+    for (size_t i = 0; i < names.size(); i++)
+        if (names[i] == name) return NAMES[size_t(klsa::active_instruction_set.exchange(klsa::InstructionSet(i)))];
+    throw std::invalid_argument("`" + name + "` is not an instruction set of this processor; see instruction_sets()");
+}
+
+}  // namespace
+
+NB_MODULE(_native, module) {
+    module.def("instruction_sets", &instruction_sets);
+    module.def("select_instruction_set", &select_instruction_set, nanobind::arg("name"));
+    klsa::bind_products(module);
+}

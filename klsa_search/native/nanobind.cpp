@@ -1,0 +1,2 @@
+// nanobind itself, from the sources in its package.
+#include "nb_combined.cpp"

@@ -1,0 +1,33 @@
+// Products of sparse features with blocks of vectors. Sums are in the order of documents or
+// features, one after the other, so the bits do not depend on threads or instruction sets.
+namespace klsa::KLSA_NS {
+
+// sums += Φᵀ blocks, for the entries [begins[d], ends[d]) of each document d.
+template <class W, class X>
+void add_to_features(const i32* columns, const W* weights, const i64* begins, const i64* ends, i64 documents,
+                     const X* blocks, i64 width, X* sums) {
+    for (i64 d = 0; d < documents; d++) {
+        const X* __restrict x = blocks + d * width;
+        for (i64 p = begins[d]; p < ends[d]; p++) {
+            X* __restrict t = sums + i64(columns[p]) * width;
+            const W weight = weights[p];
+            for (i64 j = 0; j < width; j++) t[j] = X(t[j] + weight * x[j]);
+        }
+    }
+}
+
+// out += Φ sums, for the entries [begins[d], ends[d]) of each document d.
+template <class W, class X>
+void add_to_documents(const i32* columns, const W* weights, const i64* begins, const i64* ends, i64 documents,
+                      const X* sums, i64 width, X* out) {
+    for (i64 d = 0; d < documents; d++) {
+        X* __restrict y = out + d * width;
+        for (i64 p = begins[d]; p < ends[d]; p++) {
+            const X* __restrict t = sums + i64(columns[p]) * width;
+            const W weight = weights[p];
+            for (i64 j = 0; j < width; j++) y[j] = X(y[j] + weight * t[j]);
+        }
+    }
+}
+
+}  // namespace klsa::KLSA_NS
