@@ -16,7 +16,9 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_an_index_opened_before_a_fork_is_refused_in_the_child(tmp_path, partitions):
-    index = build(DOCUMENTS, name="t", home=tmp_path, dimensions=2, partitions=partitions)
+    index = build(
+        DOCUMENTS, name="t", home=tmp_path, dimensions=2, partitions=partitions, workers=1
+    )
     snapshot = index.snapshot()
 
     def child():

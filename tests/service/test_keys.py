@@ -16,7 +16,6 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys, needs_key
 from tests.service.conftest import failure_of
-from tests.support.endpoints import ENDPOINTS
 
 SEARCH = "/search?q=wing&index=first"
 LAMP = {"id": "lamp", "text": "A lamp."}
@@ -200,27 +199,6 @@ def test_a_key_does_what_its_scopes_say(client, file):
         ("DELETE", "/indexes/first/documents/lamp", bearing(reader)),
     ):
         assert client.request(method, path, headers=headers).status_code == 403
-
-
-OTHERS = ("/indexes/{name}", "/indexes/{name}/refit", "/jobs")
-"""Paths that answer 404 for another index, or are not served without jobs."""
-
-
-@pytest.mark.parametrize(
-    "endpoint",
-    [each for each in ENDPOINTS if each.names_index and each.path not in OTHERS],
-    ids=str,
-)
-def test_a_key_of_one_index_is_none_for_another(client, file, endpoint):
-    headers = bearing(add_key(file, "one", ["search", "write"], ["first"]))
-    for index in ("first", "second", "none"):
-        asked = endpoint.request(index)
-        answer = client.request(**asked | {"headers": asked.get("headers", {}) | headers})
-        if index == "first":
-            assert answer.status_code not in (401, 403), answer.text
-        else:
-            assert answer.status_code == 403, answer.text
-            assert "insufficient_scope" in answer.headers["www-authenticate"]
 
 
 def test_what_a_key_is_not_for_it_does_not_hear_of(client, file):

@@ -39,11 +39,6 @@ BODIES = [
 ]
 """Paths of the endpoints that read JSON."""
 
-TRAVERSAL = [
-    "..", ".", "../first", "../../etc/passwd", "/etc/passwd", "first/../second", "first/000001",
-    "..\\..\\etc", "first\0", "\0", "%2e%2e%2f", "....//", "~root", "C:\\", "file:///etc/passwd",
-    ".keys.json", "first/CURRENT", "\u2024\u2024/", "a" * 5000, "-rf", "first\n",
-]  # fmt: skip
 INJECTION = [
     "' OR '1'='1", "1'; DROP TABLE documents; --", '" OR 1=1 --', "1 UNION SELECT * FROM documents",
     "%' --", "year' IS NOT NULL OR 'a'='a", "?1", ":id", "x'; ATTACH DATABASE '/tmp/x' AS x; --",
@@ -85,7 +80,7 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("harm") / "home"
     build_tiny(home, "first")
     build_tiny(home, "second", DOCUMENTS[:2])
-    (home.parent / "secret").write_text("secret")
+    (home.parent / "secret").write_text("confidential")
     return home
 
 
@@ -103,8 +98,9 @@ def below(folder):
     }
 
 
-@pytest.mark.parametrize("name", TRAVERSAL)
-def test_a_name_that_is_a_path_leads_nowhere(writer, home, name):
+@pytest.mark.parametrize("name", ["..", "../secret", "first/../second", "first\0"])
+def test_a_name_that_is_a_path_reaches_no_file_by_any_route(writer, home, name):
+    """What `index_path` refuses: tests/storage/test_generations.py."""
     before = below(home.parent)
     for endpoint in ENDPOINTS:
         if "{name}" not in endpoint.path:
@@ -114,7 +110,7 @@ def test_a_name_that_is_a_path_leads_nowhere(writer, home, name):
             target = target.replace(part, "1")
         answer = writer.request(endpoint.method, target, json=endpoint.example.get("body"))
         assert 400 <= answer.status_code < 500, (endpoint, target, answer.text)
-        assert "secret" not in answer.text
+        assert "confidential" not in answer.text
     for asked in ({"q": "wing", "index": name}, {"queries": [{"q": "wing", "index": name}]}):
         answer = writer.post("/multi-search" if "queries" in asked else "/search", json=asked)
         assert answer.status_code in (404, 422)
@@ -122,7 +118,9 @@ def test_a_name_that_is_a_path_leads_nowhere(writer, home, name):
     assert below(home.parent) == before
 
 
-@pytest.mark.parametrize("id_", [*TRAVERSAL[:-3], *INJECTION])
+@pytest.mark.parametrize(
+    "id_", ["..", "first/../second", "%2e%2e%2f", "..\\..\\etc", "\0", "a" * 5000, *INJECTION[:2]]
+)
 def test_an_id_is_an_id_whatever_it_looks_like(writer, home, id_):
     """It may be put in, found, replaced and deleted, and nothing else happens."""
     target = f"/indexes/first/documents/{quote(id_, safe='')}"
@@ -201,8 +199,15 @@ def test_no_header_can_be_put_into_an_answer(catalog_of, tiny_home, name):
     assert all(each.isprintable() for each in answered.values())
 
 
-@pytest.mark.parametrize("path", BODIES)
-@pytest.mark.parametrize("opening", ["[", '{"a":', '{"queries":[', '{"q":"x","filter":{"not":'])
+@pytest.mark.parametrize(
+    ("path", "opening"),
+    [
+        *((path, "[") for path in BODIES),
+        ("/search", '{"a":'),
+        ("/multi-search", '{"queries":['),
+        ("/search", '{"q":"x","filter":{"not":'),
+    ],
+)
 def test_json_as_deep_as_a_body_is_long(writer, path, opening):
     answer = writer.post(path, content=opening * (900_000 // len(opening)), headers=JSON)
     assert answer.status_code in (400, 422)
@@ -233,7 +238,7 @@ def test_whole_json_that_is_deep_enough(writer):
     assert writer.delete(target).status_code == 200
 
 
-@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize("path", ["/search", "/indexes/first/documents/delete-batch"])
 def test_oversized_json_is_cut_short(writer, path):
     def endless():
         yield b'{"q": "'
@@ -250,9 +255,8 @@ def test_nothing_is_unpacked(writer, encoding):
     """A bomb stays packed: it is no JSON, and so refused, however little it is."""
     bomb = gzip.compress(json.dumps({"q": "x" * 2**24}).encode())
     assert len(bomb) < 2**20
-    for path in BODIES:
-        headers = {**JSON, "Content-Encoding": encoding}
-        assert writer.post(path, content=bomb, headers=headers).status_code in (400, 413, 422)
+    headers = {**JSON, "Content-Encoding": encoding}
+    assert writer.post("/search", content=bomb, headers=headers).status_code in (400, 413, 422)
     headers = {**LINES, "Content-Encoding": encoding}
     answer = writer.post("/indexes/first/documents", content=bomb, headers=headers)
     assert not any(json.loads(line)["ok"] for line in answer.text.splitlines())
@@ -264,22 +268,20 @@ def test_lines_of_a_sync_that_are_too_deep_or_no_json(writer):
         failure_of(writer.post(SYNC, content=line, headers=LINES), 422)
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        {},
-        {"Authorization": ""},
-        {"Authorization": "Bearer"},
-        {"Authorization": "Bearer "},
-        {"Authorization": "Bearer nope"},
-        {"Authorization": "Basic Og=="},
-        {"Authorization": "Bearer {}"},
-        {"X-API-Key": "nope"},
-        {"Cookie": "key=nope"},
-        {"Authorization": "Bearer " + "x" * 10_000},
-    ],
+NO_KEYS = (
+    {},
+    {"Authorization": ""},
+    {"Authorization": "Bearer"},
+    {"Authorization": "Bearer "},
+    {"Authorization": "Basic Og=="},
+    {"Authorization": "Bearer {}"},
+    {"X-API-Key": "nope"},
+    {"Cookie": "key=nope"},
+    {"Authorization": "Bearer " + "x" * 10_000},
 )
-def test_who_has_no_key_hears_nothing(home, tmp_path, key):
+
+
+def test_a_request_without_a_valid_key_learns_nothing(home, tmp_path):
     file = tmp_path / "keys.json"
     add_key(file, "web", ["search", "write"])
     with (
@@ -290,12 +292,16 @@ def test_who_has_no_key_hears_nothing(home, tmp_path, key):
         for endpoint in (each for each in ENDPOINTS if needs_key(each.path)):
             asked = endpoint.request("first")
             method, path, body = asked["method"], asked["url"], asked.get("content")
-            answer = client.request(method, path, headers=JSON | key, content=body)
+            headers = JSON | {"Authorization": "Bearer nope"}
+            answer = client.request(method, path, headers=headers, content=body)
             assert failure_of(answer, 401)["code"] == "invalid_api_key"
             assert "first" not in answer.text
+        for headers in NO_KEYS:
+            answer = client.request("GET", "/search?q=wing", headers=headers)
+            assert failure_of(answer, 401)["code"] == "invalid_api_key"
         for path in ("/search%00", "//search?q=wing", "/SEARCH?q=wing", "/./search?q=wing",
                      "/health/../search?q=wing", "/docs/../search?q=wing"):  # fmt: skip
-            assert client.request("GET", path, headers=key).status_code == 401
+            assert client.request("GET", path).status_code == 401
 
 
 def test_a_socket_that_breaks_off_leaves_the_service_well(catalog_of, tiny_home):

@@ -252,7 +252,12 @@ def test_a_first_build_that_fails_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "-a", "a b", ".hidden", "x" * 101, "a\n"])
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "a/b", "-a", "a b", ".hidden", "x" * 101, "a\n", "\na", "/etc/passwd", "../a",
+     "a/../b", "a/000001", "..\\..\\etc", "a\0", "\0", "%2e%2e%2f", "....//", "~root", "C:\\",
+     "file:///etc/passwd", ".keys.json", "\u2024\u2024/", "é"],
+)  # fmt: skip
 def test_names_that_are_no_plain_file_names_are_refused(tmp_path, name):
     with pytest.raises(SettingsError, match="name"):
         index_path(tmp_path, name)

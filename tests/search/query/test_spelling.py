@@ -76,7 +76,9 @@ def is_small(monkeypatch):
     monkeypatch.setattr(spelling, "MANY", 1000)
 
 
-@pytest.fixture(scope="module", params=[{}, {"partitions": 2}, {"passages": "20"}], ids=str)
+@pytest.fixture(
+    scope="module", params=[{}, {"partitions": 2, "workers": 1}, {"passages": "20"}], ids=str
+)
 def sniffers(request, tmp_path_factory):
     """Return 600 documents, which all contain *sniffer*; five with *most*, one with a code."""
     documents = [
@@ -92,23 +94,30 @@ def sniffers(request, tmp_path_factory):
 
 @pytest.mark.usefixtures("is_small")
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"match": "all"}, {"match": "most"}, {"prefix": "last"}, {"group": "passage"},
-     {"ranker": "klsa"}, {"operators": False}, {"filter": "shelf = 3"}, {"sort": ["shelf"]}],
-    ids=str,
-)  # fmt: skip
-@pytest.mark.parametrize(
-    ("typed", "right"),
+    ("typed", "right", "options"),
     [
-        ("snifer", "sniffer"),  # in all documents
-        ("SNIFER", "sniffer"),
-        ("captres", "captures"),
-        ("the snifer", "the sniffer"),
-        ("+snifer", "+sniffer"),
-        ("snifer pacjets", "sniffer packets"),
-        ("snifer pacekts", "sniffer packets"),
-        ("snifer qqqqqq", "sniffer qqqqqq"),
+        ("snifer", "sniffer", {}),  # in all documents
+        ("SNIFER", "sniffer", {}),
+        ("captres", "captures", {}),
+        ("the snifer", "the sniffer", {}),
+        ("+snifer", "+sniffer", {}),
+        ("snifer pacjets", "sniffer packets", {}),
+        ("snifer qqqqqq", "sniffer qqqqqq", {}),
+        *(
+            ("snifer pacekts", "sniffer packets", options)
+            for options in (
+                {"match": "all"},
+                {"match": "most"},
+                {"prefix": "last"},
+                {"group": "passage"},
+                {"ranker": "klsa"},
+                {"operators": False},
+                {"filter": "shelf = 3"},
+                {"sort": ["shelf"]},
+            )
+        ),
     ],
+    ids=str,
 )
 def test_a_correction_is_searched_if_no_document_contains_the_words(
     sniffers, typed, right, options
