@@ -24,7 +24,7 @@ from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import GenerationInfo, State, open_state
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.current import current_generation
+from klsa_search.storage.current import current_generation, open_current
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest
 
@@ -190,22 +190,30 @@ class OpenedIndex:
             tailer, before = self._current.tailer, self._opened()
             if tailer is None:
                 return False
-            generation = current_generation(self.path.parent)
-            if generation == self.path:
+            if current_generation(self.path.parent) == self.path:
                 state = tailer.state(before)
                 if state is before:
                     return False
                 self._swap(state, tailer)
                 return True
-            base = self._open_state(generation)
+            base, state, tailer = open_current(self.path.parent, self._open_with_writes)
             try:
-                tailer = LogTailer(base)
                 # Running calls keep the previous state, whose files close with the last of them.
-                self._swap(tailer.state(base), tailer)
+                self._swap(state, tailer)
             except BaseException:
                 base.close()
                 raise
             return True
+
+    def _open_with_writes(self, generation: Path) -> tuple[State, State, LogTailer]:
+        """Open a generation; return it as it was built, with later writes, and their tailer."""
+        base = self._open_state(generation)
+        try:
+            tailer = LogTailer(base)
+            return base, tailer.state(base), tailer
+        except BaseException:
+            base.close()
+            raise
 
     def _swap(self, state: State, tailer: LogTailer) -> None:
         """Replace the current state; StoreError if the index was closed."""

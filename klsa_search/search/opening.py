@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.storage.aliases import followed
-from klsa_search.storage.current import current_generation
+from klsa_search.storage.current import open_current
 from klsa_search.storage.maintenance import indexes_in
 from klsa_search.storage.names import index_directory
 from klsa_search.storage.partitions import is_partitioned
@@ -57,7 +58,7 @@ def open_index(
     if is_partitioned(folder):
         index = PartitionedIndex(folder, models=models)
     else:
-        index = Index(current_generation(folder), models=models)
+        index = open_current(folder, partial(Index, models=models))
     try:
         refuse_other_models(index.name, index.manifest.vectors, models.embedders)
     except SettingsError:

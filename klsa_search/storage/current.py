@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, PartitionsUnsupported
 from klsa_search.storage.aliases import alias_at
@@ -31,6 +32,8 @@ from klsa_search.storage.names import (
     PARTITIONS,
     index_of,
 )
+
+T = TypeVar("T")
 
 _MAX_BYTES = 65_536  # a valid file has some hundred
 _KEPT = re.compile(r"kept ([0-9]{6}) sha256 ([0-9a-f]{64})\n")
@@ -108,6 +111,21 @@ def current_generation(path: Path) -> Path:
             f"{repair_step(path)}"
         )
     return generation
+
+
+def open_current(path: Path, open_generation: Callable[[Path], T]) -> T:
+    """Return what a function opens of the generation in use.
+
+    If it fails because builds have replaced and removed the generation meanwhile, it is called
+    again with the next one. Errors are those of the function and of `current_generation`.
+    """
+    while True:
+        generation = current_generation(path)
+        try:
+            return open_generation(generation)
+        except (IndexDamaged, OSError):
+            if current_generation(path) == generation:
+                raise
 
 
 def repair_step(path: Path) -> str:

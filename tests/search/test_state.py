@@ -17,6 +17,7 @@ from klsa_search import build, open_index
 from klsa_search.errors import StoreError
 from klsa_search.search import opened_index, restricted_state
 from klsa_search.search.log_tailer import LogTailer
+from klsa_search.search.state import open_state
 from tests.search.conftest import DOCUMENTS
 from tests.search.test_closing import held
 from tests.support.waiting import PATIENCE
@@ -155,3 +156,31 @@ def test_a_restricted_state_goes_with_its_state(path, monkeypatch):
         for each in (index, before, index, before):
             each.restricted("year > 0")
         assert len(made) == 2
+
+
+@pytest.mark.parametrize("opens", ["open_index", "refresh"])
+def test_a_generation_that_is_removed_while_it_is_opened_is_followed(opens, path, monkeypatch):
+    """Two builds remove the generation that CURRENT named when opening began."""
+    index = open_index(path)
+    if opens == "refresh":
+        build(DOCUMENTS, name=path.name, home=path.parent, replace=True).close()
+    opened = []
+
+    def open_slowly(generation):
+        opened.append(generation.name)
+        if len(opened) == 1:
+            monkeypatch.undo()  # the builds open what they have built
+            for _ in range(2):
+                build(DOCUMENTS, name=path.name, home=path.parent, replace=True).close()
+            assert not generation.exists()
+        return open_state(generation)
+
+    monkeypatch.setattr(opened_index, "open_state", open_slowly)
+    if opens == "refresh":
+        assert index.refresh()
+    else:
+        index.close()
+        index = open_index(path)
+    assert index.generation == f"{int(opened[0]) + 2:06d}"
+    assert len(index) == len(DOCUMENTS)
+    index.close()
