@@ -18,7 +18,8 @@ pytestmark = pytest.mark.slow
 
 ASKED = {
     "/", "/health", "/health/live", "/health/ready", "/indexes", "/indexes/{name}", "/search",
-    "/multi-search", "/indexes/{name}/search", "/documents/{id:whole}",
+    "/multi-search", "/indexes/{name}/search",
+    "/documents/{id:whole}", "/indexes/{name}/documents/{id:whole}",
     "/suggest", "/indexes/{name}/suggest",
     "/indexes/{name}/documents/{id:whole}/similar", "/indexes/{name}/terms/{term:whole}/related",
     "/indexes/{name}/documents/{id:whole}/terms",
@@ -77,6 +78,7 @@ with Catalog(home) as catalog:
         ask("/multi-search", queries=[{"q": "word1", "index": name, "positive": ["1"]}])
         ask(f"/indexes/{name}/search", q="word1", filter={"field": "year", "exists": False})
         ask(f"/documents/1?index={name}")
+        ask(f"/indexes/{name}/documents/1")
         ask(f"/suggest?index={name}&q=word1 word")
         for query in ("word1", "word1 word1 word2 rare", " ".join(words), "", "unknown"):
             for ranker in RANKERS:
