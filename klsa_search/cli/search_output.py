@@ -80,6 +80,10 @@ _RELAXED: Final[dict[Relaxed, str]] = {
     "plain_text": "the query has more plain words than operators; --operators applies all of them",
     "nothing_to_exclude_from": "the query only excludes; add a word to search for",
     "no_match": "no document contains the phrase; put + before it to require it",
+    "capitals": "the whole query is in capitals; --operators applies AND, OR and NOT",
+    "suffix": "the hyphen hangs on a suffix; without a blank before it, it is part of the word",
+    "not_an_operator": "the sign has no meaning there; see the query syntax",
+    "short_prefix": "a prefix needs two characters",
 }
 
 
@@ -92,6 +96,8 @@ def write_results(results: SearchResults) -> None:
         echo(f"no match for `{word}`; {note}", err=True)
     if left_out := interpretation.left_out:
         echo(f"the query is long: its {len(left_out)} lightest words do not count", err=True)
+    if interpretation.boolean is not None:
+        echo(f"searched as `{interpretation.boolean}`", err=True)
     for written, reason in interpretation.relaxed.items():
         echo(f"`{written}` was read as plain words: {_RELAXED[reason]}", err=True)
     if not results.hits:

@@ -91,6 +91,7 @@ def test_what_was_understood_stands_in_the_answer(client):
         "relaxed": {},
         "prefixes": {"win*": ["wing"]},
         "variants": {},
+        "boolean": None,
         "synonyms": {},
         "corrections": {"wign": "wing"},
         "did_you_mean": '+wing -"no such thing" wing win*',

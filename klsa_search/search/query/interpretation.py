@@ -7,9 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Relaxed = Literal["plain_text", "nothing_to_exclude_from", "no_match"]
-"""Why an operator was read as plain words: the query is mostly text, it only excludes, or no
-document contains the phrase.
+Relaxed = Literal[
+    "plain_text",
+    "nothing_to_exclude_from",
+    "no_match",
+    "capitals",
+    "suffix",
+    "not_an_operator",
+    "short_prefix",
+]
+"""Why an operator was read as plain words: the query is mostly text, it only excludes, no document
+contains the phrase, the whole query is in capitals, a hyphen hangs on a suffix, the sign has no
+meaning where it is, or a prefix has one character.
 """
 
 
@@ -24,7 +33,8 @@ class QueryInterpretation:
     required  words and phrases after +
     excluded  words and phrases after -
     fields    words and phrases restricted to one field
-    relaxed   operators that were read as plain words, and why; empty with `operators=True`
+    boolean   a query with AND, OR or NOT, with the operators that it was read with; else None
+    relaxed   operators that were read as plain words, and why
     prefixes  prefixes, and the terms that match them, most frequent first; with `prefix="last"`
               the last word, and its completions
     variants  words, and how documents also write them: `on-line`, `online`; `utf8`, `utf 8`
@@ -52,6 +62,7 @@ class QueryInterpretation:
     required: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
+    boolean: str | None = None
     relaxed: Mapping[str, Relaxed] = field(default_factory=dict)
     prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, str] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,6 +19,12 @@ from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import MAX_TERMS
+from klsa_search.search.query.boolean import (
+    MAX_OPERANDS,
+    BooleanQuery,
+    Operand,
+    parse_boolean,
+)
 from klsa_search.search.query.builder import END, ParsingRules, QueryBuilder, Variant, Word
 from klsa_search.search.query.completion import best_completions, last_word
 from klsa_search.search.query.compounds import Compounds, may_vary, words_of
@@ -29,11 +35,12 @@ from klsa_search.search.query.matching import (
     containing_any,
     containing_phrase,
     containing_words,
+    documents_with,
     pattern_names,
 )
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, Terms
-from klsa_search.search.query.syntax import Clause, is_plain, parse
+from klsa_search.search.query.syntax import Clause, is_plain, parse, stray_signs
 from klsa_search.search.query.term_dictionary import SHORTEST, TermDictionary
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.snapshot import Snapshot
@@ -179,9 +186,14 @@ class QueryParser:
     ) -> ParsedQuery:
         """Parse a query of any number of terms: see `parse`."""
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
+        relaxed: dict[str, Relaxed] = {}
+        boolean = None if settings.operators is False else parse_boolean(query, self.fields)
+        why = None if boolean is None else self._boolean_reason(query, boolean)
+        if boolean is not None and why is not None and settings.operators is None:
+            relaxed, boolean = dict.fromkeys(boolean.operators, why), None
         numbers, clauses, reason = self._tokenize(query, settings.operators)
         last = self._last_word(query, evidence) if complete_last else None
-        if numbers is not None and last is None:
+        if numbers is not None and last is None and boolean is None and not relaxed:
             corrected = settings.spelling == "off" or self._is_spelled_right(query, numbers)
             if corrected and (synonyms is None or self._first_terms.isdisjoint(numbers)):
                 if settings.match == "any":
@@ -190,20 +202,27 @@ class QueryParser:
                 alternatives = [((number,),) for number in known]
                 mask = self._mask(None, alternatives, settings.match, evidence)
                 return ParsedQuery(numbers, mask)
-        if numbers is not None:
-            clauses = [_as_words(query)]
-        relaxed: dict[str, Relaxed] = {}
-        if reason is not None:
-            relaxed = {clause.written: reason for clause in clauses if clause.has_sign}
-            clauses = [_as_words(query)]
-        clauses = _first_signs(clauses)
-        last = None if clauses and clauses[-1].has_sign else last
+        if settings.operators is not False:
+            relaxed |= self._stray(query, clauses)
+        if boolean is None:
+            if numbers is not None:
+                clauses = [_as_words(query)]
+            elif reason is not None:
+                relaxed |= {clause.written: reason for clause in clauses if clause.has_sign}
+                clauses = [_as_words(query)]
+            elif settings.operators is None:
+                clauses = self._with_suffixes(clauses, evidence, relaxed)
+            clauses = _first_signs(clauses)
+        else:
+            clauses = []
+            relaxed |= dict.fromkeys(boolean.unbalanced, "not_an_operator")
+        last = None if boolean is not None or (clauses and clauses[-1].has_sign) else last
         has_case = not (query.isupper() and len(query.split()) > 1)
         rules = ParsingRules(settings.spelling, synonyms, last, evidence, has_case)
-        builder = self._read_clauses(clauses, rules)
+        builder = self._read_clauses(clauses, rules, boolean)
         if correct_alone and builder.unknown and builder.corrected.issuperset(builder.terms):
             rules = rules._replace(alone=True)
-            builder = self._read_clauses(clauses, rules)
+            builder = self._read_clauses(clauses, rules, boolean)
         while settings.operators is None and (unmatched := self._unmatched(builder)):
             relaxed |= {clause.written: "no_match" for clause in unmatched}
             clauses = [_as_words(each.text) if each in unmatched else each for each in clauses]
@@ -211,10 +230,87 @@ class QueryParser:
         expansion = NONE if synonyms is None else self._add_synonyms(synonyms, builder)
         if builder.completions:
             expansion = expansion.with_terms(*builder.completions)
-        interpretation = replace(builder.interpretation(query), relaxed=relaxed)
+        written = None if boolean is None else boolean.written
+        interpretation = replace(builder.interpretation(query), relaxed=relaxed, boolean=written)
         words = builder.alternatives.values()
         mask = self._mask(builder.allowed, words, settings.match, evidence)
         return ParsedQuery(builder.terms, mask, interpretation, expansion)
+
+    def _stray(self, query: str, clauses: Sequence[Clause]) -> dict[str, Relaxed]:
+        """Return the signs of a query of one line that mean nothing where they are."""
+        if len(query.strip().splitlines()) > 1:
+            return {}
+        stray: dict[str, Relaxed] = dict.fromkeys(stray_signs(clauses), "not_an_operator")
+        short = (each for each in clauses if each.kind == "prefix" and len(each.text) < SHORTEST)
+        return stray | {clause.written: "short_prefix" for clause in short}
+
+    def _boolean_reason(self, query: str, boolean: BooleanQuery) -> Relaxed | None:
+        """Return why AND, OR and NOT are read as words, or None if they are operators."""
+        operands = boolean.operands
+        if query.isupper():
+            return "capitals"
+        if all(operand.negated for operand in operands):
+            return "nothing_to_exclude_from"
+        size = sum(self._size(operand.clause) for operand in operands)
+        short = size <= SHORT * (len(boolean.operators) + 1) and len(operands) <= MAX_OPERANDS
+        one_line = len(query.strip().splitlines()) == 1
+        return None if one_line and short else "plain_text"
+
+    def _with_suffixes(
+        self, clauses: list[Clause], evidence: Evidence, relaxed: dict[str, Relaxed]
+    ) -> list[Clause]:
+        """Return clauses with a Finnish *Option Base -lause* read as words.
+
+        Finnish writes the last part of a compound of several words like this. It is one if
+        documents contain it after the preceding word.
+        """
+        if self._analyzer.settings.language != "finnish":
+            return clauses
+        result = clauses[:1]
+        for before, clause in pairwise(clauses):
+            is_suffix = clause.sign == "-" and clause.kind == "word" and not clause.field
+            if is_suffix and not before.has_sign:
+                words = [*self.words(before.text)[-1:], *self.words(clause.text)]
+                if documents_with(self._snapshot, [word.number for word in words], evidence):
+                    relaxed[clause.written] = "suffix"
+                    clause = _as_words(clause.text)
+            result.append(clause)
+        return result
+
+    def _read_boolean(self, boolean: BooleanQuery, builder: QueryBuilder) -> None:
+        """Read a Boolean query: rank by what it does not exclude, restrict to what it matches."""
+        masks: list[DocumentMask | None] = []  # None stands for words without a term
+        for item in boolean.postfix:
+            if isinstance(item, Operand):
+                masks.append(self._matching(item, builder))
+            elif item == "NOT":
+                mask = masks.pop()
+                masks.append(None if mask is None else ~mask)
+            else:
+                right, left = masks.pop(), masks.pop()
+                if left is None or right is None:
+                    masks.append(left if right is None else right)
+                else:
+                    masks.append(left & right if item == "AND" else left | right)
+        (builder.allowed,) = masks
+        # What ranks neither restricts further nor has synonyms.
+        builder.alternatives, builder.plain_words, builder.plain_phrases = {}, [], []
+
+    def _matching(self, operand: Operand, builder: QueryBuilder) -> DocumentMask | None:
+        """Read an operand; return which documents match it, or None if it has no term."""
+        clause, evidence = operand.clause, builder.rules.evidence
+        builder.allowed, builder.alternatives, unknown = None, {}, len(builder.unknown)
+        if operand.negated:
+            self._read_clause(clause._replace(sign="-"), builder)
+            return None if builder.allowed is None else ~builder.allowed
+        self._read_clause(clause._replace(sign=""), builder)
+        if len(builder.unknown) > unknown:
+            return np.zeros(len(self._snapshot), np.bool_)
+        words, allowed = builder.alternatives.values(), builder.allowed
+        if not words:
+            return allowed
+        containing = containing_words(self._snapshot, words, "all", evidence)
+        return containing if allowed is None else allowed & containing
 
     def _mask(
         self,
@@ -269,11 +365,15 @@ class QueryParser:
         (word,) = words
         return word if self.term_dictionary.completions(word.text, evidence) else None
 
-    def _read_clauses(self, clauses: Sequence[Clause], rules: ParsingRules) -> QueryBuilder:
-        """Read all clauses of a query."""
+    def _read_clauses(
+        self, clauses: Sequence[Clause], rules: ParsingRules, boolean: BooleanQuery | None = None
+    ) -> QueryBuilder:
+        """Read all clauses of a query, or a Boolean query."""
         builder = QueryBuilder(rules)
         for clause in clauses:
             self._read_clause(clause, builder)
+        if boolean is not None:
+            self._read_boolean(boolean, builder)
         if rules.last is not None:
             self._complete(rules.last, builder)
         return builder
@@ -319,6 +419,8 @@ class QueryParser:
 
         Parsing such a query takes at most 20 µs. Cost: 1 µs.
         """
+        if parse_boolean(query, self.fields) is not None:
+            return None
         numbers, _, _ = self._tokenize(query, None)
         return None if numbers is None or UNKNOWN in numbers else numbers
 
@@ -335,6 +437,14 @@ class QueryParser:
             return QueryCounts(len(query) / CHARACTERS_PER_WORD, matches=len(self._snapshot))
         operators = phrase_documents = 0
         has_prefix = False
+        if settings.operators is not False and (boolean := parse_boolean(query, self.fields)):
+            clauses = [operand.clause for operand in boolean.operands[:MAX_SIGNS]]
+            return QueryCounts(
+                len(query) / CHARACTERS_PER_WORD,
+                len(clauses),
+                phrase_documents=self._documents_of_phrases(clauses),
+                matches=len(self._snapshot),
+            )
         numbers, clauses, reason = self._tokenize(query, settings.operators)
         if numbers is None:
             if reason is None:

@@ -23,9 +23,12 @@ _OPERATOR: Final = re.compile(rf'["“”*:\\]|(?<!\S){_SIGN}')
 _BEGIN: Final = re.compile(r"\S")
 _SIGNED: Final = re.compile(_SIGN)
 _NAME: Final = re.compile(r'([^\s:"“”\\]++):(?=[^\s:])')
-_PHRASE: Final = re.compile(r'["“”]((?:[^"“”\\]|\\.)*+)["“”](?!\w)', re.DOTALL)
+PHRASE: Final = r'["“”]((?:[^"“”\\]|\\.)*+)["“”](?!\w)'
+_PHRASE: Final = re.compile(PHRASE, re.DOTALL)
 _WORD: Final = re.compile(r"\S++")
 _ESCAPED: Final = re.compile(r'\\(["“”+\-*:\\])')
+_STRAY_STAR: Final = re.compile(r"[^\W\d_]\*[^\W\d_]|\A\*[^\W\d_]")
+_STRAY_QUOTE: Final = re.compile(r'\A["“”]|(?<=[^\W\d_])["“”]')
 _BEFORE: Final = "([{<'`,.;!?¿¡"
 _BEHIND: Final = ")]}>'`,.;!?"
 
@@ -94,6 +97,21 @@ def parse(text: str, fields: Collection[str]) -> list[Clause]:
         at = found.end()
         clauses.append(Clause(sign, name, kind, _ESCAPED.sub(r"\1", given), text[first:at]))
     return clauses
+
+
+def stray_signs(clauses: Collection[Clause]) -> list[str]:
+    """Return words with a star or quote that is no operator although it may be meant as one.
+
+    >>> stray_signs(parse('ma*l *a "open 2*3 5" wide', ()))
+    ['ma*l', '*a', '"open']
+    """
+    return [
+        clause.written
+        for clause in clauses
+        if clause.kind == "word"
+        and "\\" not in clause.shown
+        and (_STRAY_STAR.search(clause.shown) or _STRAY_QUOTE.search(clause.shown))
+    ]
 
 
 def _beginning(word: str) -> str:

@@ -345,6 +345,7 @@ export interface Interpretation {
   required: string[];
   excluded: string[];
   fields: string[];
+  boolean: string | null;
   relaxed: Record<string, string>;
   prefixes: Record<string, string[]>;
   variants: Record<string, string>;

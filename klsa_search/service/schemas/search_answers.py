@@ -95,10 +95,15 @@ class InterpretationAnswer(Answer):
     required: list[str] = Field(description="words and phrases after +")
     excluded: list[str] = Field(description="words and phrases after -")
     fields: list[str] = Field(description="words and phrases restricted to one field")
+    boolean: str | None = Field(
+        description="a query with AND, OR or NOT, with the operators that it was read with"
+    )
     relaxed: dict[str, Relaxed] = Field(
         description="operators that were read as plain words, and why: plain_text, the query "
         "has more plain words than operators, or several lines; "
-        "nothing_to_exclude_from; no_match, no document contains the phrase"
+        "nothing_to_exclude_from; no_match, no document contains the phrase; capitals, AND, OR "
+        "or NOT in a query in capitals; suffix, a hyphen before the end of a Finnish compound; "
+        "not_an_operator, a star or quote without meaning where it is; short_prefix"
     )
     prefixes: dict[str, list[str]] = Field(description="prefixes, and the terms that match them")
     variants: dict[str, str] = Field(

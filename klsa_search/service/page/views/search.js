@@ -339,6 +339,10 @@ const RELAXED = {
   plain_text: "the query is mostly plain words",
   nothing_to_exclude_from: "the query only excludes",
   no_match: "no document contains the phrase",
+  capitals: "the whole query is in capitals",
+  suffix: "the hyphen hangs on a suffix",
+  not_an_operator: "the sign has no meaning there",
+  short_prefix: "a prefix needs two letters",
 };
 
 function drawInterpretation({ interpretation, query }) {
@@ -359,15 +363,15 @@ function drawInterpretation({ interpretation, query }) {
   }
   const unknown = interpretation.unknown.filter((word) => !(word in interpretation.corrections));
   if (unknown.length) lines.push(["No match for ", list(unknown), "."]);
-  const relaxed = Object.entries(interpretation.relaxed);
-  if (relaxed.length) {
-    const text = relaxed.some(([, reason]) => reason === "plain_text");
-    lines.push(["Read as plain words: ", list(relaxed.map(([written]) => written)),
-      `, because ${RELAXED[relaxed[0][1]]}. `,
-      text ? change({ operators: "yes", page: null }, "Use all operators") : null]);
+  for (const reason of new Set(Object.values(interpretation.relaxed))) {
+    const relaxed = Object.keys(interpretation.relaxed).filter((written) => interpretation.relaxed[written] === reason);
+    lines.push(["Read as plain words: ", list(relaxed), `, because ${RELAXED[reason]}. `,
+      ["plain_text", "capitals"].includes(reason)
+        ? change({ operators: "yes", page: null }, "Use all operators") : null]);
   }
   const read = [
-    ["document", interpretation.id ? [interpretation.id] : []], ["phrase", interpretation.phrases], ["required", interpretation.required],
+    ["document", interpretation.id ? [interpretation.id] : []],
+    ["Boolean", interpretation.boolean ? [interpretation.boolean] : []], ["phrase", interpretation.phrases], ["required", interpretation.required],
     ["excluded", interpretation.excluded], ["in a field", interpretation.fields],
   ].filter(([, words]) => words.length);
   for (const [beginning, terms] of Object.entries(interpretation.prefixes)) {

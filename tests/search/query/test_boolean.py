@@ -1,0 +1,139 @@
+"""AND, OR and NOT between words are operators; what is not read as typed is reported."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build
+from klsa_search.search.query.boolean import parse_boolean
+
+ANIMALS = ("cats", "dogs", "mice", "owls")
+
+
+def _text(number):
+    return " ".join(word for bit, word in enumerate(ANIMALS) if number >> bit & 1) or "none"
+
+
+@pytest.fixture(scope="module", params=[{}, {"partitions": 2}], ids=str)
+def index(request, tmp_path_factory):
+    """Return an index with a document for each set of the four words."""
+    documents = [{"id": str(number), "text": _text(number)} for number in range(16)]
+    home = tmp_path_factory.mktemp("home")
+    opened = build(documents, name="sets", home=home, ranker="bm25", **request.param)
+    yield opened
+    opened.close()
+
+
+def _expected(python):
+    return {
+        str(number)
+        for number in range(16)
+        if eval(python, {word: word in _text(number) for word in ANIMALS})
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "python"),
+    [
+        ("cats NOT dogs", "cats and not dogs"),
+        ("cats AND NOT dogs", "cats and not dogs"),
+        ("(cats OR dogs) AND NOT mice", "(cats or dogs) and not mice"),
+        ("cats OR dogs AND mice", "cats or (dogs and mice)"),
+        ("cats dogs OR mice", "(cats and dogs) or mice"),
+        ("cats AND (dogs OR (mice AND NOT owls))", "cats and (dogs or (mice and not owls))"),
+        ("cats NOT (dogs OR mice)", "cats and not (dogs or mice)"),
+        ("cats AND -dogs", "cats and not dogs"),
+        ("cats NOT NOT dogs", "cats and dogs"),
+        ('"cats dogs" OR owls', "(cats and dogs) or owls"),
+        ("cats AND do*", "cats and dogs"),
+        ("(cats AND dogs", "cats and dogs"),
+        ("cats AND dogs)", "cats and dogs"),
+        ("cats AND the", "cats"),
+        ("cats AND zebras", "False"),
+        ("cats OR zebras", "cats"),
+    ],
+)
+def test_documents_match_the_expression(index, query, python):
+    found = index.search(query, 16, spelling="suggest")
+    assert {hit.id for hit in found} == _expected(python)
+    assert found.interpretation.boolean is not None
+
+
+@st.composite
+def _expressions(draw, depth=3):
+    if depth == 0 or draw(st.booleans()):
+        return draw(st.sampled_from(ANIMALS))
+    left, right = draw(_expressions(depth - 1)), draw(_expressions(depth - 1))
+    operator = draw(st.sampled_from(["AND", "OR", "AND NOT"]))
+    return f"({left} {operator} {right})"
+
+
+@given(_expressions())
+def test_nested_expressions_match_as_in_python(index, expression):
+    found = index.search(expression, 16, operators=True)
+    python = expression.replace("AND", "and").replace("OR", "or").replace("NOT", "not")
+    assert {hit.id for hit in found} == _expected(python)
+
+
+@given(st.text(max_size=40) | st.lists(st.sampled_from(["AND", "OR", "NOT", "(", ")", "-", "a"])))
+def test_any_text_is_a_query(index, text):
+    query = text if isinstance(text, str) else " ".join(text)
+    for operators in (None, True, False):
+        index.search(query, operators=operators)
+
+
+def test_excluded_words_do_not_rank(index):
+    found = index.search("cats NOT dogs").interpretation
+    assert (found.words, found.excluded, found.boolean) == (("cats",), ("dogs",), "cats NOT dogs")
+
+
+@pytest.mark.parametrize(
+    ("query", "relaxed"),
+    [
+        ("NOT dogs", {"NOT": "nothing_to_exclude_from"}),
+        ("CATS NOT DOGS", {"NOT": "capitals"}),
+        ("why do cats chase mice when owls AND dogs sleep nearby", {"AND": "plain_text"}),
+        ("cats AND\ndogs", {"AND": "plain_text"}),
+        ("(cats AND dogs", {"(": "not_an_operator"}),
+        ("c*ts", {"c*ts": "not_an_operator"}),
+        ("*ats dogs", {"*ats": "not_an_operator"}),
+        ('"cats dogs', {'"cats': "not_an_operator"}),
+        ("c* dogs", {"c*": "short_prefix"}),
+        ("AND gate", {}),
+        ("cats and not dogs", {}),
+        ("2*3 5\" don't", {}),
+    ],
+)
+def test_operators_read_as_words_are_reported(index, query, relaxed):
+    assert index.search(query, spelling="off").interpretation.relaxed == relaxed
+
+
+def test_operators_can_be_forced_and_turned_off(index):
+    assert {hit.id for hit in index.search("CATS NOT DOGS", 16, operators=True)} == _expected(
+        "cats and not dogs"
+    )
+    off = index.search("cats NOT dogs", 16, operators=False)
+    assert (off.total, off.interpretation.boolean) == (12, None)
+
+
+def test_long_expressions_take_linear_time():
+    made = random.Random(1)
+    words = [made.choice(("AND", "OR", "NOT", "(", ")", "word")) for _ in range(20_000)]
+    assert parse_boolean(" ".join(words), ()) is not None
+    assert parse_boolean("(" * 20_000 + "a AND b", ()) is not None
+
+
+def test_a_finnish_suffix_is_not_excluded(tmp_path):
+    texts = ["Option Base -lause asettaa rajan", "Option-painike", "Muu lause"]
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    index = build(documents, name="suffix", home=tmp_path, language="finnish")
+    found = index.search("Option Base -lause")
+    assert found[0].id == "0"
+    assert found.interpretation.relaxed == {"-lause": "suffix"}
+    assert index.search("Option -lause").interpretation.excluded == ("lause",)
+    assert index.search("Base -lause", operators=True).interpretation.excluded == ("lause",)
+    index.close()
