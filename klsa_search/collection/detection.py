@@ -91,9 +91,12 @@ def sniff(path: Path) -> str | None:
     record = TREC_START.search(start)
     if record and "<docno>" in start[record.end() :].lower():
         return "trec"
-    if start.startswith("{") or (name.endswith(JSON_SUFFIXES) and not start.startswith("[")):
+    found = json_files.json_format(path)
+    if found is not None:
+        return found
+    if name.endswith(JSON_SUFFIXES) and not start.startswith("["):
         return "jsonl"
-    if json_files.ARRAY_START.match(start) or name.endswith(".json"):
+    if name.endswith(".json"):
         return "json"
     header = start.partition("\n")[0].rstrip("\r")
     for table, separator in TABLES:

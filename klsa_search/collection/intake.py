@@ -11,7 +11,8 @@ from typing import Any, Final
 from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.mappings import PLAIN, TEXT_NAMES, Columns, as_document
 from klsa_search.collection.model import Document, Problems, Unread
-from klsa_search.collection.vectors import with_vectors
+from klsa_search.collection.nested import flat, has_path
+from klsa_search.collection.vectors import with_vectors, without_vectors
 from klsa_search.errors import CollectionError
 
 ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='skip')"
@@ -39,8 +40,16 @@ class Intake:
     notes      what was recognised, each with the files that it holds for
     completed  columns recognised by their common names, one set for each file without others
     uniform    whether one set was used for all records
+    has_texts  whether a document had a title or text
+    unused_texts
+               while none had: characters of the texts of several words in other fields
+    takes_objects
+               whether a JSON file of one object without list is a document; in a folder it may be a
+               file of settings
     cache      of the files of a folder, if it is read repeatedly
     """
+
+    takes_objects = True
 
     def __init__(
         self, on_error: str = "stop", columns: Columns = PLAIN, cache: FileCache | None = None
@@ -62,6 +71,8 @@ class Intake:
         self._header: tuple[Path, list[str]] | None = None
         self._absent: dict[str, tuple[int, str]] = {}  # records without a column, and the first
         self._number = 0
+        self.has_texts = False
+        self.unused_texts: dict[str, int] = {}
         self._missing_columns = set(columns.names())
 
     def refuse(self, message: str, *, kind: str | None = None) -> None:
@@ -149,7 +160,10 @@ class Intake:
         columns   as `begin` has returned for its file; by default those given for the source
         numbered  use the next number as its id
         """
-        self._missing_columns.difference_update(record)
+        if self._missing_columns:
+            self._missing_columns -= {
+                name for name in self._missing_columns if has_path(record, name)
+            }
         if columns is None:
             columns = self.columns
         elif columns != self.columns and not self.columns.lacks(record):
@@ -157,7 +171,7 @@ class Intake:
             self.uniform = self.uniform and columns == plain
             columns = plain
         for name in columns.names():
-            if name not in record:
+            if name not in record and not has_path(record, name):
                 count, first = self._absent.get(name, (0, origin))
                 self._absent[name] = count + 1, first
         try:
@@ -203,6 +217,8 @@ class Intake:
                 self.refuse(f"{document.origin or 'document'}: {reason}")
                 continue
             seen.add(document.id)
+            if not self.has_texts:
+                self._seek_texts(document)
             yield document
         for name, (count, first) in self._absent.items():
             self.notes[f"no column {name!r}, in this and {count - 1:,} more records"] = [first]
@@ -212,6 +228,15 @@ class Intake:
                 f"no document has a column {missing}; name columns as the source does",
                 field="columns",
             )
+
+    def _seek_texts(self, document: Document) -> None:
+        """Note whether a document has a title or text, or else which of its fields have texts."""
+        self.has_texts = bool(document.title.strip() or document.text.strip())
+        if not self.has_texts and document.metadata:
+            for name, value in flat(without_vectors(document.metadata)).items():
+                for text in value if isinstance(value, list) else [value]:
+                    if isinstance(text, str) and " " in text.strip():
+                        self.unused_texts[name] = self.unused_texts.get(name, 0) + len(text)
 
 
 def duplicate_id(id: str) -> str:  # noqa: A002 - the field's own name

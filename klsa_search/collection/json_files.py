@@ -1,18 +1,19 @@
-"""JSON Lines, and JSON arrays of objects, one element in memory at a time."""
+"""JSON Lines, JSON arrays, and objects around a list, one element in memory at a time."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.intake import Intake, TruncatedFile, document_fault, text_fault
-from klsa_search.collection.lines import lines, open_decompressed, translate_read_errors
-from klsa_search.collection.mappings import as_document
+from klsa_search.collection.lines import head, lines, open_decompressed, translate_read_errors
+from klsa_search.collection.mappings import COMMON_NAMES, ID_NAMES, PLAIN, Columns, as_document
 from klsa_search.collection.model import Document, Query
+from klsa_search.collection.nested import has_path, path_names
 from klsa_search.errors import CollectionError
 
 
@@ -32,7 +33,7 @@ def documents(path: Path, intake: Intake, *, may_number: bool = True) -> Iterato
                 intake.refuse(error.message)
                 continue
             if not begun:
-                columns, numbered = intake.begin(path, list(record))
+                columns, numbered = intake.begin(path, path_names(record))
                 begun = True
             document = intake.document(record, origin, columns, numbered=numbered)
             if document is not None:
@@ -69,10 +70,11 @@ def _record(line: str, origin: str) -> dict[str, Any]:
     if fault:
         raise CollectionError(f"{origin}: the line {fault}")
     try:
-        record = json.loads(line)
+        record = DECODER.decode(line)
     except json.JSONDecodeError as error:
         raise CollectionError(
             f"{origin}: invalid JSON ({error.msg} at column {error.pos + 1})"
+            f"{_remedy(line, error.pos)}"
         ) from None
     except (ValueError, RecursionError) as error:
         raise CollectionError(f"{origin}: invalid JSON ({error})") from None
@@ -81,28 +83,165 @@ def _record(line: str, origin: str) -> dict[str, Any]:
     return record
 
 
-ARRAY_START: Final = re.compile(r"\[\s*(?:\{|\]\s*\Z)")
-"""Matches the beginning of an array of objects, or an empty one."""
+ARRAY_START: Final = re.compile(r"\[\s*(?:[{\"]|\]\s*\Z)")
+"""Matches the beginning of an array of objects or texts, or an empty one."""
 _CHUNK: Final = 2**16
-_LONGEST: Final = 2**26  # characters of one element; an invalid one is not read to its end
-_BLANKS: Final = " \t\r\n"
-_DECODER: Final = json.JSONDecoder()
+_LONGEST: Final = 2**28  # characters of one value; an invalid one is not read to its end
+_BLANKS: Final = " \t\r\n\ufeff"
+DECODER: Final = json.JSONDecoder(
+    parse_constant=lambda name: None if name == "NaN" else float(name)
+)
+"""Reads NaN, as Python and pandas write a missing number, as null."""
+_LISTS_SHOWN: Final = 3
 
 
-def array_documents(path: Path, intake: Intake) -> Iterator[Document]:
-    """Stream the documents of one file; TruncatedFile where it is not valid JSON."""
+def json_format(path: Path) -> str | None:
+    """Return json or jsonl for a file that begins with an object or an array, else None.
+
+    json is an array, an object of several lines, or one that encloses a list of documents.
+    """
+    start = head(path).lstrip(_BLANKS)
+    if ARRAY_START.match(start):
+        return "json"
+    if not start.startswith("{"):
+        return None
+    try:
+        first, end = DECODER.raw_decode(start)
+    except json.JSONDecodeError as error:
+        line, _, rest = start.partition("\n")
+        # An object that goes on in the second line, rather than a faulty line.
+        goes_on = error.pos >= len(line.rstrip()) and rest.lstrip()[:1] in ('"', "}", "/")
+        return "json" if goes_on else "jsonl"
+    except (ValueError, RecursionError):
+        return "jsonl"
+    alone = not start[end:].strip() and not _is_document(first)
+    encloses = alone and (any(True for _ in _lists(first)) or _by_id(first) is not None)
+    return "json" if encloses or "\n" in start[:end].strip() else "jsonl"
+
+
+def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
+    """Stream the documents of one file; TruncatedFile where it is not valid JSON.
+
+    The file is an array of objects or texts, objects one after another, or one object around a list
+    of documents, which may be nested deeper; or an object with a document for each ID.
+    """
     columns, numbered, begun = None, False, False
-    for line, element in _elements(path):
+    start = head(path, _CHUNK).lstrip(_BLANKS)
+    rows = _elements(path) if start.startswith("[") else _enclosed(path, intake)
+    for line, element in rows:
         origin = f"{path}:{line}"
-        if not isinstance(element, dict):
-            intake.refuse(f"{origin}: a {type(element).__name__}, not a JSON object")
+        row = {"text": element} if isinstance(element, str) else element
+        if not isinstance(row, dict):
+            intake.refuse(f"{origin}: a {type(row).__name__}, not a JSON object")
             continue
         if not begun:
-            columns, numbered = intake.begin(path, list(element))
+            columns, numbered = intake.begin(path, path_names(row))
             begun = True
-        document = intake.document(element, origin, columns, numbered=numbered)
+        document = intake.document(row, origin, columns, numbered=numbered)
         if document is not None:
             yield document
+
+
+def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
+    """Return whether an object has a title or text itself, under any name."""
+    if any(has_path(record, name) for name in columns.names()):
+        return True
+    names = [name for name, value in record.items() if not isinstance(value, dict)]
+    return not columns.lacks(names) or bool(
+        columns.common("title", names) or columns.common("text", names)
+    )
+
+
+def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
+    """Yield the objects of a file, or the documents in its only one, each with its line."""
+    objects = _values(path)
+    first = next(objects, None)
+    if first is None:
+        return
+    second = next(objects, None)
+    alone = _is_document(first[1], intake.columns) and (
+        intake.takes_objects or not intake.columns.lacks(first[1])
+    )
+    if second is not None or alone:
+        yield first
+        if second is not None:
+            yield second
+            yield from objects
+        return
+    line, whole = first
+    lists = dict(_lists(whole))
+    if len(lists) > 1:
+        names = ", ".join(repr(name) for name in list(lists)[:_LISTS_SHOWN])
+        raise CollectionError(
+            f"{path}: an object with {len(lists):,} lists of objects: {names}; write one of them "
+            f"to a file, as with: jq -c '.{next(iter(lists))}[]' {path.name} > documents.jsonl"
+        )
+    by_id = None if lists else _by_id(whole)
+    if lists:
+        name, rows = next(iter(lists.items()))
+        intake.note(path, f"read the list {name!r} of an object")
+    elif by_id is not None:
+        rows = by_id
+        intake.note(path, "read as an object with a document for each ID")
+    elif intake.takes_objects:
+        rows = [whole]
+    else:
+        raise CollectionError(f"{path}: no array or lines of objects")
+    for row in rows:
+        yield line, row
+
+
+def _lists(whole: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, list[Any]]]:
+    """Yield the lists of objects in an object, with their paths; not those in lists."""
+    for name, value in whole.items():
+        if isinstance(value, dict):
+            yield from _lists(value, f"{outer}{name}.")
+        elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            yield f"{outer}{name}", value
+
+
+def _by_id(whole: Mapping[str, Any]) -> list[Any] | None:
+    """Return the rows of an object of texts or objects by ID; None if it is something else."""
+    while len(whole) == 1 and all(isinstance(value, dict) for value in whole.values()):
+        (inner,) = whole.values()
+        if _is_document(inner):
+            break
+        whole = inner
+    if whole and all(isinstance(row, dict) and _is_document(row) for row in whole.values()):
+        return [{"id": id_, **row} for id_, row in whole.items()]
+    if len(whole) > 1 and not _names_id(whole) and all(isinstance(v, str) for v in whole.values()):
+        return [{"id": id_, "text": row} for id_, row in whole.items()]
+    return None
+
+
+def _names_id(record: Mapping[str, Any]) -> bool:
+    return not {*ID_NAMES, *COMMON_NAMES["id"]}.isdisjoint(record)
+
+
+def _values(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield (number of its first line, object) for each object of a file of several."""
+    line = 1
+    with (
+        translate_read_errors(path, lambda: line),
+        open_decompressed(path) as raw,
+        TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as stream,
+    ):
+        buffer = ""
+        while True:
+            stripped = buffer.lstrip(_BLANKS)
+            line += buffer[: len(buffer) - len(stripped)].count("\n")
+            buffer = stripped
+            if not buffer:
+                buffer = stream.read(_CHUNK)
+                if not buffer:
+                    return
+                continue
+            if buffer[0] != "{":
+                raise TruncatedFile(f"{path}:{line}: invalid JSON (expecting '{{')")
+            element, end, buffer = _element(buffer, stream, f"{path}:{line}")
+            yield line, element
+            line += buffer[:end].count("\n")
+            buffer = buffer[end:]
 
 
 def _elements(path: Path) -> Iterator[tuple[int, Any]]:
@@ -146,11 +285,12 @@ def _element(buffer: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int,
     The buffer doubles until the element is complete, so parsing it is linear in its length.
     """
     while True:
-        fault = None
+        fault, remedy = None, ""
         try:
-            element, end = _DECODER.raw_decode(buffer)
+            element, end = DECODER.raw_decode(buffer)
         except json.JSONDecodeError as error:
             fault = f"{error.msg} at character {error.pos + 1}"
+            remedy = _remedy(buffer, error.pos)
         except (ValueError, RecursionError) as error:
             raise TruncatedFile(f"{origin}: invalid JSON ({error})") from None
         # A number at the end of the buffer may continue.
@@ -163,5 +303,17 @@ def _element(buffer: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int,
                 raise TruncatedFile(f"{origin}: the element {reason}")
             return element, end, buffer
         if not more:
-            raise TruncatedFile(f"{origin}: invalid JSON ({fault})")
+            raise TruncatedFile(f"{origin}: invalid JSON ({fault}){remedy}")
         buffer += more
+
+
+def _remedy(text: str, at: int) -> str:
+    """Return what to do about a fault at a character, as the end of a message; "" if unknown."""
+    before, after = text[:at].rstrip(), text[at:].lstrip()
+    if after[:1] in ("}", "]") and before.endswith(","):
+        return f"; remove the comma before {after[0]!r}"
+    if after.startswith(("//", "/*", "#")):
+        return "; remove the comment: JSON has none"
+    if after.startswith("'"):
+        return "; use double quotes instead of single quotes"
+    return ""

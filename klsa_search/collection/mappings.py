@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from datetime import date, time
 from decimal import Decimal
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any, Final
 from uuid import UUID
 
 from klsa_search.collection.model import Document
-from klsa_search.collection.vectors import without_vectors
+from klsa_search.collection.nested import has_path, value_at, without_paths
+from klsa_search.collection.vectors import VECTORS, without_vectors
 from klsa_search.errors import BadDocument, CollectionError
 
 ID_NAMES = ("_id", "id")
@@ -85,6 +86,8 @@ class Columns:
         if not self.lacks(names):
             return self
         found = {role: self.common(role, names) for role in COMMON_NAMES}
+        if not (found["title"] or found["text"]):
+            found |= _in_one_object(names)
         if self.id_in(names) is not None:
             found["id"] = []
         if not (found["title"] or found["text"]):
@@ -102,7 +105,26 @@ class Columns:
         return Columns.of(({"id": self.id} if self.id else {}) | chosen)
 
 
+def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the paths of titles and texts if a single nested object has them, as `_source`."""
+    objects: dict[str, dict[str, list[str]]] = {}
+    for path in names:
+        outer, dot, name = path.rpartition(".")
+        for role, own in (("title", ("title",)), ("text", TEXT_NAMES)) if dot else ():
+            if name.lower() in own or name.lower() in COMMON_NAMES[role]:
+                objects.setdefault(outer, {}).setdefault(role, []).append(path)
+    with_text = [roles for roles in objects.values() if "text" in roles]
+    if len(with_text) != 1:
+        return {}
+    roles = with_text[0]
+    for role, own in (("title", ("title",)), ("text", TEXT_NAMES)):
+        exact = [path for path in roles.get(role, ()) if path.rpartition(".")[2] in own]
+        roles[role] = exact[:1] or roles.get(role, [])
+    return roles
+
+
 PLAIN: Final = Columns()
+_TUPLES: Final = {2: ("id", "text"), 3: ("id", "title", "text")}
 _JSON: Final = frozenset({str, int, float, bool, type(None)})
 
 
@@ -124,6 +146,8 @@ def as_document(
     number  id of a record without one
     """
     id_name = columns.id_in(record)
+    if id_name is None and has_path(record, columns.id):
+        id_name = columns.id
     if id_name is None and number is None:
         wanted = f"no {columns.id!r}" if columns.id else "neither '_id' nor 'id'"
         names = ", ".join(repr(name) for name in list(record)[:5]) or "nothing"
@@ -134,24 +158,28 @@ def as_document(
     text_names = columns.text
     if not text_names:
         text_names = (next((name for name in TEXT_NAMES if name in record), "text"),)
-    taken = {title_name, *text_names} | ({id_name} if number is None else set())
-    rest = {key: value for key, value in record.items() if key not in taken}
+    taken = [title_name, *text_names, *([id_name] if number is None and id_name else [])]
+    rest = without_paths(record, taken)
     inner = rest.get("metadata")
     if isinstance(inner, Mapping):
         del rest["metadata"]
         rest = {**inner, **rest}
-    texts = [_string(record, name, origin) for name in text_names]
+    texts = [_string(record, name, origin, "\n") for name in text_names]
     return Document(
         id=_string(record, id_name or "", origin) if number is None else str(number),
-        title=_string(record, title_name, origin),
+        title=_string(record, title_name, origin, ", "),
         text=texts[0] if len(texts) == 1 else "\n\n".join(filter(str.strip, texts)),
         metadata=rest,
         origin=origin,
     )
 
 
-def _string(record: Mapping[str, Any], name: str, origin: str) -> str:
-    value = record.get(name)
+def _string(record: Mapping[str, Any], name: str, origin: str, separator: str | None = None) -> str:
+    """Return a text or number as text; CollectionError for anything else.
+
+    separator  joins the texts of a list; None if a list is refused
+    """
+    value = value_at(record, name)
     if value is None:
         return ""
     if isinstance(value, str):
@@ -163,6 +191,14 @@ def _string(record: Mapping[str, Any], name: str, origin: str) -> str:
                 "text, or null (None in Python)"
             )
         return str(value)
+    if separator is not None and isinstance(value, list | tuple):
+        parts = [_string({name: each}, name, origin) for each in value]
+        return separator.join(filter(str.strip, parts))
+    if isinstance(value, Mapping) and value:
+        paths = ", ".join(f"{name}.{inner}" for inner in list(value)[:3])
+        raise CollectionError(
+            f"{origin}: {name!r} is an object, not a string; name one of its fields: {paths}"
+        )
     raise CollectionError(f"{origin}: {name!r} is a {type(value).__name__}, not a string")
 
 
@@ -219,6 +255,33 @@ def _merged(target: Any, changes: Any) -> Any:
     return result
 
 
+def record_of(row: Any) -> Mapping[str, Any] | None:
+    """Return a row of a Python program as a mapping of JSON values; None if it is none.
+
+    A text has no ID. A tuple is an ID and a text, or ID, title and text, unless its fields have
+    names. A row of a database has `keys`.
+    """
+    if isinstance(row, str):
+        return {"text": row}
+    if isinstance(row, tuple) and hasattr(row, "_asdict"):
+        row = row._asdict()
+    elif isinstance(row, tuple) and len(row) in _TUPLES:
+        row = dict(zip(_TUPLES[len(row)], row, strict=True))
+    elif is_dataclass(row) and not isinstance(row, type):
+        row = asdict(row)
+    elif not isinstance(row, Mapping):
+        if not hasattr(row, "keys"):
+            return None
+        row = dict(row)
+    return {name: value if name == VECTORS else json_value(value) for name, value in row.items()}
+
+
+def records_by_id(source: Mapping[Any, Any]) -> Iterator[Any]:
+    """Yield the rows of a mapping of IDs to texts or mappings."""
+    for id_, value in source.items():
+        yield {"id": id_, **value} if isinstance(value, Mapping) else (id_, value)
+
+
 def is_frame(source: Any) -> bool:
     """Return whether a source is a data frame of pandas or polars, without importing either."""
     return hasattr(source, "columns") and _reader(source) is not None
@@ -230,7 +293,7 @@ def rows(frame: Any) -> Iterator[Mapping[str, Any]]:
     assert reader is not None
     names = [str(name) for name in frame.columns]
     for row in reader():
-        yield dict(zip(names, map(_plain, row), strict=True))
+        yield dict(zip(names, map(json_value, row), strict=True))
 
 
 def _reader(frame: Any) -> Any:
@@ -241,29 +304,29 @@ def _reader(frame: Any) -> Any:
     return None
 
 
-def _plain(value: Any) -> Any:
-    """Return the value of a cell as a JSON value."""
+def json_value(value: Any) -> Any:
+    """Return a value as Python programs, databases and data frames have it as a JSON value.
+
+    Dates and times are ISO 8601, numbers of NumPy are numbers, UUIDs are texts, and NaN, NaT and
+    NA are None, also in lists, tuples, sets and mappings. A decimal number that is not whole
+    becomes the nearest float64. Anything else is returned unchanged.
+    """
+    if type(value) in _JSON:
+        return None if isinstance(value, float) and isnan(value) else value
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if hasattr(value, "tolist"):  # NumPy's
-        return _plain(value.tolist())
+        return [json_value(each) for each in value]
+    if isinstance(value, set | frozenset):
+        return [json_value(each) for each in sorted(value, key=str)]
+    if isinstance(value, Mapping):
+        return {name: json_value(each) for name, each in value.items()}
+    if hasattr(value, "tolist") and hasattr(value, "dtype"):  # NumPy's
+        if value.dtype.str[1:] == "M8[ns]":  # which becomes a number
+            value = value.astype("datetime64[us]")
+        return json_value(value.tolist())
     # NaN and NaT are not equal to themselves; comparing NA of pandas gives no bool.
     same = value == value
     if not isinstance(same, bool) or not same:
         return None
-    return json_value(value)
-
-
-def json_value(value: Any) -> Any:
-    """Return dates, times, decimal numbers and UUIDs, as databases have them, as JSON values.
-
-    Also in lists; anything else is returned unchanged. A decimal number that is not whole becomes
-    the nearest float64.
-    """
-    if type(value) in _JSON:
-        return value
-    if isinstance(value, list | tuple):
-        return [json_value(each) for each in value]
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, Decimal):

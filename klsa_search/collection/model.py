@@ -173,7 +173,10 @@ class ConfiguredCollection(Protocol):
         """Return the options of `Reading` that are not defaults, as JSON values."""
 
 
-Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
+Row = Document | Mapping[str, Any] | str | tuple[Any, ...]
+"""A document in Python: a mapping, a text, or a tuple of ID, perhaps title, and text."""
+
+Source = str | Path | BinaryIO | Collection | Iterable[Row] | Mapping[str, Any]
 """What documents are read from: a path or name, a stream, a collection, or Python objects."""
 
 

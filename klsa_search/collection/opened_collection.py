@@ -106,6 +106,22 @@ class OpenedCollection:
         """Return whether the last pass has used columns with common names."""
         return bool(self._intake.completed)
 
+    def refuse_unused_texts(self) -> None:
+        """Raise CollectionError if no document of the last pass has a title or text, but others.
+
+        The message names the fields with most text.
+        """
+        texts = self._intake.unused_texts
+        if self._intake.has_texts or not texts:
+            return
+        longest = sorted(texts, key=texts.__getitem__, reverse=True)
+        raise CollectionError(
+            f"{self.name}: no document has a title or text; texts are in "
+            f"{', '.join(map(repr, longest[:3]))}: name them, as with --text {longest[0]} (in "
+            "Python columns=)",
+            field="columns",
+        )
+
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
         self._intake = Intake(self._on_error, self._intake.columns, self.cache)

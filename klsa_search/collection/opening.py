@@ -40,7 +40,8 @@ from klsa_search.collection.files.rows import READERS as TABLE_READERS
 from klsa_search.collection.files.rows import Reader
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.mappings import PLAIN, Columns
-from klsa_search.collection.model import Document, Unread
+from klsa_search.collection.model import Document, Row, Unread
+from klsa_search.collection.nested import path_names
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.public_collections import (
     COLLECTIONS,
@@ -54,6 +55,7 @@ from klsa_search.errors import CollectionError
 
 PathLike = str | os.PathLike[str]
 Folders = PathLike | Iterable[PathLike]
+_ROWS: Final = Path("documents")  # in messages
 READERS: dict[str, Reader] = {**TABLE_READERS, "trec": trec.documents}
 
 
@@ -95,7 +97,7 @@ def _keeping_options(opening: Callable[P, OpenedCollection]) -> Callable[P, Open
 
 @_keeping_options
 def open_collection(
-    source: PathLike | BinaryIO | Iterable[Document | Mapping[str, Any]],
+    source: PathLike | BinaryIO | Iterable[Row] | Mapping[str, Any],
     *,
     format: str | None = None,  # noqa: A002 - the word users know, as in --format
     on_error: str = "stop",
@@ -111,7 +113,9 @@ def open_collection(
               polars with such columns; a data set of ir_datasets or another object with
               `docs_iter`, or "irds:NAME" (extra `irds`); a table or query of a SQLite database,
               "sqlite:FILE?table=NAME" or "sqlite:FILE?query=SELECT ..."; or a stream of bytes in
-              one of the file formats, which is copied to a temporary file
+              one of the file formats, which is copied to a temporary file. An iterable may also
+              have texts, which are numbered, or tuples of an ID and a text, or of ID, title and
+              text; a mapping has texts or mappings by ID
     format    one of `FORMATS`; by default detected from the content
     on_error  "stop" at the first bad record, or "skip" and count it in `problems`; queries and
               judgements are always strict
@@ -154,6 +158,8 @@ def open_collection(
     if isinstance(source, io.IOBase):
         return _stream(cast(BinaryIO, source), format, on_error, named)
     if not isinstance(source, str | os.PathLike):
+        if isinstance(source, Mapping):
+            source = mappings.records_by_id(source)
         if not isinstance(source, Iterable):
             raise CollectionError(
                 f"a {type(source).__name__} is not a source; give a path, one of "
@@ -325,18 +331,31 @@ def _files(root: Path, kind: str, links: bool, unread: Unread | None = None) -> 
             folder.record_unread(path, root, unread)
 
 
-def _records(records: Iterable[Document | Mapping[str, Any]], intake: Intake) -> Iterator[Document]:
-    for number, record in enumerate(records, start=1):
-        if isinstance(record, Document):
+def _records(records: Iterable[Any], intake: Intake) -> Iterator[Document]:
+    columns, numbered, begun = None, False, False
+    for number, row in enumerate(records, start=1):
+        origin = f"document {number}"
+        if isinstance(row, Document):
             intake.without_columns()
-            yield record if record.origin else replace(record, origin=f"document {number}")
-        elif isinstance(record, Mapping):
-            values = {name: mappings.json_value(value) for name, value in record.items()}
-            document = intake.document(values, f"document {number}")
-            if document is not None:
-                yield document
-        else:
-            intake.refuse(f"document {number}: a {type(record).__name__}, not a mapping")
+            yield row if row.origin else replace(row, origin=origin)
+            continue
+        try:
+            record = mappings.record_of(row)
+        except RecursionError:
+            intake.refuse(f"{origin}: is not JSON (nested too deeply); flatten it")
+            continue
+        if record is None:
+            intake.refuse(
+                f"{origin}: is of type {type(row).__name__}; give a text, a tuple of ID and text, "
+                "or a mapping with id, title and text"
+            )
+            continue
+        if not begun:
+            columns, numbered = intake.begin(_ROWS, path_names(record))
+            begun = True
+        document = intake.document(record, origin, columns, numbered=numbered)
+        if document is not None:
+            yield document
 
 
 def _rows(source: Any, intake: Intake) -> Iterator[Document]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from klsa_search.collection.model import Document
+from klsa_search.collection.nested import value_at
 from klsa_search.core.field_weights import SearchedFields
 
 
@@ -32,7 +33,7 @@ def searched_texts(document: Document, fields: SearchedFields) -> list[str]:
     title, text = document.title, document.text
     if len(fields.names) == 2 and all(fields.weights):
         return [title, text]
-    others = (field_text(document.metadata.get(name)) for name in fields.others)
+    others = (field_text(value_at(document.metadata, name)) for name in fields.others)
     return [title if fields.weights[0] else "", *others, text if fields.weights[-1] else ""]
 
 

@@ -40,6 +40,7 @@ from klsa_search.indexing.passages import DividedDocuments, number_of_passages
 from klsa_search.indexing.reading import (
     StoredCollection,
     read,
+    require_declared,
     require_searched,
     require_split,
     searched_before,
@@ -212,11 +213,14 @@ def build_generation(
         refuse_large_source(collection, chosen, budget)
 
         def check(built: Built) -> None:
+            if isinstance(collection, OpenedCollection) and not built.counts["terms"]:
+                collection.refuse_unused_texts()
             documents, fields, settings = built.counts["documents"], built.fields, built.settings
             known = searched_before(collection)
             require_searched(settings.searched_fields, fields, documents, known=known)
             if not isinstance(collection, StoredCollection):  # it may have lost the last one
                 require_split(settings.separators(), fields, documents)
+                require_declared(settings.declared(), fields, documents)
             refuse_to_shrink(path, documents, collection, replace=replace)
 
         built = _write(generation, collection, chosen, report, budget, check)

@@ -40,7 +40,7 @@ from klsa_search.errors import SettingsError
 from klsa_search.indexing.sizes import spool_limit
 from klsa_search.kernels.counts import BlockCounts, CountsBuilder, TermCounts
 from klsa_search.kernels.spool import Spools
-from klsa_search.storage.columns.builder import FieldsWriter
+from klsa_search.storage.columns.builder import NO_VALUE, FieldsWriter
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
 from klsa_search.storage.documents import DocumentWriter
 from klsa_search.storage.forward_index import write_forward
@@ -295,13 +295,37 @@ def require_searched(
     known  fields that the index searched already: their last document may have been deleted
     """
     names = {*fields.columns, *fields.others}
-    missing = [name for name in searched.others if name not in names.union(known)]
+    present = names.union(known)
+    missing = [
+        name
+        for name in searched.others
+        if name not in present and not any(each.startswith(f"{name}.") for each in names)
+    ]
     if missing and documents and not fields.more:
         known = ", ".join(f"`{name}`" for name in (TITLE, *sorted(names), TEXT))
         raise SettingsError(
             f"search = {str(searched)!r}: no document has a field `{missing[0]}`; the fields "
             f"are: {known}",
             field="search",
+        )
+
+
+def require_declared(declared: Iterable[str], fields: FieldsEntry, documents: int) -> None:
+    """Raise SettingsError if no document has a value of one of the declared fields."""
+    columns = fields.columns
+    missing = [
+        name
+        for name in declared
+        if fields.others.get(name) == NO_VALUE
+        or (name in columns and not (columns[name].values or columns[name].misfits))
+    ]
+    if missing and documents:
+        names = sorted({*columns, *fields.others}.difference(declared))
+        known = ", ".join(f"`{name}`" for name in names) or "none"
+        raise SettingsError(
+            f"fields = '{missing[0]}': no document has a field `{missing[0]}`; the other metadata "
+            f"fields are: {known}",
+            field="fields",
         )
 
 

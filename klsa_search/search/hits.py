@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from klsa_search.collection.nested import value_at
 from klsa_search.collection.searched_text import field_text
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocIds, Scores
@@ -64,7 +65,7 @@ def _add_highlights(
     analyzer, length = state.info.analyzer, plan.request.snippet_length
     texts = {"title": hit.title, "snippet": hit.snippet}
     for name in state.snapshot.forward.fields.others:
-        if text := field_text(hit.metadata.get(name)):
+        if text := field_text(value_at(hit.metadata, name)):
             texts[name] = snippet(text, terms, analyzer, weights=weights, length=length)
     highlights = {name: highlighted(text, terms, analyzer) for name, text in texts.items()}
     return replace(hit, highlight=highlights)

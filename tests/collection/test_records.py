@@ -42,16 +42,17 @@ BAD_LINES = [
     (b'{"id": null}', "id is blank"),
     (b'{"id": true}', "'id' is a bool"),
     (b'{"id": "a"}', "'a' is used before"),
-    (b'{"id": "b", "text": ["x"]}', "'text' is a list"),
+    (b'{"id": "b", "text": [["x"]]}', "'text' is a list"),
+    (b'{"id": ["b"]}', "'id' is a list"),
+    (b'{"id": "b", "text": {"en": "x"}}', "name one of its fields: text.en"),
     (b'{"id": "b", "text": "caf\xe9"}', "is not UTF-8: byte 0xe9 at character 25"),
     (b'{"id": "b", "text": "\0"}', "NUL"),
     (b'{"id": "b", "text": "\\u0000"}', "the text contains a NUL"),
     (b'{"id": "b", "text": "\\ud800"}', "half of a character"),
-    (b'{"id": "b", "n": 1e999}', "the field 'n' contains NaN"),
-    (b'{"id": "b", "m": 1, "n": {"x": [NaN]}}', "the field 'n' contains NaN"),
-    (b'{"id": "b", "metadata": {"n": Infinity}}', "the field 'n' contains NaN"),
+    (b'{"id": "b", "n": 1e999}', "the field 'n' contains NaN or an infinite"),
+    (b'{"id": "b", "m": 1, "n": {"x": [Infinity]}}', "the field 'n' contains NaN or an infinite"),
+    (b'{"id": "b", "metadata": {"n": Infinity}}', "the field 'n' contains NaN or an infinite"),
     (b'{"id": "b", "text": -Infinity}', "'text' is -inf, which is not valid in JSON"),
-    (b'{"id": NaN}', "'id' is nan, which is not valid in JSON"),
     (b'{"id": "b", "n": ' + b"9" * 5000 + b"}", "invalid JSON"),
     (b"[" * 100_000, "invalid JSON"),
 ]
@@ -72,11 +73,13 @@ def test_jsonl_bad_lines_are_named_or_skipped(tmp_path, line, reason):
     assert reason in source.problems.reasons[0]
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "1e999"])
 def test_an_array_skips_only_the_element_with_a_number_that_json_lacks(tmp_path, number):
     path = tmp_path / "docs.json"
     path.write_text(f'[{{"id": "a"}},\n{{"id": "b", "n": {number}}},\n{{"id": "c"}}]')
-    with pytest.raises(CollectionError, match=r"docs\.json:2: the field 'n' contains NaN"):
+    with pytest.raises(
+        CollectionError, match=r"docs\.json:2: the field 'n' contains NaN or an infinite"
+    ):
         read(path)
     source = open_collection(path, on_error="skip")
     assert [document.id for document in source.documents()] == ["a", "c"]
@@ -248,6 +251,6 @@ def test_python_objects():
     ]
     with pytest.raises(CollectionError, match="document 2: neither"):
         list(open_collection([{"id": 1}, {}]).documents())
-    with pytest.raises(CollectionError, match="document 1: a int"):
+    with pytest.raises(CollectionError, match="document 1: is of type int"):
         list(open_collection([3]).documents())
     assert list(open_collection([]).documents()) == []

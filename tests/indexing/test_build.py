@@ -139,9 +139,9 @@ def test_one_document_is_found(tmp_path):
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        ([{"text": "x"}], r"document 1: .*'id'"),
+        ([{"id": "a"}, {"text": "x"}], r"document 2: .*'id'"),
         ([{"id": "", "text": "x"}], "document 1: the id is blank"),
-        (["x"], "document 1: a str"),
+        ([1], "document 1: is of type int"),
         ([{"id": "a"}, {"id": "a"}], r"document 2: the id 'a' is used before"),
         ([Document(id="a"), {"id": "a"}], r"document 2: the id 'a' is used before"),
     ],

@@ -21,6 +21,8 @@ class FileIntake(Intake):
     begun  whether a table has a header that makes documents
     """
 
+    takes_objects = False
+
     def __init__(self, folder: Intake, path: Path, shown: str) -> None:
         super().__init__(columns=folder.columns)
         self.skipping, self.problems, self.notes = folder.skipping, folder.problems, folder.notes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -15,14 +14,14 @@ from klsa_search.collection.files.content import LARGEST, Unreadable
 from klsa_search.collection.files.file_intake import FileIntake
 from klsa_search.collection.folder import suffix_of
 from klsa_search.collection.intake import Intake, TruncatedFile
-from klsa_search.collection.lines import head, lines, translate_read_errors
+from klsa_search.collection.lines import translate_read_errors
 from klsa_search.collection.model import Document
 from klsa_search.errors import CollectionError
 
 Reader = Callable[[Path, Intake], Iterator[Document]]
 READERS: Final[dict[str, Reader]] = {
     "csv": partial(csv_files.documents, kind="csv"),
-    "json": json_files.array_documents,
+    "json": json_files.json_documents,
     "jsonl": json_files.documents,
     "parquet": tables.parquet_documents,
     "tsv": partial(csv_files.documents, kind="tsv"),
@@ -60,21 +59,16 @@ def row_documents(path: Path, name: str, table: str, intake: FileIntake) -> Iter
     except CollectionError:
         if intake.begun:
             raise
-        intake.unread.add(f"{suffix_of(name)}: no valid header", name)
+        reason = "no array or lines of objects" if table == "json" else "no valid header"
+        intake.unread.add(f"{suffix_of(name)}: {reason}", name)
 
 
 def _json_format(path: Path) -> str:
-    """Return json for an array of objects, jsonl for lines of objects; Unreadable for others."""
-    if json_files.ARRAY_START.match(head(path).lstrip()):
-        return "json"
-    first = next((line for _, line in lines(path) if not line.isspace()), "{}")
-    try:
-        is_object = isinstance(json.loads(first), dict)
-    except (ValueError, RecursionError):
-        is_object = False
-    if not is_object:
+    """Return json or jsonl; Unreadable for a file of neither objects nor an array of them."""
+    found = json_files.json_format(path)
+    if found is None:
         raise Unreadable("no array or lines of objects")
-    return "jsonl"
+    return found
 
 
 def _check_size(path: Path) -> None:

@@ -1,6 +1,6 @@
 """Parse the bodies of writes: a JSON array, one object, or lines of JSON.
 
-Objects become documents as in `collection.mappings`; NaN and infinite numbers are refused.
+Objects become documents as in `collection.mappings`; NaN is null, and infinite numbers are refused.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from dataclasses import dataclass
 from itertools import count
 from math import isfinite
-from typing import IO, Any, Final
+from typing import IO, Any
 
 from klsa_search.collection.intake import text_fault
-from klsa_search.collection.json_files import document_of
+from klsa_search.collection.json_files import DECODER, document_of
 from klsa_search.collection.mappings import ID_NAMES, as_document
 from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, CollectionError, QueryError
@@ -27,7 +27,6 @@ MAX_IDS = 10_000
 
 _BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\r\n"
-_DECODER: Final = json.JSONDecoder()
 
 
 class BadJson(QueryError):
@@ -210,7 +209,7 @@ def _elements(text: str) -> Iterator[Any]:
 
 def _decoded(text: str, at: int) -> tuple[Any, int]:
     try:
-        return _DECODER.raw_decode(text, at)
+        return DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise _bad(error.msg, error.pos) from None
     except ValueError as error:

@@ -67,6 +67,12 @@ class DeclaredFields:
             return None
         known, types = plain(self._divided(metadata)), {}
         for name, kind in self.types.items():
+            value = metadata.get(name)
+            if isinstance(value, Mapping) and value:
+                return (
+                    f"the field {name!r} contains {shown(value)}, which is nested; declare its "
+                    f"fields, as in `{name}.{next(iter(value))}`"
+                )
             for value in elements(known.get(name)):
                 try:
                     kind = kind or type_of(value)

@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.collection.nested import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import FieldType
@@ -72,6 +73,12 @@ PLACEHOLDERS: Final = frozenset(
         "none",
         "-",
         "--",
+        "\\n",
+        "(null)",
+        "<na>",
+        "#value!",
+        "#ref!",
+        "#div/0!",
         "\N{EN DASH}",
         "\N{EM DASH}",
         "?",
@@ -243,12 +250,16 @@ def type_of(value: object) -> FieldType:
 
 
 def plain(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return metadata with the names it has when stored as JSON, without vectors."""
+    """Return the fields of metadata as stored in JSON, without vectors.
+
+    Fields of nested objects have dotted names, as in `author.name`.
+    """
     metadata = without_vectors(metadata)
-    if _TEXT.issuperset(map(type, metadata)):
+    if not _TEXT.issuperset(map(type, metadata)):
+        metadata = json.loads(json.dumps(dict(metadata)))
+    if _SCALAR.issuperset(map(type, metadata.values())):
         return metadata
-    stored: dict[str, Any] = json.loads(json.dumps(dict(metadata)))
-    return stored
+    return flat(metadata) if any(map(holds_objects, metadata.values())) else metadata
 
 
 def elements(value: Any) -> list[Any]:

@@ -139,7 +139,7 @@ def test_a_value_that_does_not_fit_counts_as_missing():
 
 
 def test_the_first_value_of_a_later_field_decides_its_type():
-    first = {"a": "N/A", "b": {"c": 1}, "c": "5", "d": "2024-03-01", "e": ""}
+    first = {"a": "N/A", "b": [["c"]], "c": "5", "d": "2024-03-01", "e": ""}
     second = {"a": 5, "b": "x", "c": "six", "d": "later", "e": None}
     fields, _, _ = grown([], [first, second])
     assert {name: (field.type, field.misfits) for name, field in fields.items()} == {

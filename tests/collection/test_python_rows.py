@@ -1,0 +1,87 @@
+"""Rows as Python programs have them."""
+
+import datetime
+import sqlite3
+from collections import namedtuple
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import klsa_search as klsa
+from klsa_search.collection import open_collection
+from klsa_search.errors import CollectionError
+
+Row = namedtuple("Row", "id text size")
+
+
+@dataclass
+class Part:
+    id: str
+    text: str
+
+
+def database_row():
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = sqlite3.Row
+    return connection.execute("SELECT 'a' AS id, 'pump' AS text").fetchone()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("a", "pump")],
+        [Row("a", "pump", 3)],
+        [Part("a", "pump")],
+        [database_row()],
+        [{"id": "a", "text": "pump"}],
+        [{"key": "a", "body": "pump"}],
+        {"a": "pump"},
+        {"a": {"text": "pump"}},
+        iter([("a", "", "pump")]),
+    ],
+)
+def test_every_kind_of_row_is_a_document(rows):
+    assert [(each.id, each.text) for each in open_collection(rows).documents()] == [("a", "pump")]
+
+
+@pytest.mark.parametrize("texts", [["pump", "valve"], np.array(["pump", "valve"])])
+def test_texts_are_a_numbered_corpus(tmp_path, texts):
+    source = open_collection(texts)
+    assert [(each.id, each.text) for each in source.documents()] == [("1", "pump"), ("2", "valve")]
+    assert source.numbered == ["documents"]
+    index = klsa.build(texts, name="texts", home=tmp_path)
+    with pytest.raises(CollectionError, match="have no IDs"):
+        index.add(["hose"])
+    assert index.add([("3", "hose")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (float("nan"), None),
+        (np.float32("nan"), None),
+        (np.datetime64("NaT"), None),
+        (Decimal("NaN"), None),
+        (np.int64(7), 7),
+        (np.float32(0.5), 0.5),
+        (np.bool_(True), True),
+        (np.array([1, 2]), [1, 2]),
+        (np.datetime64("2024-03-01"), "2024-03-01"),
+        (np.datetime64("2024-03-01T09:30:00.000000001"), "2024-03-01T09:30:00"),
+        (datetime.datetime(2024, 3, 1, 9, 30), "2024-03-01T09:30:00"),
+        ({"b", "a"}, ["a", "b"]),
+        ({"x": np.int8(1), "y": float("nan")}, {"x": 1, "y": None}),
+    ],
+)
+def test_values_of_other_libraries_are_those_of_json(value, stored):
+    (document,) = open_collection([{"id": np.int64(1), "text": "a", "v": value}]).documents()
+    assert (document.id, document.metadata) == ("1", {"v": stored})
+    assert document.metadata["v"] is None or type(document.metadata["v"]) is type(stored)
+
+
+@pytest.mark.parametrize("row", [5, None, b"pump", ["a", "b"], ("a", "b", "c", "d")])
+def test_other_rows_are_refused_with_what_to_give(row):
+    with pytest.raises(CollectionError, match=r"document 1: is of type \w+; give a text, a tuple"):
+        list(open_collection([row]).documents())
