@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.configuration import set_hypothesis_home_dir
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 from tests.support.disk import at_once, syncing_by
 from tests.support.waiting import PATIENCE
@@ -24,22 +26,19 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"
 # What is kept in the cache folder of whoever runs the tests stays as it is.
 os.environ["XDG_CACHE_HOME"] = str(ROOT / ".pytest_cache" / "user")
 
-# The same few examples in every run; `make test-long` tries a thousand others. An example that
-# fails is printed, to be repeated. How long one takes says only how busy the machine is.
+# Fresh examples in every run: those that failed are kept in the cache, tried first next time, and
+# printed with what repeats them elsewhere. How long one takes says only how busy the machine is.
+set_hypothesis_home_dir(ROOT / ".pytest_cache" / "hypothesis")
 settings.register_profile(
     "short",
-    max_examples=10,
-    derandomize=True,
+    max_examples=25,
+    derandomize=False,
+    database=DirectoryBasedExampleDatabase(ROOT / ".pytest_cache" / "hypothesis" / "examples"),
+    print_blob=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.register_profile(
-    "long",
-    settings.get_profile("short"),
-    max_examples=1000,
-    derandomize=False,
-    print_blob=True,
-)
+settings.register_profile("long", settings.get_profile("short"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 
