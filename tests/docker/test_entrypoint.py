@@ -19,10 +19,7 @@ echo "${0##*/}${*:+ $*}" >> "$CALLS"
 echo "$$" > "$CALLS.pid"
 """
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
 
 
 def make_command(folder, name, script):

@@ -1,4 +1,4 @@
-"""README, quick start and tuning guide print what they show, run in order."""
+"""What README and tuning guide show of the support tickets; `tests/smoke` runs the quick start."""
 
 import doctest
 import re
@@ -12,52 +12,46 @@ from tests.conftest import ROOT
 from tests.support.shown import FLAGS, commands, unsigned, wrong_examples
 from tools.reference_page import COMMANDS
 
-pytestmark = pytest.mark.slow
-
-BLOCK = re.compile(r"```(text|console|python)\n(.*?)```", re.DOTALL)
-PAGES = ("README", "docs/quickstart", "docs/guides/tune")
+BLOCK = re.compile(r"```(console|python)\n(.*?)```", re.DOTALL)
 
 
-def test_they_print_what_they_show(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def tickets(tmp_path, monkeypatch):
+    """Build the index of the quick start in an empty folder, and return its path."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        candidates, "LENGTHS", ((0.9, 0.4),)
-    )  # fewer trials: no page shows the choice
-    monkeypatch.setattr(candidates, "TRIALS", 4)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    build = ["build", "examples/tickets.csv", "--name", "tickets"]
+    COMMANDS["klsa-index"].main(build, standalone_mode=False)
+    return "index/tickets"
+
+
+@pytest.mark.slow
+def test_commands_of_the_tuning_guide_print_what_is_shown(tickets, monkeypatch, capsys):
+    # Fewer trials: no page shows the choice.
+    monkeypatch.setattr(candidates, "LENGTHS", ((0.9, 0.4),))
+    monkeypatch.setattr(candidates, "TRIALS", 4)
     checker, ran = doctest.OutputChecker(), set()
-    for page in PAGES:
-        text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
-        for kind, block in BLOCK.findall(text):
-            if kind == "text":
-                (tmp_path / "new.jsonl").write_text(block)
-            elif kind == "python" and ">>>" in block:
-                assert wrong_examples(block, page) == ""
-            elif kind == "python":
-                exec(block, {})
-                assert "Late for the birthday" in capsys.readouterr().out
-            else:
-                for command, wanted in commands(f"```console\n{block}```"):
-                    program, *arguments = shlex.split(command)
-                    capsys.readouterr()
-                    COMMANDS[program].main(arguments, prog_name=program, standalone_mode=False)
-                    printed = unsigned(capsys.readouterr().out).strip()
-                    right = checker.check_output(wanted.strip() or "...", printed, FLAGS)
-                    assert right, f"{command}\n{printed}"
-                    ran.add(program)
+    page = (ROOT / "docs/guides/tune.md").read_text(encoding="utf-8")
+    for kind, block in BLOCK.findall(page):
+        if kind == "python":
+            assert wrong_examples(block, "tune") == ""
+            continue
+        for command, wanted in commands(f"```console\n{block}```"):
+            program, *arguments = shlex.split(command)
+            capsys.readouterr()
+            COMMANDS[program].main(arguments, prog_name=program, standalone_mode=False)
+            printed = unsigned(capsys.readouterr().out).strip()
+            right = checker.check_output(wanted.strip() or "...", printed, FLAGS)
+            assert right, f"{command}\n{printed}"
+            ran.add(program)
     assert ran == {"klsa-index", "klsa-search", "klsa-eval"}
 
 
-def test_the_example_of_the_readme(tmp_path, monkeypatch):
+def test_the_example_of_the_readme(tickets):
     """The table of titles is what both rankers return; its bold ones contain no query word."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    COMMANDS["klsa-index"].main(
-        ["build", "examples/tickets.csv", "--name", "tickets"], standalone_mode=False
-    )
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \d \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
-    with open_index("index/tickets") as index:
+    with open_index(tickets) as index:
         for column, ranker in enumerate(("bm25", "klsa")):
             hits = index.search("money back", k=len(rows), ranker=ranker).hits
             assert [row[column].strip("*") for row in rows] == [hit.title for hit in hits]

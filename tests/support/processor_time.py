@@ -15,7 +15,7 @@ from numba.core.event import TimingListener, register, unregister
 
 _SHOWN = 10
 _PROPERTY = "processor_seconds"
-_FREE = ("slow", "browser", "external")
+_FREE = ("smoke", "slow", "browser", "external")
 
 
 def _used() -> float:

@@ -1,6 +1,5 @@
 """A browser, the real service, and checks for errors of the page."""
 
-import os
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +13,10 @@ from klsa_search.mining.similar import similar
 from klsa_search.search.opening import open_index
 from klsa_search.service.catalog import Catalog
 from tests.service.sockets import serving
+from tests.support.browsers import open_browser
 
 from .notes import notes
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 LONG = 300_000  # ms
 
 api.expect.set_options(timeout=LONG)
@@ -37,15 +36,8 @@ def _patience(patient_service):
 
 @pytest.fixture(scope="package")  # its event loop is in the way of whoever starts one
 def browser():
-    with api.sync_playwright() as playwright:
-        found = next(filter(None, map(shutil.which, BROWSERS)), None)
-        own = playwright.chromium.executable_path
-        if found is None and not Path(own).exists():
-            pytest.skip("there is no Chromium: apt install chromium (playwright install chromium)")
-        sandbox = os.geteuid() != 0  # which Chromium has none for root
-        opened = playwright.chromium.launch(executable_path=found, chromium_sandbox=sandbox)
+    with open_browser() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="session")
