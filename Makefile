@@ -1,6 +1,6 @@
 # make run    serve a sample index at http://127.0.0.1:8000
 # make test   lint, types and tests: some minutes
-# make lint   lint and types, as make test does first
+# make lint   lint and types, as make test does beside the tests
 # make collections  download the public test collections; use them with KLSA_COLLECTIONS=build/collections
 # make test-long  all tests, including browsers, processes, faults and packages, with coverage: an hour; on success notes the commit in tests/long-passed.txt
 # make test-connect  the tests of the integrations, which make test skips; three minutes to install
@@ -90,10 +90,12 @@ run: $(VENV)/.installed
 # Bytecode is kept even where the environment says not to: many tests start Python.
 test tests: export PYTHONDONTWRITEBYTECODE =
 
-# One core compiles what the tests search with while the other checks types.
+# Lint and types are checked beside the tests; what they say comes after.
 test: $(VENV)/.installed-test
-	@$(MAKE) --no-print-directory --jobs 2 lint compiled
-	@$(MAKE) --no-print-directory tests
+	@mkdir -p build
+	@$(MAKE) --no-print-directory lint > build/lint.txt 2>&1 & lint=$$!; trap "kill $$lint" INT TERM; \
+	  $(MAKE) --no-print-directory compiled tests; tests=$$?; \
+	  wait $$lint; lint=$$?; cat build/lint.txt; [ $$tests$$lint = 00 ]
 
 # In the cache of the tests, so that their workers need not both compile.
 compiled: export NUMBA_CACHE_DIR = $(CURDIR)/.pytest_cache/compiled

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import socket
 from collections.abc import Iterator
@@ -76,14 +75,6 @@ def compiled_writing() -> None:
 
     compile_search()
     compile_writing()
-
-
-@pytest.fixture(scope="session")
-def parsed_sources() -> None:
-    """The package is parsed, which takes seconds and is no work of the test that asks first."""
-    from tests.support.sources import nodes
-
-    next(nodes("klsa_search", ast.Module))
 
 
 @pytest.fixture

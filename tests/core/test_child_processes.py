@@ -1,6 +1,5 @@
-"""Child processes import nothing from the current folder and are started in one place."""
+"""Child processes import nothing from the current folder."""
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 import klsa_search
 from klsa_search.core.child_processes import command_of
 from tests.support.hostile import hostile_folder, imported_from
-from tests.support.sources import nodes
 from tests.support.waiting import PATIENCE
 
 PACKAGE = Path(klsa_search.__file__).parent
@@ -30,15 +28,6 @@ path.write_text("a pump")
 with Sandbox() as parser:
     assert [content.text for content in parser.read(format_of(path), path)] == ["a pump"]
 """
-STARTING = {
-    ("sys", "executable"),
-    ("os", "fork"),
-    ("os", "system"),
-    ("os", "popen"),
-    ("os", "posix_spawn"),
-    ("os", "posix_spawnp"),
-    ("concurrent.futures", "ProcessPoolExecutor"),
-}
 
 
 @pytest.fixture
@@ -101,36 +90,3 @@ def test_a_worker_imports_what_lies_beside_the_script(tmp_path):
     )
     told = subprocess.check_output([sys.executable, script], cwd="/", text=True, timeout=PATIENCE)
     assert told == "['p']\n"
-
-
-@pytest.mark.usefixtures("parsed_sources")
-def test_processes_are_started_in_one_place():
-    offences = []
-    started = [
-        *(
-            (path, node, node.value.id, node.attr)
-            for path, node in nodes("klsa_search", ast.Attribute)
-            if isinstance(node.value, ast.Name)
-        ),
-        *(
-            (path, node, node.module or "", alias.name)
-            for path, node in nodes("klsa_search", ast.ImportFrom)
-            for alias in node.names
-        ),
-        *(
-            (path, node, (node.module or "").partition(".")[0], "")
-            for path, node in nodes("klsa_search", ast.ImportFrom)
-        ),
-        *(
-            (path, node, alias.name.partition(".")[0], "")
-            for path, node in nodes("klsa_search", ast.Import)
-            for alias in node.names
-        ),
-    ]
-    for path, node, module, name in started:
-        if path == PACKAGE / "core/child_processes.py":
-            continue
-        execs = module == "os" and name.startswith(("exec", "spawn"))
-        if (module, name) in STARTING or module in ("multiprocessing", "runpy") or execs:
-            offences.append(f"{path}:{node.lineno}: {module}.{name}")
-    assert not offences

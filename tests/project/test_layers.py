@@ -11,8 +11,6 @@ import pytest
 import klsa_search
 from tests.support.sources import nodes
 
-pytestmark = pytest.mark.usefixtures("parsed_sources")
-
 PACKAGE = Path(klsa_search.__file__).parent
 ROOT = PACKAGE.parent
 TOP_LEVEL = PACKAGE / "__init__.py"
@@ -51,6 +49,23 @@ READING_ENVIRONMENT = {
 """Ray takes some settings from the environment only; KLSA_COLLECTIONS and KLSA_HOME apply to Python
 as well, and so do the variables of numba, which must be known before it is imported, and the API
 key of an embedder, which no argument or setting has."""
+
+
+STARTING = {
+    ("sys", "executable"),
+    ("os", "fork"),
+    ("os", "system"),
+    ("os", "popen"),
+    ("os", "posix_spawn"),
+    ("os", "posix_spawnp"),
+    ("concurrent.futures", "ProcessPoolExecutor"),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _parsed_sources():
+    """Parse the package, which takes seconds and is not the work of the test that comes first."""
+    next(nodes("klsa_search", ast.Module))
 
 
 def imports(folder: str):
@@ -112,4 +127,36 @@ def test_only_service_and_commands_print_or_read_the_environment():
         allowed = path.relative_to(PACKAGE).as_posix() in READING_ENVIRONMENT
         if attribute.attr in ENVIRONMENT and package_of(path) not in PRINTING and not allowed:
             offences.append(f"{path}:{attribute.lineno}: environment")
+    assert not offences
+
+
+def test_processes_are_started_in_one_place():
+    offences = []
+    started = [
+        *(
+            (path, node, node.value.id, node.attr)
+            for path, node in nodes("klsa_search", ast.Attribute)
+            if isinstance(node.value, ast.Name)
+        ),
+        *(
+            (path, node, node.module or "", alias.name)
+            for path, node in nodes("klsa_search", ast.ImportFrom)
+            for alias in node.names
+        ),
+        *(
+            (path, node, (node.module or "").partition(".")[0], "")
+            for path, node in nodes("klsa_search", ast.ImportFrom)
+        ),
+        *(
+            (path, node, alias.name.partition(".")[0], "")
+            for path, node in nodes("klsa_search", ast.Import)
+            for alias in node.names
+        ),
+    ]
+    for path, node, module, name in started:
+        if path == PACKAGE / "core/child_processes.py":
+            continue
+        execs = module == "os" and name.startswith(("exec", "spawn"))
+        if (module, name) in STARTING or module in ("multiprocessing", "runpy") or execs:
+            offences.append(f"{path}:{node.lineno}: {module}.{name}")
     assert not offences
