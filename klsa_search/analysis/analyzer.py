@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 import Stemmer
@@ -130,7 +131,7 @@ class Analyzer:
         >>> "the" in Analyzer().common(), "problem" in Analyzer().common()
         (False, True)
         """
-        return frozenset(map(self.term, stop_list(self.settings.language))) - {""}
+        return _common_terms(self.settings)
 
     def pair(self, pair: str) -> str:
         """Return the term of a pair of characters of a script without spaces, or ""."""
@@ -183,6 +184,12 @@ def _trusted(settings: AnalysisSettings) -> Analyzer:
     """Return an unpickled analyser, whose tokenizer the pickling process trusted."""
     with_trusted_tokenizer(settings.model_dump())
     return Analyzer(settings)
+
+
+@lru_cache(maxsize=32)
+def _common_terms(settings: AnalysisSettings) -> frozenset[str]:
+    """Return the common terms of settings; stemming takes as long as opening a small index."""
+    return frozenset(map(_TermOf(settings).uncached, stop_list(settings.language))) - {""}
 
 
 class _TermOf(dict[str, str]):

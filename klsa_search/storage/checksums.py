@@ -158,7 +158,7 @@ def _recorded(generation: Path) -> str | None:
 
 
 def _record(generation: Path, fingerprint: str) -> None:
-    """Write the record, and remove those of generations that no longer exist."""
+    """Write the record, and now and then remove those of generations that no longer exist."""
     file = _file(generation)
     if file is None:
         return
@@ -174,7 +174,15 @@ def _record(generation: Path, fingerprint: str) -> None:
 
 
 def _remove_stale(folder: Path) -> None:
-    for file in folder.iterdir():
+    """Remove records of generations that are gone, if the number of records is a power of two.
+
+    All records are read for that: doing it each time takes quadratic time on a machine with many
+    indexes.
+    """
+    records = list(folder.iterdir())
+    if len(records) & (len(records) - 1):
+        return
+    for file in records:
         with suppress(OSError):  # removed by another process, or not written by us
             if file.suffix != ".new" and not os.path.isdir(file.read_bytes().partition(b"\n")[2]):
                 file.unlink()
