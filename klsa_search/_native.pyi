@@ -10,6 +10,8 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+_U8 = npt.NDArray[np.uint8]
+_U32 = npt.NDArray[np.uint32]
 _F32 = npt.NDArray[np.float32]
 _F64 = npt.NDArray[np.float64]
 _I32 = npt.NDArray[np.int32]
@@ -53,3 +55,118 @@ class Features:
     @overload
     def add_to_documents(self, begins: _I64, ends: _I64, sums: _F64, out: _F64) -> None:
         """Add Φ `sums` to `out`: (width, b) → (N, b). Cost O(nnz · b)."""
+
+def encode_documents(words: _I32, lengths: _I32, ranks: _I32, documents: int) -> tuple[_U8, _I64]:
+    """Return the codes of the forward index of documents of equally many parts, and their sizes.
+
+    words      terms of all words, negative for a word without a term
+    lengths    words of each part of each document
+    ranks      (V,) rank of each term, the most frequent first
+    Cost: 3 ns a word.
+    """
+
+class ForwardCodes:
+    """Reads the words of documents from the forward index; `storage.forward_index` has its codes.
+
+    codes   of all documents; nothing outside is read, even if they are damaged
+    starts  (N + 1,) start of the codes of each document, clipped to the codes
+    parts   number of parts of a document: title, other searched fields, text
+
+    `documents` are document numbers, `codes` of words those of the forward index, or -2 for a word
+    without a term. Methods that read take 3 ns a word.
+    """
+
+    def __init__(self, codes: _U8, starts: _I64, parts: int) -> None: ...
+    def counts(self, documents: _I64, terms: _I32, weights: _I64) -> tuple[_I32, _F32, _I64]:
+        """Return terms, counts and the number of terms of each document, terms ascending.
+
+        terms    (V,) the term of each rank
+        weights  (parts,) how often a word of each part counts
+        Cost: 30 ns a word.
+        """
+
+    def count_term(self, documents: _I64, code: int, weights: _I64) -> _I64:
+        """Return how often each document has a term, by the weights of its parts."""
+
+    def find_phrase(self, documents: _I64, codes: _I64, part: int) -> npt.NDArray[np.bool_]:
+        """Return which documents have words in sequence in a part; in any if it is negative."""
+
+    def count_following(self, documents: _I64, codes: _I64, ranks: int) -> _I32:
+        """Return, by rank of a term, in how many documents it follows words in sequence.
+
+        ranks  number of terms
+        """
+
+    def find_words(self, document: int, codes: _I64) -> tuple[_I32, _I32]:
+        """Return the positions of words in the text of a document, and which of `codes` each is.
+
+        Positions ascend; gaps are counted.
+        """
+
+class Characters:
+    """Classes of the first n code points, and the forms of those that NFKC changes.
+
+    classes  (n,) by code point; those beyond are separators
+    changed  (m,) code points that change, ascending
+    starts   (m + 1,) start of each form
+    forms    code points of all forms
+    """
+
+    def __init__(self, classes: _U8, changed: _U32, starts: _I32, forms: _U32) -> None: ...
+    @property
+    def classes(self) -> _U8: ...
+    @property
+    def changed(self) -> _U32: ...
+    @property
+    def starts(self) -> _I32: ...
+    @property
+    def forms(self) -> _U32: ...
+
+def locate_words(line: _U32, characters: Characters, wanted: _I32) -> tuple[_I32, _I32] | None:
+    """Return start and end of some words of a line of code points, as in `Analyzer.tokens`.
+
+    wanted  positions of words, ascending
+    None for rare sequences that only `Analyzer.tokens` handles, such as a mark after a fraction.
+    Cost: 3 ns a character up to the last word, 10 ns in scripts without spaces.
+    """
+
+def fold_text(text: _U32, characters: Characters) -> _U32:
+    """Return a text with each run of blank space as one character, without those at its ends.
+
+    It is a line feed if it contains one, a form feed if it contains several or a form feed, and
+    otherwise a blank. The characters must be those of Unicode unless the text is ASCII.
+    """
+
+def best_passage(
+    line: _U32, terms: _I32, starts: _I32, ends: _I32, weights: _F64, length: int
+) -> _U32:
+    """Return the passage of a folded line around the window of tokens of highest weight.
+
+    terms         of each token, as an index of weights
+    starts, ends  of each token, ascending
+    weights       of the terms; repeated ones count a tenth in a window
+    length        characters of the passage, at most, without "…" at cut ends
+    """
+
+class PassageFinder:
+    """Selects passages of stored documents by their forward index.
+
+    records, starts     bytes of all records, and the start of each: (N + 1,)
+    codes, code_starts  of the forward index
+    parts               number of parts of a document
+    """
+
+    def __init__(
+        self, records: _U8, starts: _I64, codes: _U8, code_starts: _I64, parts: int
+    ) -> None: ...
+    def passages(
+        self, documents: _I64, codes: _I64, weights: _F64, length: int, characters: Characters
+    ) -> tuple[bytes, list[int]] | None:
+        """Return a passage of each document as UTF-8 that ends with a zero; see `best_passage`.
+
+        codes, weights  of the terms of the query
+        The list has the places of documents whose words cannot be located (`locate_words`); their
+        passages are empty. None if the characters are those of ASCII, and a text is not.
+        Cost: 1 µs and 5 ns a character for each. Memory: 4 bytes a byte of the longest text, 12 if
+        NFKC changes any of it.
+        """

@@ -1,4 +1,4 @@
-"""Tables of character classes and NFKC forms for compiled segmentation.
+"""Tables of character classes and NFKC forms for the native location of words.
 
 They are derived from the patterns in `segmentation` and from `unicodedata`, so they agree.
 """
@@ -9,11 +9,12 @@ import re
 import unicodedata
 from functools import cache
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search._native import Characters
 from klsa_search.analysis.segmentation import (
     APOSTROPHE_PATTERN,
     EMOJI_PATTERN,
@@ -42,21 +43,6 @@ _POINTS: Final = 0xE0200
 # Other planes have only separators so far.
 _ASSIGNED: Final = (*range(0xD800), *range(0xE000, 0x34000), *range(0xE0000, _POINTS))
 _LINE_END: Final = "\n"  # separates forms: NFKC never composes it
-
-
-class Characters(NamedTuple):
-    """Classes of the first n code points, and the forms of those that NFKC changes.
-
-    classes  (n,) uint8 by code point; those beyond are separators
-    changed  (m,) uint32, code points that change, ascending
-    starts   (m + 1,) int32, start of each form
-    forms    uint32, code points of all forms
-    """
-
-    classes: npt.NDArray[np.uint8]
-    changed: npt.NDArray[np.uint32]
-    starts: npt.NDArray[np.int32]
-    forms: npt.NDArray[np.uint32]
 
 
 @cache

@@ -6,6 +6,9 @@
 
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "integers.hpp"
 
@@ -30,6 +33,20 @@ using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
 // Raise ValueError unless a condition holds.
 inline void require(bool holds, const char* message) {
     if (!holds) throw std::invalid_argument(message);
+}
+
+// An array that a function returns.
+template <class T>
+using Owned = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+// Return a vector as an array, without a copy; To may be another type of the same size.
+template <class To = void, class T>
+auto owned(std::vector<T> values) {
+    using Item = std::conditional_t<std::is_void_v<To>, T, To>;
+    static_assert(sizeof(Item) == sizeof(T));
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* vector) noexcept { delete static_cast<std::vector<T>*>(vector); });
+    return Owned<Item>(kept->data(), {kept->size()}, owner);
 }
 
 template <class A>

@@ -5,6 +5,8 @@
 
 namespace klsa {
 
+void bind_forward(nanobind::module_& module);
 void bind_products(nanobind::module_& module);
+void bind_snippets(nanobind::module_& module);
 
 }  // namespace klsa

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.core.compiling import compiled
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage.current import step_for
 from klsa_search.storage.log import DECODER
@@ -118,20 +117,6 @@ class Records:
     def damaged(self, error: object) -> IndexDamaged:
         """Return the error that the records cannot be read for that reason."""
         return IndexDamaged(f"cannot read `{self.path}` ({error}); {step_for(self.path)}")
-
-
-@compiled
-def text_at(
-    content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], doc_id: int
-) -> tuple[int, int]:
-    """Return the bounds of the text of a document; both 0 if its record is damaged."""
-    begin, end = starts[doc_id], starts[doc_id + 1]
-    text = begin + _HEAD
-    if begin < 0 or text > end or end > len(content):
-        return 0, 0
-    for i in range(_HEAD):
-        text += np.int64(content[begin + i]) << (8 * (i % 4))
-    return (text, end) if text <= end else (0, 0)
 
 
 def _canonical(metadata: Mapping[str, Any]) -> str:

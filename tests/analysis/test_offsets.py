@@ -1,4 +1,4 @@
-"""Word offsets: compiled segmentation equals the analyser in every script."""
+"""Word offsets: native segmentation equals the analyser in every script."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from klsa_search._native import locate_words
 from klsa_search.analysis.characters import (
     CHANGED,
     REORDERED,
@@ -19,7 +20,6 @@ from klsa_search.analysis.characters import (
     all_characters,
     ascii_characters,
 )
-from klsa_search.analysis.offsets import locate_words
 from klsa_search.analysis.segmentation import LETTER_PATTERN, spans
 from klsa_search.analysis.unicode import Alignment
 
@@ -56,16 +56,13 @@ texts = st.one_of(
 
 
 def found(text, characters, wanted=None):
-    """Spans of the words; None where the compiled code cannot tell."""
+    """Spans of the words; None where the native code cannot tell."""
     line = np.array([ord(character) for character in text], np.uint32)
     room = 18 * len(line) + 1  # code points that NFKC makes of one at most
     if wanted is None:
         wanted = np.arange(room, dtype=np.int32)
-    starts, ends = np.zeros(room, np.int32), np.zeros(room, np.int32)
-    count = locate_words(line, len(line), characters, wanted, starts, ends)
-    if count < 0:
-        return None
-    return list(zip(starts[:count].tolist(), ends[:count].tolist(), strict=True))
+    places = locate_words(line, characters, wanted)
+    return None if places is None else list(zip(*(ends.tolist() for ends in places), strict=True))
 
 
 def expected(text):

@@ -168,15 +168,6 @@ def test_every_script(tmp_path, length):
         assert kept.differing(text, length=length, weights=weights) is None
 
 
-def test_more_documents_than_one_call_takes(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_BATCH", 3)
-    texts = [f"{'flow ' * number} wing {'drag ' * 60}" for number in range(10)]
-    kept = Kept(tmp_path, texts)
-    assert kept.differing("wing drag") is None
-    assert kept.passages.of(np.array([4, 4, 0]), {"wing"})[0].startswith("flow")
-    assert kept.passages.of(np.zeros(0, np.int64), {"wing"}) == []
-
-
 def test_texts_of_ascii_do_not_ask_for_all_of_unicode(tmp_path, monkeypatch):
     asked = []
     real = module.all_characters

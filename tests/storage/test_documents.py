@@ -7,14 +7,17 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from klsa_search import _native
+from klsa_search.analysis.characters import all_characters
 from klsa_search.collection.model import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.storage.documents import IDS, DocumentReader, DocumentWriter
-from klsa_search.storage.records import Records, text_at
+from klsa_search.storage.records import Records
 from tests.support.waiting import PATIENCE
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -72,9 +75,18 @@ def test_a_record_is_the_document_without_its_text(tmp_path):
         ("a", "Ä", {}),
     ]
     assert [reader.text(position) for position in (0, 1)] == ["wing", ""]
-    for position, document in enumerate(documents):
-        begin, end = text_at(reader.content, reader.starts, position)
-        assert bytes(reader.content[begin:end]).decode() == document.text
+    assert texts_of(reader.content, reader.starts) == ["wing", ""]
+
+
+def texts_of(content, starts):
+    """The texts of records as the snippets read them."""
+    nothing = np.zeros(0, np.uint8), np.zeros(len(starts), np.int64)
+    finder = _native.PassageFinder(content, starts, *nothing, 1)
+    chosen = np.arange(len(starts) - 1)
+    passages, _ = finder.passages(
+        chosen, np.zeros(0, np.int64), np.zeros(0), 100_000, all_characters()
+    )
+    return str(passages, "utf-8", "replace").split("\0")[:-1]
 
 
 def test_a_position_beyond_the_last_is_no_document(tmp_path):
@@ -97,10 +109,9 @@ def test_a_damaged_record_is_named_or_read(tmp_path, changes):
         content[place] = value
     damaged = Records(content, reader.starts, folder / "documents.npy")
     for position in range(3):
-        begin, end = text_at(content, reader.starts, position)
         with contextlib.suppress(IndexDamaged):
             damaged.document(position)
-        assert 0 <= begin <= end <= len(content)
+    assert len(texts_of(content, reader.starts)) == 3
 
 
 @pytest.mark.parametrize("begin", [-5, -(2**62), 2**62, 10**9])
@@ -111,7 +122,7 @@ def test_a_place_outside_of_the_records_is_damage(tmp_path, begin):
     damaged = Records(reader.content, starts, tmp_path / "documents.npy")
     with pytest.raises(IndexDamaged, match=r"cannot read `.*documents\.npy`"):
         damaged.document(1)
-    assert text_at(reader.content, starts, 1) == (0, 0)
+    assert texts_of(reader.content, starts)[1] == ""
 
 
 WRITING = """

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from klsa_search import _native
 from klsa_search.core.field_weights import DEFAULT, SearchedFields
 from klsa_search.kernels.counts import CountsBuilder
-from klsa_search.storage.forward_index import GAPS, Forward, find_words, table_of, write_forward
+from klsa_search.storage.forward_index import GAPS, Forward, write_forward
 
 TERMS = 20_000
 """So many that the rarest take three bytes."""
@@ -42,11 +43,9 @@ def written(folder, given, weights=(1, 1)):
 
 def places_of(forward, document, terms):
     """Places of some terms in the text of a document, and which it is."""
-    codes, parts = forward.ranks[terms] + np.int64(GAPS), len(forward.fields.names)
-    places, which = np.zeros(200, np.int32), np.zeros(200, np.int32)
-    begin, end = forward.starts[document : document + 2]
-    count = find_words(forward.codes, begin, end, parts, *table_of(codes), places, which)
-    return [(int(p), terms[w]) for p, w in zip(places[:count], which[:count], strict=True)]
+    codes = forward.ranks[terms] + np.int64(GAPS)
+    places, which = forward.words.find_words(document, codes)
+    return [(place, terms[number]) for place, number in zip(places, which, strict=True)]
 
 
 @given(
@@ -76,11 +75,6 @@ def test_frequent_terms_take_a_byte_and_gaps_are_shared(tmp_path):
     assert places_of(forward, 1, [3]) == [(0, 3), (1, 3), (2 + len(gap), 3)]
 
 
-def test_no_place_is_beyond_the_room_there_is(tmp_path):
-    forward, _ = written(tmp_path, [([], [7] * 500)])
-    assert len(places_of(forward, 1, [7])) == 200
-
-
 def test_a_collection_of_nothing_has_one_too(tmp_path):
     builder = CountsBuilder()
     write_forward(tmp_path, builder.blocks(), builder.finish())
@@ -95,20 +89,21 @@ def test_a_collection_of_nothing_has_one_too(tmp_path):
     end=st.integers(-50, 50) | st.integers(-(2**62), 2**62),
     parts=st.integers(2, 5),
 )
-def test_whatever_the_bytes_are_nothing_outside_is_read_or_written(codes, begin, end, parts):
-    room = 5
-    places, which = np.full(room + 1, -7, np.int32), np.full(room + 1, -7, np.int32)
-    table = table_of(np.array([8, 9, 200, 2**33], np.int64))
+def test_whatever_the_bytes_are_nothing_outside_is_read(codes, begin, end, parts):
     content = np.frombuffer(codes, np.uint8)
-    count = find_words(content, begin, end, parts, *table, places[:room], which[:room])
-    assert 0 <= count <= room
-    assert (places[room], which[room]) == (-7, -7)
-    assert (places[:count] >= 0).all()
+    words = _native.ForwardCodes(content, np.array([begin, end]), parts)
+    places, which = words.find_words(0, np.array([8, 9, 200, 2**33]))
+    assert len(places) == len(which) <= len(codes)
+    assert (places >= 0).all()
+    assert (which < 4).all()
+    document, weights = np.zeros(1, np.int64), np.ones(parts, np.int64)
+    assert 0 <= words.count_term(document, 8, weights)[0] <= len(codes)
+    assert words.count_following(document, np.array([8]), 50).sum() <= len(codes)
+    assert words.find_phrase(document, np.array([8, 9]), -1).shape == (1,)
 
 
 @pytest.mark.parametrize("starts", [[0, 5, 2], [-9, 4, 6], [0, 2**40, 2**41]])
 def test_damaged_starts_give_counts_of_something(tmp_path, starts):
     forward, _ = written(tmp_path, [([1], [2, 3])])
-    forward.starts = np.array(starts, np.int64)
-    forward.codes = forward.codes[:6]
+    forward = Forward(forward.codes[:6], np.array(starts, np.int64), forward.ranks, forward.fields)
     assert forward.counts(np.array([0, 1])).shape == (2, TERMS)

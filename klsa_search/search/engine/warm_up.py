@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.field_weights import DEFAULT, SearchedFields
 from klsa_search.kernels.postings import DEPTHS, Postings
 from klsa_search.kernels.query_kernel import QueryKernel
-from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.lowrank.sparse_expansion import (
     ENTRIES,
     SparseExpansion,
@@ -21,10 +17,6 @@ from klsa_search.lowrank.sparse_expansion import (
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.seeds import KlsaParams
 from klsa_search.search.engine.shared_seeds import SeedRows, shared_seeds
-from klsa_search.search.query.matching import find_phrase
-from klsa_search.search.stored_snippets import StoredSnippets
-from klsa_search.search.suggest.suggester import count_following
-from klsa_search.storage.forward_index import Forward
 
 _PARAMS: Final = KlsaParams(1, 1, 0.5, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0, 3.0, True, 1.0, 0.0)
 
@@ -38,8 +30,6 @@ def compile_search() -> None:
     Bm25Engine(kernel).top([[0]], 1)
     _engine(kernel).top([[0]], 1, _PARAMS)
     kernel.steps(np.zeros(1, np.int64), np.ones(1, np.float32))
-    _compile_passages()
-    _compile_phrases()
 
 
 def compile_shared_seeds() -> None:
@@ -84,27 +74,3 @@ def _engine(kernel: QueryKernel) -> KlsaEngine:
         np.zeros((1, term_width(1)), np.int8),
     )
     return KlsaEngine(kernel, expansion, 1, 1, small=False)
-
-
-def _compile_phrases() -> None:
-    """Search a phrase of one word in the one document, which is empty."""
-    codes, starts = np.zeros(0, np.uint8), np.zeros(2, np.int64)
-    for array in (codes, starts):
-        array.flags.writeable = False
-    words = np.zeros(1, np.int64)
-    documents, counts = np.zeros(1, np.int64), np.zeros(1, np.int32)
-    find_phrase(codes, starts, documents, words, words, 2, 0, np.zeros(1, np.bool_))
-    count_following(codes, starts, 2, documents, words, words, counts, counts)
-
-
-def _compile_passages() -> None:
-    """Select a passage from the one document, whose record is 12 bytes of zero sizes."""
-    content, starts = np.zeros(12, np.uint8), np.array([0, 12])
-    codes, codes_starts = np.zeros(0, np.uint8), np.zeros(2, np.int64)
-    for array in (content, starts, codes, codes_starts):
-        array.flags.writeable = False
-    documents: Any = SimpleNamespace(content=content, starts=starts)
-    fields = SearchedFields.of(DEFAULT)
-    forward = Forward(codes, codes_starts, np.zeros(1, np.int32), fields)
-    passages = StoredSnippets(documents, forward, Analyzer(), Vocabulary(["word"]))
-    passages.of(np.zeros(1, np.int32), {"word"})

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocumentMask, Integers
-from klsa_search.core.compiling import compiled, wait_until_compiled
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.storage.forward_index import GAPS, Codes, read_code, read_ends
+from klsa_search.storage.forward_index import GAPS
 
 ANYWHERE: Final = -1
 """Part that stands for all parts of a document."""
@@ -120,13 +119,8 @@ def containing_phrase(snapshot: Snapshot, words: Sequence[int], field: str = "")
     forward = snapshot.forward
     names = forward.fields.names
     pattern = pattern_of(snapshot, words)
-    matches = np.zeros(len(documents), np.bool_)
-    arguments = (
-        forward.codes, forward.starts, documents.astype(np.int64), pattern, borders_of(pattern),
-        len(names), names.index(field) if field else ANYWHERE, matches,
-    )  # fmt: skip
-    wait_until_compiled(find_phrase)
-    find_phrase(*arguments)
+    part = names.index(field) if field else ANYWHERE
+    matches = forward.words.find_phrase(documents.astype(np.int64), pattern, part)
     result[documents[matches]] = True
     return result
 
@@ -151,62 +145,3 @@ def pattern_of(snapshot: Snapshot, words: Sequence[int]) -> npt.NDArray[np.int64
     ranks = snapshot.forward.ranks
     codes = [int(ranks[word]) + GAPS if word >= 0 else NO_TERM for word in words]
     return np.array(codes, np.int64)
-
-
-def borders_of(pattern: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the border of each prefix of a pattern, for Knuth-Morris-Pratt matching."""
-    borders = np.zeros(len(pattern), np.int64)
-    words, length = pattern.tolist(), 0
-    for end in range(1, len(words)):
-        while length and words[end] != words[length]:
-            length = int(borders[length - 1])
-        length += words[end] == words[length]
-        borders[end] = length
-    return borders
-
-
-@compiled
-def find_phrase(
-    codes: Codes,
-    starts: npt.NDArray[np.int64],
-    documents: npt.NDArray[np.int64],
-    pattern: npt.NDArray[np.int64],
-    borders: npt.NDArray[np.int64],
-    parts: int,
-    part: int,
-    matches: npt.NDArray[np.bool_],
-) -> None:
-    """Find which documents contain a phrase in the requested part.
-
-    parts    number of parts of a document
-    part     number of the part, or ANYWHERE
-    pattern  its words as codes of the forward index, NO_TERM for words without a term
-    matches  (d,) the result is written here
-    Never reads outside the codes, even if they are invalid. Cost: 3 ns a word.
-    """
-    part_ends = np.empty(parts, np.int64)
-    for i in range(len(documents)):
-        at = max(starts[documents[i]], 0)
-        end = min(starts[documents[i] + 1], len(codes))
-        at = read_ends(codes, at, end, part_ends)
-        word: Any = 0
-        here = 0
-        matched = 0
-        while at < end and not matches[i] and (part == ANYWHERE or here <= part):
-            code, at = read_code(codes, at, end)
-            times = code + 1 if code < GAPS else 1
-            if code < GAPS:
-                code = NO_TERM
-            for _ in range(times):
-                while word >= part_ends[here]:
-                    here += 1
-                    matched = 0
-                if part in (ANYWHERE, here):
-                    while matched > 0 and pattern[matched] != code:
-                        matched = borders[matched - 1]
-                    if pattern[matched] == code:
-                        matched += 1
-                    if matched == len(pattern):
-                        matches[i] = True
-                        matched = borders[matched - 1]
-                word += 1

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,9 @@ from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.compiling import compiled, wait_until_compiled
 from klsa_search.errors import QueryError
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
-    borders_of,
     containing_all,
     documents_with,
     pattern_names,
@@ -34,7 +32,6 @@ from klsa_search.search.query.word_forms import commonest
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.suggest.titles import Titles
 from klsa_search.storage.documents import DocumentReader
-from klsa_search.storage.forward_index import GAPS, Codes, read_code, read_ends
 
 Kind = Literal["word", "phrase", "title", "correction"]
 
@@ -100,67 +97,12 @@ def following(snapshot: Snapshot, words: Sequence[int]) -> Counter[str]:
     if found[NOT_READ]:
         documents = documents[np.linspace(0, len(documents) - 1, SAMPLE).astype(np.int64)]
     forward, pattern = snapshot.forward, pattern_of(snapshot, words)
-    counts = np.zeros(len(forward.ranks), np.int32)
-    arguments = (
-        forward.codes, forward.starts, len(forward.fields.names), documents, pattern,
-        borders_of(pattern), counts, np.zeros_like(counts),
-    )  # fmt: skip
-    wait_until_compiled(count_following)
-    count_following(*arguments)
+    counts = forward.words.count_following(documents, pattern, len(forward.ranks))
     ranks = np.flatnonzero(counts)
     names = snapshot.vocabulary.terms
     terms = [names[term] for term in forward.terms[ranks].tolist()]
     found.update(dict(zip(terms, counts[ranks].tolist(), strict=True)))
     return found
-
-
-@compiled
-def count_following(
-    codes: Codes,
-    starts: npt.NDArray[np.int64],
-    parts: int,
-    documents: npt.NDArray[np.int64],
-    pattern: npt.NDArray[np.int64],
-    borders: npt.NDArray[np.int64],
-    counts: npt.NDArray[np.int32],
-    last: npt.NDArray[np.int32],
-) -> None:
-    """Count the documents in which each term follows a phrase, in one of their parts.
-
-    parts    number of parts of a document
-    pattern  its words as codes of the forward index: a term first and last
-    counts   by rank of the term; the counts are added here
-    last     by rank, the last document counted, from 1; 0 for none
-    Never reads outside the codes, even if they are invalid. Cost: 3 ns a word.
-    """
-    part_ends = np.empty(parts, np.int64)
-    for i in range(len(documents)):
-        at = max(starts[documents[i]], 0)
-        end = min(starts[documents[i] + 1], len(codes))
-        at = read_ends(codes, at, end, part_ends)
-        word: Any = 0
-        part = 0
-        matched = 0
-        while at < end:
-            code, at = read_code(codes, at, end)
-            times = code + 1 if code < GAPS else 1
-            rank = code - GAPS
-            if code < GAPS:
-                code = NO_TERM
-            for _ in range(times):
-                while word >= part_ends[part]:
-                    part += 1
-                    matched = 0
-                if matched == len(pattern):
-                    if 0 <= rank < len(counts) and last[rank] != i + 1:
-                        last[rank] = i + 1
-                        counts[rank] += 1
-                    matched = borders[matched - 1]
-                while matched > 0 and pattern[matched] != code:
-                    matched = borders[matched - 1]
-                if pattern[matched] == code:
-                    matched += 1
-                word += 1
 
 
 MAX_CONTEXT: Final = 4

@@ -1,0 +1,44 @@
+// Classes of characters, and their forms under NFKC: the tables of `analysis/characters.py`.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "integers.hpp"
+
+namespace klsa {
+
+enum : u8 {
+    SEPARATOR = 0,
+    LETTER = 1,         // or digit, of a script with spaces
+    MARK = 2,           // belongs to the preceding character
+    SPACE = 3,          // separates; runs are folded to one blank
+    UNSPACED = 4,       // letter of a script without spaces
+    UNSPACED_MARK = 5,  // belongs to the preceding character, or begins one
+    APOSTROPHE = 6,     // separates, unless an English ending follows
+    EMOJI = 7,          // a word
+    FLAG = 8,           // half of an emoji
+    JAMO = 9,           // NFKC may compose it and its neighbours to a letter of a script without spaces
+    CHANGED = 16,       // flag: NFKC replaces it
+    REORDERED = 32,     // flag: a mark that NFKC may move to the left
+};
+
+struct CharacterTables {
+    std::span<const u8> classes;   // by code point; those beyond are separators
+    std::span<const u32> changed;  // code points that NFKC replaces, ascending
+    std::span<const i32> starts;   // of the form of each, and the end of the last
+    std::span<const u32> forms;    // code points
+
+    u8 class_of(u32 point) const { return point < classes.size() ? classes[point] : u8(SEPARATOR); }
+
+    bool is_ascii() const { return classes.size() == 128; }
+
+    // The form of a code point that is marked as CHANGED.
+    std::span<const u32> form_of(u32 point) const {
+        const size_t place = std::lower_bound(changed.begin(), changed.end(), point) - changed.begin();
+        if (place == changed.size()) return {};
+        return forms.subspan(starts[place], starts[place + 1] - starts[place]);
+    }
+};
+
+}  // namespace klsa

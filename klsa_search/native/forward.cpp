@@ -1,0 +1,158 @@
+// Bindings of forward_codes.hpp.
+#include "forward_codes.hpp"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+
+namespace klsa {
+namespace {
+
+// Reads the words of documents; damaged starts are clipped to the codes.
+class ForwardCodes {
+  public:
+    using Documents = Array1<const i64>;
+
+    ForwardCodes(Array1<const u8> codes, Array1<const i64> starts, i64 parts)
+        : codes_(codes), starts_(starts), parts_(parts) {
+        require(length(starts) > 0, "starts: is empty; give the end of the last document, too");
+        require(parts > 0, "parts: a document has at least one");
+    }
+
+    i64 parts() const { return parts_; }
+
+    CodeReader reader(i64 document) const {
+        const i64 size = length(codes_);
+        return {codes_.data(), std::clamp<i64>(starts_(document), 0, size),
+                std::clamp<i64>(starts_(document + 1), 0, size)};
+    }
+
+    auto counts(Documents documents, Array1<const i32> terms, Array1<const i64> weights) const {
+        check(documents);
+        require(length(weights) == parts_, "weights: their number is not that of the parts");
+        std::vector<i32> out_terms;
+        std::vector<f32> out_counts;
+        std::vector<i64> sizes(length(documents), 0);
+        {
+            nb::gil_scoped_release release;
+            std::vector<i64> part_ends(parts_);
+            std::vector<std::pair<i32, i64>> words;  // term, weight of its part
+            for (i64 i = 0; i < length(documents); i++) {
+                words.clear();
+                for_each_term(reader(documents(i)), part_ends, [&](i64 code, size_t part) {
+                    if (code - GAPS < length(terms) && weights(part) > 0)
+                        words.emplace_back(terms(code - GAPS), weights(part));
+                });
+                std::sort(words.begin(), words.end());
+                for (size_t first = 0; first < words.size();) {
+                    i64 total = 0;
+                    const i32 term = words[first].first;
+                    for (; first < words.size() && words[first].first == term; first++) total += words[first].second;
+                    out_terms.push_back(term);
+                    out_counts.push_back(f32(total));
+                    sizes[i]++;
+                }
+            }
+        }
+        return std::tuple(owned(std::move(out_terms)), owned(std::move(out_counts)), owned(std::move(sizes)));
+    }
+
+    auto count_term(Documents documents, i64 code, Array1<const i64> weights) const {
+        check(documents);
+        require(length(weights) == parts_, "weights: their number is not that of the parts");
+        std::vector<i64> counts(length(documents), 0);
+        {
+            nb::gil_scoped_release release;
+            std::vector<i64> part_ends(parts_);
+            for (i64 i = 0; i < length(documents); i++)
+                for_each_term(reader(documents(i)), part_ends,
+                              [&](i64 other, size_t part) { counts[i] += other == code ? weights(part) : 0; });
+        }
+        return owned(std::move(counts));
+    }
+
+    auto find_phrase(Documents documents, Array1<const i64> codes, i64 part) const {
+        check(documents);
+        require(length(codes) > 0, "codes: a phrase has at least one word");
+        require(part < parts_, "part: documents have fewer");
+        std::vector<u8> matches(length(documents), 0);
+        {
+            nb::gil_scoped_release release;
+            const Phrase phrase({codes.data(), codes.shape(0)});
+            std::vector<i64> part_ends(parts_);
+            for (i64 i = 0; i < length(documents); i++)
+                matches[i] = has_phrase(reader(documents(i)), part_ends, phrase, part);
+        }
+        return owned<bool>(std::move(matches));
+    }
+
+    auto count_following(Documents documents, Array1<const i64> codes, i64 ranks) const {
+        check(documents);
+        require(length(codes) > 0, "codes: a phrase has at least one word");
+        std::vector<i32> counts(ranks, 0);
+        {
+            nb::gil_scoped_release release;
+            const Phrase phrase({codes.data(), codes.shape(0)});
+            std::vector<i64> part_ends(parts_), last(ranks, -1);  // the last document counted
+            for (i64 i = 0; i < length(documents); i++)
+                for_each_following(reader(documents(i)), part_ends, phrase, [&](i64 rank) {
+                    if (rank < ranks && last[rank] != i) last[rank] = i, counts[rank]++;
+                });
+        }
+        return owned(std::move(counts));
+    }
+
+    auto find_words(i64 document, Array1<const i64> codes) const {
+        require(0 <= document && document + 1 < length(starts_), "document: is outside of the index");
+        Occurrences found;
+        klsa::find_words(reader(document), parts_, CodeTable({codes.data(), codes.shape(0)}), found);
+        return std::pair(owned(std::move(found.positions)), owned(std::move(found.terms)));
+    }
+
+  private:
+    void check(const Documents& documents) const {
+        require_between(documents.data(), length(documents), 0, length(starts_) - 1, "documents");
+    }
+
+    Array1<const u8> codes_;
+    Array1<const i64> starts_;
+    i64 parts_;
+};
+
+auto encode_documents(Array1<const i32> words, Array1<const i32> lengths, Array1<const i32> ranks, i64 documents) {
+    require(documents >= 0 && length(lengths) % std::max<i64>(documents, 1) == 0,
+            "lengths: documents have different numbers of parts");
+    i64 total = 0;
+    for (i64 i = 0; i < length(lengths); i++) {
+        require(lengths(i) >= 0, "lengths: a part has fewer than no words");
+        total += lengths(i);
+    }
+    require(documents == 0 || total == length(words), "words: their number is not the sum of the lengths");
+    require_between(words.data(), length(words), std::numeric_limits<i32>::min(), length(ranks), "words");
+    std::vector<i64> sizes(documents, 0);
+    std::vector<u8> codes(MAX_CODE_BYTES * (length(words) + length(lengths)));
+    {
+        nb::gil_scoped_release release;
+        codes.resize(write_documents({words.data(), words.shape(0)}, {lengths.data(), lengths.shape(0)},
+                                     {ranks.data(), ranks.shape(0)}, codes.data(), sizes));
+    }
+    return std::pair(owned(std::move(codes)), owned(std::move(sizes)));
+}
+
+}  // namespace
+
+void bind_forward(nb::module_& module) {
+    nb::class_<ForwardCodes>(module, "ForwardCodes")
+        .def(nb::init<Array1<const u8>, Array1<const i64>, i64>(), exact("codes"), exact("starts"), nb::arg("parts"))
+        .def("counts", &ForwardCodes::counts, exact("documents"), exact("terms"), exact("weights"))
+        .def("count_term", &ForwardCodes::count_term, exact("documents"), nb::arg("code"), exact("weights"))
+        .def("find_phrase", &ForwardCodes::find_phrase, exact("documents"), exact("codes"), nb::arg("part"))
+        .def("count_following", &ForwardCodes::count_following, exact("documents"), exact("codes"), nb::arg("ranks"))
+        .def("find_words", &ForwardCodes::find_words, nb::arg("document"), exact("codes"));
+    module.def("encode_documents", &encode_documents, exact("words"), exact("lengths"), exact("ranks"),
+               nb::arg("documents"));
+}
+
+}  // namespace klsa

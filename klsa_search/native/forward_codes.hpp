@@ -1,0 +1,232 @@
+// Codes of the forward index: reading, writing and searching the words of documents.
+//
+// `storage/forward_index.py` describes them. Invalid codes never cause a read outside of them.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "integers.hpp"
+
+namespace klsa {
+
+constexpr i64 GAPS = 8;            // the longest gap of words without a term that one code stores
+constexpr int MAX_CODE_BYTES = 5;  // the longest code
+constexpr i64 NO_TERM = -2;        // a word of a phrase without a term
+
+// Reads the codes from `at` to `end`.
+struct CodeReader {
+    const u8* codes;
+    i64 at, end;
+
+    bool has_more() const { return at < end; }
+
+    i64 read() {
+        i64 code = 0;
+        for (int shift = 0; at < end; shift += 7) {
+            u8 part = codes[at++];
+            code |= i64(part & 0x7F) << shift;
+            if (part < 0x80 || shift == 7 * (MAX_CODE_BYTES - 1)) break;
+        }
+        return code;
+    }
+
+    // Read where each part of the document ends, in words; the last one has no limit.
+    void read_part_ends(std::span<i64> ends) {
+        i64 words = 0;
+        for (auto& part_end : ends.first(ends.size() - 1)) part_end = words += read();
+        ends.back() = std::numeric_limits<i64>::max();
+    }
+};
+
+// Write a code below 2^35; return the start of the next one.
+inline i64 write_code(u8* codes, i64 at, i64 code) {
+    for (; code >= 0x80; code >>= 7) codes[at++] = u8((code & 0x7F) | 0x80);
+    codes[at++] = u8(code);
+    return at;
+}
+
+// Write a number of words without a term; return the start of the next code.
+inline i64 write_gap(u8* codes, i64 at, i64 gap) {
+    for (; gap > 0; gap -= GAPS) codes[at++] = u8(std::min(gap, GAPS) - 1);
+    return at;
+}
+
+// Write documents of equally many parts, and the size of each; return the total.
+inline i64 write_documents(std::span<const i32> words, std::span<const i32> lengths, std::span<const i32> ranks,
+                           u8* codes, std::span<i64> sizes) {
+    i64 at = 0, word = 0;
+    const i64 parts = sizes.empty() ? 0 : i64(lengths.size() / sizes.size());
+    for (size_t document = 0; document < sizes.size(); document++) {
+        const i64 begin = at;
+        auto of_parts = lengths.subspan(document * parts, parts);
+        i64 total = 0, gap = 0;
+        for (i64 part = 0; part < parts; part++) {
+            total += of_parts[part];
+            if (part < parts - 1) at = write_code(codes, at, of_parts[part]);
+        }
+        for (const i64 end = word + total; word < end; word++) {
+            const i32 term = words[word];
+            if (term < 0) {
+                gap++;
+                continue;
+            }
+            at = write_gap(codes, at, gap);
+            at = write_code(codes, at, ranks[term] + GAPS);
+            gap = 0;
+        }
+        sizes[document] = at - begin;
+    }
+    return at;
+}
+
+// Call `visit(code, part)` for each word with a term, and its part.
+template <class Visit>
+void for_each_term(CodeReader reader, std::vector<i64>& part_ends, Visit visit) {
+    reader.read_part_ends(part_ends);
+    i64 position = 0;
+    size_t part = 0;
+    while (reader.has_more()) {
+        const i64 code = reader.read();
+        if (code < GAPS) {
+            position += code + 1;
+            continue;
+        }
+        while (position >= part_ends[part]) part++;
+        position++;
+        visit(code, part);
+    }
+}
+
+// The words of a phrase as codes, NO_TERM for those without a term, matched by Knuth, Morris and Pratt.
+class Phrase {
+  public:
+    explicit Phrase(std::span<const i64> codes) : codes_(codes), borders_(codes.size(), 0) {
+        i64 length = 0;
+        for (size_t end = 1; end < codes.size(); end++) {
+            while (length && codes[end] != codes[length]) length = borders_[length - 1];
+            length += codes[end] == codes[length];
+            borders_[end] = length;
+        }
+    }
+
+    i64 size() const { return i64(codes_.size()); }
+
+    // The length of the match after `code`, from the length before it, which is below size().
+    i64 advance(i64 matched, i64 code) const {
+        while (matched > 0 && codes_[matched] != code) matched = borders_[matched - 1];
+        return matched + (codes_[matched] == code);
+    }
+
+    // The longest shorter match that a complete or incomplete one contains at its end.
+    i64 border(i64 matched) const { return matched > 0 ? borders_[matched - 1] : 0; }
+
+  private:
+    std::span<const i64> codes_;
+    std::vector<i64> borders_;
+};
+
+// Return whether a document has a phrase in a part, in any if `wanted` is negative.
+inline bool has_phrase(CodeReader reader, std::vector<i64>& part_ends, const Phrase& phrase, i64 wanted) {
+    reader.read_part_ends(part_ends);
+    i64 word = 0, part = 0, matched = 0;
+    while (reader.has_more() && (wanted < 0 || part <= wanted)) {
+        i64 code = reader.read(), times = 1;
+        if (code < GAPS) times = code + 1, code = NO_TERM;
+        for (; times > 0; times--, word++) {
+            while (word >= part_ends[part]) part++, matched = 0;
+            if (wanted >= 0 && part != wanted) continue;
+            matched = phrase.advance(matched, code);
+            if (matched == phrase.size()) return true;
+        }
+    }
+    return false;
+}
+
+// Call `visit(rank)` for each word with a term that follows a phrase in its part.
+template <class Visit>
+void for_each_following(CodeReader reader, std::vector<i64>& part_ends, const Phrase& phrase, Visit visit) {
+    reader.read_part_ends(part_ends);
+    i64 word = 0, part = 0, matched = 0;
+    while (reader.has_more()) {
+        i64 code = reader.read(), times = 1;
+        const i64 rank = code - GAPS;
+        if (code < GAPS) times = code + 1, code = NO_TERM;
+        for (; times > 0; times--, word++) {
+            while (word >= part_ends[part]) part++, matched = 0;
+            if (matched == phrase.size()) {
+                if (rank >= 0) visit(rank);
+                matched = phrase.border(matched);
+            }
+            matched = phrase.advance(matched, code);
+        }
+    }
+}
+
+// A hash table of the codes of some terms: linear probing from the code modulo the size.
+//
+// At most one slot in eight is used, so that one look-up decides for most words.
+class CodeTable {
+  public:
+    explicit CodeTable(std::span<const i64> codes) {
+        size_t size = 64;
+        while (size < 8 * codes.size()) size *= 2;
+        codes_.assign(size, 0);
+        numbers_.assign(size, 0);
+        for (size_t number = 0; number < codes.size(); number++) {
+            size_t slot = codes[number] & (size - 1);
+            while (codes_[slot]) slot = (slot + 1) & (size - 1);
+            codes_[slot] = codes[number];
+            numbers_[slot] = i32(number);
+        }
+    }
+
+    // Return the number of a code, or -1.
+    i32 find(i64 code) const {
+        const size_t last = codes_.size() - 1;
+        for (size_t slot = code & last; codes_[slot]; slot = (slot + 1) & last)
+            if (codes_[slot] == code) return numbers_[slot];
+        return -1;
+    }
+
+  private:
+    std::vector<i64> codes_;  // 0 for none
+    std::vector<i32> numbers_;
+};
+
+// Words of a text that are terms of a query.
+struct Occurrences {
+    std::vector<i32> positions;  // in the text, ascending, gaps counted
+    std::vector<i32> terms;      // numbers in the query
+};
+
+// Find the words of a document's text, its last part, that are in a table. Cost: 3 ns a word.
+inline void find_words(CodeReader reader, i64 parts, const CodeTable& table, Occurrences& out) {
+    out.positions.clear();
+    out.terms.clear();
+    i64 position = 0;
+    for (i64 part = 0; part < parts - 1; part++) position -= reader.read();
+    const u8* codes = reader.codes;
+    while (reader.at < reader.end) {
+        // Most codes have one byte or two; a branch costs more than reading both.
+        const i64 first = codes[reader.at], second = codes[std::min(reader.at + 1, reader.end - 1)];
+        const i64 is_long = first >> 7;
+        i64 code;
+        if (is_long & (second >> 7)) {
+            code = reader.read();
+        } else {
+            code = (first & 0x7F) | (second << 7) * is_long;
+            reader.at += 1 + is_long;
+        }
+        if (const i32 number = table.find(code); number >= 0 && position >= 0) {
+            out.positions.push_back(i32(position));
+            out.terms.push_back(number);
+        }
+        position += code < GAPS ? code + 1 : 1;
+    }
+}
+
+}  // namespace klsa
