@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +29,7 @@ from klsa_search.search.filters.conditions import (
     in_postorder,
 )
 from klsa_search.search.filters.json_form import filter_of_mapping
+from klsa_search.search.filters.relative_dates import absolute, is_relative
 from klsa_search.search.filters.text import filter_of_text
 from klsa_search.storage.columns.columns import Field, Fields, RangeMask, column_predicate
 from klsa_search.storage.columns.values import NUMBER
@@ -56,8 +59,9 @@ def mask_of(filter_: Filter, fields: Fields, size: int, find: FindDocuments | No
     another type. Cost: 0.2 ms per million values for each condition, and 1 ns a byte of the texts
     for CONTAINS. The deadline is checked at each condition.
     """
+    now = datetime.now(UTC).replace(microsecond=0, tzinfo=None)
     steps = [
-        (_finder(fields, node, find) if isinstance(node, Condition) else None, node)
+        (_finder(fields, node, find, now) if isinstance(node, Condition) else None, node)
         for node in in_postorder(filter_)
     ]
 
@@ -112,9 +116,9 @@ class FilterCache:
 
     def cost(self, given: Given) -> float:
         """Return the estimated milliseconds of `of`, 0 if the mask is cached. Cost: 20 µs."""
-        kind, text = key = key_of(given)
-        if key in self._cache:
+        if key_of(given) in self._cache:
             return 0.0
+        kind, text = _key_of(given)
         contents = {name: field.content for name, field in self._fields.items()}
         is_json = kind == "json"
         return filter_cost(text, is_json=is_json, documents=self._size, contents=contents)
@@ -130,7 +134,12 @@ def filter_of(given: Given) -> Filter:
 
 
 def key_of(given: Given) -> tuple[str, str]:
-    """Return a cache key that identifies the filter."""
+    """Return a cache key that identifies the filter; of one with relative dates, for a second."""
+    kind, text = _key_of(given)
+    return (kind, f"{text} at {int(time.time())}") if "now" in text else (kind, text)
+
+
+def _key_of(given: Given) -> tuple[str, str]:
     if isinstance(given, str):
         return "text", given
     if isinstance(given, Mapping):
@@ -146,7 +155,9 @@ def key_of(given: Given) -> tuple[str, str]:
     return "tree", repr(given)
 
 
-def _finder(fields: Fields, condition: Condition, find: FindDocuments | None) -> RangeMask:
+def _finder(
+    fields: Fields, condition: Condition, find: FindDocuments | None, now: datetime
+) -> RangeMask:
     check_deadline()
     if fields.is_blank(condition.field):  # it has no type that a condition could contradict
         return lambda first, after: np.zeros(after - first, np.bool_)
@@ -154,8 +165,8 @@ def _finder(fields: Fields, condition: Condition, find: FindDocuments | None) ->
         return _id_finder(condition, find)
     field = fields.filterable(condition.field, "filter")
     finder = column_predicate(field)
-    values = [_typed(field, value) for value in condition.values]
     try:
+        values = [_typed(field, value, now) for value in condition.values]
         match condition.comparison:
             case "=" | "IN":
                 return finder.any_of(values)
@@ -193,8 +204,13 @@ def _id_finder(condition: Condition, find: FindDocuments) -> RangeMask:
     return in_range
 
 
-def _typed(field: Field, value: Value) -> Value:
-    """Convert a text to a number for a number field: all values are texts in the text form."""
+def _typed(field: Field, value: Value, now: datetime) -> Value:
+    """Convert a text to a number for a number field, as all values of the text form are texts.
+
+    A relative date of a date field becomes the date that it is now.
+    """
+    if field.type == "date" and is_relative(value):
+        return absolute(str(value), now)
     if field.type == "number" and isinstance(value, str) and NUMBER.fullmatch(value):
         return float(value) if re.search("[.eE]", value) else int(value)
     return value

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import date, datetime, timedelta
+from datetime import MAXYEAR, date, datetime, timedelta
 from numbers import Integral, Real
 from pathlib import Path
 from types import MappingProxyType
@@ -32,6 +33,8 @@ from klsa_search.storage.manifest import FieldsEntry
 
 _DAY = timedelta(days=1) // timedelta(microseconds=1)
 _DATE_ONLY = len("2024-03-01")
+_PARTIAL_DATE = re.compile(r"(?!0000)(\d{4})(?:-(0[1-9]|1[0-2]))?", re.ASCII)
+_LAST = microseconds(datetime.max)
 
 
 def text(name: str, value: object) -> str:
@@ -67,18 +70,30 @@ def numbers(name: str, value: object) -> tuple[float, float]:
 
 
 def moments(name: str, value: object) -> tuple[int, int]:
-    """Coerce a date or time of a query to its first and last microsecond; a date is a whole day."""
+    """Coerce a date or time of a query to its first and last microsecond.
+
+    A date without a time is a whole day, one without a day a month, and a year the whole year.
+    """
     if isinstance(value, datetime):
-        moment = microseconds(value)
-        return moment, moment
-    written = value.isoformat() if isinstance(value, date) else value
+        exact = microseconds(value)
+        return exact, exact
+    whole = _whole(value)
+    written = value.isoformat() if isinstance(value, date) else str(whole or value)
+    if (partial := _PARTIAL_DATE.fullmatch(written)) is not None:
+        year, month = int(partial[1]), int(partial[2] or 0)
+        following = (year + month // 12, month % 12 + 1) if month else (year + 1, 1)
+        first = microseconds(datetime(year, month or 1, 1))
+        # The last day of the calendar has none after it.
+        after = microseconds(datetime(*following, 1)) if following[0] <= MAXYEAR else _LAST + 1
+        return first, after - 1
     try:
-        first = date_of(written)
+        moment = date_of(written)
     except TypeMismatch:
-        first = None
-    if first is None:
-        raise _refused(name, value, "date", "a date as in 2024-03-01 or 2024-03-01T09:30:00Z")
-    return first, first + (_DAY - 1 if len(str(written)) == _DATE_ONLY else 0)
+        moment = None
+    if moment is None or whole is not None:
+        needed = "a date as in 2024, 2024-03, 2024-03-01 or 2024-03-01T09:30:00Z"
+        raise _refused(name, value, "date", needed)
+    return moment, moment + (_DAY - 1 if len(written) == _DATE_ONLY else 0)
 
 
 def _whole(value: object) -> int | None:

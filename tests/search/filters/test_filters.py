@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from datetime import UTC, datetime, timedelta
 from unittest.mock import patch
 
 import numpy as np
@@ -16,6 +17,7 @@ from klsa_search.errors import QueryError
 from klsa_search.search.filters.conditions import And, Condition, Not, Or, truth_of
 from klsa_search.search.filters.json_form import filter_of_mapping
 from klsa_search.search.filters.masks import FilterCache, mask_of
+from klsa_search.search.filters.relative_dates import absolute
 from klsa_search.search.filters.text import filter_of_text
 from klsa_search.storage.columns.values import KeywordTexts
 from tests.storage.columns.test_columns import written
@@ -170,6 +172,14 @@ def test_any_text_is_read_or_refused(text):
         ("seen = 2024-03-05", [1, 4]),
         ("seen > 2024-03-05", [2]),
         ("seen 2024-02-01 TO 2024-03-05", [0, 1, 4]),
+        ("seen = 2024", [0, 1, 2, 4]),
+        ("seen = 2024-03", [1, 2, 4]),
+        ("seen <= 2024-02", [0, 2]),
+        ("seen > 2023", [0, 1, 2, 4]),
+        ("seen 2020 TO 2024-02", [0, 2]),
+        ("seen IN [2020-01, 2024-02]", [0, 2]),
+        ("seen < now-1y", [0, 1, 2, 4]),
+        ("seen > now", []),
         ("not not year exists", [0, 1, 2, 3]),
         ("about IN []", []),
     ],
@@ -205,6 +215,9 @@ def test_worked_examples(text, ids):
         ({"field": "year", "to": [1]}, "a list of two values, not 1"),
         ({"field": "year", "exists": 1}, "1 is neither true nor false"),
         ({"field": "year", "=": {1}}, "not valid JSON"),
+        ("seen = 2024-13", "'2024-13' is not a date as in 2024, 2024-03, 2024-03-01 or"),
+        ("seen > now-7x", "'now-7x' is not a relative date; write now-7d"),
+        ("seen > now-9999y", "'now-9999y' is before the year 1 or after 9999"),
     ],
 )
 def test_what_cannot_be_read_is_explained(given, reason):
@@ -334,3 +347,41 @@ def test_filters_that_depend_on_no_document_are_known():
         (Or((Or(()), nothing)), False),
     ):
         assert truth_of(filter_) is truth
+
+
+@pytest.mark.parametrize(
+    ("relative", "expected"),
+    [
+        ("now", "2024-03-31T09:30:00"),
+        ("now-90s", "2024-03-31T09:28:30"),
+        ("now+2h-5m", "2024-03-31T11:25:00"),
+        ("now-7d", "2024-03-24T09:30:00"),
+        ("now-1w/d", "2024-03-24"),
+        ("now-1M", "2024-02-29T09:30:00"),
+        ("now-13M/M", "2023-02"),
+        ("now+9M", "2024-12-31T09:30:00"),
+        ("now/y", "2024"),
+        ("now-2000y/y", "0024"),
+    ],
+)
+def test_relative_dates(relative, expected):
+    assert absolute(relative, datetime(2024, 3, 31, 9, 30)) == expected
+
+
+def test_a_relative_date_is_of_the_moment_of_the_search(monkeypatch):
+    soon = (datetime.now(UTC) + timedelta(days=10)).strftime("%Y-%m-%d")
+    fields = written([{"due": soon, "word": "now"}, {"due": "2020-01-01", "word": "now-7d"}], {})[1]
+    masks = FilterCache(fields, 2)
+    given = {"field": "due", ">=": "now", "<": "now+20d"}
+    assert masks.of(given).allowed.tolist() == [True, False]
+    assert masks.of("due > now-5d/d").allowed.tolist() == [True, False]
+    assert masks.of("word = now-7d").allowed.tolist() == [False, True]  # a keyword
+    # A cached mask is of its second only.
+    first = masks.of("due > now")
+    monkeypatch.setattr("klsa_search.search.filters.masks.time.time", lambda: 1.0)
+    assert masks.of("due > now") is not first
+
+
+def test_a_year_of_a_date_field_may_be_a_number():
+    given = filter_of_mapping({"field": "seen", "=": 2024})
+    assert np.flatnonzero(mask_of(given, FIELDS, SIZE).allowed).tolist() == [0, 1, 2, 4]
