@@ -91,6 +91,20 @@ print(json.dumps([index.manifest.fingerprint, sums, ranking]))
 """
 
 
+def test_two_builds_of_the_same_documents_give_the_same_bytes(tmp_path):
+    documents = [
+        {"id": str(number), "text": text, "tags": text.split()[:2], "_vectors": {"m": [number, 1]}}
+        for number, text in enumerate(random_documents(60, 80))
+    ]
+    fingerprints, sums = set(), []
+    for name in ("one", "other"):
+        with build(documents, name=name, home=tmp_path, dimensions=40) as index:
+            fingerprints.add(index.manifest.fingerprint)
+            sums.append({file: entry.sha256 for file, entry in index.manifest.files.items()})
+    assert len(fingerprints) == 1
+    assert sums[0] == sums[1]
+
+
 @pytest.mark.slow
 # Some, and enough for BLAS to use its threads if it were let.
 @pytest.mark.parametrize("size", [60, pytest.param(900, marks=pytest.mark.slow)])

@@ -67,8 +67,7 @@ def add(home, count, name="tiny"):
     index.close()
 
 
-@pytest.mark.slow
-def test_what_came_too_far_is_refitted(refits_of, home):
+def test_an_index_that_drifted_too_far_is_refitted(refits_of, home):
     refits = refits_of(home, refitting(home), share=0.3)
     app = create_app(refits._catalog, writes=Writes(), jobs=refits)
     client = TestClient(app)
