@@ -112,7 +112,7 @@ def document_map(
     placed = np.asarray(coordinates.any(axis=1))
     built = min(index.manifest.counts.documents, len(coordinates))
     basis = _sample(np.flatnonzero(placed[:built]))
-    layout = _layout(_Points.of(coordinates[basis]), index.settings.seed)
+    layout = cluster_layout(_Points.of(coordinates[basis]), index.settings.seed)
     labels = _labels(coordinates, placed, layout.centres)
     labels[~live] = len(layout.centres)
     drawable = placed & live
@@ -161,7 +161,7 @@ class _Points:
 
 
 @lru_cache(maxsize=_CACHED)
-def _layout(points: _Points, seed: int) -> ClusterLayout:
+def cluster_layout(points: _Points, seed: int) -> ClusterLayout:
     """Return clusters and layout of points; cached, because k-means takes seconds."""
     exact = points.coordinates.astype(np.float64)
     distinct = len(np.unique(exact, axis=0))

@@ -219,7 +219,7 @@ class Admission:
         self._max_queue_delay = max_queue_delay
         self._mean_seconds = 0.0  # moving average of the durations of requests
         self._budget = LoopBudget(inline_seconds)
-        self._queue_timeout = queue_timeout
+        self.queue_timeout = queue_timeout
         self._request_timeout = request_timeout
         self._lock = threading.Lock()  # held from counting to submitting
         self._active: set[Future[Any]] = set()
@@ -254,13 +254,13 @@ class Admission:
         call = _PendingCall(timed, self._submit(timed), loop)
         call.future.add_done_callback(call.on_done)
         call.timer = loop.call_later(
-            min(self._queue_timeout, self._request_timeout), self._check_timeouts, call
+            min(self.queue_timeout, self._request_timeout), self._check_timeouts, call
         )
         try:
             await call.settled
             if call.future.cancelled():
                 raise self._refusal(
-                    "queue_timeout", f"no thread was free for {self._queue_timeout:g} s"
+                    "queue_timeout", f"no thread was free for {self.queue_timeout:g} s"
                 )
             if not call.future.done():
                 self._refused["request_timeout"] += 1
@@ -279,7 +279,7 @@ class Admission:
 
         Raises RequestTimedOut and cancels them.
         """
-        timeout = self._queue_timeout + self._request_timeout
+        timeout = self.queue_timeout + self._request_timeout
         try:
             async with asyncio.timeout(timeout):
                 return await calls
@@ -351,7 +351,7 @@ class Admission:
                 call.settle()
                 return
         else:
-            remaining = call.submitted + self._queue_timeout - perf_counter()
+            remaining = call.submitted + self.queue_timeout - perf_counter()
             if remaining <= 0:
                 if call.future.cancel() or call.future.done():
                     return  # `on_done` settles it

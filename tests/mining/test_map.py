@@ -34,9 +34,9 @@ def test_documents_of_a_topic_lie_together(index):
 
 def test_clusters_hold_all_and_are_named_by_their_words(index, monkeypatch):
     monkeypatch.setattr(maps, "_DOCUMENTS_PER_CLUSTER", 3)  # so that four clusters are wanted
-    maps._layout.cache_clear()
+    maps.cluster_layout.cache_clear()
     drawn = document_map(index, words=2)
-    maps._layout.cache_clear()
+    maps.cluster_layout.cache_clear()
     assert [one.size for one in drawn.clusters] == [13, 12, 12, 12]
     topics = topics_of(index, drawn)
     for number, one in enumerate(drawn.clusters):
@@ -50,7 +50,7 @@ def test_clusters_hold_all_and_are_named_by_their_words(index, monkeypatch):
 
 def test_the_same_map_every_time(index):
     first = document_map(index)
-    maps._layout.cache_clear()
+    maps.cluster_layout.cache_clear()
     second = document_map(index)
     assert first.places.tobytes() == second.places.tobytes()
     assert first.clusters == second.clusters
@@ -92,10 +92,10 @@ def test_later_documents_are_put_among_their_like(tmp_path):
 
 def test_of_many_some_are_drawn_evenly(tmp_path, monkeypatch):
     monkeypatch.setattr(maps, "MAX_POINTS", 20)
-    maps._layout.cache_clear()
+    maps.cluster_layout.cache_clear()
     index = build(documents(), name="many", home=tmp_path, dimensions=8, latent_dimensions=4)
     drawn = document_map(index)
-    maps._layout.cache_clear()
+    maps.cluster_layout.cache_clear()
     assert len(drawn) == 20
     assert drawn.documents == 50
     assert set(np.diff(drawn.doc_ids)) == {2, 3}
@@ -117,11 +117,11 @@ def test_any_document_has_a_place(tmp_path, monkeypatch):
     with pytest.raises(DocumentNotFound):
         document_map(index, ids=["nope"])
     monkeypatch.setattr(maps, "MAX_POINTS", 25)
-    maps._layout.cache_clear()
+    maps.cluster_layout.cache_clear()
     part = document_map(index)
     left_out = sorted(set(whole.doc_ids.tolist()) - set(part.doc_ids.tolist()))
     some = document_map(index, ids=index.ids(left_out))
-    maps._layout.cache_clear()
+    maps.cluster_layout.cache_clear()
     assert some.doc_ids.tolist() == left_out
     topics = topics_of(index, part)
     distances = np.square(part.places[:, None] - some.places[None]).sum(axis=2)

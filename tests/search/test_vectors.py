@@ -81,7 +81,7 @@ def test_cosines_are_those_of_numpy_compiled_or_not(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.add([record(300), record(301, _vectors=None)])
-    space, query = index._opened().snapshot.vectors["m"], quantised(vector(9))[0]
+    space, query = index.arrays.vectors["m"], quantised(vector(9))[0]
     found = space.cosines(query, index.max_doc)
     monkeypatch.setattr(vector_space, "not_compiled", lambda _: True)
     np.testing.assert_array_equal(space.cosines(query, index.max_doc), found)

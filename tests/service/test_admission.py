@@ -74,12 +74,12 @@ def test_nobody_waits_longer_than_patience(gate):
         admission = Admission(running=1, waiting=1)
         running = asyncio.create_task(admission.run(gate))
         await until(gate.begun.is_set)
-        admission._queue_timeout = SHORT
+        admission.queue_timeout = SHORT
         never = []
         for _ in range(5):  # each leaves its place to the next
             with pytest.raises(ServiceBusy, match="no thread was free"):
                 await admission.run(lambda: never.append(1))
-        admission._queue_timeout = LONG
+        admission.queue_timeout = LONG
         gate.let.set()
         assert await running == "done"
         assert await admission.run(lambda: "room again") == "room again"

@@ -185,7 +185,7 @@ def test_misspelt_words_cost_more_among_more_terms(tiny_home, monkeypatch):
     with open_index(tiny_home / "tiny") as index:
         body = SearchRequest(q="wnig")
         assert body.cost(index) < MAX_LIGHT_COST
-        monkeypatch.setattr(costs, "MISSPELT_TERMS", len(index._opened().snapshot.vocabulary) / 3)
+        monkeypatch.setattr(costs, "MISSPELT_TERMS", len(index.arrays.vocabulary) / 3)
         assert body.cost(index) > MAX_LIGHT_COST
 
 

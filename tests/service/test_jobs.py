@@ -40,8 +40,8 @@ def home(tiny_home, tmp_path):
 def refits_of(catalog_of):
     opened = []
 
-    def refits(home, command, **options):
-        opened.append(Jobs(catalog_of(home), command, **{"share": 0.2, **options}))
+    def refits(home, command, *, catalog=None, **options):
+        opened.append(Jobs(catalog or catalog_of(home), command, **{"share": 0.2, **options}))
         return opened[-1]
 
     yield refits
@@ -67,9 +67,10 @@ def add(home, count, name="tiny"):
     index.close()
 
 
-def test_an_index_that_drifted_too_far_is_refitted(refits_of, home):
-    refits = refits_of(home, refitting(home), share=0.3)
-    app = create_app(refits._catalog, writes=Writes(), jobs=refits)
+def test_an_index_that_drifted_too_far_is_refitted(refits_of, catalog_of, home):
+    catalog = catalog_of(home)
+    refits = refits_of(home, refitting(home), catalog=catalog, share=0.3)
+    app = create_app(catalog, writes=Writes(), jobs=refits)
     client = TestClient(app)
     add(home, 2)  # 2 of 7
     assert not refits.run_due()
@@ -309,10 +310,11 @@ def test_a_directory_that_cannot_be_written_is_named(refits_of, home):
 
 def test_a_directory_that_is_read_only_has_no_jobs_and_is_served(catalog_of, home, monkeypatch):
     monkeypatch.setattr("klsa_search.service.job_ledger.os.access", lambda *_: False)
-    jobs = Jobs(catalog_of(home), ("false",), share=0.2)
+    catalog = catalog_of(home)
+    jobs = Jobs(catalog, ("false",), share=0.2)
     assert not jobs.run_due()
     assert list(home.glob(".jobs*")) == []
-    client = TestClient(create_app(jobs._catalog, writes=Writes(), jobs=jobs))
+    client = TestClient(create_app(catalog, writes=Writes(), jobs=jobs))
     assert client.get("/jobs").json() == {"jobs": []}
     assert client.get("/health").json()["refits"] == {}
 
@@ -324,16 +326,19 @@ def test_a_damaged_file_is_named(refits_of, home):
         refits.all()
 
 
-def test_one_that_is_asked_for_meanwhile_is_not_passed_over(refits_of, home, monkeypatch):
+def test_one_that_is_asked_for_meanwhile_is_not_passed_over(
+    refits_of, catalog_of, home, monkeypatch
+):
     add(home, 5)
-    refits = refits_of(home, noting(home, ""))
-    statuses = refits._catalog.statuses
+    catalog = catalog_of(home)
+    refits = refits_of(home, noting(home, ""), catalog=catalog)
+    statuses = catalog.statuses
 
     def asked_for():
         refits.request("tiny", "000001", {"z": 3})
         return statuses()
 
-    monkeypatch.setattr(refits._catalog, "statuses", asked_for)
+    monkeypatch.setattr(catalog, "statuses", asked_for)
     refits.run_due()
     assert refits.last()["tiny"].state == "waiting"
     assert refits.run_due()

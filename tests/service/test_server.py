@@ -73,7 +73,7 @@ def test_who_waits_too_long_is_told(catalog_of, tiny_home, searches):
     with serving(catalog_of(tiny_home), running=1) as served:
         (first,) = asking(served, 1)
         searches.wait_for(1)
-        served.admission._queue_timeout = SHORT
+        served.admission.queue_timeout = SHORT
         status, content = served.get("/search?q=wing")
         assert (status, content["error"]["code"]) == (503, "busy")
         searches.let.set()

@@ -31,7 +31,7 @@ def test_the_heaviest_words_of_a_long_query_count_and_the_others_are_reported(in
     said = results.interpretation
     assert len(said.words) == MAX_TERMS
     assert sorted((*said.words, *said.left_out)) == WORDS
-    snapshot = index._opened().snapshot
+    snapshot = index.arrays
     weights, numbers = snapshot.query_kernel.weights, snapshot.vocabulary.numbers
 
     def weights_of(words):
@@ -60,7 +60,7 @@ def test_repetitions_and_unknown_words_do_not_make_a_query_long(index):
     assert results.interpretation.left_out == ()
     numbers = index._opened().query_parser.parse(query, index._info.reading).terms
     assert len(numbers) == 400
-    snapshot = index._opened().snapshot
+    snapshot = index.arrays
     assert {"kernel", "neighbours", "latent"}.isdisjoint(vars(snapshot))
     twice = index.search(" ".join([*WORDS[:100], *WORDS[:100]]))
     assert twice.interpretation.left_out == ()

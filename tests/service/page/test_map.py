@@ -64,7 +64,7 @@ def test_hits_that_the_map_leaves_out_are_lit_too(browser, address, monkeypatch)
         expect(canvas).to_have_attribute("data-lit", str(count))
         assert int(canvas.get_attribute("data-points")) > 15
         assert view(page) == before
-    maps._layout.cache_clear()
+    maps.cluster_layout.cache_clear()
 
 
 def test_every_document_is_a_point(page, map_):
