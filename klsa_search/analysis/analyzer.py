@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 import Stemmer
 
 from klsa_search.analysis.languages import (
-    language_name,
+    analysed_as,
     stemmer_algorithm,
     stop_list,
     stop_words_of,
@@ -67,7 +67,7 @@ class Analyzer:
         # `settings` may be those of a whole index.
         given = {name: getattr(settings, name) for name in names} if settings else {}
         checked = AnalysisSettings.checked(given)
-        self.settings = checked.model_copy(update={"language": language_name(checked.language)})
+        self.settings = checked.model_copy(update={"language": analysed_as(checked.language)})
         self._term_of = _TermOf(self.settings)
         name = checked.tokenizer
         self._tokenizer = None if name is None else ImportedTokenizer(name)

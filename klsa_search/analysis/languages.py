@@ -1,13 +1,11 @@
-"""Languages: Snowball stemmers, stop lists, and language detection.
+"""Languages: Snowball stemmers and stop lists.
 
 Stemmers are those of PyStemmer, long stop lists those of stopwordsiso without the content words in
-`data/english_kept.txt`. The only short list is `data/english_short.txt`. Detection uses py3langid.
+`data/english_kept.txt`. The only short list is `data/english_short.txt`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -15,14 +13,15 @@ from typing import Final
 import Stemmer
 import stopwordsiso
 
-from klsa_search.core.extras import require
 from klsa_search.errors import SettingsError
 
 NONE: Final = "none"
 """Language without stop words; stemmer that changes nothing."""
 
 AUTO: Final = "auto"
-"""Stemmer of the language: Porter's for English."""
+"""Stemmer of the language: Porter's for English. Language to be detected, English until then."""
+
+ENGLISH: Final = "english"
 
 _CODES: Final = {
     "afrikaans": "af",
@@ -105,6 +104,11 @@ def language_name(language: str) -> str:
     return names.get(language.lower(), language)
 
 
+def analysed_as(language: str) -> str:
+    """Return the language whose rules apply to one given by name or code: English for `auto`."""
+    return ENGLISH if language == AUTO else language_name(language)
+
+
 @cache
 def stemmers() -> tuple[str, ...]:
     """Return the sorted names of the stemmers: `auto`, `none` and every Snowball algorithm.
@@ -131,16 +135,13 @@ def stop_list(language: str) -> frozenset[str]:
 
     SettingsError for an unknown language.
     """
-    if language == AUTO:
-        message = "the language auto is found by building an index; name one: german, or de"
-        raise SettingsError(message, field="language")
     if language not in languages():
         known = ", ".join(languages())
         message = f"unknown language {language!r}; the languages are: {known}"
         raise SettingsError(message, field="language")
     spelled = stopwordsiso.stopwords(_CODES.get(language, ""))
     words = frozenset(word.strip(_MARKS) for word in spelled) - {""}
-    return words - _words("english_kept") if language == "english" else words
+    return words - _words("english_kept") if language == ENGLISH else words
 
 
 def stop_words_of(stop_words: str, language: str) -> frozenset[str]:
@@ -150,7 +151,7 @@ def stop_words_of(stop_words: str, language: str) -> frozenset[str]:
     """
     long = stop_list(language)
     if stop_words == "short":
-        return _words("english_short") if language == "english" else frozenset()
+        return _words("english_short") if language == ENGLISH else frozenset()
     return long if stop_words == "long" else frozenset()
 
 
@@ -164,7 +165,7 @@ def stemmer_algorithm(stemmer: str, language: str) -> str | None:
         message = f"unknown stemmer {stemmer!r}; the stemmers are: {known}"
         raise SettingsError(message, field="stemmer")
     if stemmer == AUTO:
-        stemmer = "porter" if language == "english" else language
+        stemmer = "porter" if language == ENGLISH else language
     return stemmer if stemmer != NONE and stemmer in Stemmer.algorithms() else None
 
 
@@ -174,28 +175,3 @@ def _words(name: str) -> frozenset[str]:
     text = files("klsa_search.analysis").joinpath(f"data/{name}.txt").read_text("utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return frozenset(word for line in lines for word in line.split())
-
-
-_LONGEST: Final = 2_000  # characters of a text that are classified
-
-
-def detect_language(texts: Iterable[str]) -> str:
-    """Return the language of most of the text, by length; `none` without text.
-
-    MissingExtra without the extra `files`. Cost: one second once, and about 0.1 ms per text.
-
-    >>> detect_language(["Die Pumpe verliert Kühlmittel, sobald der Motor warm ist."])
-    'german'
-    """
-    require("files")
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
-    names = {code: name for name, code in language_codes().items()}
-    identifier.set_languages([code for code in identifier.labels if code in names])
-    votes: Counter[str] = Counter()
-    for text in texts:
-        if text.strip():
-            code = str(identifier.classify(text[:_LONGEST])[0])
-            votes[names[code]] += min(len(text), _LONGEST)
-    return max(sorted(votes), key=votes.__getitem__, default=NONE)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from klsa_search.analysis.languages import AUTO
 from klsa_search.cli.output import echo, echo_notes, in_bytes
 from klsa_search.core.config import MAX_FIELDS, Settings
 
@@ -37,6 +38,7 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
         ("source", manifest.source),
         ("documents", f"{counts.documents:,}"),
         *([("passages", f"{counts.passages:,}")] if counts.passages is not None else []),
+        *_language_rows(manifest),
         ("terms", f"{counts.terms:,}"),
         ("non-zeros", f"{counts.non_zeros:,}"),
         *_field_rows(manifest.fields, counts.documents),
@@ -53,6 +55,17 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
         ("peak memory", in_bytes(built.peak_memory)),
         ("fingerprint", manifest.fingerprint),
     ]
+
+
+def _language_rows(manifest: Manifest) -> list[tuple[str, str]]:
+    """Return a row of the language that was detected; none if the settings named one."""
+    if manifest.detected is not None:
+        text = f"{manifest.detected.language}, {manifest.detected.share:.0%} of the text"
+    elif manifest.settings["language"] == AUTO:
+        text = "too little text to tell; read as English"
+    else:
+        return []
+    return [("language detected", text)]
 
 
 def _field_rows(fields: FieldsEntry, documents: int) -> list[tuple[str, str]]:

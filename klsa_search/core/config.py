@@ -121,9 +121,9 @@ class AnalysisSettings(SettingsGroup):
     """Settings of the analyser: text to terms."""
 
     language: str = Field(
-        "english",
+        "auto",
         description="use the stop words and stemmer of this language, by name or code (german "
-        "or de); none; or auto, that of the first documents of a build",
+        "or de); none; or auto, that of most of the text, English if there is too little to tell",
     )
     stemmer: str = Field(
         "auto", description="use this Snowball stemmer; auto for that of the language, or none"

@@ -49,7 +49,6 @@ _EXTRAS: Final[Mapping[ExtraName, _Extra]] = {
             # In the standard library since Python 3.14.
             **({"backports.zstd": "backports.zstd"} if sys.version_info < (3, 14) else {}),
             "lxml": "lxml",
-            "py3langid": "py3langid",
             "pypdfium2": "pypdfium2",
         },
     ),

@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack, cast
 
+from klsa_search.analysis.language_detection import DetectedLanguage
+from klsa_search.analysis.languages import analysed_as
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Collection, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
@@ -57,6 +59,7 @@ from klsa_search.storage.manifest import (
     Counts,
     FieldsEntry,
     FileEntry,
+    LanguageEntry,
     Manifest,
     SpaceEntry,
     SpectrumEntry,
@@ -186,6 +189,7 @@ class Built(NamedTuple):
 
     counts  those of `Counts`, without `skipped`
     digest  SHA-256 of all documents, in hexadecimal digits
+    language  as detected, if it was
     """
 
     settings: Settings
@@ -194,6 +198,7 @@ class Built(NamedTuple):
     digest: str
     fields: FieldsEntry
     vectors: Sequence[SpaceEntry] = ()
+    language: DetectedLanguage | None = None
 
 
 def build_generation(
@@ -245,7 +250,7 @@ def _write(
 
     check  refuses what was read, before it is weighed
     """
-    counts, digest, fields, vectors, settings, _ = read(
+    counts, digest, fields, vectors, settings, language, _ = read(
         collection, generation, chosen, report, memory=budget
     )
     documents, terms = counts.matrix.shape
@@ -255,7 +260,7 @@ def _write(
         "tokens": counts.tokens,
         "non_zeros": counts.matrix.nnz,
     }
-    built = Built(settings, sizes, {}, digest, fields, vectors)
+    built = Built(settings, sizes, {}, digest, fields, vectors, language)
     check(built)
     refuse_beyond_budget(counts, fields, generation, settings, budget)
     spectra = weigh(counts, generation, settings, report)
@@ -277,7 +282,8 @@ def _write_passages(
 ) -> None:
     """Write the index of the passages of a generation whose documents are written."""
     words = built.settings.passage_words or PASSAGE_WORDS
-    chosen = built.settings.model_copy(update={"passages": "off"})
+    language = analysed_as(built.settings.language)  # passages are too short to decide
+    chosen = built.settings.model_copy(update={"passages": "off", "language": language})
     divided = DividedDocuments(generation, words)
     types = {name: column.type for name, column in built.fields.columns.items()}
     manifest = manifest_of(collection, built, started, {})
@@ -294,7 +300,11 @@ def manifest_of(
     collection: Collection, built: Built, started: float, files: Mapping[str, FileEntry]
 ) -> Manifest:
     """Return the manifest of a generation with these files."""
-    fingerprints = collection.fingerprints if isinstance(collection, StoredCollection) else {}
+    stored = collection if isinstance(collection, StoredCollection) else None
+    fingerprints = {} if stored is None else stored.fingerprints
+    language = None if built.language is None else LanguageEntry(**built.language._asdict())
+    if language is None and stored is not None and stored.language is not None:
+        language = stored.language if stored.language.language == built.settings.language else None
     return Manifest(
         format_version=FORMAT_VERSION,
         package_version=version("klsa-search"),
@@ -317,6 +327,7 @@ def manifest_of(
             for space in built.vectors
         ],
         plugins=plugins_of(built.settings),
+        detected=language,
     )
 
 

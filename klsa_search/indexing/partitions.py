@@ -19,6 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from klsa_search.analysis.language_detection import DetectedLanguage
+from klsa_search.analysis.languages import AUTO, analysed_as, language_name
 from klsa_search.collection.model import Collection, Document
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import DOCUMENTS, Progress
@@ -39,13 +41,13 @@ from klsa_search.indexing.checks import (
 )
 from klsa_search.indexing.collection_terms import with_collection_terms
 from klsa_search.indexing.document_spool import DocumentSpool, spooled
+from klsa_search.indexing.language_sample import LanguageSample
 from klsa_search.indexing.partition_tasks import TRAINING, PartitionTask, take_steps
 from klsa_search.indexing.reading import (
     Extent,
     StoredCollection,
     build_batches,
     content_of,
-    settled,
 )
 from klsa_search.indexing.sizes import spool_limit
 from klsa_search.indexing.training import MOST, open_training, train
@@ -105,13 +107,15 @@ class _Routed(NamedTuple):
     sizes     number of documents of each partition
     digest    SHA-256 of all documents, in hexadecimal digits
     fields    metadata fields of all documents
-    settings  of the index, completed by the documents
+    settings  of the index, with the language of the documents
+    language  as detected, if it was
     """
 
     sizes: list[int]
     digest: str
     fields: FieldsEntry
     settings: Settings
+    language: DetectedLanguage | None
 
 
 def _route(
@@ -120,7 +124,7 @@ def _route(
 ) -> _Routed:  # fmt: skip
     """Write the documents of a collection to a file for each partition; return what was found."""
     declared = DeclaredFields.of(chosen)
-    documents, settings = settled(fitting(collection, declared), chosen)
+    sample = LanguageSample(chosen.searched_fields)
     known = collection.types if isinstance(collection, StoredCollection) else {}
     columns = work / "columns"
     columns.mkdir()
@@ -130,7 +134,8 @@ def _route(
         parts = [DocumentSpool(work / str(number)) for number in range(partitions)]
         for part in parts:
             files.enter_context(closing(part))
-        for batch in build_batches(documents):
+        for batch in build_batches(fitting(collection, declared)):
+            sample.add(batch)
             fields.extend(batch)
             digest.update(b"".join(map(content_of, batch)))
             extent.add(batch)
@@ -143,7 +148,13 @@ def _route(
     report(DOCUMENTS, done, done)
     entry = fields.finish(columns)
     sizes = [len(part.ordinals) for part in parts]
-    return _Routed(sizes, digest.hexdigest(), entry, settings)
+    detected = sample.language() if chosen.language == AUTO else None
+    language = language_name(chosen.language)
+    if detected is not None:
+        # Partitions have even less text to tell the language by.
+        language, detected = analysed_as(detected.language), detected if detected.share else None
+    settings = chosen.model_copy(update={"language": language})
+    return _Routed(sizes, digest.hexdigest(), entry, settings, detected)
 
 
 def _sample(work: Path, partitions: int, documents: int) -> Iterator[Document]:
@@ -229,7 +240,14 @@ def build_set(
         routed = _route(collection, work, chosen, partitions, report, memory)
         documents = sum(routed.sizes)
         check(documents)
-        built = Built(routed.settings, _counts(documents), {}, routed.digest, routed.fields)
+        built = Built(
+            routed.settings,
+            _counts(documents),
+            {},
+            routed.digest,
+            routed.fields,
+            language=routed.language,
+        )
         manifest = manifest_of(collection, built, started, {})
         types = {name: column.type for name, column in routed.fields.columns.items()}
         sampled = sum(1 for _ in _sample(work, partitions, documents))

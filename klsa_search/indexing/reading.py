@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.languages import AUTO, detect_language, language_name
+from klsa_search.analysis.language_detection import DetectedLanguage
+from klsa_search.analysis.languages import AUTO, analysed_as, language_name
 from klsa_search.analysis.workers import AnalysisWorkers, NumberedTexts, TermNumbering
 from klsa_search.collection.lines import GZIP, ZIP, ZSTD
 from klsa_search.collection.model import (
@@ -28,7 +29,7 @@ from klsa_search.collection.model import (
     Query,
     batches,
 )
-from klsa_search.collection.searched_text import all_texts, searched_texts
+from klsa_search.collection.searched_text import all_texts
 from klsa_search.core.child_processes import has_interpreter
 from klsa_search.core.config import FieldType, Settings
 from klsa_search.core.field_weights import TEXT, TITLE, SearchedFields
@@ -37,12 +38,13 @@ from klsa_search.core.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.delta.features import DocumentFeatures, document_features
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import SettingsError
+from klsa_search.indexing.language_sample import LanguageSample
 from klsa_search.indexing.sizes import spool_limit
 from klsa_search.kernels.counts import BlockCounts, CountsBuilder, TermCounts
 from klsa_search.kernels.spool import Spools
 from klsa_search.storage.columns.builder import NO_VALUE, FieldsWriter
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
-from klsa_search.storage.documents import DocumentWriter
+from klsa_search.storage.documents import DocumentReader, DocumentWriter
 from klsa_search.storage.forward_index import write_forward
 from klsa_search.storage.manifest import FieldsEntry, Manifest, SpaceEntry
 from klsa_search.storage.names import SCRATCH
@@ -54,6 +56,7 @@ class ReadDocuments(NamedTuple):
 
     digest    SHA-256 of all content, in hexadecimal digits
     settings  with the detected language
+    language  as detected; None if the settings name one, or with too little text
     features  of blocks of documents, by the statistics of a training; none without it
     """
 
@@ -62,6 +65,7 @@ class ReadDocuments(NamedTuple):
     fields: FieldsEntry
     vectors: Sequence[SpaceEntry]
     settings: Settings
+    language: DetectedLanguage | None = None
     features: Sequence[DocumentFeatures] = ()
 
 
@@ -137,7 +141,8 @@ class StoredCollection:
     read      yields all, in order
     types     of metadata fields, which keep them; by default those of the build
 
-    `searched` are the metadata fields that the index searches, and `fingerprints` those of the
+    `searched` are the metadata fields that the index searches, `language` is that which its build
+    detected, and `fingerprints` those of the
     embedders of its vectors, by space.
     """
 
@@ -155,6 +160,7 @@ class StoredCollection:
         self.address = manifest.source_path
         self.options = manifest.reading
         self.problems = Problems(manifest.counts.skipped)
+        self.language = manifest.detected
         built = {name: column.type for name, column in manifest.fields.columns.items()}
         self.types = built if types is None else types
         self.fingerprints = {
@@ -194,7 +200,6 @@ class StoredCollection:
 
 _BATCH = 2000  # documents of a batch
 _CHARACTERS = 2**20
-_LANGUAGE_SAMPLE = 200  # documents that decide the language
 _WORKER_START = 2**22  # characters analysed in the time that workers take to start
 _ENCODED = json.JSONEncoder(sort_keys=True).encode
 
@@ -220,45 +225,35 @@ def read(
     Raise CollectionError, StoreError; KlsaError if a process dies.
     """
     declared = DeclaredFields.of(settings)
-    documents, settings = settled(fitting(collection, declared), settings)
+    settings = settings.model_copy(update={"language": language_name(settings.language)})
     scratch = generation / SCRATCH
     scratch.mkdir()
     spools = Spools(scratch, spool_limit(memory))
-    analyzer = Analyzer(settings)
     searched = settings.searched_fields
-    parts = len(searched.names)
-    builder = CountsBuilder(
-        spools,
-        weights=searched.weights,
-        common=analyzer.common() if settings.common_weight < 1 else frozenset(),
-        first=() if trained is None else trained.vocabulary.terms,
-    )
-    features: list[DocumentFeatures] = []
-
-    def weigh_block(block: BlockCounts, content: npt.NDArray[np.bool_]) -> None:
-        assert trained is not None
-        features.append(document_features(trained, block, content))
-
     known = collection.types if isinstance(collection, StoredCollection) else {}
     fields = FieldsWriter(
         declared.types, spools.spool(np.uint8), known, keeps_empty=trained is not None
     )
     digest = hashlib.sha256()
     extent = Extent(collection)
-    done = 0
-    with DocumentWriter(generation) as writer, VectorsWriter(generation) as vectors:
+    sample = LanguageSample(searched) if settings.language == AUTO else None
+    processes = processes or processors()
 
-        def batches_of_texts() -> Iterator[list[str]]:
-            for batch in build_batches(documents):
-                writer.extend(batch)
-                fields.extend(batch)
-                vectors.extend(batch)
-                digest.update(b"".join(map(content_of, batch)))
-                extent.add(batch)
-                yield all_texts(batch, searched)
-
-        processes = processes or processors()
-        with closing(_numbered(batches_of_texts(), analyzer, processes)) as numbered:
+    def counted(
+        batches: Iterator[list[str]], expected: Callable[[int], int | None]
+    ) -> tuple[CountsBuilder, Settings]:
+        """Count the terms of all texts, analysed in the language of the sample so far."""
+        beginning = list(islice(batches, 1))
+        chosen = settings if sample is None else _in_language(settings, sample.language())
+        analyzer = Analyzer(chosen)
+        builder = CountsBuilder(
+            spools,
+            weights=searched.weights,
+            common=analyzer.common() if settings.common_weight < 1 else frozenset(),
+            first=() if trained is None else trained.vocabulary.terms,
+        )
+        done, parts = 0, len(searched.names)
+        with closing(_numbered(chain(beginning, batches), analyzer, processes)) as numbered:
             for texts in numbered:
                 builder.extend(
                     texts.numbering,
@@ -268,9 +263,40 @@ def read(
                     texts.terms,
                 )
                 done += len(texts.lengths) // parts
-                report(DOCUMENTS, done, extent.documents(done))
-    report(DOCUMENTS, done, done)
+                report(DOCUMENTS, done, expected(done))
+        report(DOCUMENTS, done, done)
+        return builder, chosen
+
+    with DocumentWriter(generation) as writer, VectorsWriter(generation) as vectors:
+
+        def read_batches() -> Iterator[list[str]]:
+            for batch in build_batches(fitting(collection, declared)):
+                writer.extend(batch)
+                fields.extend(batch)
+                vectors.extend(batch)
+                digest.update(b"".join(map(content_of, batch)))
+                extent.add(batch)
+                if sample is not None:
+                    sample.add(batch)
+                yield all_texts(batch, searched)
+
+        builder, first = counted(read_batches(), extent.documents)
+    if sample is not None:
+        settings = _in_language(settings, sample.language())
+        if analysed_as(settings.language) != analysed_as(first.language):
+            # The first documents are in another language than most.
+            builder.close()
+            with closing(DocumentReader(generation)) as stored:
+                size, documents = len(stored.starts) - 1, stored.live_documents()
+                again = (all_texts(batch, searched) for batch in build_batches(documents))
+                builder, _ = counted(again, lambda _: size)
     columns = fields.finish(generation)
+    features: list[DocumentFeatures] = []
+
+    def weigh_block(block: BlockCounts, content: npt.NDArray[np.bool_]) -> None:
+        assert trained is not None
+        features.append(document_features(trained, block, content))
+
     counts = builder.finish(
         lambda part, whole: report(COUNTS, part, whole),
         None if trained is None else weigh_block,
@@ -278,8 +304,15 @@ def read(
     write_forward(generation, builder.blocks(), counts)
     builder.close()
     shutil.rmtree(scratch)
-    entries = vectors.entries()
-    return ReadDocuments(counts, digest.hexdigest(), columns, entries, settings, features)
+    detected = None if sample is None or settings.language == AUTO else sample.language()
+    return ReadDocuments(
+        counts, digest.hexdigest(), columns, vectors.entries(), settings, detected, features
+    )
+
+
+def _in_language(settings: Settings, detected: DetectedLanguage) -> Settings:
+    """Return settings with a detected language."""
+    return settings.model_copy(update={"language": detected.language})
 
 
 def searched_before(collection: Collection) -> Sequence[str]:
@@ -340,21 +373,6 @@ def require_split(separators: Mapping[str, str], fields: FieldsEntry, documents:
             f"`{missing[0]}`; the metadata fields are: {known}",
             field="split",
         )
-
-
-def settled(
-    documents: Iterator[Document], settings: Settings
-) -> tuple[Iterator[Document], Settings]:
-    """Return documents, and settings with the language, detected from the first ones if auto."""
-    language = language_name(settings.language)
-    if language == AUTO:
-        first = list(islice(documents, _LANGUAGE_SAMPLE))
-        fields = settings.searched_fields
-        language = detect_language("\n".join(searched_texts(each, fields)) for each in first)
-        documents = chain(first, documents)
-    if language == settings.language:
-        return documents, settings
-    return documents, settings.model_copy(update={"language": language})
 
 
 def stored_bytes(generation: Path) -> int:

@@ -116,6 +116,13 @@ class SpaceEntry(Frozen):
     fingerprint: str | None = None
 
 
+class LanguageEntry(Frozen):
+    """A detected language, and the share of the text that is in it."""
+
+    language: str
+    share: float
+
+
 class FieldsEntry(Frozen):
     """The metadata fields.
 
@@ -145,6 +152,7 @@ class Manifest(Frozen):
     reading      options with which the source was read, without defaults, for `Index.sync`
     vectors      spaces of vectors, in the order of their files
     plugins      plug-ins among the settings, by kind
+    detected     language of the settings, if they named none
     """
 
     format_version: int
@@ -161,6 +169,7 @@ class Manifest(Frozen):
     reading: dict[str, Any] = {}
     vectors: list[SpaceEntry] = []
     plugins: dict[PluginKind, PluginEntry] = {}
+    detected: LanguageEntry | None = None
 
     def checked_settings(self) -> Settings:
         """Return the settings of the build; IndexDamaged if they are invalid.

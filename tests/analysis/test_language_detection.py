@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 import klsa_search as klsa
 from klsa_search.analysis import Analyzer
-from klsa_search.analysis.languages import detect_language, language_name
-from klsa_search.core.config import AnalysisSettings
-from klsa_search.errors import MissingExtra, SettingsError
+from klsa_search.analysis.language_detection import detect_language
+from klsa_search.analysis.languages import language_name
+from klsa_search.collection.model import Document
+from klsa_search.core.config import AnalysisSettings, Settings
+from klsa_search.errors import SettingsError
+from klsa_search.indexing.language_sample import LanguageSample
 from klsa_search.indexing.plan import plan
+from klsa_search.indexing.rewrite import rebuild, refit
+from klsa_search.storage.manifest import LanguageEntry
 
 TEXTS = {
     "dutch": "De koelvloeistof lekt uit de pomp zodra de motor warm wordt.",
@@ -26,18 +29,41 @@ TEXTS = {
 
 @pytest.mark.parametrize("language", TEXTS)
 def test_languages_are_found(language):
-    assert detect_language([TEXTS[language], ""]) == language
+    assert detect_language([TEXTS[language]] * 2 + [""]) == (language, 1.0)
 
 
-def test_most_of_the_text_decides_and_nothing_is_no_language():
-    assert detect_language([TEXTS["german"], TEXTS["german"] * 3, TEXTS["english"] * 2]) == "german"
-    assert detect_language([]) == detect_language([" "]) == "none"
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("학교에서 공부했다", "korean"),
+        ("API를 호출하면 오류가 반환됩니다 return code", "korean"),
+        ("犬が公園を走る。番犬を飼う", "japanese"),
+        ("コンピュータソフトウェア", "japanese"),
+        ("全文檢索的方法與應用", "chinese"),
+        ("שלום לכל המורים", "hebrew"),
+        ("Το κλειδί της αντλίας", "greek"),
+        ("ภาษาไทยไม่มีช่องว่าง", "thai"),
+        ("Համակարգիչը չի միանում", "armenian"),
+        ("სკოლაში ვსწავლობდით", "none"),
+        ("Dælan lekur kælivökva þegar vélin er heit. Hún gengur lengi á kvöldin." * 2, "none"),
+        ("The pump", "auto"),
+        ("school 학교", "auto"),
+        ("3.14 ... 2024-02", "auto"),
+        ("", "auto"),
+    ],
+)
+def test_the_script_tells_the_language_of_few_letters(text, language):
+    assert detect_language([text]).language == language
 
 
-def test_without_the_extra_it_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "py3langid", None)
-    with pytest.raises(MissingExtra, match=r"klsa-search\[files\]"):
-        detect_language(["text"])
+def test_most_of_the_text_decides():
+    mixed = [TEXTS["german"], TEXTS["german"] * 5, TEXTS["english"] * 4]
+    found = detect_language(mixed)
+    assert found.language == "german"
+    assert 0.5 < found.share < 0.7
+    assert detect_language(mixed) == found
+    titles = [word for text in (TEXTS["german"], TEXTS["german"]) for word in text.split()]
+    assert detect_language(titles).language == "german"
 
 
 def test_a_code_is_the_language_of_that_name():
@@ -45,9 +71,14 @@ def test_a_code_is_the_language_of_that_name():
     assert Analyzer(AnalysisSettings(language="de")) == german
     assert Analyzer(AnalysisSettings(language="DE")).terms("Pumpen") == german.terms("Pumpen")
     assert language_name("xx") == "xx"
-    for language, reason in (("xx", "language 'xx'"), ("auto", "found by building")):
-        with pytest.raises(SettingsError, match=reason):
-            Analyzer(AnalysisSettings(language=language))
+    with pytest.raises(SettingsError, match="language 'xx'"):
+        Analyzer(AnalysisSettings(language="xx"))
+
+
+def test_an_undetected_language_is_read_as_english():
+    assert Analyzer(AnalysisSettings(language="auto")) == Analyzer(
+        AnalysisSettings(language="english")
+    )
 
 
 def test_own_stop_words_are_left_out_besides_those_of_the_list():
@@ -58,8 +89,52 @@ def test_own_stop_words_are_left_out_besides_those_of_the_list():
 @pytest.mark.parametrize("source", [iter, list])
 def test_an_index_has_the_language_of_its_documents(tmp_path, source):
     records = [{"id": str(n), "text": TEXTS["german"]} for n in range(3)]
-    index = klsa.build(source(records), name="it", home=tmp_path, language="auto")
+    index = klsa.build(source(records), name="it", home=tmp_path)
     assert (len(index), index.settings.language) == (3, "german")
-    assert plan(records, language="auto").sampled == 3
+    assert index.manifest.detected == LanguageEntry(language="german", share=1.0)
+    assert plan(records).sampled == 3
+    refitted = refit(index.path.parent)
+    assert refitted.manifest.detected == index.manifest.detected
+    assert rebuild(refitted, language="english").manifest.detected is None
     index = klsa.build(records, name="it", home=tmp_path, language="de", replace=True)
-    assert index.settings.language == "german"
+    assert (index.settings.language, index.manifest.detected) == ("german", None)
+
+
+def test_untranslated_documents_at_the_beginning_do_not_decide(tmp_path):
+    records = [
+        {"id": str(n), "text": TEXTS["english" if n < 2_100 else "german"]} for n in range(5_500)
+    ]
+    named = klsa.build(records, name="named", home=tmp_path, language="german")
+    found = klsa.build(iter(records), name="found", home=tmp_path)
+    assert found.manifest.detected.language == "german"
+    assert 0.55 < found.manifest.detected.share < 0.7
+    assert found.manifest.fingerprint == named.manifest.fingerprint
+    assert found.document("2099").text == TEXTS["english"]
+    for query in ("Pumpen", "engines"):
+        assert [hit.score for hit in found.search(query)] == [
+            hit.score for hit in named.search(query)
+        ]
+    parts = klsa.build(iter(records), name="parts", home=tmp_path, partitions=2, workers=1)
+    assert parts.settings.language == "german"
+
+
+def test_an_index_begun_empty_detects_its_language_by_a_refit(tmp_path):
+    index = klsa.build([], name="it", home=tmp_path)
+    assert (index.settings.language, index.manifest.detected) == ("auto", None)
+    assert index.analyzer.terms("pumps") == ["pump"]
+    index.write([Document(id=str(n), text=TEXTS["german"]) for n in range(3)])
+    refitted = refit(index.path.parent)
+    assert (refitted.settings.language, refitted.manifest.detected.share) == ("german", 1.0)
+
+
+def test_the_sample_spans_the_collection_and_depends_on_it_alone():
+    fields = Settings().searched_fields
+    documents = [Document(id=str(n), text=f"number {n}") for n in range(10_000)]
+    one, other = LanguageSample(fields), LanguageSample(fields)
+    one.add(documents)
+    for document in documents:
+        other.add([document])
+    assert one._texts == other._texts
+    assert 256 <= len(one._texts) <= 512
+    assert one._texts[0] == "\nnumber 0"
+    assert int(one._texts[-1].split()[1]) > 9_900

@@ -11,7 +11,7 @@ EXTRAS = {
     "estimators": {"sklearn": "scikit-learn"},
     "eval": {"ir_measures": "ir-measures", "pytrec_eval": "pytrec-eval-terrier"},
     "figures": {"matplotlib": "matplotlib"},
-    "files": {"lxml": "lxml", "py3langid": "py3langid", "pypdfium2": "pypdfium2"},
+    "files": {"lxml": "lxml", "pypdfium2": "pypdfium2"},
     "haystack": {"haystack": "haystack-ai"},
     "irds": {"ir_datasets": "ir-datasets"},
     "langchain": {"langchain_core": "langchain-core"},

@@ -38,7 +38,6 @@ EXTRAS = {
     "lxml": "collection/files/",
     "fsspec": "storage/objects.py",
     "matplotlib": "core/drawing.py",
-    "py3langid": "analysis/languages.py",
     "pypdfium2": "collection/files/",
     "pytrec_eval": "evaluation/",
     "sklearn": "estimators/",

@@ -15,15 +15,6 @@ from klsa_search.evaluation.runs import rank_best
 ROOT = Path(__file__).parents[2].parent / "shared" / "collections"
 TARGETS = ("cran", "cran-1837", "cisi", "cacm", "med")
 """Read by name; the others are folders in the form of BEIR."""
-LANGUAGES = {
-    "finna-fi": "finnish",
-    "jaquad-ja": "japanese",
-    "drcd-zh": "chinese",
-    "lohelp-de": "german",
-    "lohelp-fi": "finnish",
-    "lohelp-ja": "japanese",
-    "lohelp-ko": "korean",
-}
 
 
 def collections() -> list[str]:
@@ -38,10 +29,9 @@ def measured(name: str) -> dict[str, float]:
         collection = open_collection(name, data=[ROOT])
     else:
         collection = open_collection(ROOT / "more" / name)
-    language = LANGUAGES.get(name, "english")
     figures = {}
     with tempfile.TemporaryDirectory() as home:
-        with build(collection, name="default", home=home, language=language) as index:
+        with build(collection, name="default", home=home) as index:
             for ranker in ("bm25", "klsa"):
                 figures[ranker] = _map(collection, index, ranker)
         if name in TARGETS:

@@ -402,6 +402,8 @@ export interface IndexDetails extends IndexSummary {
   created: string | null;
   fingerprint: string | null;
   settings: Record<string, unknown> | null;
+  /** Language of most of the text, and its share of it; null if the settings named a language. */
+  detected_language: { language: string; share: number } | null;
   counts: Record<string, unknown> | null;
   /** Number of passages; null if documents are not divided into passages. */
   passages: number | null;

@@ -19,7 +19,13 @@ from klsa_search.search.index import Index
 from klsa_search.service.catalog import Status
 from klsa_search.service.job_ledger import JobKind, JobState
 from klsa_search.service.replication import Replication
-from klsa_search.storage.manifest import ColumnEntry, Counts, SpaceEntry, SpectrumEntry
+from klsa_search.storage.manifest import (
+    ColumnEntry,
+    Counts,
+    LanguageEntry,
+    SpaceEntry,
+    SpectrumEntry,
+)
 from klsa_search.storage.replication_state import ReplicationState
 
 
@@ -215,6 +221,10 @@ class IndexDetails(IndexSummary):
     created: str | None = Field(description="time of the build: UTC, ISO 8601")
     fingerprint: str | None = Field(description="fingerprint of documents and settings")
     settings: dict[str, Any] | None
+    detected_language: LanguageEntry | None = Field(
+        description="language of most of the text, and its share of it, as the build detected it; "
+        "null if the settings named a language, or if there was too little text to tell"
+    )
     counts: Counts | None
     passages: int | None = Field(
         description="number of passages; null if documents are not divided into passages"
@@ -244,6 +254,7 @@ class IndexDetails(IndexSummary):
             created=manifest.build.created if manifest else None,
             fingerprint=manifest.fingerprint if manifest else None,
             settings=index.settings.model_dump(mode="json") if index is not None else None,
+            detected_language=manifest.detected if manifest else None,
             counts=manifest.counts if manifest else None,
             passages=index.passage_count if index is not None else None,
             fields=_columns(status.index) if status.index is not None else None,

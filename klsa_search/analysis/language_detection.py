@@ -1,0 +1,139 @@
+"""Detection of the language of a collection: by script, and by py3langid within a script.
+
+Hangul, kana, Han and most other scripts say the language by themselves. Texts in Latin, Cyrillic,
+Arabic and Devanagari letters are classified in pieces, which vote by length and confidence.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from klsa_search.analysis.languages import AUTO, NONE, language_codes
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+LONGEST: Final = 2_000
+"""Characters of a text that are read."""
+
+LEAST: Final = 60
+"""Letters that must agree on a language, times the confidence in it: with fewer, names and codes
+are taken for another language than that of the text."""
+
+_LEAST_IN_SCRIPT: Final = 10  # of a script that says the language
+_LONG_PIECE: Final = 200  # characters; shorter texts are joined
+_WIDE: Final = 2  # letters of other scripts that a letter of Han, kana and Hangul counts as
+
+_LATIN, _CYRILLIC, _ARABIC, _DEVANAGARI = "latin script", "cyrillic", "arabic script", "devanagari"
+_HAN, _KANA = "chinese", "japanese"
+_CLASSIFIED: Final = frozenset({_LATIN, _CYRILLIC, _ARABIC, _DEVANAGARI})
+# First code points of ranges, with the script or language of their letters.
+_RANGES: Final = (
+    (0x0, _LATIN), (0x370, "greek"), (0x400, _CYRILLIC), (0x530, "armenian"), (0x590, "hebrew"),
+    (0x600, _ARABIC), (0x700, NONE), (0x750, _ARABIC), (0x780, NONE), (0x8A0, _ARABIC),
+    (0x900, _DEVANAGARI), (0x980, "bengali"), (0xA00, NONE), (0xA80, "gujarati"), (0xB00, NONE),
+    (0xB80, "tamil"), (0xC00, NONE), (0xE00, "thai"), (0xE80, NONE), (0x1100, "korean"),
+    (0x1200, NONE), (0x1E00, _LATIN), (0x1F00, "greek"), (0x2000, NONE), (0x2C60, _LATIN),
+    (0x2C80, NONE), (0x3041, _KANA), (0x3100, NONE), (0x3130, "korean"), (0x3190, NONE),
+    (0x31F0, _KANA), (0x3200, NONE), (0x3400, _HAN), (0xA000, NONE), (0xAC00, "korean"),
+    (0xD7A4, NONE), (0xF900, _HAN), (0xFB00, _LATIN), (0xFB13, "armenian"), (0xFB1D, "hebrew"),
+    (0xFB50, _ARABIC), (0xFE00, NONE), (0xFE70, _ARABIC), (0xFF00, _LATIN), (0xFF66, _KANA),
+    (0xFFA0, NONE), (0x20000, _HAN), (0x32400, NONE),
+)  # fmt: skip
+_STARTS: Final = [start for start, _ in _RANGES]
+_KANA_OF_JAPANESE: Final = 0.05  # of kana and Han
+
+# Codes of the library for languages with rules of another name, and of frequent languages without
+# rules, which would be taken for their neighbours.
+_SAME: Final = {"bs": "croatian", "nn": "norwegian", "sr": "serbian", "ne": "nepali"}
+_WITHOUT_RULES: Final = (
+    "az", "be", "cy", "fo", "is", "kk", "ky", "lb", "mk", "mn", "mt", "ps", "sq", "tg", "tk", "tt",
+    "ug", "uz",
+)  # fmt: skip
+_NO_LANGUAGE: Final = "zxx"  # code, numbers
+
+
+class DetectedLanguage(NamedTuple):
+    """Result of a detection.
+
+    language  name of the language; `none` for one without rules, `auto` for too little text
+    share     of the text that is in this language
+    """
+
+    language: str
+    share: float
+
+
+def detect_language(texts: Iterable[str]) -> DetectedLanguage:
+    """Return the language of most of the text, by length.
+
+    Cost: 0.7 s once for Latin, Cyrillic, Arabic and Devanagari, and 0.2 ms per text.
+
+    >>> detect_language(["Die Pumpe verliert Kühlmittel, sobald der Motor warm ist."] * 2)
+    DetectedLanguage(language='german', share=1.0)
+    >>> detect_language(["학교에서 공부했다"]).language, detect_language(["Pumpe"]).language
+    ('korean', 'auto')
+    """
+    votes: dict[str, float] = defaultdict(float)
+    waiting: dict[str, list[str]] = {}
+    for text in texts:
+        script, letters = _script_of(text[:LONGEST])
+        if script not in _CLASSIFIED:
+            votes[script] += letters
+            continue
+        piece = waiting.setdefault(script, [])
+        piece.append(text[:LONGEST])
+        if sum(map(len, piece)) >= _LONG_PIECE:
+            _classify(waiting.pop(script), votes)
+    for piece in waiting.values():
+        _classify(piece, votes)
+    language = max(sorted(votes), key=votes.__getitem__, default=AUTO)
+    by_script = {name for _, name in _RANGES} - _CLASSIFIED
+    least = _LEAST_IN_SCRIPT if language in by_script else LEAST
+    if votes[language] < least:
+        return DetectedLanguage(AUTO, 0.0)
+    return DetectedLanguage(language, round(votes[language] / sum(votes.values()), 2))
+
+
+def _script_of(text: str) -> tuple[str, int]:
+    """Return the script of most letters of a text, or its language, and the number of letters."""
+    letters: Counter[str] = Counter()
+    for character, count in Counter(text).items():
+        if character.isalpha():
+            script = _RANGES[bisect_right(_STARTS, ord(character)) - 1][1]
+            letters[script] += count * (_WIDE if script in (_HAN, _KANA, "korean") else 1)
+    if letters[_KANA] >= _KANA_OF_JAPANESE * (letters[_KANA] + letters[_HAN]):
+        letters[_KANA] += letters.pop(_HAN, 0)
+    script = max(sorted(letters), key=letters.__getitem__, default=NONE)
+    return script, letters[script]
+
+
+def _classify(piece: list[str], votes: dict[str, float]) -> None:
+    """Add the votes of texts in one script, without those that are in no language."""
+    text = "\n".join(piece)
+    letters = sum(map(str.isalpha, text))
+    if letters < LEAST:
+        return
+    code, confidence = _identifier().classify(text[:LONGEST])
+    if code != _NO_LANGUAGE:
+        votes[_names()[code]] += letters * float(confidence)
+
+
+@cache
+def _names() -> dict[str, str]:
+    """Return languages by the codes of the library that are told apart."""
+    names = {code: name for name, code in language_codes().items()}
+    return {**dict.fromkeys([*_WITHOUT_RULES, _NO_LANGUAGE], NONE), **_SAME, **names}
+
+
+@cache
+def _identifier() -> LanguageIdentifier:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages([code for code in identifier.labels if code in _names()])
+    return identifier
