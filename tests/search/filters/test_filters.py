@@ -295,6 +295,16 @@ def test_ids_of_documents(given, documents):
     assert np.flatnonzero(mask.allowed).tolist() == documents
 
 
+def test_ids_are_found_in_every_range_of_a_large_mask():
+    places = {"first": 3, "later": 500_003, "last": 999_999}
+
+    def find(ids):
+        return np.array([places[id_] for id_ in ids], np.int64)
+
+    mask = FilterCache(FIELDS, 1_000_000, find).of("id IN [last, first, later]")
+    assert np.flatnonzero(mask.allowed).tolist() == [3, 500_003, 999_999]
+
+
 def test_ids_are_only_compared_with_values():
     with pytest.raises(QueryError, match="with = and IN only"):
         FilterCache(FIELDS, SIZE, doc_ids).of("id CONTAINS a")
