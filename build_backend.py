@@ -15,10 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import nanobind
 from setuptools import Extension, build_meta
 from setuptools.build_meta import *  # noqa: F403 - the other hooks of PEP 517
 from setuptools.command.build_ext import build_ext
+
+try:
+    import nanobind
+except ModuleNotFoundError:
+    sys.exit("nanobind is not installed: omit --no-build-isolation, or pip install nanobind")
 
 SOURCES = Path("klsa_search/native")
 FLAGS = [
@@ -33,7 +37,8 @@ FLAGS = [
     ),
     # No fused multiply-add: the same bits on all processors.
     *("-ffp-contract=off", "-fno-math-errno"),
-    *("-Wall", "-Wextra", "-Wno-unknown-pragmas"),
+    # GCC 12 warns of its own header of intrinsics.
+    *("-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-maybe-uninitialized"),
 ]
 
 

@@ -170,3 +170,66 @@ class PassageFinder:
         Cost: 1 µs and 5 ns a character for each. Memory: 4 bytes a byte of the longest text, 12 if
         NFKC changes any of it.
         """
+
+class KnnPart:
+    """Documents with doc ids from `first` on, among which neighbours are found.
+
+    starts, columns, weights      features of n documents, as in CSR; no weight is negative
+    scales, towards_mean          (n,) S and SΦμ; `mean_square` is ‖μ‖²
+    posting_starts, posting_documents, posting_values
+                                  truncated postings of each of F features, with documents
+                                  numbered from 0, ascending
+    Cost of the checks: O(nnz).
+    """
+
+    def __init__(
+        self,
+        first: int,
+        starts: _I64,
+        columns: _I32,
+        weights: _F32,
+        scales: _F32,
+        towards_mean: _F32,
+        mean_square: np.float32,
+        posting_starts: _I64,
+        posting_documents: _I32,
+        posting_values: _F32,
+    ) -> None: ...
+
+class KnnSearcher:
+    """Finds the neighbours of the documents of part `own` in all parts; `KnnParams` has limits.
+
+    Memory: 8 (n + F) bytes for each thread that calls it, n the documents of the largest part.
+    """
+
+    def __init__(
+        self, parts: list[KnnPart], own: int, *, features: int, postings: int, candidates: int
+    ) -> None: ...
+    def write_rows(self, rows: _I64, columns: _I32, values: _F32, sizes: _I32) -> None:
+        """Write the largest positive entries of rows of K, in document order.
+
+        rows             (r,) documents, numbered from 0 in their part
+        columns, values  (r, width), of which sizes[i] entries are written in row i
+        """
+
+def truncate_postings(
+    starts: _I64,
+    documents: _I32,
+    weights: _F32 | _F64,
+    scales: _F32,
+    kept_starts: _I64,
+    kept_documents: _I32,
+    kept_values: _F32,
+) -> None:
+    """Write the largest postings of each feature, times the scales of their documents.
+
+    starts, documents, weights  all postings, as in CSC
+    kept_starts                 (F + 1,) where those that are kept begin
+    Of equal values the first documents are kept. Cost O(nnz).
+    """
+
+def compact_rows(columns: _I32, values: _F32, sizes: _I32) -> int:
+    """Move the first sizes[i] entries of all rows i to the front of their arrays.
+
+    Return their number: (n, width), (n, width), (n,).
+    """

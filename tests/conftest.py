@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+from klsa_search import _native
 from tests.support.disk import at_once, syncing_by
 from tests.support.waiting import PATIENCE
 
@@ -114,3 +115,13 @@ def datasets_home() -> Path:
     if not (home / "ionosphere").is_dir():
         pytest.skip(f"the data sets are not at {home}; name their folder in KLSA_DATASETS")
     return home
+
+
+@pytest.fixture(params=["baseline", "avx2", "avx512"])
+def instruction_set(request):
+    """Run the test on every instruction set that this processor has."""
+    if request.param not in _native.instruction_sets():
+        pytest.skip(f"the processor does not have it: {request.param}")
+    previous = _native.select_instruction_set(request.param)
+    yield request.param
+    _native.select_instruction_set(previous)

@@ -28,9 +28,11 @@ from klsa_search.core.growable_array import GrowableArray
 from klsa_search.core.selection import LOW, select_largest, sort_ascending
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels import bm25
-from klsa_search.kernels.nearest_neighbours import FILTER
 from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.sparse_expansion import DOCUMENT_SCALARS, LEVELS
+
+FILTER: Final = 1 << 14
+"""Bytes of the filter that saves lookups; fits the L1 cache."""
 
 MAX_CHAINED: Final = 512
 """Limit of documents in linked lists."""

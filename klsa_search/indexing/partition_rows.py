@@ -41,7 +41,7 @@ def write_features(
     starts, columns, weights = part.features.features
     scales, towards_mean, mean_square = part.features.centring
     postings_starts, postings_documents, postings_values = part.postings
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "starts": starts,
         "columns": columns,
         "weights": weights,
@@ -100,6 +100,5 @@ def _open_part(folder: Path, first: int) -> KnnPart:
 
 
 def _mapped(folder: Path, name: str) -> npt.NDArray[Any]:
-    """Return a mapped array, writable as compiled code expects it; its file does not change."""
-    mapped: npt.NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="c").view(np.ndarray)
+    mapped: npt.NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
     return mapped

@@ -6,6 +6,7 @@
 namespace klsa {
 
 void bind_forward(nanobind::module_& module);
+void bind_neighbours(nanobind::module_& module);
 void bind_products(nanobind::module_& module);
 void bind_snippets(nanobind::module_& module);
 

@@ -33,4 +33,14 @@ inline InstructionSet best_instruction_set() {
 
 inline std::atomic<InstructionSet> active_instruction_set{best_instruction_set()};
 
+// Read a cache line ahead. Not by __builtin_prefetch on x86-64: GCC 12 takes a function that only
+// prefetches for one without effect, and drops its calls.
+inline void prefetch(const void* address) {
+#if defined(__x86_64__)
+    asm volatile("prefetcht0 %0" : : "m"(*static_cast<const char*>(address)));
+#else
+    __builtin_prefetch(address);
+#endif
+}
+
 }  // namespace klsa

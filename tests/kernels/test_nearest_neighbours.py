@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from klsa_search import _native
 from klsa_search.kernels import bm25
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import KnnParams, nearest_rows
@@ -47,6 +48,16 @@ def test_the_usual_effort_finds_nearly_all_of_a_few_thousand_documents():
     found = nearest_rows(kernel, 20, documents=chosen)[chosen]
     exact = largest_of_rows(kernel.rows(chosen), 20)
     assert found.sum() > 0.95 * exact.sum()
+
+
+def test_instruction_sets_change_no_bit(instruction_set):
+    kernel = kernel_of(random_documents(900, 300))
+    rows = nearest_rows(kernel, 20, params=KnnParams(candidates=50))
+    _native.select_instruction_set("baseline")
+    expected = nearest_rows(kernel, 20, params=KnnParams(candidates=50))
+    assert np.array_equal(rows.indptr, expected.indptr)
+    assert np.array_equal(rows.indices, expected.indices)
+    assert np.array_equal(rows.data, expected.data)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

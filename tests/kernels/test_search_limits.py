@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from klsa_search.kernels import bm25
 from klsa_search.kernels.candidates import truncate_postings
@@ -13,11 +14,10 @@ from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import (
     DocumentFeatures,
     KnnParams,
-    KnnSearcher,
-    empty_rows,
+    KnnPart,
     nearest_rows,
+    nearest_rows_in_parts,
     posting_scales,
-    rows_to_csr,
 )
 from tests.support.worlds import counts_of, random_documents
 
@@ -26,33 +26,23 @@ N = 300
 
 @pytest.mark.parametrize("edges", [[0, 300], [0, 120, 300], [0, 0, 77, 150, 299, 300]])
 @pytest.mark.parametrize("params", [KnnParams(), KnnParams(40, 5, 100, 12), KnnParams(7, 2, 1, 1)])
-def test_parts_change_no_bit(edges, params):
+def test_parts_change_no_bit(instruction_set, edges, params):
     counts = counts_of(*random_documents(N, 120, seed=8))
     Phi = bm25.document_features(counts, k1=3.0, b=0.75, idf_power=1.0, pairs=0.5)
     kernel = DocumentKernel.of(Phi, centred=True, normalised=True)
     whole = truncate_postings(kernel.features, posting_scales(kernel), params.documents_per_feature)
     parts = [
-        (
-            first,
-            part_of(whole, first, last),
+        KnnPart(
             DocumentFeatures.of(
                 DocumentKernel(kernel.features[first:last], kernel.scales[first:last], kernel.mean),
                 first,
             ),
+            part_of(whole, first, last),
         )
         for first, last in pairwise(edges)
     ]
-    features = DocumentFeatures.of(kernel)
-    searcher = KnnSearcher(params, 64, N, Phi.shape[1], features.longest)
-    rows = empty_rows(N, 9)
-    for begin in range(0, N, 64):
-        searcher.start(np.arange(begin, min(begin + 64, N)), features, whole[0])
-        for first, postings, _ in parts:
-            searcher.add_postings(first, postings)
-        for _, _, some in parts:
-            searcher.score(some)
-        searcher.write_rows(rows, begin)
-    found = rows_to_csr(rows, np.arange(N), (N, N))
+    rows = [nearest_rows_in_parts(parts, i, 9, params=params) for i in range(len(parts))]
+    found = sparse.vstack(rows, format="csr")
     expected = nearest_rows(kernel, 9, params=params)
     for name in ("indptr", "indices", "data"):
         assert np.array_equal(getattr(found, name), getattr(expected, name))

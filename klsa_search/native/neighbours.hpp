@@ -1,0 +1,51 @@
+// What the search for nearest neighbours reads and needs, as pointers that were checked.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "integers.hpp"
+
+namespace klsa {
+
+// A key is value << 32 | LOW - doc id: descending order is by value, then by doc id.
+constexpr i64 LOW = 0xFFFFFFFF;
+
+// Move the k largest of the distinct keys to the front and return the smallest of them; k <= count.
+inline i64 select_largest(i64* keys, i64 count, i64 k) {
+    std::nth_element(keys, keys + k - 1, keys + count, std::greater<>());
+    return keys[k - 1];
+}
+
+constexpr i32 FILTER_MASK = (1 << 14) - 1;  // the filter fits the L1 cache
+
+// Documents from doc id `first` on: their features, centring and truncated postings.
+struct KnnDocuments {
+    i64 first, documents;
+    const i64* starts;
+    const i32* columns;
+    const f32* weights;
+    const f32* scales;
+    const f32* towards_mean;
+    f32 mean_square;
+    const i64* posting_starts;
+    const i32* posting_documents;
+    const f32* posting_values;
+};
+
+struct KnnLimits {
+    i64 features, postings, candidates;
+};
+
+// Buffers of one thread; `sums`, `dense` and `filter` are all 0 between documents.
+struct KnnBuffers {
+    std::vector<f32> sums, dense;
+    std::vector<i32> touched;
+    std::vector<u8> filter = std::vector<u8>(FILTER_MASK + 1 + 3);  // gathers read 3 bytes more
+    std::vector<i64> order, keys, entries;
+    std::vector<i32> query, others;
+    std::vector<f32> query_weights;
+};
+
+}  // namespace klsa
