@@ -10,6 +10,7 @@ from math import isfinite, isnan
 from typing import Any, Final
 from uuid import UUID
 
+from klsa_search.collection.line_ends import join_divided_words
 from klsa_search.collection.model import Document
 from klsa_search.collection.nested import has_path, value_at, without_paths
 from klsa_search.collection.vectors import VECTORS, without_vectors
@@ -138,9 +139,9 @@ def as_document(
     """Return the document of a mapping with `_id` or `id`, `title` and `text`, and metadata.
 
     `_id` takes precedence over `id`, `text` over `contents`, `columns` over these names. Several
-    texts are joined by blank lines. Numbers become strings, null is empty; title and text are
-    optional. Other fields are metadata; a mapping under `metadata` (BEIR) is flattened, and outer
-    names take precedence.
+    texts are joined by blank lines, and words that are divided at the end of a line are joined.
+    Numbers become strings, null is empty; title and text are optional. Other fields are metadata; a
+    mapping under `metadata` (BEIR) is flattened, and outer names take precedence.
 
     origin  "file:line", with which a CollectionError begins
     number  id of a record without one
@@ -168,7 +169,9 @@ def as_document(
     return Document(
         id=_string(record, id_name or "", origin) if number is None else str(number),
         title=_string(record, title_name, origin, ", "),
-        text=texts[0] if len(texts) == 1 else "\n\n".join(filter(str.strip, texts)),
+        text=join_divided_words(
+            texts[0] if len(texts) == 1 else "\n\n".join(filter(str.strip, texts))
+        ),
         metadata=rest,
         origin=origin,
     )
@@ -233,7 +236,7 @@ def merged(document: Document, changes: Mapping[str, Any]) -> Document:
         return Document(
             id=document.id,
             title=_string(parts, "title", origin),
-            text=_string(parts, "text", origin),
+            text=join_divided_words(_string(parts, "text", origin)),
             metadata=_merged(metadata, rest),
         )
     except CollectionError as error:

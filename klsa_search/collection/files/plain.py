@@ -7,12 +7,13 @@ from pathlib import Path
 
 from klsa_search.collection.files.content import LARGEST, Content, Section, Unreadable
 from klsa_search.collection.intake import text_fault
+from klsa_search.collection.line_ends import join_divided_words
 from klsa_search.collection.lines import lines
 
 
 def read(path: Path) -> Iterator[Content]:
     """Read a file as one document."""
-    yield Content(sections=[Section("", text_of(path))])
+    yield Content(sections=[Section("", join_divided_words(text_of(path)))])
 
 
 def text_of(path: Path) -> str:
