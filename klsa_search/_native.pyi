@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 _U8 = npt.NDArray[np.uint8]
+_U16 = npt.NDArray[np.uint16]
 _U32 = npt.NDArray[np.uint32]
 _F32 = npt.NDArray[np.float32]
 _F64 = npt.NDArray[np.float64]
@@ -233,3 +234,102 @@ def compact_rows(columns: _I32, values: _F32, sizes: _I32) -> int:
 
     Return their number: (n, width), (n, width), (n,).
     """
+
+def encode_pairs(keys: _I64, frequencies: _I64, terms: int, first: int, after: int) -> _U8:
+    """Return the codes of term pairs whose lesser term is in [first, after).
+
+    keys         lesser · terms + greater, ascending
+    frequencies  document frequencies, 2 or more
+    Cost: O(terms + pairs). Memory: 10 bytes a pair.
+    """
+
+def decode_pairs(codes: _U8, terms: int) -> tuple[_I64, _I32, _I32]:
+    """Return starts (terms + 1,) of the pairs of each lesser term, greater terms, frequencies."""
+
+def number_features(features: _I32, next_numbers: _I64) -> None:
+    """Replace the document frequency of each feature by the next number of that frequency."""
+
+def find_pairs(keys: _I64, terms: int, starts: _I64, greater: _I32, numbers: _I32) -> _I32:
+    """Return the numbers of pair keys, -1 for unknown ones: (n,). Cost: O(n log P)."""
+
+class KernelDocuments:
+    """Documents as the kernel needs them; views of the arrays.
+
+    starts    (N + 1,) start of the features of each
+    features  packed: number << 8 | level
+    scalars   (N, 3) step, S and SΦμ; those of a document side by side
+    boosts    (N,) S · K(x,x)^-¼
+    """
+
+    def __init__(self, starts: _I64, features: _U32, scalars: _F32, boosts: _F32) -> None: ...
+
+class LaterPostings:
+    """Postings of documents written after a build: an inverted file and linked lists.
+
+    starts      (V + 1,) start of the documents of each term in the file
+    documents   their numbers
+    shares      their saturations
+    heads       (V,) the last link of each term, 0 for none
+    links       (L, 3) previous link, number of the document, its saturation
+    """
+
+    def __init__(
+        self, starts: _I64, documents: _I32, shares: _U16, heads: _I32, links: _U32
+    ) -> None: ...
+
+class FoldInNeighbours:
+    """Finds the nearest neighbours of later documents; `delta.neighbours` has the method.
+
+    documents                           of the build
+    starts, entries, run_starts, runs   its postings, see `kernels.postings`
+    block_bits                          of their blocks
+    first                               document number of the first later document
+    mean_square                         ‖μ‖²
+    Buffers for each thread that searches: 5 bytes a document and one a feature.
+    """
+
+    def __init__(
+        self,
+        documents: KernelDocuments,
+        starts: _I64,
+        entries: _U32,
+        run_starts: _I64,
+        runs: _U16,
+        block_bits: int,
+        first: int,
+        mean_square: float,
+    ) -> None: ...
+    def search(
+        self,
+        begin: int,
+        end: int,
+        offset: int,
+        starts: _I64,
+        terms: _I32,
+        weights: _F32,
+        later: LaterPostings,
+        documents: KernelDocuments,
+        budget: int,
+        candidates: int,
+        values: _F32,
+        neighbours: _I32,
+    ) -> None:
+        """Write the strongest entries of later documents begin..end among all before each.
+
+        starts, terms, weights  of the terms of documents from number `offset` on, as in CSR
+        later, documents        the later documents
+        budget                  postings of the build that are read for a document, at most
+        candidates              documents for which K is computed, at most
+        values, neighbours      output, by document from `offset`: strongest first, and the numbers
+                                of the documents; both 0 at first
+        """
+
+def append_links(
+    starts: _I64, terms: _I32, shares: _U16, first: int, link: int, heads: _I32, links: _U32
+) -> None:
+    """Write the links of documents, numbered from `first`; the links are numbered from `link`."""
+
+def invert_terms(
+    starts: _I64, terms: _I32, shares: _U16, term_count: int
+) -> tuple[_I64, _I32, _U16]:
+    """Return the inverted file of documents: starts (V + 1,), documents and shares of each term."""

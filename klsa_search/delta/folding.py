@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from queue import SimpleQueue
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search import _native
 from klsa_search.collection.model import Document
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.parallel import processors
@@ -28,11 +28,8 @@ from klsa_search.delta.neighbours import (
     CANDIDATES,
     MAX_POSTINGS,
     CandidateTerms,
-    DocumentArrays,
     KnownDocuments,
-    Workspace,
     boosts,
-    search_rows,
 )
 from klsa_search.delta.segment import DeltaSegment, distinct
 from klsa_search.delta.statistics import BuildStatistics
@@ -50,14 +47,6 @@ _Rows = npt.NDArray[np.uint32]
 _Values = npt.NDArray[np.float32]
 
 
-class _Capacity(NamedTuple):
-    """Sizes of the workspaces: `terms` are those of one document."""
-
-    threads: int
-    doc_ids: int
-    terms: int
-
-
 class DeltaBuilder:
     """Folds documents in, batch by batch; not safe to share between threads.
 
@@ -69,8 +58,6 @@ class DeltaBuilder:
         self._statistics = statistics
         self._terms = TermMap(statistics)
         self._known = KnownDocuments(statistics)
-        self._workspaces: SimpleQueue[Workspace] = SimpleQueue()
-        self._capacity = _Capacity(0, 0, 0)
         for segment in segments:
             self.add_segment(segment)
 
@@ -164,24 +151,16 @@ class DeltaBuilder:
         entries = statistics.expansion.rows.shape[1]
         values, neighbours = np.zeros((n, entries), np.float32), np.zeros((n, entries), np.int32)
         offset = known.indexed
-        postings = (
-            statistics.postings.starts, statistics.postings.entries, statistics.postings.run_starts,
-            statistics.postings.runs, statistics.postings.block_bits,
-        )  # fmt: skip
         counted = _build_terms(statistics.terms, starts, counts.columns, counts.counts)
         threads = max(min(processors(), n // _TASK_DOCUMENTS), 1)
-        self._allocate(threads, int(np.diff(query_terms.starts).max(initial=0)))
         new = known.arrays
 
         def search(begin: int) -> None:
-            workspace = self._workspaces.get()
             end = min(begin + _TASK_DOCUMENTS, last)
-            search_rows(
-                offset + begin, offset + end, offset, query_terms, postings, later, self._old, new,
-                self.first, statistics.mean_square, (MAX_POSTINGS, CANDIDATES), workspace, values,
-                neighbours,
+            self._neighbours.search(
+                offset + begin, offset + end, offset, *query_terms, later, new,
+                MAX_POSTINGS, CANDIDATES, values, neighbours,
             )  # fmt: skip
-            self._workspaces.put(workspace)
 
         with ThreadPoolExecutor(threads) as pool:
             for first in range(0, n, _LINK_BATCH):
@@ -192,26 +171,19 @@ class DeltaBuilder:
                 deque(each(search, range(first, last, _TASK_DOCUMENTS)), maxlen=0)
         return values, neighbours
 
-    def _allocate(self, threads: int, longest: int) -> None:
-        """Allocate workspaces for so many threads, and for documents of so many terms."""
-        doc_ids, features = self.after, len(self._statistics.expansion.mean)
-        capacity = self._capacity
-        if capacity.threads < threads or capacity.doc_ids < doc_ids or capacity.terms < longest:
-            doc_ids += doc_ids // 8
-            capacity = _Capacity(*map(max, capacity, (threads, doc_ids, longest)))
-            self._capacity, self._workspaces = capacity, SimpleQueue()
-            for _ in range(capacity.threads):
-                self._workspaces.put(Workspace.of(capacity.doc_ids, features, capacity.terms))
-
     @lazy_property
-    def _old(self) -> DocumentArrays:
-        expansion = self._statistics.expansion
-        return DocumentArrays(
+    def _neighbours(self) -> _native.FoldInNeighbours:
+        expansion, postings = self._statistics.expansion, self._statistics.postings
+        documents = _native.KernelDocuments(
             expansion.starts,
             expansion.features,
             expansion.document_scalars,
             boosts(expansion.document_scalars, expansion.scales[:, 1]),
         )
+        return _native.FoldInNeighbours(
+            documents, postings.starts, postings.entries, postings.run_starts, postings.runs,
+            postings.block_bits, self.first, self._statistics.mean_square,
+        )  # fmt: skip
 
     def _reverse(
         self, values: _Values, neighbours: npt.NDArray[np.int32], first: int

@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.compiling import compiled
 from klsa_search.core.config import Settings
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import TermCounts
@@ -40,7 +40,6 @@ from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.kernels.weighting import FeatureWeighting, mean_length
 from klsa_search.lowrank.sparse_expansion import NUMBERS, SparseExpansion, open_sparse_expansion
 from klsa_search.storage.arrays import has_array, open_array
-from klsa_search.storage.forward_index import MAX_CODE_BYTES, read_code, write_code
 
 MIN_FREQUENCY: Final = 2
 """Minimal document frequency of a pair."""
@@ -63,9 +62,7 @@ def encode_pairs(
     Cost: O(V + P). Memory: 10 bytes a pair.
     """
     after = terms if after is None else after
-    codes = np.empty(MAX_CODE_BYTES * (after - first + 2 * len(keys)), np.uint8)
-    end = _encode(keys, frequencies.astype(np.int64), terms, first, after, codes)
-    return codes[:end].copy()
+    return _native.encode_pairs(keys, frequencies.astype(np.int64), terms, first, after)
 
 
 @dataclass(frozen=True)
@@ -94,17 +91,14 @@ class Pairs:
         Cost: O(V + P), 20 ns a pair. Memory: 8 bytes a pair, 16 meanwhile.
         """
         terms = len(frequencies)
-        pairs = (int(np.count_nonzero(codes < 0x80)) - terms) // 2
-        starts, greater = np.zeros(terms + 1, np.int64), np.empty(pairs, np.int32)
-        feature_frequencies = np.empty(terms + pairs, np.int32)
-        feature_frequencies[:terms] = frequencies
-        _decode(codes, starts, greater, feature_frequencies)
+        starts, greater, pair_frequencies = _native.decode_pairs(codes, terms)
+        feature_frequencies = np.concatenate((frequencies.astype(np.int32), pair_frequencies))
         sizes = np.bincount(feature_frequencies)
         present = np.flatnonzero(sizes)[::-1]
         levels = np.cumsum(sizes[present]) - sizes[present]
         next_numbers = np.zeros(len(sizes), np.int64)
         next_numbers[present] = levels
-        _number(feature_frequencies, next_numbers)
+        _native.number_features(feature_frequencies, next_numbers)
         numbers = feature_frequencies
         return cls(numbers[:terms], starts, greater, numbers[terms:], levels, present)
 
@@ -130,77 +124,7 @@ class Pairs:
 
     def find(self, keys: _Keys, terms: int) -> _Ints:
         """Return the numbers of pair keys lesser · terms + greater, -1 for unknown pairs: (n,)."""
-        numbers = np.empty(len(keys), np.int32)
-        _find(keys, terms, self.starts, self.greater, self.numbers, numbers)
-        return numbers
-
-
-@compiled
-def _encode(
-    keys: Any, frequencies: Any, terms: int, first_term: int, after_term: int, codes: Any
-) -> int:
-    at, pair = 0, 0
-    for lesser in range(first_term, after_term):
-        first = np.int64(lesser) * terms
-        after = pair
-        while after < len(keys) and keys[after] < first + terms:
-            after += 1
-        at = write_code(codes, at, after - pair)
-        before = first
-        while pair < after:
-            at = write_code(codes, at, keys[pair] - before)
-            at = write_code(codes, at, frequencies[pair] - MIN_FREQUENCY)
-            before = keys[pair]
-            pair += 1
-    return at
-
-
-@compiled
-def _decode(codes: Any, starts: Any, greater: Any, frequencies: Any) -> None:
-    """Write starts and greater terms of pairs, and their document frequencies after the terms'."""
-    at, end, pair = 0, len(codes), 0
-    terms = len(starts) - 1
-    for lesser in range(terms):
-        size, at = read_code(codes, at, end)
-        starts[lesser + 1] = starts[lesser] + size
-        other = 0
-        for _ in range(size):
-            gap, at = read_code(codes, at, end)
-            other += gap
-            greater[pair] = other
-            frequency, at = read_code(codes, at, end)
-            frequencies[terms + pair] = frequency + MIN_FREQUENCY
-            pair += 1
-
-
-@compiled
-def _number(features: Any, next_numbers: Any) -> None:
-    """Replace the document frequency of each feature by its number."""
-    for feature in range(len(features)):
-        frequency = features[feature]
-        features[feature] = next_numbers[frequency]
-        next_numbers[frequency] += 1
-
-
-@compiled
-def _find(keys: Any, terms: int, starts: Any, greater: Any, numbers: Any, found: Any) -> None:
-    known = len(starts) - 1
-    for i in range(len(keys)):
-        lesser = keys[i] // terms
-        other = keys[i] - lesser * terms
-        found[i] = -1
-        if other >= known:  # the greater of the two
-            continue
-        low, stop = starts[lesser], starts[lesser + 1]
-        high = stop
-        while low < high:
-            middle = (low + high) >> 1
-            if greater[middle] < other:
-                low = middle + 1
-            else:
-                high = middle
-        if low < stop and greater[low] == other:
-            found[i] = numbers[low]
+        return _native.find_pairs(keys, terms, self.starts, self.greater, self.numbers)
 
 
 def statistics_arrays(counts: TermCounts, settings: Settings) -> dict[str, npt.NDArray[Any]]:

@@ -5,8 +5,10 @@
 
 namespace klsa {
 
+void bind_fold_in(nanobind::module_& module);
 void bind_forward(nanobind::module_& module);
 void bind_neighbours(nanobind::module_& module);
+void bind_pair_codes(nanobind::module_& module);
 void bind_products(nanobind::module_& module);
 void bind_snippets(nanobind::module_& module);
 
