@@ -126,6 +126,6 @@ def _is_current(made: Path) -> bool:
 
 def extension() -> Extension:
     """Return the extension module."""
-    files = sorted(map(str, SOURCES.glob("*.[ch]pp")))
+    files = sorted(map(str, SOURCES.rglob("*.[ch]pp")))
     sources = [file for file in files if file.endswith(".cpp")]
     return Extension("klsa_search._native", sources, depends=files)

@@ -5,10 +5,14 @@ shapes or values outside of their range raise ValueError, wrong types TypeError.
 take arrays release the GIL.
 """
 
+from collections.abc import Sequence
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
+
+from klsa_search.search.engine.params import KlsaParams, RerankDepths
+from klsa_search.search.engine.shared_seeds import SharedSeeds
 
 _U8 = npt.NDArray[np.uint8]
 _U16 = npt.NDArray[np.uint16]
@@ -26,6 +30,133 @@ def select_instruction_set(name: str) -> str:
 
     All give the same bits; the largest one is chosen at import. For tests.
     """
+
+_Words = npt.NDArray[np.uint64] | None
+_Query = Sequence[int]
+
+class PostingLists:
+    """The postings of consecutive documents, as `kernels.postings.Postings` describes them.
+
+    size        number of documents
+    block_bits  a block has 2^block_bits doc ids
+    Cost O(V): offsets are checked, single postings are not.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        block_bits: int,
+        starts: _I64,
+        entries: npt.NDArray[np.uint32],
+        run_starts: _I64,
+        runs: npt.NDArray[np.uint16],
+    ) -> None: ...
+
+class ExpansionModel:
+    """The arrays of `lowrank.sparse_expansion.SparseExpansion`.
+
+    term_vectors  its `terms`
+    rows_elsewhere, levels_elsewhere  of `RowsElsewhere`
+    dimensions    m, coordinates of the latent space
+    neighbours    entries of a row that count for coverage, the first ones
+    Cost O(N): offsets are checked, single entries are not.
+    """
+
+    def __init__(
+        self,
+        rows: npt.NDArray[np.uint32],
+        scales: _F32,
+        starts: _I64,
+        features: npt.NDArray[np.uint32],
+        document_vectors: npt.NDArray[np.int8],
+        term_vectors: npt.NDArray[np.int8],
+        rows_elsewhere: npt.NDArray[np.uint32],
+        levels_elsewhere: npt.NDArray[np.uint8],
+        dimensions: int,
+        neighbours: int,
+    ) -> None: ...
+
+class Engine:
+    """Searches segments by BM25, and by the default ranking if there is a model.
+
+    segments      first doc id, posting lists, and global numbers of its terms, ascending, with its
+                  own; None for both if these are the same
+    weights, term_weights, burstiness, best  (V,) and (V, 4), of `QueryKernel` and `Segments`
+    step          value of one step of a score
+    deleted       number of documents
+    live          words of the mask of the live documents; None if all are
+    reverse       arrays of `ReverseNeighbours`
+    Immutable and thread-safe. Queries are term numbers, negative if unknown; IndexError for a term
+    beyond V. A mask changes no score. Results are written to rows of `documents` and `scores`,
+    (queries, k), best first; returns how many there are for each query, and the totals if `totals`,
+    else 0.
+    """
+
+    def __init__(
+        self,
+        segments: Sequence[tuple[int, PostingLists, _I64 | None, _I64 | None]],
+        weights: _I64,
+        term_weights: _F32,
+        burstiness: _F32,
+        best: npt.NDArray[np.uint16],
+        step: float,
+        deleted: int,
+        live: _Words,
+        model: ExpansionModel | None,
+        reverse: tuple[_I32, npt.NDArray[np.uint32], _F32] | None,
+    ) -> None: ...
+    def bm25(
+        self,
+        queries: Sequence[_Query],
+        mask: _Words,
+        totals: bool,
+        documents: _I32,
+        scores: _F32,
+    ) -> list[tuple[int, int]]:
+        """Find the k best documents of each query by BM25, exactly."""
+
+    def score(
+        self,
+        queries: Sequence[_Query],
+        params: KlsaParams,
+        depths: RerankDepths,
+        mask: _Words,
+        totals: bool,
+        documents: _I32,
+        scores: _F32,
+    ) -> list[tuple[int, int]]:
+        """Find the k best documents of each query by the default ranking."""
+
+    def score_parts(
+        self, query: _Query, k: int, params: KlsaParams, depths: RerankDepths, mask: _Words
+    ) -> tuple[_I32, _F32, _F32, _F32, _F32, _F32, npt.NDArray[np.uint8]]:
+        """Return documents and scores of one query, and the parts of these: (k,) each.
+
+        Expansion, coverage, latent, lexical; then bits of what is exact: 1 expansion, 2 coverage,
+        4 lexical.
+        """
+
+    def seeds(
+        self, query: _Query, params: KlsaParams
+    ) -> tuple[_I32, _I64, _I32, _F32, float, float]:
+        """Return the b best documents by BM25, of which the first z may be seeds.
+
+        Documents and scores in steps, (b,); latent parts in steps, (z,); impacts of the n distinct
+        terms in query order, (b, n); the share of the query in the first; one step of a cosine.
+        """
+
+    def score_shared(
+        self,
+        query: _Query,
+        params: KlsaParams,
+        depths: RerankDepths,
+        shared: SharedSeeds,
+        mask: _Words,
+        totals: bool,
+        documents: _I32,
+        scores: _F32,
+    ) -> tuple[int, int]:
+        """Find the k best documents of one query by the seeds of all partitions."""
 
 class Features:
     """The entries of a sparse matrix Φ in rows (documents): column and weight of each.

@@ -20,7 +20,7 @@ def main() -> None:
     """Compile."""
     from klsa_search.cli.warm import compile_writing
     from klsa_search.core.compiling import run_as_child
-    from klsa_search.search.engine.warm_up import compile_search, compile_shared_seeds
+    from klsa_search.search.engine.warm_up import compile_search
 
     with (
         tempfile.TemporaryDirectory(prefix="klsa-beside-") as folder,
@@ -29,7 +29,6 @@ def main() -> None:
         tempfile.tempdir = folder  # of the small indexes
         compile_search()
         compile_writing()
-        compile_shared_seeds()  # last: only indexes in partitions need it
 
 
 if __name__ == "__main__":

@@ -81,7 +81,6 @@ def _compile_all() -> None:
     from klsa_search.indexing.build import build
     from klsa_search.kernels.document_kernel import DocumentKernel
     from klsa_search.lowrank.eigensolver import decompose
-    from klsa_search.search.engine.warm_up import compile_shared_seeds
     from klsa_search.search.rankers import needs_eigenvectors
 
     with tempfile.TemporaryDirectory(prefix="klsa-warm-") as home:
@@ -92,7 +91,6 @@ def _compile_all() -> None:
                 if not needs_eigenvectors(index.settings):
                     write(index)
                     _query_all(index)
-    compile_shared_seeds()
     random = np.random.default_rng(0)
     features = sparse.csr_array(random.random((_WIDE, _WIDE), np.float32))
     decompose(DocumentKernel(features, np.ones(_WIDE), np.zeros(_WIDE)), 1)

@@ -18,7 +18,6 @@ from klsa_search.core.config import Settings
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.search.collection_statistics import CollectionStatistics, PartitionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
-from klsa_search.search.engine.warm_up import compile_shared_seeds
 from klsa_search.search.partition import (
     Partition,
     PartitionHits,
@@ -148,15 +147,14 @@ class PartitionHost:
         self._preparing = threading.Lock()  # while the partition changes its state
 
     def ready(self) -> int:
-        """Compile what searches need; return the process ID."""
+        """Prepare what searches need; return the process ID."""
         self._partition.warm_up()
-        compile_shared_seeds()
         return os.getpid()
 
     def packed_answer(self, call: bytes) -> bytes:
         """Return the pickled answer to a pickled call: see `answer`.
 
-        Ray itself would make arrays read-only, for which the engine is not compiled.
+        Ray itself would make arrays read-only, which the searches of a partition write in.
         """
         return pickle.dumps(self.answer(*pickle.loads(call)), pickle.HIGHEST_PROTOCOL)  # noqa: S301 - of the cluster, whose processes trust each other
 

@@ -25,7 +25,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search import _native
 from klsa_search.core.array_types import DocIds
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.compiling import compiled, not_compiled
 from klsa_search.core.selection import select_largest
 
@@ -218,6 +220,18 @@ class Postings:
             np.concatenate(table),
             best,
             np.zeros(V, np.int64),
+        )
+
+    @lazy_property
+    def native(self) -> _native.PostingLists:
+        """Return the posting lists as native code reads them, checked. Cost: O(V), once."""
+        return _native.PostingLists(
+            size=self.size,
+            block_bits=self.block_bits,
+            starts=np.ascontiguousarray(self.starts, np.int64),
+            entries=np.ascontiguousarray(self.entries, np.uint32),
+            run_starts=np.ascontiguousarray(self.run_starts, np.int64),
+            runs=np.ascontiguousarray(self.runs, np.uint16),
         )
 
     def steps(self, terms: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> _Starts:

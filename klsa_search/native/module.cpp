@@ -30,6 +30,7 @@ std::string select_instruction_set(const std::string& name) {
 NB_MODULE(_native, module) {
     module.def("instruction_sets", &instruction_sets);
     module.def("select_instruction_set", &select_instruction_set, nanobind::arg("name"));
+    klsa::bind_engine(module);
     klsa::bind_fold_in(module);
     klsa::bind_forward(module);
     klsa::bind_neighbours(module);

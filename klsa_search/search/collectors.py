@@ -12,9 +12,8 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.errors import QueryError
 from klsa_search.search.applied_rules import Pinned, PinnedFirst, positions_of, without
-from klsa_search.search.engine.engine import ALL_CANDIDATES
+from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.facets import Facet, facet_of
 from klsa_search.search.planning import QueryPlan
 from klsa_search.search.ranking import Rank, scores_of

@@ -11,9 +11,8 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.kernels.vector_space import ABSENT
-from klsa_search.search.engine.engine import ALL_CANDIDATES
+from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.explain.explainer import Explainer
 from klsa_search.search.explain.explanation import Explanation, PassagePart, VectorPart
 from klsa_search.search.passage_searcher import PassageSearcher

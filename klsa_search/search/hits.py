@@ -11,7 +11,7 @@ from klsa_search.collection.searched_text import field_text
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.search.engine.workspace import TopDocs
+from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.hit_explanations import explained_hits
 from klsa_search.search.passage_hits import as_passages, best_passages_of, with_places
 from klsa_search.search.passage_searcher import PassageSearcher

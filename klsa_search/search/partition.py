@@ -28,15 +28,15 @@ from klsa_search.search.collection_statistics import (
     Weighing,
 )
 from klsa_search.search.collectors import SortKey, collect, distinct_field, sort_keys, values_of
+from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.seeds import MAX_SEEDS, KlsaParams
+from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
 from klsa_search.search.engine.shared_seeds import (
     LocalSeeds,
     SeedRows,
     SharedSeeds,
     narrow_ordinals,
 )
-from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.hit_explanations import explanation_of

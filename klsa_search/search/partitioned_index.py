@@ -16,7 +16,6 @@ from klsa_search.core.config import SearchSettings, SpellingName
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import DocumentNotFound, EmbedderFailed
 from klsa_search.search.costs import QueryCounts
-from klsa_search.search.engine.warm_up import compile_shared_seeds
 from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
@@ -272,7 +271,6 @@ class PartitionedIndex(WritablePartitions):
         return tuple(found.values())
 
     def warm_up(self) -> None:
-        """Compile what the first queries need: about 20 s, or 0.3 s from the cache."""
-        compile_shared_seeds()
+        """Prepare what the first queries need."""
         for each in self.partitions:
             each.warm_up()

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
+from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.passage_index import PassageIndex
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import needs_eigenvectors

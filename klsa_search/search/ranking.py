@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.workspace import TopDocs
 
 Rank = Callable[[int, Mask | None], TopDocs]
 """Returns the k best documents of a mask, and how many match."""

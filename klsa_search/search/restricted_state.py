@@ -82,7 +82,7 @@ def _restricted(state: State, live: DocumentMask) -> Snapshot:
         snapshot,
         vocabulary=snapshot.vocabulary.without(kernel.frequencies == 0),
         query_kernel=kernel,
-        bm25_engine=Bm25Engine(kernel, mask, snapshot.bm25_engine.buffers),
+        bm25_engine=Bm25Engine(kernel, mask),
         live=mask,
         vectors={
             name: space

@@ -16,10 +16,10 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
+from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.seeds import KlsaParams
+from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.shared_seeds import SharedSeeds
-from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers import ranker_of

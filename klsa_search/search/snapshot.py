@@ -198,7 +198,6 @@ class Snapshot:
             live=self.live,
             reverse=self.reverse,
             rows_elsewhere=self.rows_elsewhere,
-            buffers=self.bm25_engine.buffers,
         )
 
     @_shared_property

@@ -27,8 +27,8 @@ from klsa_search.core.array_types import Scores
 from klsa_search.errors import QueryError
 from klsa_search.kernels.vector_space import ABSENT, VectorSpaces
 from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.ranking import Rank, scores_of
 from klsa_search.search.snapshot import Snapshot
 

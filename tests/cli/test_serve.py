@@ -248,7 +248,7 @@ def test_compiling_is_told_once(home):
     program = f"""
 from klsa_search.core.compiling import compiled
 from klsa_search.search.index import Index
-from klsa_search.search.engine.bm25 import search as engine
+from klsa_search.kernels.postings import _add_postings as engine
 engine.is_cached = lambda: False
 @compiled
 def small(n):

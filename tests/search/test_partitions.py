@@ -22,9 +22,9 @@ from klsa_search.errors import (
 )
 from klsa_search.indexing import refit, repair
 from klsa_search.kernels.vocabulary import SortedTerms
+from klsa_search.search.engine.engine import EngineQuery
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.shared_seeds import shared_seeds
-from klsa_search.search.engine.workspace import EngineQuery
 from klsa_search.search.partition import (
     LocalSearches,
     PartitionPage,
@@ -41,6 +41,7 @@ from klsa_search.search.partitioned_search import (
 from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.storage.partitions import partition_of
+from tests.oracle.ranking import Oracle
 
 WORDS = [f"word{number:02d}" for number in range(60)]
 
@@ -127,7 +128,7 @@ def test_rows_cross_partitions(one: Index, three: Index) -> None:
 
 
 @pytest.mark.parametrize("filtered", [False, True])
-def test_compiled_code_ranks_as_the_reference(three: Index, filtered: bool) -> None:
+def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
     assert isinstance(three, PartitionedIndex)
     for query in QUERIES:
         request = QueryRequest.of_ranking(query, 20, None, None, {})
@@ -144,14 +145,14 @@ def test_compiled_code_ranks_as_the_reference(three: Index, filtered: bool) -> N
             terms = [numbers[word] for word in query.split() if word in numbers]
             mask = Mask(np.arange(len(snapshot)) % 3 > 0) if filtered else None
             asked = EngineQuery(20, mask, totals=True)
-            depths = engine.shared_depths(asked, params)
-            plain = engine._reference.top(terms, asked, params, depths, seeds)
+            oracle = Oracle(snapshot)
+            plain = oracle.top(terms, asked, params, seeds)
             found = engine.top_shared(terms, 20, params, seeds, mask, totals=True)
             assert plain is not None
             assert found.doc_ids.tolist() == plain.doc_ids.tolist()
             assert found.scores.tolist() == plain.scores.tolist()
             assert found.total == plain.total
-            begun, expected = engine.seeds(terms, params), engine._reference.seeds(terms, params)
+            begun, expected = engine.seeds(terms, params), oracle.seeds(terms, params)
             assert begun is not None
             assert begun.steps.tolist() == expected.steps.tolist()
             assert begun.documents.tolist() == expected.documents.tolist()

@@ -1,14 +1,14 @@
-"""The steps of the default ranking as NumPy functions, equal to the compiled code to the bit.
+"""Steps of the default ranking as NumPy functions, equal to the native engine to the bit.
 
-Floats are added in the same order. Functions take entries, not an index, so that they also
-work on the features of the seeds of other partitions.
+For explanations, and for the seeds of several partitions. Floats are added in the same order.
+Functions take entries, not an index, so that they also work on the features of the seeds of other
+partitions.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +18,23 @@ from klsa_search.kernels.postings import UNIT
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.segments import Segments
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD, effective_alpha
-from klsa_search.lowrank.sparse_expansion import DOCUMENT_SCALARS, LATENT_LEVELS, LEVELS
-from klsa_search.search.engine.candidates import QUERY_LEVELS
-from klsa_search.search.engine.scan import HALVINGS
-from klsa_search.search.engine.seeds import NEGLIGIBLE, SUMS, KlsaParams
-from klsa_search.search.engine.workspace import MAX_TERMS, TERM_GROUP, IndexArrays
+from klsa_search.lowrank.sparse_expansion import (
+    DOCUMENT_SCALARS,
+    LATENT_LEVELS,
+    LEVELS,
+    SparseExpansion,
+)
+from klsa_search.search.engine.params import KlsaParams
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]
 _Numbers = npt.NDArray[np.int64]
+
+# As in klsa_search/native/engine:
+QUERY_LEVELS: Final = 2**14  # value of the largest coordinate of a query vector
+SUMS: Final = 32_000.0  # largest sum of features
+NEGLIGIBLE: Final = 0.002  # share of the first seed's weight below which a seed is ignored
+TERM_GROUP: Final = 8  # terms whose coverage is summed in the same pairs everywhere
 
 
 class DocFeatures(NamedTuple):
@@ -41,17 +49,18 @@ class DocFeatures(NamedTuple):
     document_scalars: _Floats
 
     @classmethod
-    def of(cls, index: IndexArrays, documents: DocIds) -> DocFeatures:
+    def of(cls, expansion: SparseExpansion, documents: DocIds) -> DocFeatures:
         """Return the features of documents of an index. Cost: their entries."""
-        first, after = index.feature_starts[documents], index.feature_starts[documents + 1]
-        pieces = [index.features[slice(*each)] for each in zip(first, after, strict=True)]
+        first, after = expansion.starts[documents], expansion.starts[documents + 1]
+        pieces = [expansion.features[slice(*each)] for each in zip(first, after, strict=True)]
         starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(after - first)))
-        entries = np.concatenate([index.features[:0], *pieces])
-        return cls(starts, entries, index.document_scalars[documents, -DOCUMENT_SCALARS:])
+        entries = np.concatenate([expansion.features[:0], *pieces])
+        scalars = expansion.document_vectors[documents].view(np.float32)[:, -DOCUMENT_SCALARS:]
+        return cls(starts, entries, scalars)
 
 
 class ExpansionScorer(NamedTuple):
-    """E from the features: see `candidates.expansion_score` and `seeds.add_seed_features`.
+    """E from the features: of documents by that of the seeds.
 
     numbers  (n,) features of the seeds, ascending; `sums` (n,) the sum of each, in steps
     scale, mean, mean_square  terms of centring
@@ -95,11 +104,6 @@ class ExpansionScorer(NamedTuple):
             params.unit_length,
         )
 
-    @property
-    def arrays(self) -> tuple[_Numbers, npt.NDArray[np.int16]]:
-        """Return features and sums in the types that compiled code expects."""
-        return self.numbers.astype(np.int64), self.sums
-
     def __call__(self, features: DocFeatures) -> _Floats:
         """Return E of documents: (n,). Cost: a binary search for each of their features."""
         if not len(self.numbers):
@@ -129,15 +133,18 @@ class QueryVector(NamedTuple):
     angle: np.float32
 
     @classmethod
-    def of(cls, index: IndexArrays, dimensions: int, query: Query) -> QueryVector:
-        """Project a query: see `candidates.project_query`."""
+    def of(
+        cls, kernel: QueryKernel, expansion: SparseExpansion, dimensions: int, query: Query
+    ) -> QueryVector:
+        """Project a query."""
+        coordinates_of, steps = expansion.terms, expansion.terms.view(np.float32)
         vector = np.zeros(dimensions, _F)
         for term, count in zip(*query, strict=True):
-            if term >= len(index.term_vectors):
+            if term >= len(coordinates_of):  # only in documents added after the build
                 continue
-            step = _F(count) * index.burstiness[term] * index.term_steps[term, -1]
-            vector += step * index.term_vectors[term, :dimensions].astype(_F)
-        coordinates = np.zeros(index.document_vectors.shape[1], np.int16)
+            step = _F(count) * kernel.burstiness[term] * steps[term, -1]
+            vector += step * coordinates_of[term, :dimensions].astype(_F)
+        coordinates = np.zeros(expansion.document_vectors.shape[1], np.int16)
         largest = np.abs(vector).max(initial=_F(0))
         if largest == 0:
             return cls(coordinates, _F(0))
@@ -190,28 +197,12 @@ class TermImpacts(NamedTuple):
 
 
 def distinct_query(kernel: QueryKernel, numbers: Sequence[int]) -> Query:
-    """Merge and order the terms: see `terms.distinct_terms`."""
-    postings, weights = kernel.postings, kernel.weights
-    order: list[tuple[int, int, int]] = []  # term, count, maximum impact
-    is_long = len(numbers) > MAX_TERMS
-    terms = Counter(numbers).items() if is_long else ((number, 1) for number in numbers)
-    for term, times in terms:
-        if term < 0:
-            continue
-        place = next((at for at, entry in enumerate(order) if entry[0] == term), len(order))
-        counts = times + (order[place][1] if place < len(order) else 0)
-        largest = 1 + ((counts * int(weights[term]) * int(postings.best[term, 0])) >> 16)
-        order[place : place + 1] = [(term, counts, largest)]
-        while place > 0 and order[place - 1][2] > largest:
-            order[place - 1], order[place] = order[place], order[place - 1]
-            place -= 1
-        while place < len(order) - 1 and order[place + 1][2] < largest:
-            order[place + 1], order[place] = order[place], order[place + 1]
-            place += 1
-    return Query(
-        np.array([term for term, _, _ in order], np.int64),
-        np.array([counts for _, counts, _ in order], np.int64),
-    )
+    """Merge the terms of a query, and order them by ascending maximum impact."""
+    terms = distinct_known(numbers)
+    counts = np.array([numbers.count(term) for term in terms.tolist()], np.int64)
+    largest = (counts * kernel.weights[terms] * kernel.postings.best[terms, 0]) >> 16
+    order = np.argsort(largest, kind="stable")
+    return Query(terms[order], counts[order])
 
 
 def distinct_known(numbers: Sequence[int]) -> _Numbers:
@@ -222,14 +213,7 @@ def distinct_known(numbers: Sequence[int]) -> _Numbers:
     return np.array(list(dict.fromkeys(term for term in numbers if term >= 0)), np.int64)
 
 
-def fits_engine(numbers: Sequence[int]) -> bool:
-    """Return whether a query has at most `MAX_TERMS` distinct known terms."""
-    return len(numbers) <= MAX_TERMS or len(distinct_known(numbers)) <= MAX_TERMS
-
-
-def query_impacts(
-    kernel: QueryKernel, index: IndexArrays, numbers: Sequence[int], impacts: _Floats
-) -> QueryImpacts:
+def query_impacts(kernel: QueryKernel, numbers: Sequence[int], impacts: _Floats) -> QueryImpacts:
     """Return impacts of the terms of a query, with what all partitions weigh them by.
 
     impacts  (b, n) of the terms of `distinct_known`
@@ -241,7 +225,7 @@ def query_impacts(
     weights = counts * kernel.weights[known]
     return QueryImpacts(
         impacts,
-        counts.astype(_F) * index.term_weights[known],
+        counts.astype(_F) * kernel.term_weights[known],
         (HALF * weights / (UNIT * kernel.postings.step)).astype(_F),
         order,
     )
@@ -262,9 +246,9 @@ def term_saturations(
 
 
 def term_impacts(
-    kernel: QueryKernel, term_weights: _Floats, query: Query, saturations: npt.NDArray[np.uint16]
+    kernel: QueryKernel, query: Query, saturations: npt.NDArray[np.uint16]
 ) -> TermImpacts:
-    """Return the impacts of terms from their saturations; `term_weights` (V,) is of all terms."""
+    """Return the impacts of terms from their saturations."""
     stride = -(-len(query.terms) // TERM_GROUP) * TERM_GROUP
     impacts = np.zeros((len(saturations) + 1, stride), _F)
     weights, half = np.zeros(stride, _F), np.ones(stride, _F)
@@ -272,23 +256,9 @@ def term_impacts(
         weight, saturation = count * kernel.weights[term], saturations[:, column]
         steps = (saturation > 0) + ((weight * saturation.astype(np.int64)) >> 16)
         impacts[:-1, column] = steps.astype(_F)
-        weights[column] = _F(count) * term_weights[term]
+        weights[column] = _F(count) * kernel.term_weights[term]
         half[column] = _F(HALF * weight / (UNIT * kernel.postings.step))
     return TermImpacts(impacts, weights, half)
-
-
-def with_elsewhere(
-    terms: TermImpacts, query: Query, numbers: _Numbers, impacts: _Floats
-) -> TermImpacts:
-    """Return impacts in the best documents of this partition, then in those of others.
-
-    numbers  (n,) terms of the columns of `impacts`, (m, n)
-    """
-    places = {term: column for column, term in enumerate(numbers.tolist())}
-    others = np.zeros((len(impacts), terms.impacts.shape[1]), _F)
-    others[:, : len(query.terms)] = impacts[:, [places[term] for term in query.terms.tolist()]]
-    together = np.concatenate((terms.impacts[:-1], others, terms.impacts[-1:]))
-    return terms._replace(impacts=together)
 
 
 def query_alpha(kernel: QueryKernel, query: Query, terms: TermImpacts, params: KlsaParams) -> float:
@@ -344,24 +314,6 @@ def seed_weights(
     return np.where(weights < _F(NEGLIGIBLE) * weights[0], _F(0), weights)
 
 
-def add_rows(
-    rows: Iterable[tuple[Entries, np.float32]],
-) -> tuple[npt.NDArray[np.int64], _Floats]:
-    """Add up rows, each with the value of one level: doc ids, ascending, and their sums.
-
-    Floats are added row by row.
-    """
-    documents, values = [np.zeros(0, np.int64)], [np.zeros(0, _F)]
-    for row, step in rows:
-        row = row[row > 0]
-        documents.append((row >> np.uint32(8)).astype(np.int64))
-        values.append(step * (row & np.uint32(LEVELS)).astype(_F))
-    distinct, at = np.unique(np.concatenate(documents), return_inverse=True)
-    sums = np.zeros(len(distinct), _F)
-    np.add.at(sums, at, np.concatenate(values))
-    return distinct, sums
-
-
 class Factors(NamedTuple):
     """Shares of E, T, L (in steps) and X; divided by their lengths if parts are scaled."""
 
@@ -374,7 +326,7 @@ class Factors(NamedTuple):
 def part_factors(
     alpha: float, params: KlsaParams, angle: np.float32, top: np.float32, *parts: _Floats
 ) -> Factors:
-    """Return the factors, from E, T, L and X of the seeds: see `seeds.part_factors`."""
+    """Return the factors, from E, T, L and X of the seeds."""
     shares = (
         *(alpha * part for part in (params.expansion, params.coverage, params.latent)),
         1 - alpha,
@@ -398,7 +350,7 @@ def part_factors(
 
 
 def power(base: _Floats, exponent: float) -> _Floats:
-    """Return base ** exponent: see `seeds.power`."""
+    """Return base ** exponent; whole exponents by squaring."""
     whole = int(exponent)
     if whole != exponent:
         return np.array([_F(float(value) ** exponent) for value in base], _F)
@@ -409,23 +361,3 @@ def power(base: _Floats, exponent: float) -> _Floats:
         square = square * square
         whole >>= 1
     return result
-
-
-def threshold_of(bits: npt.NDArray[np.int32], target: int) -> int:
-    """Return a threshold that at least `target` of these bits of scores exceed, or slightly more.
-
-    -1 if fewer scores are above 0. See `scores.select_slots`.
-    """
-    if np.count_nonzero(bits > 0) < target:
-        return -1
-    low, high = 0, max(int(bits.max(initial=0)), 0)
-    for _ in range(HALVINGS):
-        middle = (low + high) >> 1
-        count = np.count_nonzero(bits > middle)
-        if count >= target:
-            low = middle
-            if count <= target + target // 8:
-                break
-        else:
-            high = middle
-    return low

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.search.engine.scan import LANES
-
+LANES: Final = 64
+"""Documents of a word."""
 FEW: Final = 1000
 """Largest mask whose documents are each looked up; all that match are rescored."""
 PART: Final = 2**16

@@ -2,7 +2,7 @@
 
 Each partition finds its best documents by the query kernel (`LocalSeeds`). The best of all give the
 seeds of the query and the documents whose words count for coverage. By these, every partition then
-scores its own documents (`SharedSeeds`). With one partition, scores have the bits of `klsa`.
+scores its own documents (`SharedSeeds`). With one partition, scores have the same bits.
 
 Documents are named by ordinals, which are the same in all partitions: see `Snapshot.ordinals_of`.
 Only later documents of different partitions can have equal ordinals; keys differ for these too.
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from klsa_search.lowrank.coverage import effective_alpha
 from klsa_search.search.engine.formulas import (
+    TERM_GROUP,
     DocFeatures,
     ExpansionScorer,
     Factors,
@@ -28,8 +29,7 @@ from klsa_search.search.engine.formulas import (
     power,
     seed_weights,
 )
-from klsa_search.search.engine.seeds import KlsaParams
-from klsa_search.search.engine.workspace import TERM_GROUP
+from klsa_search.search.engine.params import KlsaParams
 
 _F = np.float32
 
@@ -163,24 +163,6 @@ class SharedSeeds(NamedTuple):
     estimates: npt.NDArray[np.float32]
     elsewhere: BestElsewhere
     details: SeedDetails | None = None
-
-
-SHARED: Final = np.dtype(
-    [
-        *(("first", "i8"), ("best", "i8"), ("seeds", "i8")),
-        *(("step", "f8"), ("scale", "f4"), ("mean", "f4"), ("mean_square", "f4")),
-        *((name, "f4") for name in Factors._fields),
-    ]
-)
-"""The numbers of `SharedSeeds` as one record."""
-
-
-def shared_record(seeds: SharedSeeds) -> npt.NDArray[np.void]:
-    """Return the numbers of seeds as compiled code takes them: (1,) of type `SHARED`."""
-    scorer = seeds.scorer
-    centre = scorer.step, scorer.scale, scorer.mean, scorer.mean_square
-    counts = seeds.first, seeds.best, seeds.seeds
-    return np.array([(*counts, *centre, *seeds.factors)], SHARED)
 
 
 class _Best(NamedTuple):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.lowrank.sparse_expansion import LEVELS
+from klsa_search.lowrank.sparse_expansion import LEVELS, SparseExpansion
 from klsa_search.search.coverage import (
     Covered,
     LendersElsewhere,
@@ -26,10 +26,10 @@ from klsa_search.search.coverage import (
     own_coverage,
 )
 from klsa_search.search.engine.formulas import (
+    SUMS,
     DocFeatures,
     ExpansionScorer,
     Query,
-    QueryVector,
     distinct_known,
     distinct_query,
     part_factors,
@@ -37,11 +37,9 @@ from klsa_search.search.engine.formulas import (
     query_alpha,
     seed_weights,
 )
-from klsa_search.search.engine.reference import ReferenceEngine
-from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
-from klsa_search.search.engine.seeds import SUMS, KlsaParams
+from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.shared_seeds import SeedDetails, SharedSeeds
-from klsa_search.search.engine.workspace import IndexArrays
+from klsa_search.search.explain.part_scorer import PartScorer
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.klsa import parts_of
 from klsa_search.search.snapshot import Snapshot
@@ -83,7 +81,7 @@ _Option = tuple[tuple[float, bool], tuple[Covered | None, bool], tuple[float, bo
 """E, T and X, each with whether it is an estimate."""
 
 
-class EngineSplitter(ReferenceEngine):
+class EngineSplitter:
     """Splits scores of the engine.
 
     shared  seeds of several partitions, by which it ranks
@@ -96,19 +94,8 @@ class EngineSplitter(ReferenceEngine):
         params: KlsaParams,
         shared: SharedSeeds | None = None,
     ) -> None:
-        expansion = snapshot.sparse_expansion
-        super().__init__(
-            snapshot.query_kernel,
-            IndexArrays.of(
-                snapshot.query_kernel,
-                expansion,
-                snapshot.reverse or ReverseNeighbours.none(),
-                snapshot.rows_elsewhere,
-            ),
-            min(snapshot.neighbour_count, expansion.rows.shape[1]),
-            snapshot.latent_dimensions,
-            snapshot.live,
-        )
+        self._scorer = PartScorer(snapshot)
+        self._kernel, self._expansion = snapshot.query_kernel, snapshot.sparse_expansion
         self._snapshot, self._params = snapshot, params
         self._details = None if shared is None else shared.details
         query = distinct_query(snapshot.query_kernel, numbers)
@@ -120,9 +107,9 @@ class EngineSplitter(ReferenceEngine):
         self._prepare(query, shared)
 
     def _prepare(self, query: Query, shared: SharedSeeds | None) -> None:
-        """Compute what is the same for all documents, as `ReferenceEngine.top` does."""
+        """Compute what is the same for all documents, as the engine does."""
         kernel, params = self._kernel, self._params
-        lexical_scores = self._lexical_scores(query)
+        lexical_scores = self._scorer.lexical_scores(query)
         counts = (params.best, params.seeds) if shared is None else (shared.best, shared.seeds)
         best, seeds = (top_z(lexical_scores, params.best)[0][:count] for count in counts)
         self._row, self._best, self._seeds = lexical_scores, best, seeds
@@ -131,14 +118,14 @@ class EngineSplitter(ReferenceEngine):
         lexical = lexical_scores[seeds].astype(_F) / self._first
         rank_of = np.full(kernel.size, -1)
         rank_of[best] = np.arange(len(best))
-        terms = self._terms(query, best)
+        terms = self._scorer.terms(query, best)
         covered = np.zeros(len(seeds), _F)
         if params.coverage > 0:
-            covered = self._coverage(seeds, rank_of, terms)
+            covered = self._scorer.coverage(seeds, rank_of, terms)
         self._weights = seed_weights(
             self._top, lexical, covered if params.coverage > 0 else None, params
         )
-        self._query_vector = QueryVector.of(self._index, self._dimensions, query)
+        self._query_vector = self._scorer.query_vector(query)
         if shared is not None:
             assert shared.details is not None
             details = shared.details
@@ -146,7 +133,7 @@ class EngineSplitter(ReferenceEngine):
             self._seed_features = _SeedFeatures.of(details.features, details.weights, params)
             self._query_alpha = details.alpha
             return
-        features = DocFeatures.of(self._index, seeds)
+        features = DocFeatures.of(self._expansion, seeds)
         self._expansion_scores = ExpansionScorer.of(features, self._weights, params)
         self._seed_features = _SeedFeatures.of(features, self._weights, params)
         self._query_alpha = query_alpha(kernel, query, terms, params)
@@ -185,7 +172,9 @@ class EngineSplitter(ReferenceEngine):
         details = self._details
         weights = self._weights if details is None else details.weights
         by_seed = e * (
-            by_rows if by_rows_only else self._seed_features.values(self._index, params, document)
+            by_rows
+            if by_rows_only
+            else self._seed_features.values(self._expansion, params, document)
         )
         return ScoreParts(
             alpha=self._query_alpha,
@@ -210,7 +199,7 @@ class EngineSplitter(ReferenceEngine):
         elsewhere, names = shared.elsewhere, shared.details.names_elsewhere
         rank_of = np.full(self._kernel.size, -1)
         rank_of[self._best] = np.arange(len(self._best))
-        (levels,), (ranks,) = self._near(np.array([document]), rank_of, elsewhere)
+        (levels,), (ranks,) = self._scorer.near(np.array([document]), rank_of, elsewhere)
         shares = levels / max(int(levels.sum()), 1)
         is_here = (ranks >= 0) & (ranks < len(self._best))
         is_there = ranks >= len(self._best)
@@ -232,11 +221,11 @@ class EngineSplitter(ReferenceEngine):
 
     def _exact(self, documents: DocIds) -> npt.NDArray[np.float32]:
         """Return E from the features."""
-        return self._expansion_scores(DocFeatures.of(self._index, documents))
+        return self._expansion_scores(DocFeatures.of(self._expansion, documents))
 
     def _cosines(self, documents: DocIds) -> npt.NDArray[np.float32]:
         return self._query_vector.cosines(
-            self._index.document_vectors[documents], clip=self._params.unit_length
+            self._expansion.document_vectors[documents], clip=self._params.unit_length
         )
 
     def _by_rows(self, document: int) -> tuple[float, Values]:
@@ -245,7 +234,7 @@ class EngineSplitter(ReferenceEngine):
             return self._by_rows_of(self._details, document)
         values = np.zeros(len(self._seeds))
         for at, (seed, weight) in enumerate(zip(self._seeds, self._weights, strict=True)):
-            for row, step in self._rows_of(int(seed)) if weight > 0 else ():
+            for row, step in self._scorer.rows_of(int(seed)) if weight > 0 else ():
                 entries = row[(row > 0) & (row >> np.uint32(8) == document)]
                 levels = float((entries & np.uint32(LEVELS)).sum())
                 values[at] += float(_F(self._params.slope) * weight * step) * levels
@@ -295,12 +284,10 @@ class _SeedFeatures(NamedTuple):
             1.0 / float(steps) if steps > 0 else 0.0,
         )
 
-    def values(self, index: IndexArrays, params: KlsaParams, document: int) -> Values:
+    def values(self, expansion: SparseExpansion, params: KlsaParams, document: int) -> Values:
         """Return what each seed adds to E of a document: (z,)."""
-        entries = index.features[
-            index.feature_starts[document] : index.feature_starts[document + 1]
-        ]
-        step, scale, mean = index.document_scalars[document, -3:].astype(np.float64)
+        _, entries, scalars = DocFeatures.of(expansion, np.array([document]))
+        step, scale, mean = scalars[0].astype(np.float64)
         numbers = (entries >> np.uint32(8)).astype(np.int64)
         order = np.argsort(numbers)
         numbers, levels = numbers[order], (entries & np.uint32(LEVELS))[order]

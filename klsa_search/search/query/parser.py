@@ -18,7 +18,6 @@ from klsa_search.core.config import LanguageSettings, MatchName
 from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.workspace import MAX_TERMS
 from klsa_search.search.query.boolean import (
     MAX_OPERANDS,
     BooleanQuery,
@@ -53,6 +52,9 @@ operators added, larger values lose: `python -m studies.effectiveness operators`
 
 EXPANSIONS: Final = 20
 """Most frequent terms of a prefix that documents are ranked by, at most."""
+
+MAX_TERMS: Final = 256
+"""Distinct terms that a query is ranked by, at most; the lightest of more are left out."""
 
 MAX_SIGNS: Final = 64
 """Clauses with operators in one query; further ones are read as words, to limit the cost."""

@@ -33,7 +33,7 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.search.engine.seeds import KlsaParams
+from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import unit_length

@@ -1,4 +1,4 @@
-"""Guarded memory: detects reads and writes of compiled code outside an array."""
+"""Guarded memory: detects reads and writes of native code outside an array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FENCE = 4096
 
 
 class Fences:
-    """Stands in for NumPy in a module that makes its memory by `zeros` and `ones`.
+    """Copies of arrays between fences.
 
     filling  what every byte of a fence holds; answers that depend on it were read from there
     """
@@ -17,15 +17,6 @@ class Fences:
     def __init__(self, filling):
         self.filling = filling
         self._memories = []
-
-    def __getattr__(self, name):
-        return getattr(np, name)
-
-    def zeros(self, shape, dtype):
-        return self.around(np.zeros(shape, dtype))
-
-    def ones(self, shape, dtype):
-        return self.around(np.ones(shape, dtype))
 
     def around(self, array):
         """Copy an array to a place between two fences."""

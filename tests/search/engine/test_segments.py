@@ -14,11 +14,11 @@ from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import DEPTHS
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
 from klsa_search.kernels.segments import Segment, Segments
-from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
+from klsa_search.search.engine.engine import Bm25Engine, EngineQuery, KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import MAX_REVERSE, ReverseNeighboursBuilder
-from klsa_search.search.engine.workspace import MAX_SEGMENTS, EngineQuery
 from klsa_search.search.rankers.klsa import klsa_params
+from tests.oracle.ranking import Oracle
 from tests.search.engine.segmenting import cut_into, spread
 from tests.search.engine.sparse_world import WEIGHTING, cut_world
 from tests.support.worlds import counts_of, query_kernel, random_documents
@@ -140,23 +140,24 @@ def length_of(counts):
         max_size=60,
     ),
 )
-def test_the_plain_way_gives_the_same_bits(world, cuts, gone, terms, k, small, later):
+def test_the_oracle_gives_the_same_bits(world, cuts, gone, terms, k, small, later):
     """With documents left out, and with entries beside the rows."""
     segments, positions = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     entries = {(one, other): value / 50 for one, other, value in later if one != other}
     owners, others = np.array([*entries]).reshape(-1, 2).T
     pairs = np.column_stack((positions[owners.astype(int)], positions[others.astype(int)]))
     reverse = reverse_of(segments.size, pairs, [*entries.values()])
-    engine = KlsaEngine(
-        QueryKernel.of(segments, weighting=WEIGHTING),
-        spread(world.sparse_expansion, positions, segments.size),
-        len(world.eigenvalues), world.neighbour_count,
-        small=small, live=living_of(positions, segments.size, gone), reverse=reverse,
-    )  # fmt: skip
+    snapshot = replace(
+        world,
+        query_kernel=QueryKernel.of(segments, weighting=WEIGHTING),
+        sparse_expansion=spread(world.sparse_expansion, positions, segments.size),
+        small=small,
+        live=living_of(positions, segments.size, gone),
+        reverse=reverse,
+    )
     params = klsa_params(world, SearchSettings())
-    (compiled,) = engine.top([terms], k, params, totals=True)
-    asking = EngineQuery(k, totals=True)
-    plain = engine._reference.top(terms, asking, params, engine.depths(asking, params))
+    (compiled,) = snapshot.klsa_engine.top([terms], k, params, totals=True)
+    plain = Oracle(snapshot).top(terms, EngineQuery(k, totals=True), params)
     assert compiled.doc_ids.tolist() == plain.doc_ids.tolist()
     assert compiled.scores.tobytes() == plain.scores.tobytes()
     assert compiled.total == plain.total
@@ -236,6 +237,3 @@ def test_segments_that_do_not_fit_together(world):
     other = cut_into(world.query_kernel.postings, COUNTS, [], block_bits=9)[0].parts[0].postings
     with pytest.raises(ValueError, match="size of blocks"):
         Segments([part, Segment(704, other)], terms)
-    many = [Segment(704 * number, part.postings) for number in range(MAX_SEGMENTS + 1)]
-    with pytest.raises(ValueError, match="more than"):
-        Bm25Engine(QueryKernel.of(Segments(many, terms))).top([[0]], 1)

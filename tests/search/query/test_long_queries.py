@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.search.engine.workspace import MAX_TERMS
+from klsa_search.search.query.parser import MAX_TERMS
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.klsa import rank_klsa
 

@@ -1,97 +1,74 @@
-"""The default ranking in NumPy: the same results as compiled code, to the bit.
+"""The default ranking in NumPy: the results of the native engine, to the bit.
 
-Used until the engine is compiled (some milliseconds per query), and to test it. Its steps are those
-of `klsa`, with the functions of `formulas`.
+Its steps are those of klsa_search/native/engine/rank.hpp, for all documents at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds
-from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import LEVELS
+from klsa_search.search.engine.engine import EngineQuery, TopDocs
 from klsa_search.search.engine.formulas import (
     DocFeatures,
     ExpansionScorer,
     Query,
-    QueryVector,
     TermImpacts,
-    add_rows,
-    coverage_scores,
     distinct_known,
     distinct_query,
-    fits_engine,
     matched_share,
     part_factors,
     power,
     query_alpha,
     query_impacts,
     seed_weights,
-    term_impacts,
-    term_saturations,
-    threshold_of,
-    with_elsewhere,
 )
-from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.scan import LANES, SAMPLED
-from klsa_search.search.engine.scores import EXCLUDED, MIN_SCORE, PROMISING
-from klsa_search.search.engine.seeds import KlsaParams, RerankDepths
-from klsa_search.search.engine.shared_seeds import (
-    NONE_ELSEWHERE,
-    BestElsewhere,
-    LocalSeeds,
-    SharedSeeds,
-)
-from klsa_search.search.engine.workspace import EngineQuery, IndexArrays, TopDocs
+from klsa_search.search.engine.params import KlsaParams, RerankDepths
+from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, LocalSeeds, SharedSeeds
+from klsa_search.search.explain.part_scorer import PartScorer
+from klsa_search.search.snapshot import Snapshot
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]
 
-SAMPLING_LIMIT = SAMPLED * LANES
-"""Candidates from which the compiled search samples scores in the order of slots."""
+# As in klsa_search/native/engine/selection.hpp and scores.hpp:
+HALVINGS = 32
+SAMPLING_LIMIT = 128 * 64  # candidates from which the engine samples scores in the order of slots
+EXCLUDED = -np.finfo(_F).max
+MIN_SCORE = np.finfo(_F).tiny
+PROMISING = 0.5
 
 
-class ReferenceEngine:
-    """Search as `search_expanded` does; immutable.
+class Oracle(PartScorer):
+    """The default ranking of a snapshot; immutable."""
 
-    neighbours  neighbours of a document that count for T
-    dimensions  of the latent space
-    live        mask of the live documents, if some are deleted
-    """
-
-    def __init__(
-        self,
-        kernel: QueryKernel,
-        index: IndexArrays,
-        neighbours: int,
-        dimensions: int,
-        live: Mask | None,
-    ) -> None:
-        self._kernel, self._index, self._live = kernel, index, live
-        self._neighbours, self._dimensions = neighbours, dimensions
+    def __init__(self, snapshot: Snapshot) -> None:
+        super().__init__(snapshot)
+        self._engine = snapshot.klsa_engine
 
     def top(
         self,
         numbers: Sequence[int],
         request: EngineQuery,
         params: KlsaParams,
-        depths: RerankDepths,
         shared: SharedSeeds | None = None,
+        depths: RerankDepths | None = None,
     ) -> TopDocs | None:
         """Return the k best documents, or None for `SAMPLING_LIMIT` candidates or more.
 
-        Queries of too many terms to be compiled are ranked with any number of candidates.
-
         shared  the seeds of the query, if it is searched in several partitions: see `top_shared`
         """
-        kernel, index, k, mask = self._kernel, self._index, request.k, request.mask
+        kernel, expansion, k, mask = self._kernel, self._expansion, request.k, request.mask
+        if depths is None:
+            choose = self._engine.depths if shared is None else self._engine.shared_depths
+            depths = choose(request, params)
         query = distinct_query(kernel, numbers)
-        lexical_scores = self._lexical_scores(query)
+        lexical_scores = self.lexical_scores(query)
         allowed = mask or self._live
         matched = top_z(lexical_scores, max(params.best, k))[0]
         if not len(matched) and (shared is None or not len(shared.near)):
@@ -107,13 +84,13 @@ class ReferenceEngine:
         top = _F(first) * _F(kernel.postings.step)
         rank_of = np.full(kernel.size, -1)
         rank_of[best] = np.arange(len(best))
-        terms = self._terms(query, best)
+        terms = self.terms(query, best)
         elsewhere = NONE_ELSEWHERE if shared is None else shared.elsewhere
         if len(elsewhere.documents):
             terms = with_elsewhere(terms, query, distinct_known(numbers), elsewhere.impacts)
         coverage = np.zeros(kernel.size, _F)
         if params.coverage > 0:
-            coverage[seeds] = self._coverage(seeds, rank_of, terms, elsewhere=elsewhere)
+            coverage[seeds] = self.coverage(seeds, rank_of, terms, elsewhere=elsewhere)
         shares = coverage[seeds] if params.coverage > 0 else None
         weights = seed_weights(top, lexical[: len(seeds)], shares, params)
         if shared is None:
@@ -124,18 +101,18 @@ class ReferenceEngine:
         expanded[documents] = sums
         is_candidate[documents] = is_candidate[matched] = True
         candidates = np.flatnonzero(is_candidate)
-        if len(candidates) >= SAMPLING_LIMIT and fits_engine(numbers):
+        if len(candidates) >= SAMPLING_LIMIT:
             return None
-        features = DocFeatures.of(index, seeds)
+        features = DocFeatures.of(expansion, seeds)
         if shared is None:
             expansion_scores = ExpansionScorer.of(features, weights, params)
         else:
             expansion_scores = shared.scorer
         expanded[seeds] = expansion_scores(features)
-        query_vector = QueryVector.of(index, self._dimensions, query)
+        query_vector = self.query_vector(query)
         latent = np.zeros(kernel.size, _F)
         latent[candidates] = query_vector.cosines(
-            index.document_vectors[candidates], clip=params.unit_length
+            expansion.document_vectors[candidates], clip=params.unit_length
         )
         lexicals = power(lexical, params.lexical_sharpness)
         if shared is None:
@@ -152,7 +129,7 @@ class ReferenceEngine:
         if params.coverage > 0:
             others = best[len(seeds) :]
             no_rank = np.full_like(rank_of, -1)
-            coverage[others] = self._coverage(others, no_rank, terms, own=rank_of)
+            coverage[others] = self.coverage(others, no_rank, terms, own=rank_of)
             scores[best] += t * coverage[best]
         scores[matched] += x * lexicals
         if params.latent > 0:
@@ -167,12 +144,12 @@ class ReferenceEngine:
                 least = scores[_select(scores, candidates, k)].min()
                 chosen = chosen[scores[chosen] >= _F(PROMISING) * least]
             chosen = chosen[~is_seed[chosen]]
-            exact = self._coverage(chosen, rank_of, terms, elsewhere=elsewhere)
+            exact = self.coverage(chosen, rank_of, terms, elsewhere=elsewhere)
             scores[chosen] += t * (exact - coverage[chosen])
         chosen = _select(scores, candidates, depths.expansion_depth)
         rescored = chosen[~is_seed[chosen]]
         scores[rescored] += e * (
-            expansion_scores(DocFeatures.of(index, rescored)) - expanded[rescored]
+            expansion_scores(DocFeatures.of(expansion, rescored)) - expanded[rescored]
         )
         if len(chosen) < min(k, len(candidates)):
             chosen = _select(scores, candidates, k)
@@ -188,72 +165,25 @@ class ReferenceEngine:
 
     def seeds(self, numbers: Sequence[int], params: KlsaParams) -> LocalSeeds:
         """Return the seeds of a query: see `KlsaEngine.seeds`."""
-        kernel, index = self._kernel, self._index
+        kernel, expansion = self._kernel, self._expansion
         query = distinct_query(kernel, numbers)
-        steps = self._lexical_scores(query)
+        steps = self.lexical_scores(query)
         best = top_z(steps, params.best)[0]
         seeds = best[: params.seeds]
-        features = DocFeatures.of(index, seeds)
-        terms = self._terms(query, best)
+        features = DocFeatures.of(expansion, seeds)
+        terms = self.terms(query, best)
         impacts = np.zeros((len(best), len(query.terms)), _F)
-        weighed = query_impacts(kernel, index, numbers, impacts)
+        weighed = query_impacts(kernel, numbers, impacts)
         impacts[:, weighed.order] = terms.impacts[:-1, : len(query.terms)]
-        query_vector = QueryVector.of(index, self._dimensions, query)
-        latent = query_vector.cosines(index.document_vectors[seeds], clip=False).astype(np.int32)
+        query_vector = self.query_vector(query)
+        latent = query_vector.cosines(expansion.document_vectors[seeds], clip=False).astype(
+            np.int32
+        )
         share = matched_share(kernel, query, terms) if len(best) else 0.0
         return LocalSeeds(
             steps[best], best.astype(np.int64), weighed, latent, features, share,
             query_vector.angle,
         )  # fmt: skip
-
-    def _lexical_scores(self, query: Query) -> npt.NDArray[np.int64]:
-        """Return k_q of live documents in steps: (N,)."""
-        scores = self._kernel.steps(query.terms, query.counts.astype(np.float64))
-        return scores if self._live is None else scores * self._live.allowed
-
-    def _terms(self, query: Query, best: DocIds) -> TermImpacts:
-        saturations = term_saturations(self._kernel.postings, query.terms, best)
-        return term_impacts(self._kernel, self._index.term_weights, query, saturations)
-
-    def _coverage(
-        self,
-        documents: DocIds,
-        rank_of: npt.NDArray[np.int64],
-        terms: TermImpacts,
-        own: npt.NDArray[np.int64] | None = None,
-        elsewhere: BestElsewhere = NONE_ELSEWHERE,
-    ) -> _Floats:
-        """Return T of documents: (n,).
-
-        rank_of    (N,) rank of each document among the best, -1 for others, for neighbours
-        own        the same for the documents themselves; `rank_of` if None
-        elsewhere  best documents of other partitions, whose ranks follow
-        """
-        own = rank_of if own is None else own
-        near, places = self._near(documents, rank_of, elsewhere)
-        return coverage_scores(near, places, own[documents], terms)
-
-    def _near(
-        self, documents: DocIds, rank_of: npt.NDArray[np.int64], elsewhere: BestElsewhere
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """Return the levels of the neighbours of documents, and their ranks: (n, neighbours)."""
-        index, count = self._index, self._neighbours
-        near = index.rows[documents, :count]
-        ranks = rank_of[near >> np.uint32(8)]
-        near = near & np.uint32(LEVELS)
-        if not len(index.rows_elsewhere):
-            return near, ranks
-        built = np.minimum(documents, len(index.rows_elsewhere) - 1)
-        levels = np.where(
-            (documents < len(index.rows_elsewhere))[:, None],
-            index.levels_elsewhere[built, :count],
-            0,
-        )
-        places = elsewhere.places_of(index.rows_elsewhere[built, :count])
-        ranks_elsewhere = np.where(places < 0, -1, int(rank_of.max(initial=-1)) + 1 + places)
-        near, ranks = np.hstack((near, levels)), np.hstack((ranks, ranks_elsewhere))
-        order = np.argsort(-near.astype(np.int64), axis=1, kind="stable")[:, :count]
-        return np.take_along_axis(near, order, 1), np.take_along_axis(ranks, order, 1)
 
     def _rows(
         self, seeds: DocIds, weights: _Floats, params: KlsaParams
@@ -261,16 +191,8 @@ class ReferenceEngine:
         """Yield the rows of the seeds that have a weight, and the value of a level of each."""
         for seed, weight in zip(seeds, weights, strict=True):
             if weight > 0:
-                for row, step in self._rows_of(int(seed)):
+                for row, step in self.rows_of(int(seed)):
                     yield row, _F(params.slope) * weight * step
-
-    def _rows_of(self, document: int) -> Iterator[tuple[npt.NDArray[np.uint32], np.float32]]:
-        """Yield the row of a document and its step, and its reverse entries likewise."""
-        index = self._index
-        yield index.rows[document], index.scales[document, 0]
-        if len(index.reverse_row) and index.reverse_row[document]:
-            row = index.reverse_row[document] - 1
-            yield index.reverse_rows[row], index.reverse_steps[row]
 
 
 def _select(scores: _Floats, candidates: DocIds, target: int) -> DocIds:
@@ -280,3 +202,55 @@ def _select(scores: _Floats, candidates: DocIds, target: int) -> DocIds:
     bits = scores[candidates].view(np.int32)
     threshold = threshold_of(bits, target)
     return candidates if threshold < 0 else candidates[bits > threshold]
+
+
+def with_elsewhere(
+    terms: TermImpacts, query: Query, numbers: npt.NDArray[np.int64], impacts: _Floats
+) -> TermImpacts:
+    """Return impacts in the best documents of this partition, then in those of others.
+
+    numbers  (n,) terms of the columns of `impacts`, (m, n)
+    """
+    places = {term: column for column, term in enumerate(numbers.tolist())}
+    others = np.zeros((len(impacts), terms.impacts.shape[1]), _F)
+    others[:, : len(query.terms)] = impacts[:, [places[term] for term in query.terms.tolist()]]
+    together = np.concatenate((terms.impacts[:-1], others, terms.impacts[-1:]))
+    return terms._replace(impacts=together)
+
+
+def add_rows(
+    rows: Iterable[tuple[npt.NDArray[np.uint32], np.float32]],
+) -> tuple[npt.NDArray[np.int64], _Floats]:
+    """Add up rows, each with the value of one level: doc ids, ascending, and their sums.
+
+    Floats are added row by row.
+    """
+    documents, values = [np.zeros(0, np.int64)], [np.zeros(0, _F)]
+    for row, step in rows:
+        row = row[row > 0]
+        documents.append((row >> np.uint32(8)).astype(np.int64))
+        values.append(step * (row & np.uint32(LEVELS)).astype(_F))
+    distinct, at = np.unique(np.concatenate(documents), return_inverse=True)
+    sums = np.zeros(len(distinct), _F)
+    np.add.at(sums, at, np.concatenate(values))
+    return distinct, sums
+
+
+def threshold_of(bits: npt.NDArray[np.int32], target: int) -> int:
+    """Return a threshold that at least `target` of these bits of scores exceed, or slightly more.
+
+    -1 if fewer scores are above 0.
+    """
+    if np.count_nonzero(bits > 0) < target:
+        return -1
+    low, high = 0, max(int(bits.max(initial=0)), 0)
+    for _ in range(HALVINGS):
+        middle = (low + high) >> 1
+        count = np.count_nonzero(bits > middle)
+        if count >= target:
+            low = middle
+            if count <= target + target // 8:
+                break
+        else:
+            high = middle
+    return low

@@ -1,0 +1,362 @@
+// Bindings of the engine: searches by BM25 and by the default ranking.
+#define KLSA_KERNELS "engine/all.hpp"
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include "engine/buffers.hpp"
+#include "engine/index.hpp"
+#include "engine/results.hpp"
+
+#include <optional>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "for_each_instruction_set.hpp"
+
+namespace klsa {
+namespace {
+
+template <class T>
+using In1 = Array1<const T>;
+template <class T>
+using In2 = Array2<const T>;
+using Words = std::optional<In1<u64>>;
+using Query = std::vector<i64>;
+
+template <class T>
+Array<T> view(const In1<T>& array) {
+    return {array.data(), length(array)};
+}
+template <class T>
+Table<T> view(const In2<T>& array) {
+    return {array.data(), length(array), i64(array.shape(1))};
+}
+Array<QueryTerm> view(const std::vector<QueryTerm>& query) {
+    return {query.data(), i64(query.size())};
+}
+Mask mask_of(const Words& words) {
+    return words ? Mask{view(*words)} : Mask{};
+}
+
+// Keeps the NumPy arrays alive that views refer to.
+class Owners {
+  public:
+    template <class A>
+    auto view(const A& array) {
+        arrays_.push_back(std::make_shared<A>(array));
+        return klsa::view(array);
+    }
+
+    void keep(const Owners& others) { arrays_.insert(arrays_.end(), others.arrays_.begin(), others.arrays_.end()); }
+
+  private:
+    std::vector<std::shared_ptr<void>> arrays_;
+};
+
+// `PostingLists` of the module.
+struct ListsObject {
+    Owners owners;
+    PostingLists lists;
+
+    ListsObject(i64 size, int block_bits, In1<i64> starts, In1<u32> entries, In1<i64> run_starts, In2<u16> runs) {
+        lists.size = size;
+        lists.block_bits = block_bits;
+        lists.starts = owners.view(starts);
+        lists.entries = owners.view(entries);
+        lists.run_starts = owners.view(run_starts);
+        lists.runs = owners.view(runs);
+        lists.check();
+    }
+};
+
+// `ExpansionModel` of the module.
+struct ModelObject {
+    Owners owners;
+    Model model;
+
+    ModelObject(In2<u32> rows, In2<f32> scales, In1<i64> starts, In1<u32> features, In2<i8> document_vectors,
+                In2<i8> term_vectors, In2<u32> rows_elsewhere, In2<u8> levels_elsewhere, i64 dimensions,
+                i64 neighbours) {
+        model.rows = owners.view(rows);
+        model.scales = owners.view(scales);
+        model.feature_starts = owners.view(starts);
+        model.features = owners.view(features);
+        model.document_vectors = owners.view(document_vectors);
+        model.term_vectors = owners.view(term_vectors);
+        model.rows_elsewhere = owners.view(rows_elsewhere);
+        model.levels_elsewhere = owners.view(levels_elsewhere);
+        model.dimensions = dimensions;
+        model.neighbours = neighbours;
+        model.check();
+    }
+};
+
+template <class T>
+T attribute(nb::handle object, const char* name) {
+    return nb::cast<T>(object.attr(name));
+}
+
+Params params_of(nb::handle object) {
+    auto number = [&](const char* name) { return attribute<double>(object, name); };
+    Params params{attribute<i64>(object, "seeds"),
+                  attribute<i64>(object, "best"),
+                  number("alpha"),
+                  number("hold_back"),
+                  number("expansion"),
+                  number("coverage"),
+                  number("latent"),
+                  number("sharpness"),
+                  number("lexical_sharpness"),
+                  number("coverage_power"),
+                  attribute<bool>(object, "unit_length"),
+                  number("slope"),
+                  number("mean_square")};
+    bool is_valid = params.seeds >= 1 && params.seeds <= MAX_SEEDS && params.best >= params.seeds;
+    require(is_valid, "params: seeds must be from 1 to 1,500, and at most best");
+    return params;
+}
+
+Depths depths_of(nb::handle object) {
+    auto number = [&](const char* name) { return std::max<i64>(attribute<i64>(object, name), 0); };
+    return {number("coverage_depth"), number("expansion_depth"), number("filtered"),
+            attribute<bool>(object, "look_up_all")};
+}
+
+// `Engine` of the module; immutable and thread-safe.
+class EngineObject {
+  public:
+    using Part = std::tuple<i64, const ListsObject*, std::optional<In1<i64>>, std::optional<In1<i64>>>;
+    using Reverse = std::tuple<In1<i32>, In2<u32>, In1<f32>>;
+    using Counts = std::vector<std::pair<i64, i64>>;
+
+    EngineObject(const std::vector<Part>& segments, In1<i64> weights, In1<f32> term_weights, In1<f32> burstiness,
+                 In2<u16> best, double step, i64 deleted, Words live, const ModelObject* model,
+                 std::optional<Reverse> reverse) {
+        for (const auto& [first, lists, terms, local_terms] : segments) {
+            Segment segment;
+            static_cast<PostingLists&>(segment) = lists->lists;
+            owners_.keep(lists->owners);
+            segment.first = first;
+            if (terms && local_terms) {
+                segment.is_renumbered = true;
+                segment.terms = owners_.view(*terms);
+                segment.local_terms = owners_.view(*local_terms);
+            }
+            segment.check();
+            postings_.segments.push_back(segment);
+        }
+        postings_.weights = owners_.view(weights);
+        postings_.term_weights = owners_.view(term_weights);
+        postings_.burstiness = owners_.view(burstiness);
+        postings_.best = owners_.view(best);
+        postings_.step = step;
+        postings_.deleted = deleted;
+        if (live) postings_.live.words = owners_.view(*live);
+        postings_.check();
+        if (!model) return;
+        owners_.keep(model->owners);
+        model_ = model->model;
+        require(model_->rows.rows >= postings_.size, "model: it has fewer documents than the postings");
+        if (reverse) {
+            auto& [row_of, rows, steps] = *reverse;
+            reverse_ = {owners_.view(row_of), owners_.view(rows), owners_.view(steps)};
+            reverse_.check();
+        }
+    }
+
+    Counts bm25(const std::vector<Query>& queries, Words mask, bool totals, Array2<i32> documents,
+                Array2<f32> scores) const {
+        Request request = request_of(documents, mask, totals);
+        return for_each(queries, documents, scores,
+                        [&](Searcher& searcher, Array<QueryTerm> query) { return searcher.bm25(query, request); });
+    }
+
+    Counts score(const std::vector<Query>& queries, nb::handle params, nb::handle depths, Words mask, bool totals,
+                 Array2<i32> documents, Array2<f32> scores) const {
+        check_model();
+        Request request = request_of(documents, mask, totals);
+        Params p = params_of(params);
+        Depths d = depths_of(depths);
+        return for_each(queries, documents, scores, [&](Searcher& searcher, Array<QueryTerm> query) {
+            return searcher.score(query, request, p, d);
+        });
+    }
+
+    nb::tuple score_parts(const Query& query, i64 k, nb::handle params, nb::handle depths, Words mask) const {
+        check_model();
+        auto terms = distinct(query);
+        Request request{checked_k(k), checked_mask(mask), mask.has_value(), false, true};
+        Params p = params_of(params);
+        Depths d = depths_of(depths);
+        Hits hits;
+        {
+            nb::gil_scoped_release release;
+            hits = search([&](Searcher& searcher) { return searcher.score(view(terms), request, p, d); });
+        }
+        return nb::make_tuple(array_of(std::move(hits.documents)), array_of(std::move(hits.scores)),
+                              array_of(std::move(hits.expansion)), array_of(std::move(hits.coverage)),
+                              array_of(std::move(hits.latent)), array_of(std::move(hits.lexical)),
+                              array_of(std::move(hits.exact)));
+    }
+
+    nb::tuple seeds(const Query& query, nb::handle params) const {
+        check_model();
+        auto terms = distinct(query);
+        Params p = params_of(params);
+        Seeds found;
+        {
+            nb::gil_scoped_release release;
+            found = search([&](Searcher& searcher) { return searcher.seeds(view(terms), p); });
+        }
+        return nb::make_tuple(array_of(std::move(found.documents)), array_of(std::move(found.steps)),
+                              array_of(std::move(found.latent)), array_of(std::move(found.impacts)), found.share,
+                              found.angle);
+    }
+
+    std::pair<i64, i64> score_shared(const Query& query, nb::handle params, nb::handle depths, nb::handle shared,
+                                     Words mask, bool totals, Array2<i32> documents, Array2<f32> scores) const {
+        check_model();
+        Request request = request_of(documents, mask, totals);
+        Params p = params_of(params);
+        Depths d = depths_of(depths);
+        Owners owners;
+        SharedSeeds s = shared_of(shared, owners);
+        i64 terms = i64(distinct(query).size());
+        require(s.elsewhere.size == 0 || s.impacts.width == terms, "shared: not an impact for each term");
+        return for_each({query}, documents, scores, [&](Searcher& searcher, Array<QueryTerm> distinct_terms) {
+            return searcher.score_shared(distinct_terms, request, p, d, s);
+        })[0];
+    }
+
+  private:
+    i64 checked_k(i64 k) const {
+        require(k >= 1 && k <= postings_.size, "k: not from 1 to the number of documents");
+        return k;
+    }
+    Mask checked_mask(const Words& words) const {
+        Mask mask = words ? mask_of(words) : postings_.live;
+        postings_.check_mask(mask);
+        return mask;
+    }
+    Request request_of(const Array2<i32>& documents, const Words& mask, bool totals) const {
+        return {checked_k(i64(documents.shape(1))), checked_mask(mask), mask.has_value(), totals, false};
+    }
+    void check_model() const { require(model_.has_value(), "the engine has no model"); }
+
+    // The distinct terms of a query that documents contain, in its order.
+    std::vector<QueryTerm> distinct(const Query& query) const {
+        std::vector<QueryTerm> terms;
+        for (i64 number : query) {
+            if (number < 0) continue;
+            if (number >= postings_.weights.size) throw nb::index_error("a query has a term that the index has not");
+            auto same = [&](const QueryTerm& term) { return term.number == number; };
+            auto at = std::find_if(terms.begin(), terms.end(), same);
+            if (at == terms.end())
+                terms.push_back({number, 1});
+            else
+                at->count++;
+        }
+        return terms;
+    }
+
+    SharedSeeds shared_of(nb::handle object, Owners& owners) const {
+        nb::object scorer = object.attr("scorer"), factors = object.attr("factors");
+        auto float_of = [](nb::handle from, const char* name) { return f32(attribute<double>(from, name)); };
+        SharedSeeds s{};
+        s.first = attribute<i64>(object, "first");
+        s.best = attribute<i64>(object, "best");
+        s.seeds = attribute<i64>(object, "seeds");
+        s.centre = {float_of(scorer, "scale"), float_of(scorer, "mean"), float_of(scorer, "mean_square"),
+                    attribute<double>(scorer, "step")};
+        s.factors = {float_of(factors, "expansion"), float_of(factors, "coverage"), float_of(factors, "latent"),
+                     float_of(factors, "lexical")};
+        s.features = owners.view(attribute<In1<u32>>(scorer, "numbers"));
+        s.sums = owners.view(attribute<In1<i16>>(scorer, "sums"));
+        s.near = owners.view(attribute<In1<i32>>(object, "near"));
+        s.estimates = owners.view(attribute<In1<f32>>(object, "estimates"));
+        nb::object elsewhere = object.attr("elsewhere");
+        s.elsewhere = owners.view(attribute<In1<u32>>(elsewhere, "documents"));
+        s.impacts = owners.view(attribute<In2<f32>>(elsewhere, "impacts"));
+        require(s.best >= s.seeds && s.seeds >= 0 && s.first > 0, "shared: no seeds");
+        require(s.features.size == s.sums.size && s.near.size == s.estimates.size, "shared: lengths differ");
+        require(s.elsewhere.size == s.impacts.rows, "shared: not a row of impacts for each document");
+        require_between(s.features.data, s.features.size, 0, NUMBERS, "shared: features");
+        require_between(s.near.data, s.near.size, 0, postings_.size, "shared: near");
+        return s;
+    }
+
+    // Run one search with buffers from the pool; without the GIL.
+    template <class F>
+    std::invoke_result_t<F, Searcher&> search(F run) const {
+        BufferPool::Lease buffers(BufferPool::shared());
+        auto searcher = KLSA_DISPATCH(make_searcher(postings_, model_ ? &*model_ : nullptr, &reverse_, *buffers));
+        auto result = run(*searcher);
+        buffers.release();
+        return result;
+    }
+
+    // Write the hits of each query in a row of the results; return how many, and the totals.
+    template <class F>
+    Counts for_each(const std::vector<Query>& queries, const Array2<i32>& documents, const Array2<f32>& scores,
+                    F run) const {
+        i64 rows = i64(queries.size()), k = i64(documents.shape(1));
+        bool fits = length(documents) == rows && length(scores) == rows && i64(scores.shape(1)) == k;
+        require(fits, "documents and scores: not a row of k for each query");
+        std::vector<std::vector<QueryTerm>> terms;
+        for (const Query& query : queries) terms.push_back(distinct(query));
+        Counts counts;
+        nb::gil_scoped_release release;
+        for (i64 i = 0; i < rows; i++) {
+            Hits hits = search([&](Searcher& searcher) { return run(searcher, view(terms[size_t(i)])); });
+            std::copy(hits.documents.begin(), hits.documents.end(), documents.data() + i * k);
+            std::copy(hits.scores.begin(), hits.scores.end(), scores.data() + i * k);
+            counts.emplace_back(i64(hits.documents.size()), hits.total);
+        }
+        return counts;
+    }
+
+    // A NumPy array that owns a vector.
+    template <class T>
+    static nb::object array_of(std::vector<T>&& values) {
+        auto* vector = new std::vector<T>(std::move(values));
+        nb::capsule owner(vector, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+        return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(vector->data(), {vector->size()}, owner));
+    }
+
+    Owners owners_;
+    Postings postings_;
+    std::optional<Model> model_;
+    ReverseRows reverse_;
+};
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+    nb::class_<ListsObject>(module, "PostingLists")
+        .def(nb::init<i64, int, In1<i64>, In1<u32>, In1<i64>, In2<u16>>(), nb::arg("size"), nb::arg("block_bits"),
+             exact("starts"), exact("entries"), exact("run_starts"), exact("runs"));
+    nb::class_<ModelObject>(module, "ExpansionModel")
+        .def(nb::init<In2<u32>, In2<f32>, In1<i64>, In1<u32>, In2<i8>, In2<i8>, In2<u32>, In2<u8>, i64, i64>(),
+             exact("rows"), exact("scales"), exact("starts"), exact("features"), exact("document_vectors"),
+             exact("term_vectors"), exact("rows_elsewhere"), exact("levels_elsewhere"), nb::arg("dimensions"),
+             nb::arg("neighbours"));
+    using E = EngineObject;
+    nb::class_<E>(module, "Engine")
+        .def(nb::init<const std::vector<E::Part>&, In1<i64>, In1<f32>, In1<f32>, In2<u16>, double, i64, Words,
+                      const ModelObject*, std::optional<E::Reverse>>(),
+             exact("segments"), exact("weights"), exact("term_weights"), exact("burstiness"), exact("best"),
+             nb::arg("step"), nb::arg("deleted"), exact("live").none(), nb::arg("model").none(),
+             exact("reverse").none())
+        .def("bm25", &E::bm25, nb::arg("queries"), exact("mask").none(), nb::arg("totals"), exact("documents"),
+             exact("scores"))
+        .def("score", &E::score, nb::arg("queries"), nb::arg("params"), nb::arg("depths"), exact("mask").none(),
+             nb::arg("totals"), exact("documents"), exact("scores"))
+        .def("score_parts", &E::score_parts, nb::arg("query"), nb::arg("k"), nb::arg("params"), nb::arg("depths"),
+             exact("mask").none())
+        .def("seeds", &E::seeds, nb::arg("query"), nb::arg("params"))
+        .def("score_shared", &E::score_shared, nb::arg("query"), nb::arg("params"), nb::arg("depths"),
+             nb::arg("shared"), exact("mask").none(), nb::arg("totals"), exact("documents"), exact("scores"));
+}
+
+}  // namespace klsa

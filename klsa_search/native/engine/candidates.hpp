@@ -1,0 +1,114 @@
+// Parts of the default ranking for single documents.
+//
+// Included once for each instruction set: see `for_each_instruction_set.hpp`.
+
+namespace klsa::KLSA_NS {
+
+constexpr f32 NEIGHBOURHOOD = 4;  // see `lowrank.coverage`
+constexpr f32 QUERY_LEVELS = 1 << 14, LATENT_LEVELS = 127;
+constexpr u32 LEVELS = 255;
+constexpr u32 NO_DOCUMENT = 0xFFFFFFFF;  // an ordinal that no document has
+constexpr i64 AHEAD = 12;                // documents whose data is fetched before it is used
+
+// Compute T of the documents of some slots: see `lowrank.coverage`.
+//
+// T is Σ weight · y / (y + half) over the terms, y = impacts[slot] + part · Σ shares[i] ·
+// impacts[near[i]]. `best` is the last slot that has impacts; those of documents in other
+// partitions follow. With no neighbours it is T of the document alone, a lower bound.
+inline void State::score_coverage(i64 stride, i64 best, const i32* list, i64 count, i64 neighbours, f32* out) {
+    auto fetch = [&](i64 i) {
+        const u32* row = model_->rows[b.documents[list[i]]];
+        fetch_line(row);
+        fetch_line(row + neighbours - 1);
+    };
+    if (neighbours > 0)
+        for (i64 i = 0; i < std::min(AHEAD, count); i++) fetch(i);
+    for (i64 i = 0; i < count; i++) {
+        if (neighbours > 0 && i + AHEAD < count) fetch(i + AHEAD);
+        i64 slot = list[i], document = b.documents[slot], hits = 0;
+        u32 levels = 0;
+        if (document < model_->rows_elsewhere.rows) {
+            hits = find_near(document, best, neighbours, levels);
+        } else if (neighbours > 0) {
+            hits =
+                near_hits(model_->rows[document], neighbours, b.is_best.data(), b.near.data(), b.shares.data(), levels);
+            for (i64 place = 0; place < hits; place++) b.near[place] = b.slots[b.near[place]];
+        }
+        for (i64 place = 0; place < hits; place++) b.near[place] *= i32(stride);
+        f32 part = NEIGHBOURHOOD / f32(std::max(levels, 1u)), total = 0;
+        const f32* of_document = b.impacts.data() + (slot <= best ? slot * stride : 0);
+        for (i64 first = 0; first < stride; first += TERM_GROUP)
+            total += covered_group(b.impacts.data() + first, of_document + first, b.near.data(), b.shares.data(), hits,
+                                   part, b.term_weights.data() + first, b.half.data() + first);
+        out[i] = total;
+    }
+}
+
+// Write rows of `impacts` and levels of the neighbours that are among the best, of this partition
+// and of others, strongest first; return how many. `levels` is the sum of the levels of all.
+inline i64 State::find_near(i64 document, i64 best, i64 neighbours, u32& levels) {
+    i64 hits = 0, here = 0, there = 0;
+    const u32* row = model_->rows[document];
+    for (i64 i = 0; i < neighbours; i++) {
+        u32 level = row[here] & LEVELS, level_there = model_->levels_elsewhere[document][there];
+        i64 place = 0;
+        if (level >= level_there) {
+            u32 other = row[here++] >> 8;
+            if (b.is_best[other >> 5] >> (other & 31) & 1) place = b.slots[other];
+        } else {
+            level = level_there;
+            place = place_elsewhere(model_->rows_elsewhere[document][there++], best);
+        }
+        levels += level;
+        b.near[hits] = i32(place);
+        b.shares[hits] = f32(level);
+        hits += (place > 0) & (level > 0);
+    }
+    return hits;
+}
+
+// The row of `impacts` of a document of another partition; 0 if it has none.
+inline i64 State::place_elsewhere(u32 ordinal, i64 best) {
+    if (!has_elsewhere_ || !b.elsewhere_filter[ordinal & (FILTER - 1)]) return 0;
+    i64 place = find(b.elsewhere.data(), 0, i64(b.elsewhere.size()), ordinal);
+    return b.elsewhere[place] == ordinal ? best + 1 + place : 0;
+}
+
+// Project the query to the latent space, in integer steps; return one step of a cosine.
+inline f32 State::project_query() {
+    i64 dimensions = model_->dimensions;
+    f32* sum = b.query_floats.data();
+    std::fill_n(sum, dimensions, 0.f);
+    std::fill(b.query_vector.begin(), b.query_vector.end(), i16(0));
+    for (i64 j = 0; j < terms; j++) {
+        i64 term = b.terms[j].term;
+        if (term >= model_->term_vectors.rows) continue;  // only in documents added after the build
+        f32 step = f32(b.terms[j].count) * p.burstiness[term] * model_->term_step(term);
+        const i8* coordinates = model_->term_vectors[term];
+        for (i64 i = 0; i < dimensions; i++) sum[i] += step * f32(coordinates[i]);
+    }
+    f32 largest = 0;
+    for (i64 i = 0; i < dimensions; i++) largest = std::max(largest, std::fabs(sum[i]));
+    if (!(largest > 0)) return 0;
+    for (i64 i = 0; i < dimensions; i++)
+        b.query_vector[i] = i16(i32(std::nearbyint(double(sum[i] / largest) * QUERY_LEVELS)));
+    return largest / (QUERY_LEVELS * LATENT_LEVELS);
+}
+
+// The inner product of a document and the query vector, in steps: integers, so exact. Over the
+// whole document vector: the query vector is 0 beyond its coordinates.
+inline i32 State::latent_score(i64 document) {
+    return dot(model_->document_vectors[document], b.query_vector.data(), i64(b.query_vector.size()));
+}
+
+// Σ_s weight(s) · K(s, d), from the features.
+inline f32 State::expansion_score(i64 document, const Centre& centre) {
+    i64 first = model_->feature_starts[document], after = model_->feature_starts[document + 1];
+    i64 steps = inner_product(model_->features.data + first, after - first, b.sums.data());
+    const f32* scalars = model_->scalars(document);
+    f32 centring = centre.scale * scalars[2];
+    centring += scalars[1] * (centre.mean - centre.scale * centre.mean_square);
+    return f32(centre.step * double(steps) * double(scalars[0]) - double(centring));
+}
+
+}  // namespace klsa::KLSA_NS

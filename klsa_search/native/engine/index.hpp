@@ -1,0 +1,191 @@
+// What a search reads: views of NumPy arrays, checked once.
+//
+// Nothing here owns the memory; the Python objects that do are kept by the bindings. After the
+// checks, offsets are valid. Document numbers in entries are not checked here, which would read
+// every page of an index: the searcher's buffers are large enough for any number that the bits of
+// an entry can hold.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "../arrays.hpp"
+#include "../integers.hpp"
+
+namespace klsa {
+
+// A one-dimensional array.
+template <class T>
+struct Array {
+    const T* data = nullptr;
+    i64 size = 0;
+
+    const T& operator[](i64 i) const { return data[i]; }
+};
+
+// A two-dimensional array; indexing gives a row.
+template <class T>
+struct Table {
+    const T* data = nullptr;
+    i64 rows = 0, width = 0;
+
+    const T* operator[](i64 row) const { return data + row * width; }
+};
+
+constexpr int MAX_BLOCK_BITS = 16;
+constexpr i64 NUMBERS = i64(1) << 24;  // document and feature numbers have 24 bits
+
+// The postings of consecutive documents: see `klsa_search.kernels.postings`.
+struct PostingLists {
+    i64 size = 0;  // documents
+    int block_bits = 0;
+    Array<i64> starts, run_starts;
+    Array<u32> entries;
+    Table<u16> runs;  // block, length - 1, maximum saturation
+    i64 blocks = 0;
+
+    i64 terms() const { return starts.size - 1; }
+
+    void check() {
+        require(block_bits >= 6 && block_bits <= MAX_BLOCK_BITS, "block_bits: not 6 to 16");
+        require(size >= 0 && size <= NUMBERS, "size: more than 2^24 documents");
+        require(size > 0 || entries.size == 0, "entries: postings without documents");
+        require(runs.width == 3, "runs: not 3 columns");
+        require(starts.size > 0 && starts.size == run_starts.size, "starts and run_starts: their lengths differ");
+        require_offsets(starts.data, starts.size, entries.size, "starts");
+        require_offsets(run_starts.data, run_starts.size, runs.rows, "run_starts");
+        blocks = std::max<i64>(1, (size + (i64(1) << block_bits) - 1) >> block_bits);
+    }
+};
+
+// Posting lists at their place in an index.
+struct Segment : PostingLists {
+    i64 first = 0;                  // doc id of the first document
+    bool is_renumbered = false;     // whether it numbers terms differently than the index
+    Array<i64> terms, local_terms;  // then the index's numbers, ascending, and its own
+
+    void check() const {
+        require(first >= 0 && first % 64 == 0 && first + size <= NUMBERS, "first: no place of a segment");
+        require(terms.size == local_terms.size, "terms: not as many as local numbers");
+        for (i64 i = 0; i < terms.size; i++) {
+            bool is_valid = local_terms[i] >= 0 && local_terms[i] < PostingLists::terms();
+            require(is_valid && (i == 0 || terms[i - 1] < terms[i]), "terms: not ascending, or no local number");
+        }
+    }
+
+    // The segment's number of a term of the index, or -1.
+    i64 local_term(i64 term) const {
+        if (!is_renumbered) return term < PostingLists::terms() ? term : -1;
+        const i64 *end = terms.data + terms.size, *at = std::lower_bound(terms.data, end, term);
+        return at == end || *at != term ? -1 : local_terms[at - terms.data];
+    }
+};
+
+// A set of documents, one bit each; empty words for all documents.
+struct Mask {
+    Array<u64> words;
+
+    bool is_all() const { return words.size == 0; }
+    bool contains(i64 document) const { return is_all() || (words[document >> 6] >> (document & 63) & 1); }
+};
+
+// BM25: the postings of all segments and the weights of the terms.
+struct Postings {
+    std::vector<Segment> segments;
+    Array<i64> weights;       // of each term, in 65,536ths
+    Array<f32> term_weights;  // the same, h(t) · w(t)
+    Array<f32> burstiness;    // b(t) of each term
+    Table<u16> best;          // of each term, its best, 10th, 100th and 1,000th best saturation
+    Mask live;
+    i64 size = 0;     // doc ids, those of deleted documents included
+    i64 deleted = 0;  // documents
+    i64 blocks = 0;   // of all segments
+    int block_bits = 0;
+    double step = 0;  // value of one step of a score
+
+    void check() {
+        require(!segments.empty(), "segments: none");
+        block_bits = segments[0].block_bits;
+        for (const Segment& segment : segments) {
+            require(segment.block_bits == block_bits, "segments: their block_bits differ");
+            require(segment.first >= size, "segments: they overlap, or are not in order");
+            size = segment.first + segment.size;
+            blocks += segment.blocks;
+        }
+        bool fits = best.width == 4 && best.rows == weights.size;
+        fits = fits && term_weights.size == weights.size && burstiness.size == weights.size;
+        require(fits, "weights, term_weights, burstiness and best: their lengths differ");
+        check_mask(live);
+    }
+
+    void check_mask(const Mask& mask) const {
+        bool fits = mask.is_all() || mask.words.size == (size + 63) / 64;
+        require(fits, "mask: it has another number of documents than the index");
+    }
+};
+
+// The expansion: see `klsa_search.lowrank.sparse_expansion`.
+struct Model {
+    Table<u32> rows;  // the largest entries of each row of D: document << 8 | level
+    Table<f32> scales;
+    Array<i64> feature_starts;
+    Array<u32> features;         // feature << 8 | level
+    Table<i8> document_vectors;  // coordinates, then three floats: see `scalars`
+    Table<i8> term_vectors;      // coordinates, then their step as a float
+    Table<u32> rows_elsewhere;   // entries of the rows in other partitions, by ordinals
+    Table<u8> levels_elsewhere;
+    i64 dimensions = 0, neighbours = 0;
+
+    void check() {
+        i64 documents = rows.rows;
+        require(neighbours >= 0 && neighbours <= rows.width, "neighbours: more than entries of a row");
+        require(scales.rows == documents && scales.width >= 1, "scales: not a row for each document");
+        require(feature_starts.size == documents + 1, "starts: not an offset for each document, and the end");
+        require_offsets(feature_starts.data, feature_starts.size, features.size, "starts");
+        bool valid = document_vectors.rows == documents && document_vectors.width % 16 == 0;
+        require(valid && document_vectors.width >= dimensions + 12, "document_vectors: their shape does not fit");
+        valid = term_vectors.width % 4 == 0 && term_vectors.width >= dimensions + 4;
+        require(valid && dimensions >= 0, "term_vectors: their shape does not fit");
+        valid = rows_elsewhere.rows == levels_elsewhere.rows && rows_elsewhere.rows <= documents;
+        if (rows_elsewhere.rows > 0)
+            valid = valid && std::min(rows_elsewhere.width, levels_elsewhere.width) >= neighbours;
+        require(valid, "rows_elsewhere: their shape does not fit");
+    }
+
+    // The step of the features of a document, S and SΦμ.
+    const f32* scalars(i64 document) const { return reinterpret_cast<const f32*>(document_vectors[document + 1]) - 3; }
+    // The step of the coordinates of a term.
+    f32 term_step(i64 term) const { return reinterpret_cast<const f32*>(term_vectors[term + 1])[-1]; }
+};
+
+// Entries of later documents in earlier rows: see `ReverseNeighbours`.
+struct ReverseRows {
+    Array<i32> row_of;  // from 1; 0 for none; empty if no document has a row
+    Table<u32> rows;
+    Array<f32> steps;
+
+    void check() const {
+        bool valid = rows.rows == steps.size;
+        for (i64 i = 0; i < row_of.size && valid; i++) valid = row_of[i] >= 0 && row_of[i] <= rows.rows;
+        require(valid, "row_of: a document has a row that does not exist");
+    }
+};
+
+constexpr i64 MAX_SEEDS = 1500;  // the sum of each feature may be rounded up by half a step a seed
+
+// Parameters of the default ranking: see `KlsaParams`.
+struct Params {
+    i64 seeds, best;
+    double alpha, hold_back, expansion, coverage, latent;
+    double sharpness, lexical_sharpness, coverage_power;
+    bool unit_length;
+    double slope, mean_square;
+};
+
+// How many candidates are rescored: see `RerankDepths`.
+struct Depths {
+    i64 coverage, expansion, filtered;
+    bool look_up_all;
+};
+
+}  // namespace klsa

@@ -1,0 +1,281 @@
+// The inner loops, with AVX-512, AVX2 or plain C++; all give the same bits.
+//
+// Included once for each instruction set: see `for_each_instruction_set.hpp`. KLSA_ISA is 2 for plain C++, 3 for AVX2
+// and 4 for AVX-512. A vector loop handles whole vectors; the plain loop after it handles the rest,
+// and is all there is without these instructions.
+
+namespace klsa::KLSA_NS {
+
+// Not __builtin_prefetch: GCC 12 takes a function that only prefetches for pure and drops its calls.
+inline void fetch_line(const void* address) {
+#if defined(__x86_64__)
+    asm volatile("prefetcht0 %0" : : "m"(*static_cast<const char*>(address)));
+#else
+    __builtin_prefetch(address);
+#endif
+}
+
+// acc[place] += 1 + floor(weight * saturation / 2^16), for every posting.
+inline void add_postings(i32* acc, const u32* entries, i64 count, u64 weight) {
+    i64 i = 0;
+#if KLSA_ISA >= 4
+    const __m512i high = _mm512_set1_epi32(int(weight >> 16)), low = _mm512_set1_epi32(int(weight & 0xFFFF));
+    const __m512i one = _mm512_set1_epi32(1), mask = _mm512_set1_epi32(0xFFFF);
+    for (; i + 16 <= count; i += 16) {
+        fetch_line(entries + i + 256);
+        __m512i e = _mm512_loadu_si512(entries + i), at = _mm512_srli_epi32(e, 16);
+        __m512i v = _mm512_add_epi32(_mm512_mullo_epi32(_mm512_and_si512(e, mask), high),
+                                     _mm512_add_epi32(_mm512_mulhi_epu16(e, low), one));
+        _mm512_i32scatter_epi32(acc, at, _mm512_add_epi32(v, _mm512_i32gather_epi32(at, acc, 4)),
+                                4);  // the documents differ
+    }
+#elif KLSA_ISA >= 3
+    const __m256i high = _mm256_set1_epi32(int(weight >> 16)), low = _mm256_set1_epi32(int(weight & 0xFFFF));
+    const __m256i one = _mm256_set1_epi32(1), mask = _mm256_set1_epi32(0xFFFF);
+    alignas(32) u32 places[8];
+    alignas(32) i32 impacts[8];
+    for (; i + 8 <= count; i += 8) {
+        __m256i e = _mm256_loadu_si256((const __m256i*)(entries + i));
+        __m256i v = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_and_si256(e, mask), high),
+                                     _mm256_add_epi32(_mm256_mulhi_epu16(e, low), one));
+        _mm256_store_si256((__m256i*)places, _mm256_srli_epi32(e, 16));
+        _mm256_store_si256((__m256i*)impacts, v);
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++) acc[places[j]] += impacts[j];
+    }
+#endif
+    for (; i < count; i++) {
+        u32 e = entries[i];
+        acc[e >> 16] += 1 + i32((weight * (e & 0xFFFF)) >> 16);
+    }
+}
+
+// A mask of which of 64 scores exceed the threshold; copies them to `taken` if any, and clears all.
+inline u64 take_above(i32* acc, i32 threshold, i32* taken) {
+#if KLSA_ISA >= 4
+    const __m512i limit = _mm512_set1_epi32(threshold), zero = _mm512_setzero_si512();
+    __m512i v[4];
+    u64 m = 0;
+    for (int j = 0; j < 4; j++) {
+        v[j] = _mm512_loadu_si512(acc + 16 * j);
+        m |= u64(_mm512_cmpgt_epi32_mask(v[j], limit)) << (16 * j);
+    }
+    for (int j = 0; j < 4; j++) _mm512_storeu_si512(acc + 16 * j, zero);
+    if (m)
+        for (int j = 0; j < 4; j++) _mm512_store_si512(taken + 16 * j, v[j]);
+    return m;
+#elif KLSA_ISA >= 3
+    const __m256i limit = _mm256_set1_epi32(threshold), zero = _mm256_setzero_si256();
+    __m256i any = zero, v[8];
+    for (int j = 0; j < 8; j++) {
+        v[j] = _mm256_loadu_si256((__m256i*)(acc + 8 * j));
+        any = _mm256_or_si256(any, _mm256_cmpgt_epi32(v[j], limit));
+    }
+    for (int j = 0; j < 8; j++) _mm256_storeu_si256((__m256i*)(acc + 8 * j), zero);
+    if (_mm256_testz_si256(any, any)) return 0;
+    u64 m = 0;
+    for (int j = 0; j < 8; j++) {
+        m |= u64(u32(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(v[j], limit))))) << (8 * j);
+        _mm256_store_si256((__m256i*)(taken + 8 * j), v[j]);
+    }
+    return m;
+#else
+    u64 m = 0;
+    for (int i = 0; i < 64; i++) {
+        taken[i] = acc[i];
+        m |= u64(acc[i] > threshold) << i;
+        acc[i] = 0;
+    }
+    return m;
+#endif
+}
+
+// Maxima of groups of `per_group` scores, 16 apart; returns the number of groups.
+inline i64 group_maxima(const i32* acc, i64 span, i64 per_group, i32* maxima) {
+    i64 groups = 0;
+    for (i64 begin = 0; begin < span; begin += 16 * per_group, groups += 16) {
+        i64 end = begin + 16 * per_group < span ? begin + 16 * per_group : span;
+        i32 best[16] = {};
+        for (i64 i = begin; i < end; i += 16)
+            for (int lane = 0; lane < 16; lane++) best[lane] = acc[i + lane] > best[lane] ? acc[i + lane] : best[lane];
+        for (int lane = 0; lane < 16; lane++) maxima[groups + lane] = best[lane];
+    }
+    return groups;
+}
+
+// Copy the postings of documents whose bit is set; returns how many. `hits` has 16 more.
+inline i64 scan_best(const u32* entries, i64 n, const u32* is_best, u32* hits) {
+    i64 count = 0, i = 0;
+#if KLSA_ISA >= 4
+    const __m512i low5 = _mm512_set1_epi32(31), one = _mm512_set1_epi32(1);
+    for (; i + 16 <= n; i += 16) {
+        __m512i e = _mm512_loadu_si512(entries + i);
+        __m512i words = _mm512_i32gather_epi32(_mm512_srli_epi32(e, 21), is_best, 4);
+        __m512i bits = _mm512_srlv_epi32(words, _mm512_and_si512(_mm512_srli_epi32(e, 16), low5));
+        __mmask16 m = _mm512_test_epi32_mask(bits, one);
+        _mm512_storeu_si512(hits + count, _mm512_maskz_compress_epi32(m, e));
+        count += __builtin_popcount(m);
+    }
+#elif KLSA_ISA >= 3
+    const __m256i low5 = _mm256_set1_epi32(31), top = _mm256_set1_epi32(31);
+    for (; i + 8 <= n; i += 8) {
+        __m256i e = _mm256_loadu_si256((const __m256i*)(entries + i));
+        __m256i words = _mm256_i32gather_epi32((const int*)is_best, _mm256_srli_epi32(e, 21), 4);
+        __m256i shift = _mm256_sub_epi32(top, _mm256_and_si256(_mm256_srli_epi32(e, 16), low5));
+        for (u32 m = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_sllv_epi32(words, shift))); m; m &= m - 1)
+            hits[count++] = entries[i + __builtin_ctz(m)];
+    }
+#endif
+    for (; i < n; i++) {
+        u32 e = entries[i];
+        hits[count] = e;
+        count += is_best[e >> 21] >> (e >> 16 & 31) & 1;
+    }
+    return count;
+}
+
+// Write the documents and levels of the first neighbours that are among the best.
+inline i64 near_hits(const u32* row, i64 n, const u32* is_best, i32* near, f32* shares, u32& levels) {
+    i64 hits = 0, i = 0;
+    u32 sum = 0;
+#if KLSA_ISA >= 4
+    const __m512i low8 = _mm512_set1_epi32(255), low5 = _mm512_set1_epi32(31), one = _mm512_set1_epi32(1);
+    __m512i total = _mm512_setzero_si512();
+    for (; i < n; i += 16) {
+        __mmask16 in = n - i >= 16 ? 0xFFFF : (1u << (n - i)) - 1;
+        __m512i e = _mm512_maskz_loadu_epi32(in, row + i), level = _mm512_and_si512(e, low8),
+                other = _mm512_srli_epi32(e, 8);
+        total = _mm512_add_epi32(total, level);
+        in = _mm512_test_epi32_mask(level, level);
+        __m512i words =
+            _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), in, _mm512_srli_epi32(other, 5), is_best, 4);
+        __mmask16 m = _mm512_test_epi32_mask(_mm512_srlv_epi32(words, _mm512_and_si512(other, low5)), one);
+        _mm512_storeu_si512(near + hits, _mm512_maskz_compress_epi32(m, other));
+        _mm512_storeu_ps(shares + hits, _mm512_maskz_compress_ps(m, _mm512_cvtepi32_ps(level)));
+        hits += __builtin_popcount(m);
+    }
+    sum = u32(_mm512_reduce_add_epi32(total));
+#else
+    for (; i < n; i++) {
+        u32 level = row[i] & 255, other = row[i] >> 8;
+        sum += level;
+        near[hits] = i32(other);
+        shares[hits] = f32(level);
+        hits += (is_best[other >> 5] >> (other & 31) & 1) & (level > 0);
+    }
+#endif
+    levels = sum;
+    return hits;
+}
+
+// Coverage of eight terms: always added in the same pairs.
+inline f32 covered_group(const f32* impacts, const f32* own, const i32* near, const f32* shares, i64 hits, f32 part,
+                         const f32* weights, const f32* half) {
+#if KLSA_ISA >= 3
+    __m256 sums = _mm256_setzero_ps();
+    for (i64 place = 0; place < hits; place++)
+        sums =
+            _mm256_add_ps(sums, _mm256_mul_ps(_mm256_set1_ps(shares[place]), _mm256_loadu_ps(impacts + near[place])));
+    __m256 y = _mm256_add_ps(_mm256_loadu_ps(own), _mm256_mul_ps(_mm256_set1_ps(part), sums));
+    __m256 t = _mm256_mul_ps(_mm256_loadu_ps(weights), _mm256_div_ps(y, _mm256_add_ps(y, _mm256_loadu_ps(half))));
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(t), _mm256_extractf128_ps(t, 1));  // 0+4, 1+5, 2+6, 3+7
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));                          // even, odd
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+#else
+    f32 lanes[8] = {};
+    for (i64 place = 0; place < hits; place++)
+        for (int lane = 0; lane < 8; lane++) lanes[lane] += shares[place] * impacts[near[place] + lane];
+    for (int lane = 0; lane < 8; lane++) {
+        f32 y = own[lane] + part * lanes[lane];
+        lanes[lane] = weights[lane] * (y / (y + half[lane]));
+    }
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+#endif
+}
+
+inline i32 dot(const i8* vector, const i16* query, i64 width) {
+    i32 steps = 0;
+    i64 i = 0;
+#if KLSA_ISA >= 4
+    __m512i sum = _mm512_setzero_si512();
+    for (; i + 32 <= width; i += 32)
+        sum = _mm512_add_epi32(sum,
+                               _mm512_madd_epi16(_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i*)(vector + i))),
+                                                 _mm512_loadu_si512(query + i)));
+    steps = _mm512_reduce_add_epi32(sum);
+#elif KLSA_ISA >= 3
+    __m256i sum = _mm256_setzero_si256();
+    for (; i + 16 <= width; i += 16)
+        sum =
+            _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i*)(vector + i))),
+                                                    _mm256_loadu_si256((const __m256i*)(query + i))));
+    __m128i h = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+    h = _mm_add_epi32(h, _mm_shuffle_epi32(h, 0x4E));
+    h = _mm_add_epi32(h, _mm_shuffle_epi32(h, 0xB1));
+    steps = _mm_cvtsi128_si32(h);
+#endif
+    for (; i < width; i++) steps += i32(vector[i]) * i32(query[i]);
+    return steps;
+}
+
+// sums[feature] += rint(factor * level)
+inline void add_levels(const u32* entries, i64 n, f32 factor, i16* sums) {
+    i64 i = 0;
+#if KLSA_ISA >= 3
+    alignas(32) i32 steps[8];
+    for (; i + 8 <= n; i += 8) {
+        __m256i e = _mm256_loadu_si256((const __m256i*)(entries + i));
+        _mm256_store_si256((__m256i*)steps,
+                           _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_set1_ps(factor), _mm256_cvtepi32_ps(_mm256_and_si256(
+                                                                                        e, _mm256_set1_epi32(255))))));
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++) sums[entries[i + j] >> 8] += i16(steps[j]);
+    }
+#endif
+    for (; i < n; i++) sums[entries[i] >> 8] += i16(i32(std::nearbyint(factor * f32(entries[i] & 255))));
+}
+
+inline i64 inner_product(const u32* entries, i64 n, const i16* sums) {
+    i64 steps = 0, i = 0;
+#if KLSA_ISA >= 4
+    const __m512i low8 = _mm512_set1_epi32(255);
+    while (i < n) {
+        i64 end = n - i > 4096 ? i + 4096 : n;
+        __m512i total = _mm512_setzero_si512();
+        for (; i < end; i += 16) {
+            __mmask16 in = end - i >= 16 ? 0xFFFF : (1u << (end - i)) - 1;
+            __m512i e = _mm512_maskz_loadu_epi32(in, entries + i);
+            __m512i s = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), in, _mm512_srli_epi32(e, 8), sums, 2);
+            total = _mm512_add_epi32(total, _mm512_madd_epi16(s, _mm512_and_si512(e, low8)));  // the upper half times 0
+        }
+        steps += _mm512_reduce_add_epi32(total);
+        i = end;
+    }
+#else
+    for (; i < n; i++) steps += i64(i32(sums[entries[i] >> 8]) * i32(entries[i] & 255));
+#endif
+    return steps;
+}
+
+// scores += factor * base ** exponent
+inline void add_powers(const f32* base, i64 n, double exponent, f32 factor, f32* scores) {
+    i64 whole = i64(exponent);
+    if (whole != exponent) {
+        for (i64 i = 0; i < n; i++) scores[i] += factor * f32(std::pow(double(base[i]), exponent));
+        return;
+    }
+    for (i64 begin = 0; begin < n; begin += 16) {
+        int size = n - begin < 16 ? int(n - begin) : 16;
+        f32 result[16], square[16] = {};
+        for (int j = 0; j < size; j++) square[j] = base[begin + j];
+        for (int j = 0; j < 16; j++) result[j] = 1;
+        for (i64 w = whole; w > 0; w >>= 1) {
+            if (w & 1)
+                for (int j = 0; j < 16; j++) result[j] *= square[j];
+            for (int j = 0; j < 16; j++) square[j] *= square[j];
+        }
+        for (int j = 0; j < size; j++) scores[begin + j] += factor * result[j];
+    }
+}
+
+}  // namespace klsa::KLSA_NS

@@ -1,0 +1,136 @@
+// The k best documents of a query by the default ranking.
+//
+//   1. Find the best documents by BM25, exactly; the first z are the seeds. With a mask, also find
+//      the best within it: seeds do not depend on the mask, so it changes no score. Deleted
+//      documents are excluded from both;
+//   2. look up the impacts of the query's terms in the best; weigh the seeds by their T; compute
+//      α(q) from the share of the query that the first document contains;
+//   3. add up the rows of the seeds: E as far as it is in strong entries. The documents of these
+//      rows are candidates too;
+//   4. estimate the score of every candidate: E from the rows, L, X, and T without neighbours;
+//   5. for the best of them that are not far below the k-th, compute T from the neighbours; then,
+//      for the best of these, E from the features of the seeds.
+//
+// Matches are documents that contain a term of the query or are in a row of a seed. They depend
+// neither on k nor on the mask, and the total counts them. If a mask has few documents, each is
+// looked up and its T computed exactly.
+//
+// Seeds, their weights, the lengths of the parts, and the scores that step 5 computes are exact to
+// the 8 bits of entries and features, except that seeds of negligible weight are ignored. A document
+// is missed if it is no candidate, or if step 4 strongly underestimates it.
+//
+// Included once for each instruction set: see `for_each_instruction_set.hpp`.
+
+namespace klsa::KLSA_NS {
+
+inline Hits State::score(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths) {
+    totals_ = request.totals && !request.is_masked;  // totals are of documents in the mask
+    i64 matched = std::max(request.k, params.best) + depths.filtered;
+    i64 row_entries = model_->rows.width + reverse_->rows.width;
+    load_query(query, matched);
+    b.reserve_slots(p, *model_, matched, capacity(matched, params.seeds * row_entries));
+    i64 count = best_keys(p.live, std::max(params.best, request.k));
+    if (count == 0) return {};
+    i64 best = std::min(count, params.best), seeds = std::min(count, params.seeds);
+    f32 top = assign_slots(count, best, seeds, 0);
+    if (request.is_masked) {
+        is_masked_ = true;
+        totals_ = request.totals;
+        count = assign_filtered(count, filtered_keys(request.mask, depths), top);
+    }
+    top *= f32(p.step);
+    fetch_seeds(seeds, count);
+    i64 stride = look_up_impacts(best, 0);
+    f32 angle = project_query();
+    weigh_seeds(params, stride, seeds, top);
+    Ranges ranges{stride, best, seeds, count, add_rows(params, seeds, count)};
+    Centre centre = add_seed_features(params, seeds);
+    for (i64 slot = 1; slot <= seeds; slot++)
+        b.expanded[slot] = clip(expansion_score(b.documents[slot], centre), params);
+    double share = matched_share(stride);
+    double alpha = params.alpha * (1 - params.hold_back * (share * share * share));
+    Factors factors = part_factors(params, seeds, alpha, top, angle);
+    Hits hits = rescore(request, params, depths, ranges, factors, centre);
+    for (i64 i = 0; i < seeds; i++) {
+        i64 document = b.documents[i + 1], after = model_->feature_starts[document + 1];
+        for (i64 at = model_->feature_starts[document]; b.weights[i] > 0 && at < after; at++)
+            b.sums[model_->features[at] >> 8] = 0;
+    }
+    return hits;
+}
+
+// Steps 4 and 5; then all candidates are forgotten.
+inline Hits State::rescore(const Request& request, const Params& params, const Depths& depths, const Ranges& r,
+                           const Factors& f, const Centre& centre) {
+    const Mask& mask = request.mask;
+    i64 total = totals_ ? total_ + count_without(mask, r.matched, r.size) : 0;
+    std::fill_n(b.is_exact.data() + 1, r.size, u8(0));
+    std::fill_n(b.is_exact.data() + 1, r.seeds, u8(EXPANSION_EXACT | COVERAGE_EXACT));
+    std::fill_n(b.covered.data() + r.matched + 1, r.size - r.matched, 0.f);
+    score_all(params, r, f);
+    exclude_masked(mask, r.size);
+    rescore_coverage(params, r, depths.coverage, request.k, f);
+    i64 chosen = rescore_expansion(params, r.size, r.seeds, depths.expansion, f, centre);
+    Hits hits = write_results(r.size, chosen, request.k);
+    if (request.parts) write_parts(params, r, f, hits);
+    hits.total = total;
+    release_slots(r.size);
+    return hits;
+}
+
+// The best documents of one partition, of which the first may be seeds of a query to all.
+inline Seeds State::seeds(Array<QueryTerm> query, const Params& params) {
+    load_query(query, params.best);
+    b.reserve_slots(p, *model_, params.best, capacity(params.best, 0));
+    Seeds result;
+    i64 count = best_keys(p.live, params.best);
+    if (count == 0) return result;
+    assign_slots(count, count, count, 0);
+    i64 stride = look_up_impacts(count, 0);
+    result.angle = project_query();
+    result.share = matched_share(stride);
+    result.impacts.resize(count * terms);
+    for (i64 i = 0; i < count; i++) {
+        result.documents.push_back(b.documents[i + 1]);
+        result.steps.push_back(b.keys[i] >> 32);
+        if (i < params.seeds) result.latent.push_back(latent_score(b.documents[i + 1]));
+    }
+    for (i64 i = 0; i < count; i++)
+        for (i64 j = 0; j < terms; j++) result.impacts[i * terms + b.terms[j].place] = b.impacts[(i + 1) * stride + j];
+    release_slots(count);
+    return result;
+}
+
+// Search one partition by the seeds of all.
+inline Hits State::score_shared(Array<QueryTerm> query, const Request& request, const Params& params,
+                                const Depths& depths, const SharedSeeds& shared) {
+    totals_ = request.totals && !request.is_masked;
+    i64 matched = std::max(request.k, params.best) + depths.filtered;
+    load_query(query, matched);
+    b.reserve_slots(p, *model_, matched, capacity(matched, shared.near.size));
+    i64 count = best_keys(p.live, std::max(params.best, request.k));
+    i64 best = std::min(count, shared.best), seeds = std::min(count, shared.seeds);
+    f32 top = assign_slots(count, best, seeds, shared.first);
+    if (request.is_masked) {
+        is_masked_ = true;
+        totals_ = request.totals;
+        count = assign_filtered(count, filtered_keys(request.mask, depths), top);
+    }
+    i64 stride = look_up_impacts(best, shared.elsewhere.size);
+    load_elsewhere(shared, stride, best);
+    project_query();
+    if (params.coverage > 0) {
+        for (i64 i = 0; i < seeds; i++) b.chosen[i] = i32(i + 1);
+        score_coverage(stride, best, b.chosen.data(), seeds, model_->neighbours, b.covered.data() + 1);
+    }
+    Ranges ranges{stride, best, seeds, count, add_near(shared, count)};
+    for (i64 i = 0; i < shared.features.size; i++) b.sums[shared.features[i]] = shared.sums[i];
+    for (i64 slot = 1; slot <= seeds; slot++)
+        b.expanded[slot] = clip(expansion_score(b.documents[slot], shared.centre), params);
+    Hits hits = rescore(request, params, depths, ranges, shared.factors, shared.centre);
+    for (u32 ordinal : b.elsewhere) b.elsewhere_filter[ordinal & (FILTER - 1)] = false;
+    for (i64 i = 0; i < shared.features.size; i++) b.sums[shared.features[i]] = 0;
+    return hits;
+}
+
+}  // namespace klsa::KLSA_NS

@@ -1,0 +1,81 @@
+// What a search is asked and what it returns.
+#pragma once
+
+#include <vector>
+
+#include "index.hpp"
+
+namespace klsa {
+
+// A distinct term of a query that documents contain.
+struct QueryTerm {
+    i64 number, count;  // f(t, q)
+};
+
+// k best documents of a query.
+struct Request {
+    i64 k = 0;
+    Mask mask;               // of documents that may be returned
+    bool is_masked = false;  // whether this is more than the live documents
+    bool totals = false;     // whether to count the documents that match
+    bool parts = false;      // whether to return the parts of the scores
+};
+
+// Which parts of a score are exact, one bit each.
+enum Exact : u8 { EXPANSION_EXACT = 1, COVERAGE_EXACT = 2, LEXICAL_EXACT = 4 };
+
+struct Hits {
+    std::vector<i32> documents;
+    std::vector<f32> scores;
+    i64 total = 0;
+    // If requested: the parts of each score, in its units.
+    std::vector<f32> expansion, coverage, latent, lexical;
+    std::vector<u8> exact;
+};
+
+// The best documents of one partition, of which the first may be seeds: see `LocalSeeds`.
+struct Seeds {
+    std::vector<i32> documents;
+    std::vector<i64> steps;
+    std::vector<i32> latent;   // of the first `Params::seeds`
+    std::vector<f32> impacts;  // (documents, terms)
+    double share = 0;          // of the query in the first document
+    f32 angle = 0;             // one step of a cosine
+};
+
+// Terms of E that centre the features, and the value of one step of the sums.
+struct Centre {
+    f32 scale, mean, mean_square;
+    double step;
+};
+
+// Shares of E, T, L (in steps) and X; divided by their lengths if parts are scaled.
+struct Factors {
+    f32 expansion, coverage, latent, lexical;
+};
+
+// The seeds of all partitions, as one of them needs them: see `SharedSeeds`.
+struct SharedSeeds {
+    i64 first, best, seeds;
+    Centre centre;
+    Factors factors;
+    Array<u32> features;  // of the seeds, and the sum of each
+    Array<i16> sums;
+    Array<i32> near;  // documents in the rows of the seeds, and E of each by these rows
+    Array<f32> estimates;
+    Array<u32> elsewhere;  // ordinals of the best documents of other partitions, ascending
+    Table<f32> impacts;    // of the terms of the query in these
+};
+
+// One search: the same functions, compiled for several instruction sets.
+class Searcher {
+  public:
+    virtual ~Searcher() = default;
+    virtual Hits bm25(Array<QueryTerm> query, const Request& request) = 0;
+    virtual Hits score(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths) = 0;
+    virtual Seeds seeds(Array<QueryTerm> query, const Params& params) = 0;
+    virtual Hits score_shared(Array<QueryTerm> query, const Request& request, const Params& params,
+                              const Depths& depths, const SharedSeeds& shared) = 0;
+};
+
+}  // namespace klsa

@@ -1,0 +1,164 @@
+// Scores of candidates: a first estimate for all, exact parts for the best, then the results.
+//
+// Included once for each instruction set: see `for_each_instruction_set.hpp`.
+
+namespace klsa::KLSA_NS {
+
+constexpr f32 EXCLUDED = -std::numeric_limits<f32>::max();  // excluded candidates score less
+constexpr f32 MIN_SCORE = std::numeric_limits<f32>::min();  // of a result
+constexpr f32 PROMISING = 0.5f;  // share of the k-th estimate below which T is not computed exactly
+
+// Estimate the scores of all candidates; those of the seeds are exact.
+inline void State::score_all(const Params& params, const Ranges& r, const Factors& f) {
+    f32* scores = b.scores.data();
+    for (i64 slot = 1; slot <= r.size; slot++) scores[slot] = f.expansion * b.expanded[slot];
+    if (params.coverage > 0) {
+        i64 others = r.best - r.seeds;
+        for (i64 i = 0; i < others; i++) b.chosen[i] = i32(r.seeds + 1 + i);
+        score_coverage(r.stride, r.best, b.chosen.data(), others, 0, b.covered.data() + r.seeds + 1);
+        for (i64 slot = 1; slot <= r.best; slot++) scores[slot] += f.coverage * b.covered[slot];
+    }
+    add_powers(b.lexical.data() + 1, r.matched, params.lexical_sharpness, f.lexical, scores + 1);
+    if (params.latent > 0)
+        for (i64 slot = 1; slot <= r.size; slot++) {
+            i64 later = b.documents[std::min(slot + AHEAD, r.size)];
+            fetch_line(model_->document_vectors[later]);
+            scores[slot] += f.latent * clip(f32(latent_score(b.documents[slot])), params);
+        }
+}
+
+// Set the scores of candidates outside a mask to minus infinity.
+inline void State::exclude_masked(const Mask& mask, i64 size) {
+    if (mask.is_all()) return;
+    for (i64 slot = 1; slot <= size; slot++)
+        if (!mask.contains(b.documents[slot])) b.scores[slot] = -std::numeric_limits<f32>::infinity();
+}
+
+// Choose the slots of the `target` highest scores, or of slightly more; return how many.
+//
+// All if fewer are above 0. Equal scores are chosen together or not at all.
+inline i64 State::select_slots(i64 size, i64 target) {
+    i32* chosen = b.chosen.data();
+    auto choose_all = [&] {
+        for (i64 slot = 1; slot <= size; slot++) chosen[slot - 1] = i32(slot);
+        return size;
+    };
+    if (size <= target) return choose_all();
+    i64 span = (size + LANES - 1) / LANES * LANES;
+    std::fill_n(b.scores.data() + size + 1, span - size, -std::numeric_limits<f32>::infinity());
+    const i32* bits = score_bits() + 1;  // positive floats have the order of their bits
+    i32 highest = 0;
+    for (i64 i = 0; i < size; i++) highest = std::max(highest, bits[i]);
+    if (count_above(bits, span, 0) < target) return choose_all();
+    i64 threshold = find_threshold(bits, span, 0, highest, target);
+    i64 count = indices_above(bits, span, threshold, chosen);
+    for (i64 i = 0; i < count; i++) chosen[i]++;
+    return count;
+}
+
+// Keep the chosen slots that score at least `least`; return how many.
+inline i64 State::drop_below(i64 count, f32 least) {
+    i64 kept = 0;
+    for (i64 i = 0; i < count; i++) {
+        i32 slot = b.chosen[i];
+        b.chosen[kept] = slot;
+        kept += b.scores[slot] >= least;
+    }
+    return kept;
+}
+
+// Compute T of the best candidates from their neighbours; that of the seeds is exact already.
+//
+// Skips candidates that score far below the k-th: half of all, of which hardly any gets among the
+// k best.
+inline void State::rescore_coverage(const Params& params, const Ranges& r, i64 depth, i64 k, const Factors& f) {
+    if (params.coverage == 0) return;
+    f32 least = EXCLUDED;
+    if (depth < r.size) {
+        i64 count = select_slots(r.size, k);
+        f32 lowest = std::numeric_limits<f32>::infinity();
+        for (i64 i = 0; i < count; i++) lowest = std::min(lowest, b.scores[b.chosen[i]]);
+        least = std::max(least, PROMISING * lowest);
+    }
+    i64 count = drop_below(select_slots(r.size, depth), least), others = 0;
+    for (i64 i = 0; i < count; i++) {
+        i32 slot = b.chosen[i];
+        b.chosen[others] = slot;
+        others += slot > r.seeds;
+    }
+    score_coverage(r.stride, r.best, b.chosen.data(), others, model_->neighbours, b.exact.data());
+    for (i64 i = 0; i < others; i++) {
+        i32 slot = b.chosen[i];
+        b.scores[slot] += f.coverage * (b.exact[i] - (slot <= r.best ? b.covered[slot] : 0.f));
+        b.covered[slot] = b.exact[i];
+        b.is_exact[slot] |= COVERAGE_EXACT;
+    }
+}
+
+// Compute E of the best candidates from the features; that of the seeds is exact already. Returns
+// how many were chosen, without excluded ones.
+inline i64 State::rescore_expansion(const Params& params, i64 size, i64 seeds, i64 depth, const Factors& f,
+                                    const Centre& centre) {
+    i64 count = drop_below(select_slots(size, depth), EXCLUDED);
+    auto fetch = [&](i64 i) {
+        i64 document = b.documents[b.chosen[i]], after = model_->feature_starts[document + 1];
+        for (i64 at = model_->feature_starts[document]; at < after; at += 16) fetch_line(model_->features.data + at);
+    };
+    for (i64 i = 0; i < std::min(AHEAD, count); i++) fetch(i);
+    for (i64 i = 0; i < count; i++) {
+        if (i + AHEAD < count) fetch(i + AHEAD);
+        i32 slot = b.chosen[i];
+        if (slot <= seeds) continue;
+        f32 exact = clip(expansion_score(b.documents[slot], centre), params);
+        b.scores[slot] += f.expansion * (exact - b.expanded[slot]);
+        b.expanded[slot] = exact;
+        b.is_exact[slot] |= EXPANSION_EXACT;
+    }
+    return count;
+}
+
+// Return the k best of the chosen slots, or of all if those do not suffice. Scores of results are
+// at least `MIN_SCORE`.
+inline Hits State::write_results(i64 size, i64 chosen, i64 k) {
+    if (chosen < std::min(k, size)) chosen = select_slots(size, k);
+    i64* keys = b.result_keys.data();
+    i64 count = 0;
+    for (i64 i = 0; i < chosen; i++) {
+        i32 slot = b.chosen[i];
+        if (!(b.scores[slot] >= EXCLUDED)) continue;
+        b.scores[slot] = std::max(b.scores[slot], MIN_SCORE);
+        keys[count++] = key_of(score_bits()[slot], b.documents[slot]);
+    }
+    if (count > k) {
+        select_largest(keys, count, k);
+        count = k;
+    }
+    sort_descending(keys, count, b.sort_buffer.data());
+    Hits hits;
+    hits.documents.resize(count);
+    hits.scores.resize(count);
+    for (i64 i = 0; i < count; i++) {
+        hits.documents[i] = i32(document_of(keys[i]));
+        i32 bits = i32(keys[i] >> 32);
+        std::memcpy(&hits.scores[i], &bits, sizeof bits);
+    }
+    return hits;
+}
+
+// Write the parts of the scores of the results, and which of them are exact. The lexical part of a
+// document that only the expansion found is omitted from its score.
+inline void State::write_parts(const Params& params, const Ranges& r, const Factors& f, Hits& hits) {
+    for (i32 document : hits.documents) {
+        i32 slot = b.slots[document];
+        bool is_matched = slot <= r.matched, has_term = false;
+        for (i64 j = 0; j < terms && !is_matched && !has_term; j++) has_term = term_impact(j, document) > 0;
+        f32 latent = clip(f32(latent_score(document)), params);
+        hits.expansion.push_back(f.expansion * b.expanded[slot]);
+        hits.coverage.push_back(params.coverage > 0 ? f.coverage * b.covered[slot] : 0);
+        hits.latent.push_back(params.latent > 0 ? f.latent * latent : 0);
+        hits.lexical.push_back(is_matched ? f.lexical * power(b.lexical[slot], params.lexical_sharpness) : 0);
+        hits.exact.push_back(b.is_exact[slot] | (has_term ? 0 : LEXICAL_EXACT));
+    }
+}
+
+}  // namespace klsa::KLSA_NS

@@ -1,0 +1,226 @@
+// The seeds of the default ranking: their weights, the sum of their rows, and the part lengths.
+//
+// Included once for each instruction set: see `for_each_instruction_set.hpp`.
+
+namespace klsa::KLSA_NS {
+
+constexpr double SUMS = 32000;        // largest sum of features: fits 16 bits after rounding
+constexpr double NEGLIGIBLE = 0.002;  // share of the first seed's weight below which one is ignored
+
+// base ** exponent; whole exponents, the usual case, by squaring.
+inline f32 power(f32 base, double exponent) {
+    i64 whole = i64(exponent);
+    if (double(whole) != exponent) return f32(std::pow(double(base), exponent));
+    f32 result = 1, square = base;
+    for (; whole > 0; whole >>= 1) {
+        if (whole & 1) result *= square;
+        square *= square;
+    }
+    return result;
+}
+
+// Assign slots to the documents found: seeds in order, then the other best, then all others.
+//
+// `first` is the score in steps that scores are divided by; 0 for that of the first document.
+// Returns it.
+inline f32 State::assign_slots(i64 count, i64 best, i64 seeds, i64 first) {
+    i64* keys = b.keys.data();
+    if (count > best && best > 0) select_largest(keys, count, best);
+    if (best > seeds && seeds > 0) select_largest(keys, best, seeds);
+    sort_descending(keys, seeds, b.sort_buffer.data());
+    Buffers::grow(b.remaining, best + 1);
+    f32 top = f32(first > 0 ? first : keys[0] >> 32);
+    for (i64 i = 0; i < count; i++) {
+        i64 document = document_of(keys[i]), score = keys[i] >> 32;
+        b.documents[i + 1] = i32(document);
+        b.slots[document] = i32(i + 1);
+        b.lexical[i + 1] = f32(score) / top;
+        if (i < best) {
+            b.remaining[i + 1] = i32(score);
+            b.is_best[document >> 5] |= 1u << (document & 31);
+        }
+    }
+    std::fill_n(b.covered.data() + 1, count, 0.f);
+    return top;
+}
+
+// Collect the keys of the best documents within a mask; return how many.
+inline i64 State::filtered_keys(const Mask& mask, const Depths& depths) {
+    if (depths.look_up_all) {
+        i64 count = look_up_keys(mask, depths.filtered);
+        if (count >= 0) return total_ = count;
+    }
+    return best_keys(mask, depths.filtered);
+}
+
+// Assign slots to the best documents within the mask; return the last slot.
+inline i64 State::assign_filtered(i64 count, i64 extra, f32 top) {
+    for (i64 i = 0; i < extra; i++) {
+        i64 document = document_of(b.keys[i]);
+        if (b.slots[document]) continue;
+        b.documents[++count] = i32(document);
+        b.slots[document] = i32(count);
+        b.lexical[count] = f32(b.keys[i] >> 32) / top;
+        b.covered[count] = 0;
+    }
+    return count;
+}
+
+// Fetch what the seeds and the other candidates need soon.
+inline void State::fetch_seeds(i64 seeds, i64 count) {
+    for (i64 slot = 1; slot <= seeds; slot++) {
+        i64 document = b.documents[slot];
+        const u32* row = model_->rows[document];
+        for (i64 column = 0; column < model_->rows.width; column += 16) fetch_line(row + column);
+        fetch_line(model_->feature_starts.data + document);
+        fetch_line(model_->scales[document]);
+    }
+    for (i64 slot = 1; slot <= count; slot++) fetch_line(model_->document_vectors[b.documents[slot]]);
+}
+
+// Weigh the seeds: sharpened k_q times a power of their coverage; store their coverage.
+inline void State::weigh_seeds(const Params& params, i64 stride, i64 seeds, f32 top) {
+    Buffers::grow(b.weights, seeds);
+    for (i64 i = 0; i < seeds; i++) {
+        b.weights[i] = top * power(b.lexical[i + 1], params.sharpness);
+        b.chosen[i] = i32(i + 1);
+    }
+    if (params.coverage == 0) return;
+    f32 *covered = b.covered.data() + 1, largest = 0;
+    score_coverage(stride, seeds, b.chosen.data(), seeds, model_->neighbours, covered);
+    for (i64 i = 0; i < seeds; i++) largest = std::max(largest, covered[i]);
+    for (i64 i = 0; i < seeds; i++) b.weights[i] *= power(covered[i] / largest, params.coverage_power);
+}
+
+// Add the entries of a row to E of their documents, each of which gets a slot; return the last.
+// Without a branch for new documents: `expanded` is 0 beyond the last slot.
+inline i64 State::add_row(const u32* row, i64 width, f32 step, i64 size) {
+    for (i64 column = 0; column < width && row[column]; column++) {
+        u32 document = row[column] >> 8;
+        if (document >= p.size) break;  // only in damaged files
+        i32 slot = b.slots[document];
+        bool is_new = slot == 0;
+        size += is_new;
+        slot = is_new ? i32(size) : slot;
+        b.slots[document] = slot;
+        b.documents[slot] = i32(document);
+        b.expanded[slot] += step * f32(row[column] & LEVELS);
+    }
+    return size;
+}
+
+// Add up the rows of the seeds; return the last slot. Negligible weights are set to 0. The sums at
+// the seeds themselves are not used: their E is computed exactly.
+inline i64 State::add_rows(const Params& params, i64 seeds, i64 size) {
+    f32 least = f32(NEGLIGIBLE) * b.weights[0];
+    for (i64 i = 0; i < seeds; i++) {
+        if (b.weights[i] < least) {
+            b.weights[i] = 0;
+            continue;
+        }
+        i64 seed = b.documents[i + 1];
+        f32 weight = f32(params.slope) * b.weights[i];
+        size = add_row(model_->rows[seed], model_->rows.width, weight * model_->scales[seed][0], size);
+        if (seed < reverse_->row_of.size && reverse_->row_of[seed] > 0) {
+            i64 row = reverse_->row_of[seed] - 1;
+            size = add_row(reverse_->rows[row], reverse_->rows.width, weight * reverse_->steps[row], size);
+        }
+    }
+    return size;
+}
+
+// Add candidates with estimates of their E; return the last slot.
+inline i64 State::add_near(const SharedSeeds& shared, i64 size) {
+    for (i64 i = 0; i < shared.near.size; i++) {
+        i32 document = shared.near[i], slot = b.slots[document];
+        if (slot == 0) {
+            slot = i32(++size);
+            b.slots[document] = slot;
+            b.documents[slot] = document;
+        }
+        b.expanded[slot] = shared.estimates[i];
+    }
+    return size;
+}
+
+// Add the impacts of the best documents of other partitions to those of this one.
+inline void State::load_elsewhere(const SharedSeeds& shared, i64 stride, i64 best) {
+    i64 count = shared.elsewhere.size;
+    has_elsewhere_ = count > 0;
+    b.elsewhere.assign(shared.elsewhere.data, shared.elsewhere.data + count);
+    for (u32 ordinal : b.elsewhere) b.elsewhere_filter[ordinal & (FILTER - 1)] = true;
+    f32* impacts = b.impacts.data() + (best + 1) * stride;
+    std::fill_n(impacts, count * stride, 0.f);
+    for (i64 i = 0; i < count; i++)
+        for (i64 j = 0; j < terms; j++) impacts[i * stride + j] = shared.impacts[i][b.terms[j].place];
+}
+
+// Add up the features of the seeds, in steps that keep the sums within 16 bits.
+inline Centre State::add_seed_features(const Params& params, i64 seeds) {
+    f32 scale = 0, mean = 0;
+    double largest = 0;
+    for (i64 i = 0; i < seeds; i++) {
+        const f32* scalars = model_->scalars(b.documents[i + 1]);
+        f32 weight = f32(params.slope) * b.weights[i];
+        scale += weight * scalars[1];
+        mean += weight * scalars[2];
+        largest += double(weight * scalars[0]) * LEVELS;
+    }
+    f32 per_unit = largest > 0 ? f32(SUMS / largest) : 0;
+    for (i64 i = 0; i < seeds; i++) {
+        if (!(b.weights[i] > 0)) continue;
+        i64 document = b.documents[i + 1], first = model_->feature_starts[document];
+        f32 weight = f32(params.slope) * b.weights[i] * per_unit;
+        add_levels(model_->features.data + first, model_->feature_starts[document + 1] - first,
+                   weight * model_->scalars(document)[0], b.sums.data());
+    }
+    return {scale, mean, f32(params.mean_square), per_unit > 0 ? 1.0 / per_unit : 0};
+}
+
+// The share of the query that the first document contains, by term weights.
+inline double State::matched_share(i64 stride) {
+    i64 contained = 0, total = 0;
+    for (i64 j = 0; j < terms; j++) {
+        total += b.terms[j].weight;
+        if (b.impacts[stride + j] > 0) contained += b.terms[j].weight;
+    }
+    return double(contained) / double(total);
+}
+
+// The shares of the parts divided by their lengths over the seeds. The exact E of these is stored.
+inline Factors State::part_factors(const Params& params, i64 seeds, double alpha, f32 top, f32 angle) {
+    double expansion = alpha * params.expansion, coverage = alpha * params.coverage;
+    double latent = alpha * params.latent, lexical = 1 - alpha;
+    if (!params.unit_length) return {f32(expansion), f32(coverage), f32(latent) * angle, f32(lexical) * top};
+    f32 e = 0, t = 0, a = 0, x = 0;
+    for (i64 slot = 1; slot <= seeds; slot++) {
+        e += b.expanded[slot] * b.expanded[slot];
+        t += b.covered[slot] * b.covered[slot];
+        f32 steps = f32(std::max(latent_score(b.documents[slot]), 0));
+        f32 sharp = power(b.lexical[slot], params.lexical_sharpness);
+        a += steps * steps;
+        x += sharp * sharp;
+    }
+    // A part that is 0 at every seed keeps its share.
+    auto over = [](double share, f32 square) {
+        return square > 0 ? f32(share / double(std::sqrt(square))) : f32(share);
+    };
+    f32 of_latent = a > 0 ? over(latent, a) : f32(latent) * angle;
+    return {over(expansion, e), over(coverage, t), of_latent, over(lexical, x)};
+}
+
+// Clear the slots of all candidates.
+inline void State::release_slots(i64 size) {
+    if (size * 64 > p.size) {
+        std::fill_n(b.slots.data(), p.size, 0);
+        std::fill_n(b.is_best.data(), p.size / 32 + 1, 0u);
+    } else {
+        for (i64 slot = 1; slot <= size; slot++) {
+            b.slots[b.documents[slot]] = 0;
+            b.is_best[b.documents[slot] >> 5] = 0;
+        }
+    }
+    std::fill_n(b.expanded.data() + 1, size, 0.f);
+}
+
+}  // namespace klsa::KLSA_NS

@@ -1,0 +1,181 @@
+// Selection and sorting of the largest keys, and thresholds of scores.
+//
+// A key is score << 32 | (2^32 - 1 - doc id): descending order of the keys is the ranking.
+// Included once for each instruction set: see `for_each_instruction_set.hpp`.
+
+namespace klsa::KLSA_NS {
+
+constexpr i64 LOW = 0xFFFFFFFF;  // the bits of the doc id
+constexpr int DIGIT = 11, BUCKETS = 1 << DIGIT;
+constexpr int SHORT = 48;  // keys up to which insertion sort is the fastest
+
+inline i64 key_of(i64 score, i64 document) {
+    return score << 32 | (LOW - document);
+}
+inline i64 document_of(i64 key) {
+    return LOW - (key & LOW);
+}
+
+// A number with at most k keys above it and at least k keys above or equal.
+inline i64 key_threshold(const i64* keys, i64 count, i64 k) {
+    i64 low = keys[0], high = keys[0];
+    for (i64 i = 0; i < count; i++) {
+        low = std::min(low, keys[i]);
+        high = std::max(high, keys[i]);
+    }
+    low--;
+    while (high - low > 1) {
+        i64 middle = low + ((high - low) >> 1), above = 0;
+        for (i64 i = 0; i < count; i++) above += keys[i] > middle;
+        if (above > k) {
+            low = middle;
+        } else {
+            high = middle;
+            if (above == k) break;
+        }
+    }
+    return high;
+}
+
+// Move the k largest keys to the front, the smallest of them last. Counting keys above a threshold
+// has no unpredictable branches: it takes a third of the time of quickselect.
+inline void select_largest(i64* keys, i64 count, i64 k) {
+    if (k < count) {
+        i64 threshold = key_threshold(keys, count, k), front = 0;
+        for (i64 i = 0; i < count; i++) {
+            i64 key = keys[i];
+            keys[i] = keys[front];
+            keys[front] = key;
+            front += key > threshold;
+        }
+        for (i64 i = front; i < count && front < k; i++)
+            if (keys[i] == threshold) std::swap(keys[i], keys[front++]);
+    }
+    i64 last = 0, size = std::min(k, count);
+    for (i64 i = 1; i < size; i++) last = keys[i] < keys[last] ? i : last;
+    if (size > 0) std::swap(keys[last], keys[size - 1]);
+}
+
+inline void insert_keys(i64* keys, i64 first, i64 after) {
+    for (i64 i = first + 1; i < after; i++) {
+        i64 key = keys[i], j = i - 1;
+        for (; j >= first && keys[j] < key; j--) keys[j + 1] = keys[j];
+        keys[j + 1] = key;
+    }
+}
+
+// Sort keys by their bits from `low` up, largest first: by insertion if few, else stable radix.
+inline void sort_by(i64* keys, i64 first, i64 after, i64* spare, int low) {
+    if (after - first <= SHORT) return insert_keys(keys, first, after);
+    i64 lowest = keys[first] >> low, highest = lowest;
+    for (i64 i = first; i < after; i++) {
+        lowest = std::min(lowest, keys[i] >> low);
+        highest = std::max(highest, keys[i] >> low);
+    }
+    i32 places[BUCKETS];
+    for (int shift = 0; (highest - lowest) >> shift > 0; shift += DIGIT) {
+        auto bucket = [&](i64 key) { return BUCKETS - 1 - ((((key >> low) - lowest) >> shift) & (BUCKETS - 1)); };
+        std::fill_n(places, BUCKETS, 0);
+        for (i64 i = first; i < after; i++) places[bucket(keys[i])]++;
+        i32 total = i32(first);
+        for (i32& place : places) {
+            i32 size = place;
+            place = total;
+            total += size;
+        }
+        for (i64 i = first; i < after; i++) spare[places[bucket(keys[i])]++] = keys[i];
+        std::copy(spare + first, spare + after, keys + first);
+    }
+}
+
+// Sort distinct keys, largest first: by score, then each run of equal scores by doc id.
+inline void sort_descending(i64* keys, i64 count, i64* spare) {
+    sort_by(keys, 0, count, spare, 32);
+    for (i64 first = 0, after; first < count; first = after) {
+        for (after = first + 1; after < count && keys[after] >> 32 == keys[first] >> 32;) after++;
+        if (after - first > 1) sort_by(keys, first, after, spare, 0);
+    }
+}
+
+constexpr int LANES = 64;     // arrays of scores are padded to a multiple of it
+constexpr int WIDTH = 32;     // bits of a mask of scores
+constexpr int HALVINGS = 32;  // bits of a score
+constexpr int EVERY = 8;      // one vector in eight is sampled
+constexpr int SAMPLED = 128;  // smallest number of vectors that are sampled
+
+// Which of at most 32 numbers exceed the limit, one bit each.
+inline u32 mask_above(const i32* numbers, i64 count, i32 limit) {
+    u32 mask = 0;
+    for (i64 i = 0; i < count; i++) mask |= u32(numbers[i] > limit) << i;
+    return mask;
+}
+
+inline i64 count_above(const i32* numbers, i64 count, i64 threshold) {
+    i32 above = 0, limit = i32(threshold);
+    for (i64 i = 0; i < count; i++) above += numbers[i] > limit;
+    return above;
+}
+
+inline i64 count_sampled(const i32* numbers, i64 count, i64 threshold) {
+    i64 above = 0;
+    for (i64 place = 0; place < count; place += EVERY * LANES)
+        above += count_above(numbers + place, std::min<i64>(LANES, count - place), threshold);
+    return above;
+}
+
+// Write the indices of numbers that exceed the threshold, ascending; return how many.
+inline i64 indices_above(const i32* numbers, i64 size, i64 threshold, i32* indices) {
+    i64 count = 0;
+    for (i64 begin = 0; begin < size; begin += LANES) {
+        i64 end = std::min<i64>(begin + LANES, size);
+        if (count_above(numbers + begin, end - begin, threshold) == 0) continue;
+        for (i64 first = begin; first < end; first += WIDTH) {
+            i64 width = std::min<i64>(WIDTH, end - first);
+            u32 mask = mask_above(numbers + first, width, i32(threshold));
+            for (; mask; mask &= mask - 1) indices[count++] = i32(first + __builtin_ctz(mask));
+        }
+    }
+    return count;
+}
+
+// A threshold between low, which `target` numbers exceed, and high, by bisection.
+inline i64 bisect(const i32* numbers, i64 size, i64 low, i64 high, i64 target, bool sampled) {
+    for (int i = 0; i < HALVINGS; i++) {
+        i64 middle = (low + high) >> 1;
+        i64 count = sampled ? count_sampled(numbers, size, middle) : count_above(numbers, size, middle);
+        if (count >= target) {
+            low = middle;
+            if (count <= target + target / 8) break;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// A threshold that at least `target` scores exceed, and hardly more than twice as many. Counting is
+// so cheap that this takes a fraction of the time of a selection, above all on a sample.
+inline i64 find_threshold(const i32* numbers, i64 size, i64 low, i64 high, i64 target) {
+    if (size >= SAMPLED * LANES) {
+        i64 share = target / EVERY + target / (4 * EVERY) + 1;
+        if (count_sampled(numbers, size, low) > share) {
+            i64 threshold = bisect(numbers, size, low, high, share, true);
+            if (count_above(numbers, size, threshold) >= target) return threshold;
+            high = threshold;
+        }
+    }
+    return bisect(numbers, size, low, high, target, false);
+}
+
+// The index of the last of ascending entries that is at most the key, or low. Without a branch,
+// which would be mispredicted.
+inline i64 find(const u32* entries, i64 low, i64 high, u32 key) {
+    for (i64 count = high - low; count > 1;) {
+        i64 half = count >> 1;
+        low = entries[low + half] <= key ? low + half : low;
+        count -= half;
+    }
+    return low;
+}
+
+}  // namespace klsa::KLSA_NS

@@ -1,0 +1,117 @@
+// The state of one search, whose steps are in the headers after this one.
+//
+// Included once for each instruction set: see `for_each_instruction_set.hpp`.
+
+namespace klsa::KLSA_NS {
+
+// Last slots of the seeds, the best, the matches of BM25, and all candidates.
+struct Ranges {
+    i64 stride;  // of `impacts`
+    i64 best, seeds, matched, size;
+};
+
+class State final : public Searcher {
+  public:
+    State(const Postings& postings, const Model* model, const ReverseRows* reverse, Buffers& buffers)
+        : p(postings),
+          model_(model),
+          reverse_(reverse),
+          b(buffers),
+          columns_(postings.blocks + i64(postings.segments.size())) {}
+
+    Hits bm25(Array<QueryTerm> query, const Request& request) override;
+    Hits score(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths) override;
+    Seeds seeds(Array<QueryTerm> query, const Params& params) override;
+    Hits score_shared(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths,
+                      const SharedSeeds& shared) override;
+
+  private:
+    const Postings& p;
+    const Model* model_;
+    const ReverseRows* reverse_;
+    Buffers& b;
+    i64 columns_;  // of `posting_offsets`
+
+    bool is_masked_ = false, totals_ = false;
+    i64 terms = 0;   // distinct terms
+    i64 total_ = 0;  // documents counted so far that contain a term
+    bool has_elsewhere_ = false;
+
+    // terms.hpp
+    void load_query(Array<QueryTerm> query, i64 matched);
+    i64 initial_threshold(i64 k);
+    void seek_segment(const Segment& segment, i64 column);
+    i64 seek_block(const Segment& segment, i64 block, i64 column);
+    struct Optional {
+        i64 count = 0, slack = 0, skipped = 0;
+    };
+    Optional optional_terms(i64 threshold, i64 k);
+    i64* offsets(i64 term) { return b.posting_offsets.data() + term * columns_; }
+
+    // bm25.hpp
+    struct Collected {
+        i64 k, filled, threshold_key;  // larger keys pass
+        i64 threshold() const { return threshold_key >> 32; }
+    };
+    i64 best_keys(const Mask& mask, i64 k);
+    i64 collect_keys(const Mask& mask, i64 k, i64 margin, bool& guessed);
+    void collect(i64 score, i64 document, Collected& c);
+    void collect_postings(const u32* entries, i64 first, i64 after, Collected& c);
+    void collect_block(i64 first, i64 after, Collected& c);
+    void collect_candidates(const u32* entries, const Optional& optional, i64 first, i64 after, Collected& c);
+    i64 add_terms(i64 begin, i64 end, const u32* entries);
+    void apply_mask(const Mask& mask, i64 first, i64 span);
+    i64 count_unscored(i64 count, const u32* entries, const Mask& mask, i64 first, i64 after);
+    void clear_scores(i64 count, const u32* entries);
+    i64 reached_by(i64 span, i64 threshold, i64 bound, i64 target);
+
+    // impacts.hpp
+    i64 posting_count(i64 term);
+    i64 term_impact(i64 term, i64 document);
+    i64 look_up_impacts(i64 best, i64 others);
+    void scan_postings(const u32* entries, i64 first, i64 after, i64 base, i64 column, i64 stride);
+    i64 look_up_keys(const Mask& mask, i64 limit);
+    i64 count_without(const Mask& mask, i64 matched, i64 size);
+
+    // candidates.hpp
+    void score_coverage(i64 stride, i64 best, const i32* list, i64 count, i64 neighbours, f32* out);
+    i64 find_near(i64 document, i64 best, i64 neighbours, u32& levels);
+    i64 place_elsewhere(u32 ordinal, i64 best);
+    f32 project_query();
+    i32 latent_score(i64 document);
+    f32 expansion_score(i64 document, const Centre& centre);
+    f32 clip(f32 value, const Params& params) { return params.unit_length ? std::max(value, f32(0)) : value; }
+
+    // seeds.hpp
+    f32 assign_slots(i64 count, i64 best, i64 seeds, i64 first);
+    i64 filtered_keys(const Mask& mask, const Depths& depths);
+    i64 assign_filtered(i64 count, i64 extra, f32 top);
+    void fetch_seeds(i64 seeds, i64 count);
+    void weigh_seeds(const Params& params, i64 stride, i64 seeds, f32 top);
+    i64 add_row(const u32* row, i64 width, f32 step, i64 size);
+    i64 add_rows(const Params& params, i64 seeds, i64 size);
+    i64 add_near(const SharedSeeds& shared, i64 size);
+    void load_elsewhere(const SharedSeeds& shared, i64 stride, i64 best);
+    Centre add_seed_features(const Params& params, i64 seeds);
+    double matched_share(i64 stride);
+    Factors part_factors(const Params& params, i64 seeds, double alpha, f32 top, f32 angle);
+    void release_slots(i64 size);
+
+    // scores.hpp
+    void score_all(const Params& params, const Ranges& r, const Factors& f);
+    void exclude_masked(const Mask& mask, i64 size);
+    i64 select_slots(i64 size, i64 target);
+    i64 drop_below(i64 count, f32 least);
+    void rescore_coverage(const Params& params, const Ranges& r, i64 depth, i64 k, const Factors& f);
+    i64 rescore_expansion(const Params& params, i64 size, i64 seeds, i64 depth, const Factors& f, const Centre& centre);
+    Hits write_results(i64 size, i64 chosen, i64 k);
+    void write_parts(const Params& params, const Ranges& r, const Factors& f, Hits& hits);
+    i32* score_bits() { return reinterpret_cast<i32*>(b.scores.data()); }
+
+    // rank.hpp
+    i64 capacity(i64 matched, i64 from_rows) const { return matched + std::min(p.size, from_rows) + 1; }
+    Hits rescore(const Request& request, const Params& params, const Depths& depths, const Ranges& r, const Factors& f,
+                 const Centre& centre);
+};
+
+}  // namespace klsa::KLSA_NS

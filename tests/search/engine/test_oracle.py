@@ -1,0 +1,94 @@
+"""The native engine against the oracle in NumPy, with each instruction set, to the bit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import _native
+from klsa_search.core.config import SearchSettings
+from klsa_search.search.engine import engine as engines
+from klsa_search.search.engine.engine import EngineQuery
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.rankers.klsa import klsa_params
+from tests.oracle.ranking import Oracle
+from tests.search.engine.sparse_world import WAYS, cut_world
+from tests.support.worlds import random_documents
+
+
+@pytest.fixture(scope="module", params=_native.instruction_sets(), autouse=True)
+def instruction_set(request):
+    previous = _native.select_instruction_set(request.param)
+    yield request.param
+    _native.select_instruction_set(previous)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return cut_world(random_documents(900, 60, seed=5), block_bits=8)
+
+
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_scores_equal_those_of_the_oracle(world, monkeypatch, way, small):
+    snapshot = replace(world, small=small)
+    engine, oracle = snapshot.klsa_engine, Oracle(snapshot)
+    params = klsa_params(world, SearchSettings.checked(way))
+    monkeypatch.setattr(engines, "FEW", 0 if small else 200)
+    monkeypatch.setattr(engines, "FILTERED_DEPTH", 20)
+    randomness = np.random.default_rng(7)
+    for k in (1, 300, 900):
+        for length in (1, 3, 20, 300):
+            terms = randomness.integers(-1, len(world.vocabulary), length).tolist()
+            share = randomness.random(len(world))
+            for mask in (None, *(Mask(share < most) for most in (0.005, 0.1, 0.7))):
+                (found,) = engine.top([terms], k, params, mask, totals=True)
+                expected = oracle.top(terms, EngineQuery(k, mask, totals=True), params)
+                assert found.doc_ids.tolist() == expected.doc_ids.tolist()
+                assert found.scores.tobytes() == expected.scores.tobytes()
+                assert found.total == expected.total
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_parts_add_up_to_scores(world, way):
+    engine, params = world.klsa_engine, klsa_params(world, SearchSettings.checked(way))
+    for terms in ([0], [3, 14, 3], [*range(20)]):
+        (expected,) = engine.top([terms], 300, params)
+        found, parts = engine.top_parts(terms, 300, params)
+        assert found.doc_ids.tolist() == expected.doc_ids.tolist()
+        assert found.scores.tobytes() == expected.scores.tobytes()
+        total = parts.expansion + parts.coverage + parts.latent + parts.lexical
+        # Scores are estimates plus differences, so the last bits differ; they are above 0.
+        assert np.maximum(total, 0) == pytest.approx(found.scores, rel=1e-4, abs=1e-5)
+        assert (parts.exact[:10] == 7).all()
+
+
+@given(
+    size=st.sampled_from([1, 2, 63, 64, 65, 130, 400]),
+    bits=st.sampled_from([6, 7, None]),
+    terms=st.lists(st.integers(-1, 11), max_size=30),
+    k=st.sampled_from([1, 10, 64, 400]),
+    way=st.sampled_from(WAYS),
+    seed=st.integers(0, 5),
+)
+def test_any_query_to_any_collection(size, bits, terms, k, way, seed):
+    snapshot = cut_world(random_documents(size, 12, seed), block_bits=bits)
+    terms = [term if term < len(snapshot.vocabulary) else -1 for term in terms]
+    params, k = klsa_params(snapshot, SearchSettings.checked(way)), min(k, size)
+    (found,) = snapshot.klsa_engine.top([terms], k, params, totals=True)
+    expected = Oracle(snapshot).top(terms, EngineQuery(k, totals=True), params)
+    assert found.doc_ids.tolist() == expected.doc_ids.tolist()
+    assert found.scores.tobytes() == expected.scores.tobytes()
+    assert found.total == expected.total
+
+
+def test_unknown_terms_find_nothing(world):
+    (found,) = world.klsa_engine.top([[-1]], 3, klsa_params(world, SearchSettings()))
+    assert len(found.doc_ids) == len(found.scores) == 0
+
+
+def test_a_term_that_the_index_has_not_is_an_error(world):
+    with pytest.raises(IndexError, match="a term that the index has not"):
+        world.bm25_engine.top([[10**9]], 3)
