@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -30,12 +31,14 @@ class Dialect(NamedTuple):
     quote    character around quoted cells; None without quoting
     escape   character before a quote within a quoted cell; None if that quote is doubled
     skipped  lines before the header
+    spaced   whether blanks follow delimiters, also before quotes
     """
 
     delimiter: str = ","
     quote: str | None = '"'
     escape: str | None = None
     skipped: int = 0
+    spaced: bool = False
 
     def reader(self, texts: Iterable[str]) -> Any:
         """Return a strict reader of rows."""
@@ -46,6 +49,7 @@ class Dialect(NamedTuple):
             quoting=csv.QUOTE_NONE if self.quote is None else csv.QUOTE_MINIMAL,
             doublequote=self.escape is None,
             escapechar=self.escape,
+            skipinitialspace=self.spaced,
             strict=True,
         )
 
@@ -55,6 +59,7 @@ class Dialect(NamedTuple):
             f"delimiter {self.delimiter!r}" * (self.delimiter != ","),
             "single quotes" * (self.quote == "'"),
             "quotes escaped by backslashes" * (self.escape is not None),
+            "blanks before quotes" * self.spaced,
         ]
         return ", ".join(filter(None, found))
 
@@ -86,6 +91,9 @@ def recognised(path: Path, is_header: Callable[[list[str]], bool]) -> Dialect:
         trials = [each for each in trials if len(each.header) > 1] or trials
         trials.sort(key=lambda each: each.rank(is_header), reverse=True)
     best = trials[0]
+    spaced = _Trial(best.dialect._replace(spaced=True), sample, whole)
+    if re.search(rf"{re.escape(best.dialect.delimiter)}[ ]+\"", sample) and spaced.fits:
+        return spaced.dialect
     if best.header[0].startswith("'"):
         other = _Trial(best.dialect._replace(quote="'"), sample, whole)
     elif not best.fits and '\\"' in sample:
@@ -109,13 +117,18 @@ class _Trial:
         if not whole and len(rows) > 1:
             rows.pop()
         self.header = (rows and rows[0]) or [""]
-        matching = sum(row is not None and len(row) == len(self.header) for row in rows)
+        matching = sum(row is not None and _fits(row, len(self.header)) for row in rows)
         self.share = matching / len(rows) if rows else 0.0
         self.fits = matching == len(rows)
 
     def rank(self, is_header: Callable[[list[str]], bool]) -> tuple[bool, float, int]:
         """Return how well the dialect suits the sample; larger is better."""
         return is_header(self.header), self.share, len(self.header)
+
+
+def _fits(row: list[str], columns: int) -> bool:
+    """Return whether a row has so many cells, but for blank ones at its end."""
+    return len(row) == columns or (len(row) > columns and not any(map(str.strip, row[columns:])))
 
 
 def _rows(reader: Any) -> Iterator[list[str] | None]:

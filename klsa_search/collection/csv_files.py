@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import csv
+import re
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Final, Literal, NamedTuple, Self
 
 from klsa_search.collection.csv_dialects import TSV, Dialect, decoded_lines, recognised
 from klsa_search.collection.intake import Intake, TruncatedFile, text_fault
@@ -15,6 +19,8 @@ from klsa_search.errors import CollectionError
 
 LONGEST_FIELD = 16 * 2**20  # characters; the default of csv, 128 K, is too small for documents
 KNOWN_NAMES = (*ID_NAMES, "title", *TEXT_NAMES)
+_NAMELESS: Final = re.compile(r"|Unnamed: \d+")  # pandas names them so
+_AHEAD = 100  # rows that show whether the header lacks the first column
 _SHOWN = 40  # characters of a cell in a message
 
 
@@ -25,7 +31,9 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     (`Columns.completed`). Without `_id` or `id` the documents are numbered. Other columns become
     metadata, as strings. Encoding, delimiter and quoting of CSV are recognised; otherwise it
     follows RFC 4180 strictly. TSV has no quoting: a tab always ends a field, a newline a record. A
-    row with more or fewer cells than the header is refused; empty lines are skipped.
+    row with more or fewer cells than the header is refused, unless the additional ones are blank.
+    Rows of blank cells are skipped. A first column without a name is the ID if no other column is
+    and its values differ, as pandas and R write it.
     """
     # The limit is global to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
@@ -39,20 +47,54 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     if first is None:
         return
     origin = f"{path}:{first[0]}"
-    header = header_names(first[1], origin, intake.columns)
-    intake.compare_header(path, header)
-    columns, numbered = intake.begin(path, header)
-    refuse_without_text(header, columns, origin)
-    for number, cells in rows:
+    cells = first[1]
+    if _has_row_names(path, kind, dialect, len(cells)):
+        cells = ["", *cells]
+    header = Header.of(cells, origin, intake.columns)
+    intake.compare_header(path, header.names)
+    key = None
+    has_id = intake.columns.id or intake.columns.id_in(header.names)
+    if 0 in header.nameless and not has_id and _is_key(path, kind, dialect):
+        key = header.names[0]
+    columns, numbered = intake.begin(path, header.names, key=key)
+    refuse_without_text(header.names, columns, origin)
+    for number, row in rows:
         origin = f"{path}:{number}"
-        fault = _fault(cells, header, dialect)
+        fault = _fault(row, header.names, dialect)
         if fault:
             intake.refuse(f"{origin}: {fault}")
             continue
-        record = dict(zip(header, cells, strict=True))
-        document = intake.document(record, origin, columns, numbered=numbered)
+        document = intake.document(header.record(row), origin, columns, numbered=numbered)
         if document is not None:
             yield document
+    if header.seen - {key}:
+        named = ", ".join(sorted(header.seen - {key}))
+        intake.note(path, f"columns without a name are called {named}")
+
+
+def _has_row_names(path: Path, kind: str, dialect: Dialect, columns: int) -> bool:
+    """Return whether the first rows have one cell more than the header, as R writes row names."""
+    rows = islice(_rows(path, Intake("skip"), kind, dialect), 1, _AHEAD)
+    with suppress(TruncatedFile):
+        first = next(rows, (0, []))[1]
+        return all(
+            len(cells) == columns + 1 and bool(cells[-1].strip())
+            for cells in chain([first], (cells for _, cells in rows))
+        )
+    return False
+
+
+def _is_key(path: Path, kind: str, dialect: Dialect) -> bool:
+    """Return whether the first cells of all rows are different. Cost: reads the file once."""
+    seen: set[str] = set()
+    rows = _rows(path, Intake("skip"), kind, dialect)
+    next(rows, None)
+    with suppress(TruncatedFile):
+        for _, cells in rows:
+            if not cells[0].strip() or cells[0] in seen:
+                return False
+            seen.add(cells[0])
+    return bool(seen)
 
 
 def _rows(
@@ -81,7 +123,7 @@ def _rows(
                 step = "end lines with a line feed"
             intake.refuse(f"{path}:{number}: broken {kind.upper()} ({error}); {step}")
             continue
-        if cells:
+        if any(map(str.strip, cells)):
             yield number, cells
 
 
@@ -91,7 +133,8 @@ def _fault(cells: list[str], header: list[str], dialect: Dialect) -> str | None:
         reason = text_fault(cell)
         if reason:
             return f"column {name!r} {reason}: {_shown(cell)}"
-    if len(cells) == len(header):
+    blank = len(cells) > len(header) and not any(map(str.strip, cells[len(header) :]))
+    if len(cells) == len(header) or blank:
         return None
     counts = f"{len(cells):,} cells under a header of {len(header):,}"
     if len(cells) < len(header):
@@ -100,8 +143,49 @@ def _fault(cells: list[str], header: list[str], dialect: Dialect) -> str | None:
     return f"{counts}: no column for {_shown(cells[len(header)])}{hint}"
 
 
+class Header(NamedTuple):
+    """The columns of a table.
+
+    names     of all columns; those without a name have the name `column_` and their number
+    nameless  numbers of the columns without a name, from 0
+    repeated  names that several columns have, whose values are a list
+    seen      set of the nameless columns that had a value, filled by `record`
+    """
+
+    names: list[str]
+    nameless: list[int]
+    repeated: frozenset[str]
+    seen: set[str]
+
+    @classmethod
+    def of(cls, cells: list[str], origin: str, columns: Columns) -> Self:
+        """Return the columns of a header; CollectionError if one is missing or not text."""
+        nameless = [at for at, cell in enumerate(cells) if _NAMELESS.fullmatch(cell.strip())]
+        names = header_names(
+            [f"column_{at + 1}" if at in nameless else cell for at, cell in enumerate(cells)],
+            origin,
+            columns,
+        )
+        repeated = frozenset(name for name, count in Counter(names).items() if count > 1)
+        return cls(names, nameless, repeated, set())
+
+    def record(self, cells: list[str]) -> dict[str, Any]:
+        """Return a row as a mapping; blank cells under no name are left out."""
+        record: dict[str, Any] = dict(zip(self.names, cells, strict=False))
+        for at in self.nameless:
+            if cells[at].strip():
+                self.seen.add(self.names[at])
+            else:
+                record.pop(self.names[at], None)
+        for name in self.repeated:
+            values = [cell for each, cell in zip(self.names, cells, strict=False) if each == name]
+            values = [value for value in values if value.strip()]
+            record[name] = values if len(values) > 1 else "".join(values)
+        return record
+
+
 def header_names(cells: list[str], origin: str, columns: Columns) -> list[str]:
-    """Return the names of columns; CollectionError if one is blank, repeated or missing."""
+    """Return the names of columns; CollectionError if one is missing, or an ID is repeated."""
     names = [cell.strip() for cell in cells]
     named = columns.names()
     names = [
@@ -112,12 +196,7 @@ def header_names(cells: list[str], origin: str, columns: Columns) -> list[str]:
         reason = text_fault(name)
         if reason:
             raise CollectionError(f"{origin}: the name of column {number:,} {reason}; correct it")
-        if not name:
-            raise CollectionError(
-                f"{origin}: column {number:,} has no name among {_listed(names)}; name it in the "
-                "header"
-            )
-        if name in names[: number - 1]:
+        if name in names[: number - 1] and (name == columns.id or name in ID_NAMES):
             raise CollectionError(
                 f"{origin}: columns {names.index(name) + 1:,} and {number:,} have the same name "
                 f"{name!r}; rename one in the header"

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from klsa_search.collection.csv_files import header_names, refuse_without_text
+from klsa_search.collection.csv_files import Header, header_names, refuse_without_text
 from klsa_search.collection.intake import Intake, TruncatedFile
 from klsa_search.collection.mappings import Columns, json_value
 from klsa_search.collection.model import Document
@@ -149,9 +149,17 @@ def sheet_documents(path: Path, intake: Intake) -> Iterator[Document]:
     if others:
         intake.note(path, f"read the sheet {first!r}, the first of {1 + len(others):,}")
     if rows:
-        names = header_names([str(cell) for cell in rows[0]], f"{path}:1", intake.columns)
-        records = (dict(zip(names, map(_cell, row), strict=True)) for row in rows[1:])
-        yield from _documents(path, filter(_has_value, records), intake)
+        header = Header.of([str(cell) for cell in rows[0]], f"{path}:1", intake.columns)
+        used = [at for at, _ in enumerate(header.names) if at not in header.nameless]
+        used += [at for at in header.nameless if any(row[at] != "" for row in rows[1:])]
+        names = [header.names[at] for at in sorted(used)]
+        records = (
+            dict(zip(names, (_cell(row[at]) for at in sorted(used)), strict=True))
+            for row in rows[1:]
+        )
+        first = [row[0] for row in rows[1:] if any(cell != "" for cell in row)]
+        key = names[0] if 0 in header.nameless and len(set(first)) == len(first) else None
+        yield from _documents(path, filter(_has_value, records), intake, key)
 
 
 def _documents(

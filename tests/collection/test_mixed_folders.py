@@ -81,7 +81,7 @@ def test_tables_without_texts_are_not_read_and_refuse_nothing(tmp_path):
         tmp_path,
         a_md="# Pumps",
         b_csv="x,y\n1,2\n",
-        c_csv="x,x\n1,2\n",
+        c_csv="id,id\n1,2\n",
         d_csv="name,subject,body\n1,2,3\n",  # both could be the title
         e_json='{\n  "name": "package"\n}\n',
         f_json="[1, 2]",

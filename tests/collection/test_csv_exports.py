@@ -1,0 +1,90 @@
+"""CSV as pandas, R, Excel and help desks write it."""
+
+import pytest
+
+from klsa_search.collection import open_collection
+from klsa_search.errors import CollectionError
+
+
+def read(tmp_path, content, name="x.csv", **reading):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    source = open_collection(path, **reading)
+    return [(d.id, d.title, d.text, dict(d.metadata)) for d in source.documents()], source
+
+
+ROWS = [("0", "Pump", "It leaks", {}), ("1", "Valve", "Stuck", {})]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ",title,text\n0,Pump,It leaks\n1,Valve,Stuck\n",
+        "Unnamed: 0,title,text\n0,Pump,It leaks\n1,Valve,Stuck\n",
+        '"","title","text"\n"0","Pump","It leaks"\n"1","Valve","Stuck"\n',
+        '"title","text"\n"0","Pump","It leaks"\n"1","Valve","Stuck"\n',  # write.table of R
+        ";title;text\r\n0;Pump;It leaks\r\n1;Valve;Stuck\r\n",
+        "id,title,text,\n0,Pump,It leaks,\n1,Valve,Stuck,\n",
+        "id,title,text,,\n0,Pump,It leaks,, \n1,Valve,Stuck,,\n",
+        "id,title,text\n0,Pump,It leaks,,\n1,Valve,Stuck\n",
+        "id,title,text\n\n0,Pump,It leaks\n,,\n , ,\n1,Valve,Stuck\n\n,,\n",
+        '\ufeffid, title, text\n0, "Pump", "It leaks"\n1, Valve, Stuck\n',
+        'id; title; text\n0; "Pump"; "It leaks"\n1; "Valve"; "Stuck"\n',
+        "\ttitle\ttext\n0\tPump\tIt leaks\n1\tValve\tStuck\n",
+    ],
+)
+def test_tables_of_other_programs_are_read(tmp_path, content):
+    name = "x.tsv" if "\t" in content else "x.csv"
+    assert read(tmp_path, content, name)[0] == ROWS
+
+
+def test_a_counter_is_the_id_only_if_it_is_unique_and_no_other_column_is(tmp_path):
+    found, source = read(tmp_path, ",text\n0,a\n1,b\n")
+    assert [row[0] for row in found] == ["0", "1"]
+    assert "'column_1' as id" in source.notes[0]
+    assert source.options == {"columns": {"id": "column_1"}}
+    found, source = read(tmp_path, ",text\n0,a\n0,b\n")
+    assert [(row[0], row[3]) for row in found] == [
+        ("1", {"column_1": "0"}),
+        ("2", {"column_1": "0"}),
+    ]
+    assert source.numbered
+    found, source = read(tmp_path, ",id,text\n0,x,a\n1,y,b\n")
+    assert [(row[0], row[3]) for row in found] == [
+        ("x", {"column_1": "0"}),
+        ("y", {"column_1": "1"}),
+    ]
+    assert source.notes == [f"{tmp_path}/x.csv: columns without a name are called column_1"]
+
+
+def test_columns_without_a_name_are_kept_where_they_have_values(tmp_path):
+    found, source = read(tmp_path, "id,text,,\n1,a,,x\n2,b,,\n")
+    assert [row[3] for row in found] == [{"column_4": "x"}, {}]
+    assert "called column_4" in source.notes[0]
+
+
+def test_columns_with_the_same_name_are_a_list(tmp_path):
+    export = (
+        "Summary,Issue key,Labels,Labels,Labels,Description,Comment,Comment\n"
+        "Pump,K-1,a,,b,It leaks,first,second\nValve,K-2,c,,,Stuck,,\n"
+    )
+    columns = {"id": "Issue key", "title": "Summary", "text": ["Description", "Comment"]}
+    found, _ = read(tmp_path, export, columns=columns)
+    assert found == [
+        ("K-1", "Pump", "It leaks\n\nfirst\nsecond", {"Labels": ["a", "b"]}),
+        ("K-2", "Valve", "Stuck", {"Labels": "c"}),
+    ]
+    with pytest.raises(CollectionError, match="columns 1 and 2 have the same name 'id'"):
+        read(tmp_path, "id,id,text\n1,2,a\n")
+
+
+def test_a_cell_too_many_is_still_an_error(tmp_path):
+    with pytest.raises(CollectionError, match="4 cells under a header of 3: no column for 'c'"):
+        read(tmp_path, "id,title,text\n1,a,b,c\n2,a,b\n")
+    with pytest.raises(CollectionError, match="none for column 'text'"):
+        read(tmp_path, "id,title,text\n1,a\n")
+
+
+def test_a_blank_before_a_word_in_quotes_is_text(tmp_path):
+    found, _ = read(tmp_path, 'id,text\n1, "big" pump\n2,valve\n')
+    assert found[0][2] == ' "big" pump'
