@@ -39,6 +39,10 @@ RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
 RANKER_NAMES: Final = PluginName("ranker", get_args(RankerName))
 Ranker = Annotated[str, RANKER_NAMES]
 """Name of a built-in ranker or of a plug-in."""
+DateOrder = Literal["day-first", "month-first"]
+"""Order in dates such as 3/5/2025."""
+DecimalSign = Literal["comma", "point"]
+"""Sign before the decimals of a number."""
 SpellingName = Literal["auto", "suggest", "off"]
 MatchName = Literal["any", "most", "all"]
 StopWordsName = Literal["short", "long", "none"]
@@ -259,6 +263,17 @@ class FieldSettings(SettingsGroup):
         max_length=MAX_FIELDS,
         description="divide texts of this metadata field into a list of values: "
         "NAME=SEPARATOR, as in 'tags=;'",
+    )
+
+    dates: DateOrder | None = Field(
+        None,
+        description="read dates of metadata fields such as 3/5/2025 in this order; by default "
+        "their values decide",
+    )
+    decimal: DecimalSign | None = Field(
+        None,
+        description="read numbers in texts of metadata fields, such as 1.250, with this decimal "
+        "sign; by default their values decide",
     )
 
     @field_validator("split", mode="after")

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypedDict
 
 from klsa_search.core.config import (
+    DateOrder,
+    DecimalSign,
     IdfName,
     MatchName,
     SpellingName,
@@ -89,6 +91,8 @@ class IndexSettings(TypedDict, total=False):
     seed: int
     fields: tuple[str, ...] | list[str]
     split: Mapping[str, str] | tuple[str, ...] | list[str]
+    dates: DateOrder | None
+    decimal: DecimalSign | None
     passages: str | int
     operators: bool | None
     spelling: SpellingName

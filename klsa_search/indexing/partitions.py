@@ -128,7 +128,8 @@ def _route(
     known = collection.types if isinstance(collection, StoredCollection) else {}
     columns = work / "columns"
     columns.mkdir()
-    fields = FieldsWriter(declared.types, Spools(work, spool_limit(memory)).spool("u1"), known)
+    spool = Spools(work, spool_limit(memory)).spool("u1")
+    fields = FieldsWriter(declared.types, spool, known, forms=declared.forms)
     digest, extent, done = hashlib.sha256(), Extent(collection), 0
     with ExitStack() as files:
         parts = [DocumentSpool(work / str(number)) for number in range(partitions)]
@@ -153,7 +154,7 @@ def _route(
     if detected is not None:
         # Partitions have even less text to tell the language by.
         language, detected = analysed_as(detected.language), detected if detected.share else None
-    settings = chosen.model_copy(update={"language": language})
+    settings = chosen.model_copy(update={"language": language, **fields.forms._asdict()})
     return _Routed(sizes, digest.hexdigest(), entry, settings, detected)
 
 

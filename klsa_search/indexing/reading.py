@@ -232,7 +232,11 @@ def read(
     searched = settings.searched_fields
     known = collection.types if isinstance(collection, StoredCollection) else {}
     fields = FieldsWriter(
-        declared.types, spools.spool(np.uint8), known, keeps_empty=trained is not None
+        declared.types,
+        spools.spool(np.uint8),
+        known,
+        keeps_empty=trained is not None,
+        forms=declared.forms,
     )
     digest = hashlib.sha256()
     extent = Extent(collection)
@@ -291,6 +295,7 @@ def read(
                 again = (all_texts(batch, searched) for batch in build_batches(documents))
                 builder, _ = counted(again, lambda _: size)
     columns = fields.finish(generation)
+    settings = settings.model_copy(update=fields.forms._asdict())
     features: list[DocumentFeatures] = []
 
     def weigh_block(block: BlockCounts, content: npt.NDArray[np.bool_]) -> None:

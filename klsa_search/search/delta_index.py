@@ -30,6 +30,7 @@ from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilde
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.columns.delta_columns import DeltaColumns
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import Write
@@ -141,7 +142,11 @@ class DeltaIndex:
         self._first_length = self._length = self._base_length = statistics.quantised_length
         bits = self._base_segment.postings.block_bits
         self._fields = DeltaColumns(
-            state.fields, info.manifest.fields, settings.declared(), statistics.first
+            state.fields,
+            info.manifest.fields,
+            settings.declared(),
+            statistics.first,
+            forms_of(settings),
         )
         self._delta_segments = DeltaSegments(statistics.first, bits, k1=settings.k1, b=settings.b)
         self._new_terms: list[str] = []  # terms of the delta

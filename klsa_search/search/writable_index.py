@@ -282,8 +282,8 @@ class WritableIndex(ConfigurableIndex):
             tailer = self._current.tailer
             if tailer is not None:
                 tailer.save()
-        types = declared_of(self.settings, self.fields).types
-        warnings = tuple(field_warnings(puts, self.fields, types))
+        declared = declared_of(self.settings, self.fields)
+        warnings = tuple(field_warnings(puts, self.fields, declared.types, declared.forms))
         return WriteResult(state.info.path.name, last.seq, len(puts), len(existing), warnings)
 
     def _prepared(self, state: State, puts: Sequence[Document]) -> list[Document]:

@@ -17,7 +17,7 @@ from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.columns.declared import DeclaredFields, FieldWarning, fitting
+from klsa_search.storage.columns.declared import DeclaredFields, FieldWarning, fitting, forms_of
 
 if TYPE_CHECKING:
     from klsa_search.search.state import State
@@ -163,7 +163,7 @@ def declared_of(settings: Settings, fields: Fields) -> DeclaredFields:
     """Return the declared fields with their present types, and the split fields."""
     declared = settings.declared()
     known = {name: fields[name].type for name in declared if name in fields}
-    return DeclaredFields(declared | known, settings.separators())
+    return DeclaredFields(declared | known, settings.separators(), forms_of(settings))
 
 
 def check_writable(name: str, state: State, puts: int) -> None:

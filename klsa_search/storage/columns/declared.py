@@ -12,6 +12,7 @@ from klsa_search.core.config import FieldSettings, FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.builder import CANDIDATES
 from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,
     DETECTED_LIMITS,
@@ -29,20 +30,23 @@ class DeclaredFields:
     types       of declared fields by name; None until the first value of a field that was declared
                 without a type
     separators  of split fields by name
+    forms       of dates and numbers
     """
 
     def __init__(
         self,
         types: Mapping[str, FieldType | None],
         separators: Mapping[str, str] | None = None,
+        forms: LocalForms = GENERAL,
     ) -> None:
         self.types = dict(types)
         self.separators = dict(separators or {})
+        self.forms = forms
 
     @classmethod
     def of(cls, settings: FieldSettings) -> Self:
         """Return the fields that settings declare and split."""
-        return cls(settings.declared(), settings.separators())
+        return cls(settings.declared(), settings.separators(), forms_of(settings))
 
     def divided(self, document: Document) -> Document:
         """Return a document with each text of a split field as a list of its parts.
@@ -76,13 +80,18 @@ class DeclaredFields:
             for value in elements(known.get(name)):
                 try:
                     kind = kind or type_of(value)
-                    coercion(kind, DECLARED_LIMITS, declared=True)(value)
+                    coercion(kind, DECLARED_LIMITS, declared=True, forms=self.forms)(value)
                 except TypeMismatch as reason:
                     described = f"{kind} field" if kind else "field"
                     return f"the {described} {name!r} contains {shown(value)}, which is {reason}"
             types[name] = kind
         self.types.update(types)  # a rejected document decides no type
         return None
+
+
+def forms_of(settings: FieldSettings) -> LocalForms:
+    """Return the forms of dates and numbers that settings name."""
+    return LocalForms(settings.dates, settings.decimal)
 
 
 def fitting(collection: Collection, declared: DeclaredFields) -> Iterator[Document]:
@@ -123,7 +132,10 @@ class FieldWarning:
 
 
 def field_warnings(
-    documents: Sequence[Document], fields: Fields, declared: Container[str] = ()
+    documents: Sequence[Document],
+    fields: Fields,
+    declared: Container[str] = (),
+    forms: LocalForms = GENERAL,
 ) -> Iterator[FieldWarning]:
     """Yield a warning for each field of a document with a value that does not fit, the first.
 
@@ -132,7 +144,9 @@ def field_warnings(
     Cost: 2 µs a value.
     """
     types: dict[str, FieldType] = {name: field.type for name, field in fields.items()}
-    coercions = {kind: coercion(kind, DETECTED_LIMITS, declared=False) for kind in CANDIDATES}
+    coercions = {
+        kind: coercion(kind, DETECTED_LIMITS, declared=False, forms=forms) for kind in CANDIDATES
+    }
     for document in documents:
         for name, value_or_list in plain(document.metadata).items():
             if name in declared or name not in types:

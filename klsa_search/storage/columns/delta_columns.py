@@ -37,6 +37,7 @@ from klsa_search.storage.columns.columns import (
     RangeMask,
     column_predicate,
 )
+from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,
     DETECTED_LIMITS,
@@ -66,6 +67,7 @@ class DeltaColumns:
     entry     fields in the manifest
     declared  declared fields and their types
     first     doc id of the first later document
+    forms     of dates and numbers
     Memory: 20 bytes a value, and the texts.
     """
 
@@ -75,17 +77,19 @@ class DeltaColumns:
         entry: FieldsEntry,
         declared: Mapping[str, FieldType | None],
         first: int,
+        forms: LocalForms = GENERAL,
     ) -> None:
+        self._forms = forms
         self._first, self._documents = first, 0
         # If the build did not examine all fields, documents of the build may have any new name.
         self._free = 0 if entry.more else MAX_FIELDS - len(entry.columns) - len(entry.others)
         self._others = {n: why for n, why in entry.others.items() if why != NO_VALUE}
         self._columns = {
-            name: _Column(name, column.type, built[name], declared=name in declared)
+            name: _Column(name, column.type, built[name], forms=forms, declared=name in declared)
             for name, column in entry.columns.items()
         }
         for name in entry.others.keys() - self._others.keys():
-            self._columns[name] = _Column(name)
+            self._columns[name] = _Column(name, forms=forms)
 
     def extend(self, documents: Sequence[Document]) -> None:
         """Append the next documents. Cost: 3 µs a value."""
@@ -93,7 +97,7 @@ class DeltaColumns:
         for metadata in batch:
             for name in sorted(metadata.keys() - self._columns.keys() - self._others.keys()):
                 if self._free > 0 and len(name) <= MAX_NAME:
-                    self._columns[name] = _Column(name, skipped=self._documents)
+                    self._columns[name] = _Column(name, skipped=self._documents, forms=self._forms)
                     self._free -= 1
         self._documents += len(documents)
         for name, column in self._columns.items():
@@ -143,8 +147,10 @@ class _Column:
         built: Field | None = None,
         skipped: int = 0,
         *,
+        forms: LocalForms,
         declared: bool = False,
     ) -> None:
+        self._forms = forms
         self.kind, self.built, self.reason = kind, built, NO_VALUE
         self._name, self._declared = name, declared
         self._limits = DECLARED_LIMITS if declared else DETECTED_LIMITS
@@ -203,7 +209,7 @@ class _Column:
     def _set_kind(self, kind: FieldType) -> None:
         self.kind = kind
         self._values = GrowableArray(DTYPES[kind])
-        self._coerce = coercion(kind, self._limits, declared=self._declared)
+        self._coerce = coercion(kind, self._limits, declared=self._declared, forms=self._forms)
 
     def _coerced(self, values: list[Any]) -> tuple[list[Any], bool]:
         """Return the stored values of a document, and whether all of them fit."""

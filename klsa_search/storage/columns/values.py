@@ -1,11 +1,11 @@
 """Values of metadata fields: their types, and how a column stores them.
 
 keyword  a string, ordered by code points; booleans and integers as in JSON
-number   float64, also of a numeric string; an integer that float64 cannot represent exactly does
-         not fit
+number   float64, also of a numeric string, as in 2.5, 2,5 or 1.250,50; an integer that float64
+         cannot represent exactly does not fit
 date     microseconds since 1970 in UTC, of ISO 8601 dates and times such as 2024-03-01 or
-         2024-03-01T09:30:00+01:00; without a zone it is UTC, and digits beyond the microsecond
-         are dropped
+         2024-03-01T09:30:00+01:00, and of 01.03.2024 and 2024/03/01; without a zone it is UTC, and
+         digits beyond the microsecond are dropped
 
 A blank string is a missing value of any type.
 """
@@ -19,6 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import compress
 from typing import Any, Final, NamedTuple, overload
 
@@ -29,6 +30,13 @@ from klsa_search.collection.nested import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import FieldType
+from klsa_search.storage.columns.local_forms import (
+    GENERAL,
+    LocalForms,
+    local_date,
+    local_number,
+    number_in,
+)
 
 
 class Limits(NamedTuple):
@@ -115,6 +123,9 @@ def number(value: object) -> float | None:
         if not digits:
             return None
         if not NUMBER.fullmatch(digits):
+            local = local_number(digits)
+            if local is not None:
+                return local + 0.0
             raise TypeMismatch("not a number")
         found = float(digits)
         if math.isinf(found):
@@ -169,6 +180,9 @@ def date(value: object) -> int | None:
                 return microseconds(datetime.fromisoformat(value))
             except ValueError as error:
                 raise TypeMismatch(f"not a date ({error})") from None
+        local = local_date(value.strip())
+        if local is not None:
+            return microseconds(datetime.fromisoformat(local))
     raise TypeMismatch("not a date as in 2024-03-01 or 2024-03-01T09:30:00Z")
 
 
@@ -192,9 +206,13 @@ _DETECTED: Final[Mapping[FieldType, Callable[[object], Any]]] = {
 }
 
 
-def coercion(kind: FieldType, limits: Limits, *, declared: bool) -> Callable[[object], Any]:
+def coercion(
+    kind: FieldType, limits: Limits, *, declared: bool, forms: LocalForms = GENERAL
+) -> Callable[[object], Any]:
     """Return the coercion of a column: None for a blank string, TypeMismatch if it does not fit."""
     coerce = (COERCIONS if declared else _DETECTED)[kind]
+    if (kind == "date" and forms.dates) or (kind == "number" and forms.decimal):
+        return partial(_local, kind, forms, coerce)
     if kind != "keyword":
         return coerce
 
@@ -205,6 +223,35 @@ def coercion(kind: FieldType, limits: Limits, *, declared: bool) -> Callable[[ob
         return text
 
     return limited
+
+
+def _local(
+    kind: FieldType, forms: LocalForms, coerce: Callable[[object], Any], value: object
+) -> Any:
+    """Coerce a value in a local form, or in the general one."""
+    if isinstance(value, str):
+        text = value.strip()
+        if kind == "date" and (moment := local_date(text, forms.dates)) is not None:
+            return microseconds(datetime.fromisoformat(moment))
+        separated = forms.decimal if "," in text or "." in text else None
+        if kind == "number" and separated and (found := number_in(text, separated)) is not None:
+            return found + 0.0
+    return coerce(value)
+
+
+def local_candidate(kind: FieldType, forms: LocalForms) -> Callable[[object], Any]:
+    """Return a coercion that accepts values in a local form only, and whole numbers."""
+
+    def not_local(value: object) -> Any:
+        if kind == "number" and isinstance(value, str):
+            text = value.strip()
+            if "," not in text and "." not in text:
+                return detected_number(value)
+        if isinstance(value, str) and not value.strip():
+            return None
+        raise TypeMismatch(f"not a {kind} in this form")
+
+    return partial(_local, kind, forms, not_local)
 
 
 def first_type(values: list[Any]) -> FieldType | None:

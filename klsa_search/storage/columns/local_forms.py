@@ -1,0 +1,111 @@
+"""Numbers and dates as spreadsheets write them in a country: 1.250,50 and 28.12.2025.
+
+Forms that mean the same everywhere are read in every field. Others, such as 1,250 or 3/5/2025, are
+read as the settings `decimal` and `dates` say, or as all values of the fields show in a build.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from klsa_search.core.config import DateOrder, DecimalSign
+
+
+class LocalForms(NamedTuple):
+    """How ambiguous dates and numbers are read; None if they are not.
+
+    dates    order of day and month, as in 3/5/2025
+    decimal  decimal sign, as in 1,250
+    """
+
+    dates: DateOrder | None = None
+    decimal: DecimalSign | None = None
+
+
+GENERAL: Final = LocalForms()
+"""Reads no ambiguous form."""
+
+_SPACES: Final = " \u00a0\u202f'\u2019"
+_COMMA: Final = re.compile(
+    rf"[+-]?(?:[1-9]\d{{0,2}}(?:[.{_SPACES}]\d{{3}})+|\d+)(?:,\d+)?", re.ASCII
+)
+_POINT: Final = re.compile(
+    rf"[+-]?(?:[1-9]\d{{0,2}}(?:[,{_SPACES}]\d{{3}})+|\d+)(?:\.\d+)?", re.ASCII
+)
+_ONLY_THREE: Final = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
+_GROUPS: Final = re.compile(rf"[.,{_SPACES}]")
+_TIME: Final = r"(?:,?[ T]\s*(?P<time>\d{1,2}:\d\d(?::\d\d)?)\s*(?P<half>[AaPp][Mm])?(?: Uhr)?)?"
+_DOTTED: Final = re.compile(rf"(?P<d>\d\d?)\.(?P<m>\d\d?)\.(?P<y>\d{{4}}){_TIME}", re.ASCII)
+_YEAR_FIRST: Final = re.compile(rf"(?P<y>\d{{4}})/(?P<m>\d\d?)/(?P<d>\d\d?){_TIME}", re.ASCII)
+_DAY_FIRST: Final = re.compile(rf"(?P<d>\d\d?)[/-](?P<m>\d\d?)[/-](?P<y>\d{{4}}){_TIME}", re.ASCII)
+_MONTH_FIRST: Final = re.compile(
+    rf"(?P<m>\d\d?)[/-](?P<d>\d\d?)[/-](?P<y>\d{{4}}){_TIME}", re.ASCII
+)
+
+
+def local_number(text: str) -> float | None:
+    """Return a number with a decimal comma, or with separators of thousands; None for another text.
+
+    None also if three digits after the only separator could be either.
+
+    >>> local_number("1.250,50"), local_number("2,5"), local_number("1,250,000")
+    (1250.5, 2.5, 1250000.0)
+    >>> local_number("1,250") is None
+    True
+    """
+    if _ONLY_THREE.fullmatch(text):
+        return None
+    comma, point = number_in(text, "comma"), number_in(text, "point")
+    return comma if point is None or point == comma else point if comma is None else None
+
+
+def decimal_sign(text: str) -> DecimalSign | None:
+    """Return the decimal sign that a text shows; None if it is no number or could have either.
+
+    >>> decimal_sign("2,5"), decimal_sign("1,250.00"), decimal_sign("1,250")
+    ('comma', 'point', None)
+    """
+    comma, point = number_in(text, "comma"), number_in(text, "point")
+    if (comma is None) == (point is None):
+        return None
+    return "point" if comma is None else "comma"
+
+
+def number_in(text: str, decimal: DecimalSign) -> float | None:
+    """Return a number with this decimal sign, "comma" or "point"; None for another text.
+
+    >>> number_in("1,250", "comma"), number_in("1,250", "point")
+    (1.25, 1250.0)
+    """
+    if not (_COMMA if decimal == "comma" else _POINT).fullmatch(text):
+        return None
+    whole, _, decimals = text.partition("," if decimal == "comma" else ".")
+    return float(f"{_GROUPS.sub('', whole)}.{decimals}")
+
+
+def local_date(text: str, order: DateOrder | None = None) -> str | None:
+    """Return a date, perhaps with a time, in ISO 8601; None for another text.
+
+    order  of day and month between slashes or hyphens; None reads only dates that have points or
+           begin with the year
+
+    >>> local_date("28.12.2025"), local_date("1.3.2025, 9:05 Uhr")
+    ('2025-12-28', '2025-03-01T09:05:00')
+    >>> local_date("3/5/2025 2:05 PM", "month-first")
+    '2025-03-05T14:05:00'
+    """
+    found = _DOTTED.fullmatch(text) or _YEAR_FIRST.fullmatch(text)
+    if found is None and order is not None:
+        found = (_DAY_FIRST if order == "day-first" else _MONTH_FIRST).fullmatch(text)
+    if found is None:
+        return None
+    hour, minute, second = map(int, f"{found['time'] or '0:00'}:00".split(":")[:3])
+    if found["half"]:
+        hour = hour % 12 + 12 * (found["half"].lower() == "pm")
+    try:
+        moment = datetime(int(found["y"]), int(found["m"]), int(found["d"]), hour, minute, second)
+    except ValueError:
+        return None
+    return moment.isoformat() if found["time"] else moment.date().isoformat()
