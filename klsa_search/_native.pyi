@@ -6,7 +6,7 @@ take arrays release the GIL.
 """
 
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -464,3 +464,108 @@ def invert_terms(
     starts: _I64, terms: _I32, shares: _U16, term_count: int
 ) -> tuple[_I64, _I32, _U16]:
     """Return the inverted file of documents: starts (V + 1,), documents and shares of each term."""
+
+def count_block(
+    words: _I32, lengths: _I32, parts: _I32, paired: npt.NDArray[np.bool_], weights: _I64
+) -> tuple[_I32, _I32, _I32, _I32, _I64, _I32]:
+    """Count terms and pairs of the documents of a block; `kernels.counts` has the arguments.
+
+    Return the fields of `BlockCounts`. Cost: O(T log t) for T words in documents of t words.
+    """
+
+def number_pairs(
+    shared: _I64, starts: _I64, sizes: _I32, keys: _I64, counts: _I32
+) -> tuple[_I32, _I32, _I32]:
+    """Return the shared pairs of some documents as sizes, numbers and counts.
+
+    shared        (P,) keys in order
+    starts        (V + 1,) start of the pairs of each lesser term
+    sizes         (n,) number of pairs of each document in keys and counts
+    Cost: O(log P) a pair.
+    """
+
+def squares_of_rows(starts: _I64, data: _F32 | _F64, sums: _F64) -> None:
+    """Write Σ_f x² of each row to `sums`: (m,). Cost O(nnz)."""
+
+def add_to_columns(columns: _I32, data: _F32 | _F64, sums: _F64) -> None:
+    """Add the entries of each column to `sums`: (n,). Cost O(nnz)."""
+
+def rows_with(starts: _I64, columns: _I32, data: _F32 | _F64, vector: _F64, sums: _F64) -> None:
+    """Write the inner product of each row with a vector to `sums`: (n,) → (m,). Cost O(nnz)."""
+
+def scale_rows(starts: _I64, data: _F32 | _F64, scales: _F64, scaled: npt.NDArray[Any]) -> None:
+    """Write each row times its scale to `scaled`, of float32 or float64: (nnz,). Cost O(nnz)."""
+
+def count_postings(
+    starts: _I64,
+    terms: _I32,
+    counts: npt.NDArray[Any],
+    bits: int,
+    lengths: _I64,
+    runs: _I64,
+    occurrences: _I64,
+) -> None:
+    """Add the postings, runs and occurrences of each term to (V,) arrays.
+
+    starts, terms, counts  f(t,d) as in CSR; counts are int32, int64, float32 or float64
+    bits                   a block has 2^bits documents
+    Cost O(nnz).
+    """
+
+def write_postings(
+    starts: _I64,
+    terms: _I32,
+    counts: npt.NDArray[Any],
+    norms: _F64,
+    bits: int,
+    places: _I64,
+    run_places: _I64,
+    entries: npt.NDArray[np.uint32],
+    runs: npt.NDArray[np.uint16],
+) -> None:
+    """Write the entries and runs of documents, and advance the places of each term.
+
+    norms               K_d of each document
+    places, run_places  (V,) where the next entry and run of each term are written
+    `runs` must be 0. See `count_postings` for the other arguments. Cost O(nnz).
+    """
+
+def find_best_saturations(
+    starts: _I64, entries: npt.NDArray[np.uint32], depths: _I64, best: npt.NDArray[np.uint16]
+) -> None:
+    """Write the n-th best saturation of each term for every n of `depths`, where there are n.
+
+    depths  (m,) ascending, at least 1
+    best    (V, m)
+    Cost O(nnz).
+    """
+
+def add_steps(
+    starts: _I64,
+    entries: npt.NDArray[np.uint32],
+    run_starts: _I64,
+    runs: npt.NDArray[np.uint16],
+    bits: int,
+    terms: _I64,
+    weights: _I64,
+    steps: _I64,
+) -> None:
+    """Add 1 + ⌊weight · saturation / 2^16⌋ of some terms to the documents that contain them: (N,).
+
+    `kernels.postings` describes the postings. Cost: those of the terms.
+    """
+
+def add_cosines(
+    rows: npt.NDArray[np.int8],
+    documents: _I32,
+    scales: _F32,
+    query: npt.NDArray[np.int8],
+    scale: np.float32,
+    cosines: _F32,
+) -> None:
+    """Raise the cosine of each document to the largest of its vectors with a query: (N,).
+
+    rows       (R, m) vectors; `documents` and `scales` (R,) have the document and 1 / length
+    query      (m,) and its 1 / length, `scale`
+    Cost: 40 ns for a vector of 384 values.
+    """

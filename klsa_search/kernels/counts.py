@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search import _native
 from klsa_search.core.array_types import narrow_indptr
-from klsa_search.core.compiling import compiled
-from klsa_search.core.field_weights import MAX_WEIGHT
 from klsa_search.core.parallel import map_in_order, processors
-from klsa_search.core.selection import sort_ascending
 from klsa_search.kernels.pairs import number_pairs, shared_pairs
 from klsa_search.kernels.spool import Spool, Spools
 from klsa_search.kernels.vocabulary import Vocabulary
@@ -25,10 +23,6 @@ if TYPE_CHECKING:
 
 
 _INT32 = npt.NDArray[np.int32]
-
-WEIGHT_BITS: Final = 4
-"""Bits of the weight of a word while counting, which terms and pairs are shifted by."""
-assert MAX_WEIGHT == 1 << WEIGHT_BITS
 
 
 class Block(NamedTuple):
@@ -69,92 +63,13 @@ class BlockCounts(NamedTuple):
 def count_block(
     block: Block, paired: npt.NDArray[np.bool_], weights: Sequence[int] = ()
 ) -> BlockCounts:
-    """Count one block. O(T log t) for T words in documents of t words; 24 bytes per word.
+    """Count one block. O(T log t) for T words in documents of t words; at most 24 bytes per word.
 
     paired   (V,) whether a term makes pairs; other terms are skipped
-    weights  of a word in each part of a document with so many parts, from 1 to `MAX_WEIGHT`; 1 in
-             documents with another number of parts
+    weights  of a word in each part of a document with so many parts; 1 in documents
+             with another number of parts
     """
-    documents, tokens = len(block.parts), len(block.words)
-    found = BlockCounts(
-        np.zeros(documents, np.int32),
-        np.empty(tokens, np.int32),
-        np.empty(tokens, np.int32),
-        np.zeros(documents, np.int32),
-        np.empty(tokens, np.int64),
-        np.empty(tokens, np.int32),
-    )
-    singles, pairs = _count(*block, paired, np.array(weights, np.int64), *found)
-    return BlockCounts(
-        found.sizes,
-        found.columns[:singles],
-        found.counts[:singles],
-        found.key_sizes,
-        found.keys[:pairs],
-        found.key_counts[:pairs],
-    )
-
-
-@compiled
-def _count(
-    words: Any,
-    lengths: Any,
-    parts: Any,
-    paired: Any,
-    weights: Any,
-    sizes: Any,
-    columns: Any,
-    counts: Any,
-    key_sizes: Any,
-    keys: Any,
-    key_counts: Any,
-) -> tuple[int, int]:
-    # The lowest bits of each value are the weight of the word, minus one.
-    V = np.int64(len(paired))
-    word, part, singles, pairs = 0, 0, 0, 0
-    for document in range(len(parts)):
-        first, first_pair = singles, pairs
-        for place in range(parts[document]):
-            # A part that is not searched has weight 0, and no words.
-            extra = max(weights[place], 1) - 1 if parts[document] == len(weights) else 0
-            before = -1
-            for _ in range(lengths[part]):
-                here = words[word]
-                word += 1
-                if here < 0:
-                    continue
-                columns[singles] = here << WEIGHT_BITS | extra
-                singles += 1
-                if not paired[here]:
-                    continue
-                # No pair crosses parts, and none has the same term twice.
-                if before >= 0 and before != here:
-                    key = min(before, here) * V + max(before, here)
-                    keys[pairs] = key << WEIGHT_BITS | extra
-                    pairs += 1
-                before = here
-            part += 1
-        singles = _collapse(columns, counts, first, singles)
-        pairs = _collapse(keys, key_counts, first_pair, pairs)
-        sizes[document] = singles - first
-        key_sizes[document] = pairs - first_pair
-    return singles, pairs
-
-
-@compiled
-def _collapse(values: Any, counts: Any, first: int, last: int) -> int:
-    """Sort values[first:last], add up the weights of each distinct one; return their end."""
-    sort_ascending(values, first, last)
-    kept = first
-    for i in range(first, last):
-        value, weight = values[i] >> WEIGHT_BITS, (values[i] & (MAX_WEIGHT - 1)) + 1
-        if kept > first and value == values[kept - 1]:
-            counts[kept - 1] += weight
-        else:
-            values[kept] = value
-            counts[kept] = weight
-            kept += 1
-    return kept
+    return BlockCounts(*_native.count_block(*block, paired, np.array(weights, np.int64)))
 
 
 _NUMBERS = npt.NDArray[np.int64]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.compiling import compiled
+from klsa_search import _native
 from klsa_search.core.parallel import map_in_order
 from klsa_search.kernels.spool import Spool, Spools
 
@@ -67,13 +66,13 @@ def number_pairs(
         first = 0
         for size in sizes:
             last = first + int(size.sum())
-            yield size, keys.read(first, last), counts.read(first, last).copy()
+            yield size, keys.read(first, last), counts.read(first, last)
             first = last
 
     with ThreadPoolExecutor(threads) as pool:
 
         def submit(block: tuple[_INT32, _KEYS, _INT32]) -> Future[tuple[_INT32, _INT32, _INT32]]:
-            return pool.submit(number_block, shared, starts, terms, *block)
+            return pool.submit(_native.number_pairs, shared, starts, *block)
 
         for block_sizes, block_numbers, block_counts in map_in_order(
             submit, blocks(), ahead=threads
@@ -98,54 +97,3 @@ def _repeated(keys: _KEYS) -> _KEYS:
     first = np.ones(len(again), np.bool_)
     first[1:] = again[1:] != again[:-1]
     return np.asarray(again[first])
-
-
-def number_block(
-    shared: _KEYS, starts: _KEYS, terms: int, sizes: _INT32, keys: _KEYS, counts: _INT32
-) -> tuple[_INT32, _INT32, _INT32]:
-    """Return the shared pairs of some documents as sizes, numbers and counts; changes `counts`.
-
-    shared  (P,) keys in order
-    starts  (V + 1,) start of the pairs of each lesser term
-    terms   V
-    sizes   number of pairs of each document in keys and counts
-    """
-    numbers, kept = np.empty(len(keys), np.int32), np.empty(len(sizes), np.int32)
-    size = _number(shared, starts, terms, sizes, keys, counts, numbers, kept)
-    return kept, numbers[:size], counts[:size]
-
-
-@compiled
-def _number(
-    shared: Any,
-    starts: Any,
-    terms: int,
-    sizes: Any,
-    keys: Any,
-    counts: Any,
-    numbers: Any,
-    kept: Any,
-) -> int:
-    """Search each key among those of its lesser term; compacts `counts` in place."""
-    V = np.int64(terms)
-    at, end = 0, 0
-    for document in range(len(sizes)):
-        before = end
-        for _ in range(sizes[document]):
-            key = keys[at]
-            lesser = key // V
-            low, high = starts[lesser], starts[lesser + 1]
-            stop = high
-            while low < high:
-                middle = (low + high) >> 1
-                if shared[middle] < key:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < stop and shared[low] == key:
-                numbers[end] = low
-                counts[end] = counts[at]
-                end += 1
-            at += 1
-        kept[document] = end - before
-    return end

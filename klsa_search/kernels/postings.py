@@ -28,8 +28,6 @@ import numpy.typing as npt
 from klsa_search import _native
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.compiling import compiled, not_compiled
-from klsa_search.core.selection import select_largest
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -95,20 +93,16 @@ class Postings:
             block_bits = BLOCK_BITS if N > ONE_BLOCK else ONE_BLOCK.bit_length() - 1
         lengths, runs = np.zeros(V, np.int64), np.zeros(V, np.int64)
         occurrences = np.zeros(V, np.int64)
-        last = np.full(V, -1, np.int32)
-        _count(
-            counts.indptr, counts.indices, counts.data, block_bits, last, lengths, runs, occurrences
-        )
+        csr = _csr(counts)
+        _native.count_postings(*csr, block_bits, lengths, runs, occurrences)
         starts, run_starts = _cumulated(lengths), _cumulated(runs)
         entries = np.empty(starts[-1], np.uint32)
         table = np.zeros((run_starts[-1], 3), np.uint16)
-        last[:] = -1
-        _fill(
-            counts.indptr, counts.indices, counts.data, norms.astype(np.float64), block_bits,
-            last, starts[:-1].copy(), run_starts[:-1].copy(), entries, table,
-        )  # fmt: skip
-        best = np.zeros((V, len(DEPTHS)), np.uint16)
-        _find_best(starts, entries, np.empty(lengths.max(initial=0), np.int64), best)
+        _native.write_postings(
+            *(*csr, norms.astype(np.float64), block_bits),
+            *(starts[:-1].copy(), run_starts[:-1].copy(), entries, table),
+        )
+        best = _best_saturations(starts, entries)
         shape = np.array([N, block_bits])
         return cls(k1, shape, starts, entries, run_starts, table, best, occurrences)
 
@@ -124,20 +118,17 @@ class Postings:
         norms   K_d: (N,)
         Cost O(nnz); memory 4 bytes per posting, 6 per run, and the counts of 65,536 documents.
         """
-        V, entries = len(self.starts) - 1, np.empty(len(self.entries), np.uint32)
+        entries = np.empty(len(self.entries), np.uint32)
         places, run_places = self.starts[:-1].copy(), self.run_starts[:-1].copy()
         runs = np.zeros(self.runs.shape, np.uint16)
         for first in range(0, self.size, ONE_BLOCK):  # a multiple of all block sizes
             after = min(first + ONE_BLOCK, self.size)
-            some, last = counts(first, after), np.full(V, -1, np.int32)
-            _fill(
-                some.indptr, some.indices, some.data, norms[first:after], self.block_bits,
-                last, places, run_places, entries, runs,
-            )  # fmt: skip
-        runs[:, :2] = self.runs[:, :2]  # _fill numbers blocks from `first`
-        best = np.zeros(self.best.shape, np.uint16)
-        longest = np.diff(self.starts).max(initial=0)
-        _find_best(np.array(self.starts), entries, np.empty(longest, np.int64), best)
+            _native.write_postings(
+                *(*_csr(counts(first, after)), norms[first:after], self.block_bits),
+                *(places, run_places, entries, runs),
+            )
+        runs[:, :2] = self.runs[:, :2]  # blocks were numbered from `first`
+        best = _best_saturations(self.starts, entries)
         return replace(self, entries=entries, runs=runs, best=best)
 
     @property
@@ -209,8 +200,7 @@ class Postings:
                 table.append(np.stack((blocks[begins], sizes - 1, strongest), 1).astype(np.uint16))
             term = end
         starts, all_entries = _cumulated(lengths), np.concatenate(entries)
-        best = np.zeros((V, len(DEPTHS)), np.uint16)
-        _find_best(starts, all_entries, np.empty(lengths.max(initial=0), np.int64), best)
+        best = _best_saturations(starts, all_entries)
         return Postings(
             self.k1,
             np.array([after - first, bits]),
@@ -237,14 +227,25 @@ class Postings:
     def steps(self, terms: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> _Starts:
         """Return k_q in steps: (N,). Cost: the postings of the terms, and O(N)."""
         row = np.zeros(self.size, np.int64)
-        arrays = self.starts, self.entries, self.run_starts, self.runs, self.block_bits
-        if not_compiled(_add_postings):
-            for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
-                documents, saturations = self.of_term(term)
-                row[documents] += 1 + ((weight * saturations.astype(np.int64)) >> 16)
-        else:
-            _add_postings(*arrays, terms, weights, row)
+        _native.add_steps(
+            *(self.starts, self.entries, self.run_starts, self.runs, self.block_bits),
+            *(np.ascontiguousarray(terms), np.ascontiguousarray(weights), row),
+        )
         return row
+
+
+def _csr(
+    counts: sparse.csr_array,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
+    starts = np.asarray(counts.indptr, np.int64)
+    return starts, np.asarray(counts.indices, np.int32), counts.data
+
+
+def _best_saturations(starts: _Starts, entries: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
+    """Return the n-th best saturation of each term for every n of DEPTHS: (V, 4)."""
+    best = np.zeros((len(starts) - 1, len(DEPTHS)), np.uint16)
+    _native.find_best_saturations(starts, entries, np.array(DEPTHS, np.int64), best)
+    return best
 
 
 def postings_arrays(postings: Postings) -> dict[str, npt.NDArray[Any]]:
@@ -262,77 +263,3 @@ _STORED: Final = tuple(field.name for field in fields(Postings) if field.name !=
 
 def _cumulated(lengths: _Starts) -> _Starts:
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-
-
-@compiled
-def _count(
-    indptr: Any, terms: Any, counts: Any, bits: int, last: Any, lengths: Any, runs: Any,
-    occurrences: Any,
-) -> None:  # fmt: skip
-    """Count the postings, runs and occurrences of each term."""
-    for document in range(len(indptr) - 1):
-        block = document >> bits
-        for p in range(indptr[document], indptr[document + 1]):
-            term = terms[p]
-            lengths[term] += 1
-            occurrences[term] += np.int64(counts[p])
-            runs[term] += last[term] != block
-            last[term] = block
-
-
-@compiled
-def _fill(
-    indptr: Any, terms: Any, counts: Any, norms: Any, bits: int,
-    last: Any, places: Any, run_places: Any, entries: Any, runs: Any,
-) -> None:  # fmt: skip
-    """Write entries and runs, and advance the places of each term."""
-    mask = (1 << bits) - 1
-    for document in range(len(indptr) - 1):
-        block = document >> bits
-        for p in range(indptr[document], indptr[document + 1]):
-            term, count = terms[p], np.float64(counts[p])
-            share = np.rint(count / (norms[document] + count) * UNIT)
-            saturation = np.uint32(min(max(share, 1.0), UNIT - 1.0))
-            entries[places[term]] = (np.uint32(document & mask) << np.uint32(16)) | saturation
-            places[term] += 1
-            if last[term] != block:
-                last[term] = block
-                runs[run_places[term], 0] = block
-                run_places[term] += 1
-            else:
-                runs[run_places[term] - 1, 1] += 1
-            strongest = runs[run_places[term] - 1, 2]
-            runs[run_places[term] - 1, 2] = max(strongest, np.uint16(saturation))
-
-
-@compiled
-def _find_best(starts: Any, entries: Any, keys: Any, best: Any) -> None:
-    """Write the n-th best saturation of each term for every n of DEPTHS."""
-    for term in range(len(starts) - 1):
-        size = starts[term + 1] - starts[term]
-        for i in range(size):
-            keys[i] = entries[starts[term] + i] & np.uint32(UNIT - 1)
-        for place in range(len(DEPTHS) - 1, -1, -1):
-            depth = DEPTHS[place]
-            if depth <= size:
-                select_largest(keys, size, depth)
-                best[term, place] = keys[depth - 1]
-                size = depth
-
-
-@compiled
-def _add_postings(
-    starts: Any, entries: Any, run_starts: Any, runs: Any, bits: int, terms: Any, weights: Any,
-    row: Any,
-) -> None:  # fmt: skip
-    for i in range(len(terms)):
-        place = starts[terms[i]]
-        for run in range(run_starts[terms[i]], run_starts[terms[i] + 1]):
-            first = np.int64(runs[run, 0]) << bits
-            after = place + np.int64(runs[run, 1]) + 1
-            for p in range(place, after):
-                saturation = np.int64(entries[p] & np.uint32(UNIT - 1))
-                row[first + np.int64(entries[p] >> np.uint32(16))] += 1 + (
-                    (weights[i] * saturation) >> 16
-                )
-            place = after

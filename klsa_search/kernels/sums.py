@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.compiling import compiled
+from klsa_search import _native
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -20,26 +20,22 @@ if TYPE_CHECKING:
 def squares_of_rows(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
     """Return Σ_f x² of each row: (m,). Cost O(nnz)."""
     sums = np.empty(matrix.shape[0])
-    _squares_of_rows(matrix.indptr, matrix.data, sums)
+    _native.squares_of_rows(_starts(matrix), _values(matrix), sums)
     return sums
 
 
 def sums_of_columns(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
     """Return Σ_d x of each column: (n,). Cost O(nnz)."""
     sums = np.zeros(matrix.shape[1])
-    add_to_columns(matrix, sums)
+    _native.add_to_columns(_columns(matrix), _values(matrix), sums)
     return sums
-
-
-def add_to_columns(matrix: sparse.csr_array, sums: npt.NDArray[np.float64]) -> None:
-    """Add the rows of a matrix (m, n) to `sums` (n,). Cost O(nnz)."""
-    _add_to_columns(matrix.indices, matrix.data, sums)
 
 
 def rows_with(matrix: sparse.csr_array, vector: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return the inner product of each row with a vector: (m, n), (n,) → (m,). Cost O(nnz)."""
     sums = np.empty(matrix.shape[0])
-    _rows_with(matrix.indptr, matrix.indices, matrix.data, vector.astype(np.float64), sums)
+    factors = vector.astype(np.float64)
+    _native.rows_with(_starts(matrix), _columns(matrix), _values(matrix), factors, sums)
     return sums
 
 
@@ -50,36 +46,19 @@ def scaled_rows(
     from scipy import sparse
 
     data = np.empty(len(matrix.data), dtype)
-    _scaled_rows(matrix.indptr, matrix.data, scales, data)
+    _native.scale_rows(_starts(matrix), _values(matrix), scales.astype(np.float64), data)
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-@compiled
-def _squares_of_rows(starts: Any, data: Any, sums: Any) -> None:
-    for row in range(len(sums)):
-        total = 0.0
-        for p in range(starts[row], starts[row + 1]):
-            total += np.float64(data[p]) * np.float64(data[p])
-        sums[row] = total
+def _starts(matrix: sparse.csr_array) -> npt.NDArray[np.int64]:
+    return np.asarray(matrix.indptr, np.int64)
 
 
-@compiled
-def _add_to_columns(columns: Any, data: Any, sums: Any) -> None:
-    for p in range(len(data)):
-        sums[columns[p]] += data[p]
+def _columns(matrix: sparse.csr_array) -> npt.NDArray[np.int32]:
+    return np.asarray(matrix.indices, np.int32)
 
 
-@compiled
-def _rows_with(starts: Any, columns: Any, data: Any, vector: Any, sums: Any) -> None:
-    for row in range(len(sums)):
-        total = 0.0
-        for p in range(starts[row], starts[row + 1]):
-            total += data[p] * vector[columns[p]]
-        sums[row] = total
-
-
-@compiled
-def _scaled_rows(starts: Any, data: Any, scales: Any, scaled: Any) -> None:
-    for row in range(len(scales)):
-        for p in range(starts[row], starts[row + 1]):
-            scaled[p] = data[p] * scales[row]
+def _values(matrix: sparse.csr_array) -> npt.NDArray[np.float32] | npt.NDArray[np.float64]:
+    """Return the entries; those that are not floating point as float64, which all sums are in."""
+    data: npt.NDArray[Any] = matrix.data
+    return data if data.dtype in (np.float32, np.float64) else data.astype(np.float64)

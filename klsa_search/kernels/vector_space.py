@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search import _native
 from klsa_search.collection.vectors import quantised
 from klsa_search.core.array_types import Scores
-from klsa_search.core.compiling import compiled, not_compiled
 
 ABSENT: Final = np.float32(-2)
 """Instead of the cosine of a document without a vector."""
@@ -61,9 +61,7 @@ class VectorSpace:
         found = np.full(size, ABSENT, np.float32)
         scale = scales_of(query[None])[0]
         for part in self.parts:
-            if len(part.rows):
-                add = _add_cosines_in_blocks if not_compiled(_add_cosines) else _add_cosines
-                add(part.rows, part.documents, part.scales, query, scale, found)
+            _native.add_cosines(part.rows, part.documents, part.scales, query, scale, found)
         return found
 
     def one_each(self) -> VectorSpace:
@@ -143,35 +141,3 @@ def _one_each(part: VectorRows) -> VectorRows:
     kept = np.abs(sums).max(axis=1) > _CANCELLED
     rows = quantised(sums[kept]) if kept.any() else part.rows[:0]
     return VectorRows(rows, part.documents[starts[kept]], scales_of(rows))
-
-
-@compiled
-def _add_cosines(
-    rows: _Bytes,
-    documents: npt.NDArray[np.int32],
-    scales: npt.NDArray[np.float32],
-    query: _Bytes,
-    scale: np.float32,
-    found: Scores,
-) -> None:
-    for i in range(len(rows)):
-        product = np.int32(0)
-        for j in range(len(query)):
-            product += np.int32(rows[i, j]) * np.int32(query[j])
-        cosine = np.float32(product) * (scales[i] * scale)
-        found[documents[i]] = max(found[documents[i]], cosine)
-
-
-def _add_cosines_in_blocks(
-    rows: _Bytes,
-    documents: npt.NDArray[np.int32],
-    scales: npt.NDArray[np.float32],
-    query: _Bytes,
-    scale: np.float32,
-    found: Scores,
-) -> None:
-    """Do the same in NumPy, until `_add_cosines` is compiled."""
-    for begin in range(0, len(rows), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
-        products = dot_products(rows[block], query[None])[:, 0]
-        np.maximum.at(found, documents[block], products * (scales[block] * scale))

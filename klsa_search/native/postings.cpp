@@ -1,0 +1,149 @@
+// Postings of the query kernel: counting, writing and adding them.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+
+namespace klsa {
+namespace {
+
+constexpr i64 UNIT = 1 << 16;
+
+void require_bits(i64 bits) {
+    require(bits >= 0 && bits <= 16, "bits: a block has at most 2^16 documents");
+}
+
+template <class C>
+void require_counts(const Array1<const i64>& starts, const Array1<const i32>& terms, const Array1<const C>& counts,
+                    i64 V) {
+    require(length(starts) > 0, "starts: it is empty");
+    require(length(terms) == length(counts), "terms and counts: their lengths differ");
+    require_offsets(starts.data(), length(starts), length(terms), "starts");
+    require_between(terms.data(), length(terms), 0, V, "terms");
+}
+
+template <class C>
+void count_postings(Array1<const i64> starts, Array1<const i32> terms, Array1<const C> counts, i64 bits,
+                    Array1<i64> lengths, Array1<i64> runs, Array1<i64> occurrences) {
+    const i64 V = length(lengths);
+    require_bits(bits);
+    require(length(runs) == V && length(occurrences) == V, "lengths, runs and occurrences: their lengths differ");
+    require_counts(starts, terms, counts, V);
+    std::vector<i64> last(size_t(V), -1);
+    for (i64 document = 0; document + 1 < length(starts); document++) {
+        const i64 block = document >> bits;
+        for (i64 p = starts(document); p < starts(document + 1); p++) {
+            const i64 term = terms(p);
+            lengths(term)++;
+            occurrences(term) += i64(counts(p));
+            runs(term) += last[size_t(term)] != block;
+            last[size_t(term)] = block;
+        }
+    }
+}
+
+template <class C>
+void write_postings(Array1<const i64> starts, Array1<const i32> terms, Array1<const C> counts, Array1<const f64> norms,
+                    i64 bits, Array1<i64> places, Array1<i64> run_places, Array1<u32> entries, Array2<u16> runs) {
+    const i64 V = length(places), mask = (i64(1) << bits) - 1;
+    require_bits(bits);
+    require(length(run_places) == V, "places and run_places: their lengths differ");
+    require(length(norms) == length(starts) - 1, "norms: their number is not that of the documents");
+    require(runs.shape(1) == 3, "runs: they do not have three columns");
+    require_counts(starts, terms, counts, V);
+    std::vector<i64> last(size_t(V), -1);
+    for (i64 document = 0; document + 1 < length(starts); document++) {
+        const i64 block = document >> bits;
+        for (i64 p = starts(document); p < starts(document + 1); p++) {
+            const i64 term = terms(p);
+            const f64 count = f64(counts(p));
+            const f64 share = std::nearbyint(count / (norms(document) + count) * f64(UNIT));
+            const u32 saturation = u32(std::min(std::max(share, 1.0), f64(UNIT - 1)));
+            const i64 place = places(term)++;
+            require(place >= 0 && place < length(entries), "places: there are fewer entries");
+            entries(place) = u32(document & mask) << 16 | saturation;
+            if (last[size_t(term)] != block) {
+                last[size_t(term)] = block;
+                const i64 run = run_places(term)++;
+                require(run >= 0 && run < length(runs), "run_places: there are fewer runs");
+                runs(run, 0) = u16(block);
+            } else {
+                runs(run_places(term) - 1, 1)++;
+            }
+            u16& strongest = runs(run_places(term) - 1, 2);
+            strongest = std::max(strongest, u16(saturation));
+        }
+    }
+}
+
+void find_best_saturations(Array1<const i64> starts, Array1<const u32> entries, Array1<const i64> depths,
+                           Array2<u16> best) {
+    require(length(starts) == length(best) + 1, "best: its number of rows is not that of the terms");
+    require(i64(best.shape(1)) == length(depths), "best and depths: their widths differ");
+    require_offsets(starts.data(), length(starts), length(entries), "starts");
+    for (i64 i = 0; i < length(depths); i++)
+        require(depths(i) > 0 && (i == 0 || depths(i) > depths(i - 1)), "depths: they do not ascend from 1");
+    std::vector<u16> shares;
+    for (i64 term = 0; term < length(best); term++) {
+        shares.clear();
+        for (i64 p = starts(term); p < starts(term + 1); p++) shares.push_back(u16(entries(p)));
+        auto end = shares.end();
+        for (i64 i = length(depths) - 1; i >= 0; i--) {
+            if (depths(i) > end - shares.begin()) continue;
+            const auto nth = shares.begin() + (depths(i) - 1);
+            std::nth_element(shares.begin(), nth, end, std::greater<>());
+            best(term, i) = *nth;
+            end = nth + 1;
+        }
+    }
+}
+
+void add_steps(Array1<const i64> starts, Array1<const u32> entries, Array1<const i64> run_starts,
+               Array2<const u16> runs, i64 bits, Array1<const i64> terms, Array1<const i64> weights,
+               Array1<i64> steps) {
+    require_bits(bits);
+    require(length(starts) == length(run_starts), "starts and run_starts: their lengths differ");
+    require(length(terms) == length(weights), "terms and weights: their lengths differ");
+    require(runs.shape(1) == 3, "runs: they do not have three columns");
+    require_between(terms.data(), length(terms), 0, length(starts) - 1, "terms");
+    for (i64 i = 0; i < length(terms); i++) {
+        require_offsets(starts.data() + terms(i), 2, length(entries), "starts");
+        require_offsets(run_starts.data() + terms(i), 2, length(runs), "run_starts");
+        i64 place = starts(terms(i));
+        for (i64 run = run_starts(terms(i)); run < run_starts(terms(i) + 1); run++) {
+            const i64 first = i64(runs(run, 0)) << bits, after = place + runs(run, 1) + 1;
+            require(after <= starts(terms(i) + 1), "runs: a run leaves its term");
+            for (; place < after; place++) {
+                const i64 document = first + (entries(place) >> 16);
+                require(document < length(steps), "entries: a document is unknown");
+                steps(document) += 1 + ((weights(i) * i64(entries(place) & (UNIT - 1))) >> 16);
+            }
+        }
+    }
+}
+
+template <class C>
+void bind(nb::module_& module) {
+    module.def("count_postings", &count_postings<C>, exact("starts"), exact("terms"), exact("counts"), nb::arg("bits"),
+               exact("lengths"), exact("runs"), exact("occurrences"), ReleaseGil());
+    module.def("write_postings", &write_postings<C>, exact("starts"), exact("terms"), exact("counts"), exact("norms"),
+               nb::arg("bits"), exact("places"), exact("run_places"), exact("entries"), exact("runs"), ReleaseGil());
+}
+
+}  // namespace
+
+void bind_postings(nb::module_& module) {
+    bind<i32>(module);
+    bind<i64>(module);
+    bind<f32>(module);
+    bind<f64>(module);
+    module.def("find_best_saturations", &find_best_saturations, exact("starts"), exact("entries"), exact("depths"),
+               exact("best"), ReleaseGil());
+    module.def("add_steps", &add_steps, exact("starts"), exact("entries"), exact("run_starts"), exact("runs"),
+               nb::arg("bits"), exact("terms"), exact("weights"), exact("steps"), ReleaseGil());
+}
+
+}  // namespace klsa
