@@ -220,6 +220,12 @@ class ForwardCodes:
     def count_term(self, documents: _I64, code: int, weights: _I64) -> _I64:
         """Return how often each document has a term, by the weights of its parts."""
 
+    def count_parts(self, documents: _I64, code: int) -> _I64:
+        """Return how often each part of each document has a term: (d · parts,), by document.
+
+        In the text, the last part, only if another part has it.
+        """
+
     def find_phrase(self, documents: _I64, codes: _I64, part: int) -> npt.NDArray[np.bool_]:
         """Return which documents have words in sequence in a part; in any if it is negative."""
 

@@ -73,6 +73,18 @@ class ForwardCodes {
         return owned(std::move(counts));
     }
 
+    auto count_parts(Documents documents, i64 code) const {
+        check(documents);
+        std::vector<i64> counts(length(documents) * parts_, 0);
+        {
+            nb::gil_scoped_release release;
+            std::vector<i64> part_ends(parts_);
+            for (i64 i = 0; i < length(documents); i++)
+                klsa::count_parts(reader(documents(i)), part_ends, code, std::span(counts).subspan(i * parts_, parts_));
+        }
+        return owned(std::move(counts));
+    }
+
     auto find_phrase(Documents documents, Array1<const i64> codes, i64 part) const {
         check(documents);
         require(length(codes) > 0, "codes: a phrase has at least one word");
@@ -148,6 +160,7 @@ void bind_forward(nb::module_& module) {
         .def(nb::init<Array1<const u8>, Array1<const i64>, i64>(), exact("codes"), exact("starts"), nb::arg("parts"))
         .def("counts", &ForwardCodes::counts, exact("documents"), exact("terms"), exact("weights"))
         .def("count_term", &ForwardCodes::count_term, exact("documents"), nb::arg("code"), exact("weights"))
+        .def("count_parts", &ForwardCodes::count_parts, exact("documents"), nb::arg("code"))
         .def("find_phrase", &ForwardCodes::find_phrase, exact("documents"), exact("codes"), nb::arg("part"))
         .def("count_following", &ForwardCodes::count_following, exact("documents"), exact("codes"), nb::arg("ranks"))
         .def("find_words", &ForwardCodes::find_words, nb::arg("document"), exact("codes"));

@@ -101,6 +101,21 @@ void for_each_term(CodeReader reader, std::vector<i64>& part_ends, Visit visit) 
     }
 }
 
+// Count a code in each part of a document; in its text, the last part, only if another part has it.
+inline void count_parts(CodeReader reader, std::vector<i64>& part_ends, i64 wanted, std::span<i64> counts) {
+    reader.read_part_ends(part_ends);
+    i64 position = 0;
+    size_t part = 0;
+    bool is_found = false;
+    while (reader.has_more()) {
+        const i64 code = reader.read();
+        while (position >= part_ends[part]) part++;
+        if (part + 1 == counts.size() && !is_found) return;
+        if (code == wanted) counts[part]++, is_found = true;
+        position += code < GAPS ? code + 1 : 1;
+    }
+}
+
 // The words of a phrase as codes, NO_TERM for those without a term, matched by Knuth, Morris and Pratt.
 class Phrase {
   public:

@@ -13,19 +13,15 @@ the text are counted: all others have r = boost of the text.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.compiling import compiled, wait_until_compiled
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.kernels.postings import UNIT
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.storage.forward_index import GAPS, Codes, read_code, read_ends
 
 
 def rank_bm25(
@@ -64,13 +60,7 @@ def boosted_postings(
         return documents, saturations
     forward = snapshot.forward
     names, weights = forward.fields
-    counts = np.zeros((len(documents), len(names)), np.int64)
-    given = (
-        forward.codes, forward.starts, documents.astype(np.int64),
-        int(forward.ranks[term]) + GAPS, counts,
-    )  # fmt: skip
-    wait_until_compiled(count_parts)
-    count_parts(*given)
+    counts = forward.part_counts(term, documents)
     factors = parameters.boost_factors
     boosts = np.array([factors.get(name, 1.0) for name in names])
     counts *= np.array(weights)
@@ -80,37 +70,3 @@ def boosted_postings(
     share = saturations / UNIT
     scaled = np.rint(UNIT * ratios * share / (1 - share + ratios * share))
     return documents, np.clip(scaled, 1, UNIT - 1).astype(np.uint16)
-
-
-@compiled
-def count_parts(
-    codes: Codes,
-    starts: npt.NDArray[np.int64],
-    documents: npt.NDArray[np.int64],
-    wanted: int,
-    counts: npt.NDArray[np.int64],
-) -> None:
-    """Count a code in the parts of documents; in the text only if another part contains it.
-
-    counts  (d, parts) written here
-    Never reads outside the codes, even if they are invalid.
-    """
-    last = counts.shape[1] - 1
-    part_ends = np.empty(last + 1, np.int64)
-    for i in range(len(documents)):
-        at = max(starts[documents[i]], 0)
-        end = min(starts[documents[i] + 1], len(codes))
-        at = read_ends(codes, at, end, part_ends)
-        word: Any = 0
-        part = 0
-        found = False
-        while at < end:
-            code, at = read_code(codes, at, end)
-            while word >= part_ends[part]:
-                part += 1
-            if part == last and not found:
-                break
-            if code == wanted:
-                counts[i, part] += 1
-                found = True
-            word += code + 1 if code < GAPS else 1
