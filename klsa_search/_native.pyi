@@ -158,6 +158,17 @@ class Engine:
     ) -> tuple[int, int]:
         """Find the k best documents of one query by the seeds of all partitions."""
 
+def insert_neighbours(
+    row_of: _I32, pairs: _I32, values: _F32, neighbours: _I32, strongest: _F32
+) -> None:
+    """Insert entries in rows of the strongest, after entries of equal value; drop the weakest.
+
+    row_of      (N,) row of each document, from 1
+    pairs       (R, 2) the document that gets the entry, and its neighbour
+    values      (R,) of the entries
+    neighbours, strongest  (rows, width), changed here
+    """
+
 class Features:
     """The entries of a sparse matrix Φ in rows (documents): column and weight of each.
 

@@ -30,7 +30,6 @@ from klsa_search.cli.service_options import is_loopback, listen
 from klsa_search.core.child_processes import command_of, stop_with_parent
 from klsa_search.core.compiling import compile_in_child, missing_functions
 from klsa_search.errors import KlsaError, SettingsError, StoreError
-from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
@@ -229,7 +228,6 @@ def _app(
     writes = None if settings.writable is False else Writes()
     jobs = None
     if writes is not None:
-        ReverseNeighboursBuilder.ready()  # compiles in the background, before the first write
         embedders = [option for each in settings.embedders for option in ("--embedder", each)]
         command = command_of(REFITTING, "--home", str(settings.home), *embedders)
         jobs = Jobs(catalog, command, share=settings.refit_threshold or None)

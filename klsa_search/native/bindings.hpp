@@ -7,6 +7,7 @@ namespace klsa {
 
 void bind_counts(nanobind::module_& module);
 void bind_engine(nanobind::module_& module);
+void bind_reverse_neighbours(nanobind::module_& module);
 void bind_fold_in(nanobind::module_& module);
 void bind_forward(nanobind::module_& module);
 void bind_neighbours(nanobind::module_& module);

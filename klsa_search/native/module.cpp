@@ -32,6 +32,7 @@ NB_MODULE(_native, module) {
     module.def("select_instruction_set", &select_instruction_set, nanobind::arg("name"));
     klsa::bind_counts(module);
     klsa::bind_engine(module);
+    klsa::bind_reverse_neighbours(module);
     klsa::bind_fold_in(module);
     klsa::bind_forward(module);
     klsa::bind_neighbours(module);

@@ -59,9 +59,7 @@ class LogTailer:
             self._synonyms = Synonyms(synonyms, self._built.info.analyzer)
         self._settings = settings
 
-    def state(
-        self, current: State, *, wait: bool = True, moment: PointInTime | None = None
-    ) -> State:
+    def state(self, current: State, *, moment: PointInTime | None = None) -> State:
         """Return the state after all writes, or `current` if nothing changed.
 
         moment  apply only what was written until then
@@ -69,11 +67,11 @@ class LogTailer:
         """
         analyzer = self._built.info.analyzer
         if moment is not None:
-            state = self._written(current, moment.last, wait=wait)
+            state = self._written(current, moment.last)
             synonyms = Synonyms(moment.synonyms, analyzer)
             rules = RuleSet(moment.rules, analyzer)
             return _with(state, synonyms, rules, moment.settings or self._settings)
-        state = self._written(current, self.log.last(), wait=wait)
+        state = self._written(current, self.log.last())
         if not self._is_configured:
             self._read_files()
         return self._completed(state)
@@ -81,7 +79,7 @@ class LogTailer:
     def weighed(self, current: State, weighing: Weighing) -> State:
         """Return a state with the same writes and other statistics of all partitions."""
         self.weighing = weighing
-        return self._completed(self._written(current, current.info.last, wait=True))
+        return self._completed(self._written(current, current.info.last))
 
     def _completed(self, state: State) -> State:
         """Return a state with the present synonyms, rules and query settings."""
@@ -104,10 +102,9 @@ class LogTailer:
             self._settings = current_settings(generation, self._built.info.manifest)
             self._stamps = stamps
 
-    def _written(self, current: State, last: LogPosition, *, wait: bool) -> State:
+    def _written(self, current: State, last: LogPosition) -> State:
         """Return the state after the writes up to `last`.
 
-        wait  for code that is compiled in the background, which folding needs
         Cost: reading the log, and applying each new write: see `DeltaIndex`.
         """
         if last == current.info.last and self.weighing is self._weighed_by:
@@ -120,10 +117,6 @@ class LogTailer:
             and self.log.valid_until(self._applied) < self._applied.seq
         )
         if delta is None or truncated:
-            from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
-
-            if wait:
-                ReverseNeighboursBuilder.wait()  # compiled last of all that folding needs
             delta = _Delta(self._built)
             self._applied = LogPosition()
         for write in self.log.rows(self._applied.seq, last):

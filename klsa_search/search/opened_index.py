@@ -62,7 +62,7 @@ class OpenedIndex:
         self._swap_lock = threading.Lock()  # held briefly; guards writes of _current
         try:
             # No search has run here yet: compile in this process.
-            state = tailer.state(base, wait=False, moment=moment)
+            state = tailer.state(base, moment=moment)
         except BaseException:
             base.close()
             raise

@@ -271,17 +271,6 @@ Index.search = compiling
     assert not more, more
 
 
-@pytest.mark.parametrize("option", ["--writable", "--read-only"])
-def test_what_writing_needs_is_compiled_before_the_first_write(home, option):
-    program = f"""
-from klsa_search.search.engine.reverse_neighbours import _insert
-_insert.is_cached = lambda: False
-{SERVE}
-"""
-    with serving(home, option, program=program) as (_, address):
-        assert ("_insert" in health_of(address)["compiling"]) == (option == "--writable")
-
-
 def test_small_answers_are_sent_at_once():
     """What asyncio accepts from the listener has TCP_NODELAY."""
     accepted = []

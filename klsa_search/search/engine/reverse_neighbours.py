@@ -6,12 +6,12 @@ apply to the earlier documents too, and are stored here.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.compiling import compiled, not_compiled, wait_until_compiled
+from klsa_search import _native
 from klsa_search.core.growable_array import GrowableArray
 from klsa_search.lowrank.sparse_expansion import LEVELS
 
@@ -42,16 +42,6 @@ class ReverseNeighbours(NamedTuple):
 class ReverseNeighboursBuilder:
     """Reverse neighbours of a growing number of documents; results of `build` do not change."""
 
-    @staticmethod
-    def wait() -> None:
-        """Wait until a child process has compiled what `append` needs."""
-        wait_until_compiled(_insert)
-
-    @staticmethod
-    def ready() -> bool:
-        """Return whether `append` is compiled; if not, another process may compile it now."""
-        return not not_compiled(_insert)
-
     def __init__(self) -> None:
         self._row_of = GrowableArray(np.int32)
         self._neighbours = GrowableArray(np.int32, MAX_REVERSE)
@@ -79,7 +69,13 @@ class ReverseNeighboursBuilder:
         self._values.extend(np.zeros((len(new), MAX_REVERSE), np.float32))
         self._entries.extend(np.zeros((len(new), MAX_REVERSE), np.uint32))
         self._steps.extend(np.zeros(len(new), np.float32))
-        _insert(row_of, pairs, values, self._neighbours.rows, self._values.rows)
+        _native.insert_neighbours(
+            row_of,
+            np.ascontiguousarray(pairs, np.int32),
+            np.ascontiguousarray(values, np.float32),
+            self._neighbours.rows,
+            self._values.rows,
+        )
         self._pack(row_of[touched] - 1)
 
     def build(self, max_doc: int) -> ReverseNeighbours:
@@ -98,21 +94,3 @@ class ReverseNeighboursBuilder:
         levels[values > 0] = np.maximum(levels[values > 0], 1)
         self._entries.rows[rows] = (neighbours.astype(np.uint32) << np.uint32(8)) | levels
         self._steps.rows[rows] = steps
-
-
-@compiled
-def _insert(row_of: Any, pairs: Any, values: Any, neighbours: Any, strongest: Any) -> None:
-    """Insert each entry in its row, after entries of equal value, and drop the weakest."""
-    last = strongest.shape[1] - 1
-    for i in range(len(values)):
-        row, value = row_of[pairs[i, 0]] - 1, values[i]
-        if not value > strongest[row, last]:
-            continue
-        place = last
-        while place > 0 and strongest[row, place - 1] < value:
-            strongest[row, place], neighbours[row, place] = (
-                strongest[row, place - 1],
-                neighbours[row, place - 1],
-            )
-            place -= 1
-        strongest[row, place], neighbours[row, place] = value, pairs[i, 1]
