@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.search.query.builder import Variant, Word
 from klsa_search.search.query.evidence import Evidence
-from klsa_search.search.query.matching import documents_with
+from klsa_search.search.query.matching import count_phrase, phrase_question
 from klsa_search.search.query.terms import UNKNOWN, TermNumbers
 from klsa_search.search.snapshot import Snapshot
 
@@ -30,6 +31,9 @@ such as `InvokeEndpoint` must not be rarer at all.
 
 MAX_PARTS: Final = 6
 """Parts that a word is divided into, at most."""
+
+CACHED: Final = 4096
+"""Phrases whose number of documents is remembered."""
 
 _BORDER: Final = re.compile(
     r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
@@ -61,6 +65,8 @@ class Compounds:
 
     def __init__(self, snapshot: Snapshot, analyzer: Analyzer, numbers: TermNumbers) -> None:
         self._snapshot, self._analyzer, self._numbers = snapshot, analyzer, numbers
+        # Queries repeat words, and a phrase takes ten times as long as the rest of parsing.
+        self._count = lru_cache(CACHED)(partial(count_phrase, snapshot))
 
     def parts(self, word: str, evidence: Evidence, *, anywhere: bool = False) -> Words:
         """Return the parts of a word that documents write side by side; () if there are none.
@@ -95,12 +101,18 @@ class Compounds:
             if number >= 0 and len(list(self._analyzer.each(joined, str, str))) == 1:
                 numbers = [self._numbers.of_word(word) for word in words]
                 if " " in sequence and min(numbers) >= 0:
-                    apart = documents_with(self._snapshot, numbers, evidence)
+                    apart = self._documents_with(numbers, evidence)
                     if apart > RARER * self._frequency(number):
                         continue
                 of = tuple(each for each in numbers if each >= 0)
                 found[sequence] = Variant(sequence, of, (Word(joined, number),))
         return list(found.values())
+
+    def _documents_with(self, terms: Sequence[int], evidence: Evidence) -> int:
+        """Return the number of live documents that contain terms in sequence."""
+        return evidence.of(
+            phrase_question(self._snapshot, terms), lambda: self._count(tuple(terms))
+        )
 
     def _unknown(self, word: str) -> bool:
         return self._numbers.of_word(word) == UNKNOWN
@@ -120,7 +132,7 @@ class Compounds:
             terms = [self._numbers.of_word(word) for word in words]
             if min(terms) < 0:
                 continue
-            documents = documents_with(self._snapshot, terms, evidence)
+            documents = self._documents_with(terms, evidence)
             if documents > best and documents >= least:
                 best, result = documents, tuple(map(Word, words, terms))
         return result

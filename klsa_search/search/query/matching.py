@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocumentMask, Integers
-from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query.evidence import Evidence, Question
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.forward_index import GAPS
@@ -127,11 +127,17 @@ def containing_phrase(snapshot: Snapshot, words: Sequence[int], field: str = "")
 
 def documents_with(snapshot: Snapshot, words: Sequence[int], evidence: Evidence) -> int:
     """Return the number of live documents that contain words in sequence."""
-    question = "phrase", *pattern_names(snapshot, words)
-    return evidence.of(
-        question,
-        lambda: int((containing_phrase(snapshot, words) & snapshot.live_docs()).sum()),
-    )
+    return evidence.of(phrase_question(snapshot, words), lambda: count_phrase(snapshot, words))
+
+
+def phrase_question(snapshot: Snapshot, words: Sequence[int]) -> Question:
+    """Return the question how many documents contain words in sequence."""
+    return "phrase", *pattern_names(snapshot, words)
+
+
+def count_phrase(snapshot: Snapshot, words: Sequence[int]) -> int:
+    """Return the number of live documents of a snapshot that contain words in sequence."""
+    return int((containing_phrase(snapshot, words) & snapshot.live_docs()).sum())
 
 
 def pattern_names(snapshot: Snapshot, words: Sequence[int]) -> tuple[str, ...]:
