@@ -8,10 +8,12 @@ import signal
 import subprocess
 import threading
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from typing import Final, NamedTuple, cast
 
+from klsa_search import _native
 from klsa_search.analysis.analyzer import CACHED_WORDS, LONGEST_WORD, Analyzer
 from klsa_search.core.child_processes import end, pipes_of_worker, read_requests, send, start_worker
 from klsa_search.errors import KlsaError
@@ -36,27 +38,36 @@ class NumberedTexts(NamedTuple):
 
 
 class TermNumbering:
-    """A dictionary that numbers terms from 0 in the order they occur.
+    """A dictionary that numbers terms from 0 in the order they occur; pickled empty.
 
     name  distinguishes the dictionaries of a collection
-    Memory: about 100 bytes per term, and `CACHED_WORDS` words.
+    Words of ASCII texts are found and looked up in native code; only forms that did not occur
+    before are analysed. Memory: about 100 bytes per term, and `CACHED_WORDS` words.
     """
 
     def __init__(self, analyzer: Analyzer, name: int = 0) -> None:
         self._analyzer = analyzer
         self._name = name
         self._words = _Words(analyzer)
+        self._forms = _native.WordNumbers(CACHED_WORDS, analyzer.settings.symbols)
+
+    def __reduce__(self) -> tuple[type[TermNumbering], tuple[Analyzer, int]]:
+        """Pickle what another process needs to number texts."""
+        return TermNumbering, (self._analyzer, self._name)
 
     def numbered(self, texts: Sequence[str]) -> NumberedTexts:
         """Return texts as term numbers; without NO_TERM they are those of `Analyzer.terms`."""
-        each, word, pair = self._analyzer.each, self._words.__getitem__, self._words.pair
-        numbers, lengths = array("i"), array("i")
         new_terms = self._words.new_terms = []
-        for text in texts:
-            before = len(numbers)
-            numbers.extend(each(text, word, pair))
-            lengths.append(len(numbers) - before)
+        if self._analyzer.tokenizes:
+            counted = [array("i", self._of_text(text)) for text in texts]
+            lengths = array("i", map(len, counted))
+            return NumberedTexts(self._name, array("i", chain(*counted)), lengths, new_terms)
+        found = self._forms.number(list(texts), self._words.of_word, self._of_text)
+        numbers, lengths = (array("i", each) for each in found)
         return NumberedTexts(self._name, numbers, lengths, new_terms)
+
+    def _of_text(self, text: str) -> Iterable[int]:
+        return self._analyzer.each(text, self._words.__getitem__, self._words.pair)
 
 
 class _Words(dict[str, int]):
@@ -69,12 +80,16 @@ class _Words(dict[str, int]):
         self.new_terms: list[str] = []
 
     def __missing__(self, word: str) -> int:
-        number = self._number(self._analyzer.term(word))
+        number = self.of_word(word)
         if len(word) <= LONGEST_WORD:
             if len(self) >= CACHED_WORDS:
                 self.clear()
             self[word] = number
         return number
+
+    def of_word(self, word: str) -> int:
+        """Return the number of a word, without the cache."""
+        return self._number(self._analyzer.term(word))
 
     def pair(self, pair: str) -> int:
         """Return the number of a pair of characters."""

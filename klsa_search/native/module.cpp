@@ -32,14 +32,15 @@ NB_MODULE(_native, module) {
     module.def("select_instruction_set", &select_instruction_set, nanobind::arg("name"));
     klsa::bind_counts(module);
     klsa::bind_engine(module);
-    klsa::bind_reverse_neighbours(module);
     klsa::bind_fold_in(module);
     klsa::bind_forward(module);
     klsa::bind_neighbours(module);
     klsa::bind_pair_codes(module);
     klsa::bind_postings(module);
     klsa::bind_products(module);
+    klsa::bind_reverse_neighbours(module);
     klsa::bind_snippets(module);
     klsa::bind_sums(module);
     klsa::bind_vectors(module);
+    klsa::bind_word_numbers(module);
 }

@@ -1,0 +1,70 @@
+// Bindings of word_numbers.hpp.
+#include "word_numbers.hpp"
+
+#include <nanobind/stl/pair.h>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+
+namespace klsa {
+namespace {
+
+nb::bytes as_bytes(const std::vector<i32>& numbers) {
+    return nb::bytes(numbers.data(), numbers.size() * sizeof(i32));
+}
+
+class WordNumbers {
+  public:
+    // Longer forms are not kept.
+    static constexpr size_t LONGEST_WORD = 255;
+
+    WordNumbers(i64 capacity, bool names) : forms_(size_t(capacity)), names_(names) {
+        require(capacity > 0, "capacity: give one or more");
+    }
+
+    std::pair<nb::bytes, nb::bytes> number(nb::list texts, nb::callable of_word, nb::callable of_text) {
+        std::vector<i32> numbers, lengths;
+        auto resolve = [&](std::string_view form) { return nb::cast<i32>(of_word(nb::str(form.data(), form.size()))); };
+        for (nb::handle each : texts) {
+            const size_t before = numbers.size();
+            if (!nb::isinstance<nb::str>(each)) throw nb::type_error("texts: one is no str");
+            const auto text = ascii(each);
+            if (text.data() && !(names_ && may_have_names(text))) {
+                for_each_ascii_word(text, [&](std::string_view word) {
+                    numbers.push_back(word.size() > LONGEST_WORD ? resolve(word) : forms_.number(word, resolve));
+                });
+            } else {
+                for (nb::handle number : nb::iter(of_text(each))) numbers.push_back(nb::cast<i32>(number));
+            }
+            lengths.push_back(i32(numbers.size() - before));
+        }
+        return {as_bytes(numbers), as_bytes(lengths)};
+    }
+
+  private:
+    // The characters of a text, or none if one is not ASCII.
+    static std::string_view ascii(nb::handle text) {
+        Py_ssize_t size;
+        if (PyUnicode_GetLength(text.ptr()) == 0) return {"", 0};
+        const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+        if (!data) {  // a lone surrogate
+            PyErr_Clear();
+            return {};
+        }
+        // A text has as many bytes as characters only if all are ASCII.
+        return size == PyUnicode_GetLength(text.ptr()) ? std::string_view(data, size_t(size)) : std::string_view();
+    }
+
+    FormTable forms_;
+    bool names_;
+};
+
+}  // namespace
+
+void bind_word_numbers(nb::module_& module) {
+    nb::class_<WordNumbers>(module, "WordNumbers")
+        .def(nb::init<i64, bool>(), nb::arg("capacity"), nb::arg("names"))
+        .def("number", &WordNumbers::number, nb::arg("texts"), nb::arg("of_word"), nb::arg("of_text"));
+}
+
+}  // namespace klsa
