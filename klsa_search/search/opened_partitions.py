@@ -24,6 +24,7 @@ from klsa_search.search.collection_statistics import CollectionStatistics
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.partition import Partition
+from klsa_search.search.partition_doc_ids import global_doc_ids, local_doc_id
 from klsa_search.search.partition_limits import UnsupportedInPartitions, unsupported
 from klsa_search.search.pickling import check_process
 from klsa_search.search.state import State
@@ -37,9 +38,7 @@ from klsa_search.storage.names import PARTITIONS, SYNONYMS
 from klsa_search.storage.partitions import (
     PartitionSet,
     generations_of,
-    global_doc_ids,
     is_partitioned,
-    local_doc_id,
     partition_of,
     read_partitions,
     terms_generation,

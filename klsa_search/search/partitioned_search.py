@@ -18,11 +18,11 @@ from klsa_search.search.assembly import assemble_results
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
 from klsa_search.search.facets import Facet
 from klsa_search.search.partition import ALL_VALUES, PartitionHits, PartitionPage, PartitionPlan
+from klsa_search.search.partition_doc_ids import global_doc_ids
 from klsa_search.search.planning import QueryPlan
 from klsa_search.search.query.evidence import Question, added
 from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.results import Hit, SearchResults
-from klsa_search.storage.partitions import global_doc_ids
 
 UNSUPPORTED_OPTIONS: Final = {
     "positive": "relevance feedback",

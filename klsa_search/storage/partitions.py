@@ -14,16 +14,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import Field, ValidationError
 
-from klsa_search.core.array_types import DocIds
 from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.errors import IndexDamaged, SettingsError
 from klsa_search.storage.checked_file import read_checked, replace_checked
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.files import sync
 from klsa_search.storage.manifest import Frozen, Manifest, read_manifest
 from klsa_search.storage.names import FORMER_PARTITIONS, PARTITION, PARTITIONS
@@ -32,9 +28,6 @@ from klsa_search.storage.query_settings import with_changes
 MAX_PARTITIONS: Final = 1_000
 
 _TERMS: Final = "terms"
-
-_BITS: Final = 24
-"""Bits of a doc id in a partition."""
 
 
 class PartitionSet(Frozen):
@@ -118,6 +111,8 @@ def generations_of(path: Path, found: PartitionSet) -> list[Path]:
     IndexDamaged if one is missing, or has documents of another partition, as after its folder was
     exchanged with that of another. Cost: reading a document of each.
     """
+    from klsa_search.storage.documents import DocumentReader
+
     generations = [current_generation(path / name) for name in found.folders]
     for number, generation in enumerate(generations):
         if not read_manifest(generation).counts.documents:
@@ -218,16 +213,6 @@ def restore_partitions(path: Path, generation: str) -> None:
 def hash_of(id_: str) -> int:
     """Return 64 bits that depend on an ID alone."""
     return int.from_bytes(blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=8).digest())
-
-
-def global_doc_ids(partition: int, doc_ids: DocIds) -> npt.NDArray[np.int64]:
-    """Return doc ids of the index for those of a partition: its number, then 24 bits."""
-    return doc_ids.astype(np.int64) + (partition << _BITS)
-
-
-def local_doc_id(doc_id: int) -> tuple[int, int]:
-    """Return the partition, and the doc id in it."""
-    return doc_id >> _BITS, doc_id & (1 << _BITS) - 1
 
 
 def partition_of(id_: str, partitions: int) -> int:
