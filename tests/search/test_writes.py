@@ -68,24 +68,29 @@ def ranked(index, query, k=1000, **parameters):
     return list(zip(index.ids(positions), scores.tolist(), strict=True))
 
 
-def fresh_bm25(documents, query, average):
-    """Ids and scores of BM25 over documents that nothing ever happened to, and the total.
+def fresh_bm25(documents, average):
+    """Answer `QUERIES` by BM25 over documents that nothing ever happened to: [(hits, total)].
 
     average  the mean length of the index, which may be a step of its grid from theirs
     """
     counts = counts_of(*documents.values())
-    known = [counts.vocabulary.numbers.get(term, -1) for term in query.split()]
+    numbers = counts.vocabulary.numbers
     chosen = Settings(**PLAIN)
-    terms = sorted(Analyzer(chosen).common() & counts.vocabulary.numbers.keys())
-    common = np.array([counts.vocabulary.numbers[term] for term in terms], np.int64)
+    terms = sorted(Analyzer(chosen).common() & numbers.keys())
+    common = np.array([numbers[term] for term in terms], np.int64)
     weighting = TermWeighting(chosen.burstiness, common, chosen.common_weight)
     mean = bm25.average_length(counts.lengths) if counts.lengths.any() else 0.0
     assert average is None or bm25.live_length(average, mean) == average
-    kernel = query_kernel(counts, weighting=weighting, average=average)
-    (top,) = Bm25Engine(kernel).top([known], 1000, totals=True)
+    engine = Bm25Engine(query_kernel(counts, weighting=weighting, average=average))
+    asked = [[numbers.get(term, -1) for term in query.split()] for query in QUERIES]
     ids = [*documents]
-    found = [ids[position] for position in top.doc_ids]
-    return list(zip(found, top.scores.tolist(), strict=True)), top.total
+    return [
+        (
+            [(ids[n], score) for n, score in zip(top.doc_ids, top.scores.tolist(), strict=True)],
+            top.total,
+        )
+        for top in engine.top(asked, 1000, totals=True)
+    ]
 
 
 QUERIES = ["t00 t05", "t01 t20 t33", "t44 t02", "new t03", "other t00"]
@@ -139,8 +144,8 @@ def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory
                 documents.pop(one, None)
         assert index.ids() == [*documents]
         assert len(index) == len(documents)
-        for query in QUERIES:
-            expected, total = fresh_bm25(documents, query, index.arrays.average_length)
+        fresh = fresh_bm25(documents, index.arrays.average_length)
+        for query, (expected, total) in zip(QUERIES, fresh, strict=True):
             assert ranked(index, query, ranker="bm25") == expected
             assert index.search(query, 1, ranker="bm25").total == total
     again = open_index(path)
