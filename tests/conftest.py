@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 from collections.abc import Iterator
@@ -40,6 +41,12 @@ settings.register_profile(
 )
 settings.register_profile("long", settings.get_profile("short"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+
+def pytest_collection_finish() -> None:
+    """Leave tests and modules out of garbage collections, which took 0.4 s each with them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,7 @@ from klsa_search.indexing.build import build
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 STEERING = [
     character
-    for character in map(chr, range(0x110000))
+    for character in map(chr, range(0x10000))  # none comes later
     if unicodedata.category(character) in ("Cc", "Zl", "Zp")
     or unicodedata.bidirectional(character) in DIRECTIONS
     or character in "\u061c\u200e\u200f"

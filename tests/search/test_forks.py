@@ -20,6 +20,7 @@ def test_an_index_opened_before_a_fork_is_refused_in_the_child(tmp_path, partiti
         DOCUMENTS, name="t", home=tmp_path, dimensions=2, partitions=partitions, workers=1
     )
     snapshot = index.snapshot()
+    assert index.search("wing").hits  # compiles here, not in the child
 
     def child():
         for opened in (index, snapshot):
