@@ -194,7 +194,12 @@ def build(
     elif not index.manifest.counts.terms:
         echo(
             "warning: no document has a title or text with a searchable word, so every "
-            f"search of {name} will be empty; name the field of the texts with --text",
+            f"search of {name} will be empty; "
+            + (
+                "the texts have only signs or stop words; --stop-words none keeps these"
+                if collection.has_texts
+                else "name the field of the texts with --text"
+            ),
             err=True,
         )
     problems, unread = collection.problems, collection.unread

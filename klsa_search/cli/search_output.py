@@ -94,6 +94,13 @@ def write_results(results: SearchResults) -> None:
         unknown = word in interpretation.unknown
         note = f"did you mean `{correction}`?" if unknown else f"showing results for `{correction}`"
         echo(f"no match for `{word}`; {note}", err=True)
+    if stop_words := interpretation.stop_words:
+        names = ", ".join(f"`{word}`" for word in stop_words)
+        echo(
+            f"the index leaves out stop words, and the query has no others: {names}; to search for "
+            "them, build the index with --stop-words none",
+            err=True,
+        )
     if left_out := interpretation.left_out:
         echo(f"the query is long: its {len(left_out)} lightest words do not count", err=True)
     if interpretation.boolean is not None:

@@ -63,6 +63,11 @@ class OpenedCollection:
         self._vectors: RowVectors | None = None
 
     @property
+    def has_texts(self) -> bool:
+        """Return whether a document of the last pass had a title or text."""
+        return self._intake.has_texts
+
+    @property
     def options(self) -> Mapping[str, Any]:
         """Return the options of `Reading` that are not defaults, as JSON values.
 

@@ -210,4 +210,5 @@ def _reported(state: State, parameters: SearchSettings, dimensions: int) -> dict
 
 def _has_operators(said: QueryInterpretation) -> bool:
     """Return whether operators of the query restrict the documents."""
-    return bool(said.phrases or said.required or said.excluded or said.fields)
+    restricting = said.phrases or said.required or said.excluded or said.fields
+    return bool(restricting or said.boolean)

@@ -269,6 +269,15 @@ def test_an_index_without_words_is_warned_of(shell, tmp_path):
     assert again.startswith("note: all documents were indexed again; klsa-index sync it SOURCE")
 
 
+def test_an_index_of_stop_words_is_warned_of(shell, tmp_path):
+    source = tmp_path / "stop.jsonl"
+    source.write_text('{"id": "1", "text": "to be or not to be"}\n')
+    done = shell("klsa-index", "build", source, "--name", "stop")
+    assert "--stop-words none" in done.err
+    found = shell("klsa-search", "stop", "to be")
+    assert "the index leaves out stop words" in found.err
+
+
 def test_an_index_of_nothing_does_not_replace_another(shell, cars):
     build = ["klsa-index", "build", cars, "--name", "cars"]
     shell(*build)

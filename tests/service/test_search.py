@@ -92,6 +92,7 @@ def test_what_was_understood_stands_in_the_answer(client):
         "prefixes": {"win*": ["wing"]},
         "variants": {},
         "boolean": None,
+        "stop_words": [],
         "synonyms": {},
         "corrections": {"wign": "wing"},
         "did_you_mean": '+wing -"no such thing" wing win*',

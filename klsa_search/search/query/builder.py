@@ -109,6 +109,11 @@ class QueryBuilder:
             word.text for word in words if word.number == UNKNOWN and word != self.rules.last
         ]
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the query ranks, requires and excludes nothing."""
+        return not (self.words or self.unknown or self.terms or self.restrictions)
+
     def vary(self, variant: Variant) -> None:
         """Search another writing as well: rank by its terms, and let them count as the word."""
         terms = tuple(word.number for word in variant.words)

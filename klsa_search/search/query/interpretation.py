@@ -28,6 +28,7 @@ class QueryInterpretation:
 
     words     words that documents are ranked by, including those of phrases and required ones
     unknown   words that no document contains
+    stop_words  words of a query of nothing else that the index leaves out, else empty
     left_out  words of a query of more than 256 distinct ones that do not count: the lightest
     phrases   phrases, whose words must be adjacent
     required  words and phrases after +
@@ -57,6 +58,7 @@ class QueryInterpretation:
 
     words: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    stop_words: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     required: tuple[str, ...] = ()

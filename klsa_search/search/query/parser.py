@@ -233,7 +233,12 @@ class QueryParser:
         if builder.completions:
             expansion = expansion.with_terms(*builder.completions)
         written = None if boolean is None else boolean.written
-        interpretation = replace(builder.interpretation(query), relaxed=relaxed, boolean=written)
+        interpretation = replace(
+            builder.interpretation(query),
+            stop_words=self._stop_words(query) if builder.is_empty else (),
+            relaxed=relaxed,
+            boolean=written,
+        )
         words = builder.alternatives.values()
         mask = self._mask(builder.allowed, words, settings.match, evidence)
         return ParsedQuery(builder.terms, mask, interpretation, expansion)
@@ -490,7 +495,14 @@ class QueryParser:
         return QueryInterpretation(
             words=tuple(word for word, number in words if number >= 0),
             unknown=tuple(word for word, number in words if number == UNKNOWN),
+            stop_words=()
+            if any(number != NO_TERM for _, number in words)
+            else self._stop_words(query),
         )
+
+    def _stop_words(self, query: str) -> tuple[str, ...]:
+        """Return the stop words of a query of nothing else."""
+        return tuple(dict.fromkeys(word.text for word in self.words(query)))
 
     def known_terms(self, parsed: ParsedQuery) -> set[str]:
         """Return the terms of a query that the index knows."""

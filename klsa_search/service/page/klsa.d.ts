@@ -340,6 +340,7 @@ export interface FacetSearchAnswer extends Facet {
 export interface Interpretation {
   words: string[];
   unknown: string[];
+  stop_words: string[];
   left_out: string[];
   phrases: string[];
   required: string[];

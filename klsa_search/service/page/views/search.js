@@ -363,6 +363,11 @@ function drawInterpretation({ interpretation, query }) {
   }
   const unknown = interpretation.unknown.filter((word) => !(word in interpretation.corrections));
   if (unknown.length) lines.push(["No match for ", list(unknown), "."]);
+  if (interpretation.stop_words.length) {
+    lines.push([list(interpretation.stop_words),
+      interpretation.stop_words.length > 1 ? " are stop words, which this index leaves out."
+        : " is a stop word, which this index leaves out."]);
+  }
   for (const reason of new Set(Object.values(interpretation.relaxed))) {
     const relaxed = Object.keys(interpretation.relaxed).filter((written) => interpretation.relaxed[written] === reason);
     lines.push(["Read as plain words: ", list(relaxed), `, because ${RELAXED[reason]}. `,
