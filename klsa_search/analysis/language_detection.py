@@ -24,6 +24,7 @@ LEAST: Final = 60
 """Letters that must agree on a language, times the confidence in it: with fewer, names and codes
 are taken for another language than that of the text."""
 
+_LEAST_WORDS: Final = 6  # distinct ones: a line that is repeated tells no more than once
 _LEAST_IN_SCRIPT: Final = 10  # of a script that says the language
 _LONG_PIECE: Final = 200  # characters; shorter texts are joined
 _WIDE: Final = 2  # letters of other scripts that a letter of Han, kana and Hangul counts as
@@ -116,7 +117,7 @@ def _classify(piece: list[str], votes: dict[str, float]) -> None:
     """Add the votes of texts in one script, without those that are in no language."""
     text = "\n".join(piece)
     letters = sum(map(str.isalpha, text))
-    if letters < LEAST:
+    if letters < LEAST or len(set(text.split())) < _LEAST_WORDS:
         return
     code, confidence = _identifier().classify(text[:LONGEST])
     if code != _NO_LANGUAGE:

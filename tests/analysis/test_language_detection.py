@@ -138,3 +138,7 @@ def test_the_sample_spans_the_collection_and_depends_on_it_alone():
     assert 256 <= len(one._texts) <= 512
     assert one._texts[0] == "\nnumber 0"
     assert int(one._texts[-1].split()[1]) > 9_900
+
+
+def test_repeated_words_that_are_few_tell_nothing():
+    assert detect_language(["word01 word02 word03"] * 40) == ("auto", 0.0)
