@@ -98,6 +98,21 @@ def names(text: str) -> dict[int, str]:
     return found
 
 
+def characters(text: str) -> list[str]:
+    """Return the characters of an NFKC text, each with its marks, if all are indexed by pairs.
+
+    An empty list for any other text.
+
+    >>> characters("番犬"), characters("犬"), characters("dog")
+    (['番', '犬'], ['犬'], [])
+    """
+    if text.isascii() or not _HAS_UNSPACED.match(text):
+        return []
+    unit = _patterns()[2]
+    found = unit.findall(text)
+    return found if sum(map(len, found)) == len(text) else []
+
+
 def _pairs(units: list[tuple[int, int]]) -> Iterator[Span]:
     """Yield the overlapping pairs of the characters of a run; a single character by itself."""
     if len(units) == 1:

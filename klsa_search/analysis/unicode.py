@@ -37,16 +37,18 @@ IGNORED: Final = {**_INVISIBLE, **_VARIATIONS, **_ENCLOSING, **_OF_EMOJI}
 """Code points that belong to the preceding character and are not in terms, for `str.translate`."""
 
 # Marks that most texts leave out: points and accents of Hebrew, vowel signs and marks of recitation
-# of Arabic with tatweel, points of Syriac and Samaritan, Vedic accents.
+# of Arabic with tatweel, and the hamza of the Persian ezafe (NFKC has composed that of a letter),
+# points of Syriac and Samaritan, nukta and Vedic accents.
 _OPTIONAL: Final = "".join(
     chr(point)
     for first, last in (
         (0x591, 0x5BD), (0x5BF, 0x5BF), (0x5C1, 0x5C2), (0x5C4, 0x5C5), (0x5C7, 0x5C7),
-        (0x610, 0x61A), (0x640, 0x640), (0x64B, 0x652), (0x656, 0x65F), (0x670, 0x670),
+        (0x610, 0x61A), (0x640, 0x640), (0x64B, 0x65F), (0x670, 0x670),
         (0x6D6, 0x6DC), (0x6DF, 0x6E4), (0x6E7, 0x6E8), (0x6EA, 0x6ED),
         (0x898, 0x89F), (0x8CA, 0x8E1), (0x8E3, 0x8FF),
         (0x711, 0x711), (0x730, 0x74A), (0x816, 0x819), (0x81B, 0x823), (0x825, 0x82D),
-        (0x951, 0x954), (0x1CD0, 0x1CD2), (0x1CD4, 0x1CE8), (0x1CED, 0x1CED), (0x1CF4, 0x1CF4),
+        (0x93C, 0x93C), (0x951, 0x954), (0x1CD0, 0x1CD2), (0x1CD4, 0x1CE8), (0x1CED, 0x1CED),
+        (0x1CF4, 0x1CF4),
     )
     for point in range(first, last + 1)
 )  # fmt: skip
@@ -59,6 +61,9 @@ _WRITTEN_AS: Final = {
     **IGNORED,
     **dict.fromkeys(map(ord, _OPTIONAL)),
     0x671: "\u0627",  # the alef of recitation
+    0x6C0: "\u0647",  # he with the hamza of the ezafe, in Persian and in Urdu
+    0x6C2: "\u06c1",
+    0x901: "\u0902",  # signs of nasal vowels
 }
 _APOSTROPHE: Final = re.compile(f"[{APOSTROPHES}]")
 _OTHER_DIGIT: Final = re.compile(r"[^\D0-9]")

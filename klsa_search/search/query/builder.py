@@ -69,6 +69,7 @@ class QueryBuilder:
     plain_phrases  phrases without operator or field, with their restriction, and which documents
                    contain them
     corrected      terms that are searched instead of words that no document contains
+    characters     single characters, with the pairs that contain them
     completions    term of the last word, and terms that are completions of it
     alternatives   what counts as each word, by term number or by the word as it is written
     """
@@ -91,6 +92,7 @@ class QueryBuilder:
     plain_phrases: list[tuple[Clause, Restriction, DocumentMask]] = field(default_factory=list)
     checked: set[str] = field(default_factory=set)
     corrected: set[int] = field(default_factory=set)
+    characters: dict[Word, list[int]] = field(default_factory=dict)
     completions: tuple[str, list[str]] | None = None
     alternatives: dict[int | str, dict[tuple[int, ...], None]] = field(default_factory=dict)
 
@@ -106,7 +108,9 @@ class QueryBuilder:
                 self.count(word.number, (word.number,))
         self.words += [word.text for word in words if word.number >= 0]
         self.unknown += [
-            word.text for word in words if word.number == UNKNOWN and word != self.rules.last
+            word.text
+            for word in words
+            if word.number == UNKNOWN and word != self.rules.last and word not in self.characters
         ]
 
     @property

@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.segmentation import characters
+from klsa_search.analysis.unicode import nfkc
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import LanguageSettings, MatchName
@@ -55,6 +57,12 @@ EXPANSIONS: Final = 20
 
 MAX_TERMS: Final = 256
 """Distinct terms that a query is ranked by, at most; the lightest of more are left out."""
+
+PAIRS: Final = 200
+"""Most frequent pairs with a single character that documents are ranked by, at most."""
+
+ALONE: Final = 8
+"""Factor by which a single character counts more where it stands alone than in a pair."""
 
 MAX_SIGNS: Final = 64
 """Clauses with operators in one query; further ones are read as words, to limit the cost."""
@@ -197,6 +205,7 @@ class QueryParser:
         last = self._last_word(query, evidence) if complete_last else None
         if numbers is not None and last is None and boolean is None and not relaxed:
             corrected = settings.spelling == "off" or self._is_spelled_right(query, numbers)
+            corrected &= not self._characters(query)
             if corrected and (synonyms is None or self._first_terms.isdisjoint(numbers)):
                 if settings.match == "any":
                     return ParsedQuery(numbers)
@@ -382,21 +391,32 @@ class QueryParser:
         if boolean is not None:
             self._read_boolean(boolean, builder)
         if rules.last is not None:
-            self._complete(rules.last, builder)
+            terms = self.term_dictionary.completions(rules.last.text, rules.evidence)
+            self._complete(rules.last, terms, f"{rules.last.text}*", builder)
+        for word, terms in builder.characters.items():
+            self._complete(word, terms, word.text, builder)
         return builder
 
-    def _complete(self, word: Word, builder: QueryBuilder) -> None:
-        """Add the completions of a word."""
-        key, evidence = word.number if word.number >= 0 else word.text, builder.rules.evidence
-        others = [words for other, words in builder.alternatives.items() if other != key]
-        terms = self.term_dictionary.completions(word.text, evidence)
+    def _complete(
+        self, word: Word, terms: Sequence[int], shown: str, builder: QueryBuilder
+    ) -> None:
+        """Add the completions of a word, or the pairs with a single character."""
+        evidence = builder.rules.evidence
+        parts = {*builder.characters, word}
+        keys = {one.number if one.number >= 0 else one.text for one in parts}
+        others = [words for other, words in builder.alternatives.items() if other not in keys]
+        key = word.number if word.number >= 0 else word.text
         for term in terms:
             builder.count(key, (term,))
-        best = best_completions(self._snapshot, word, terms, others, evidence)
+        if word in builder.characters and not others:
+            best = list(terms[:PAIRS])
+            builder.terms += [word.number] * (ALONE - 1) * (word.number >= 0)
+        else:
+            best = best_completions(self._snapshot, word, terms, others, evidence)
         if not best:
             return
         names = self._snapshot.vocabulary.terms
-        builder.prefixes[f"{word.text}*"] = tuple(names[term] for term in best)
+        builder.prefixes[shown] = tuple(names[term] for term in best)
         added = [term for term in best if term not in builder.terms]
         builder.terms += added
         own = word.number if word.number >= 0 else best[0]
@@ -463,7 +483,7 @@ class QueryParser:
         misspelt = 0 if settings.spelling == "off" else min(MAX_CORRECTIONS, numbers.count(UNKNOWN))
         frequencies = self._snapshot.query_kernel.postings.frequencies
         matches = sum(int(frequencies[number]) for number in {*numbers} if number >= 0)
-        if has_prefix:
+        if has_prefix or self._characters(query):
             matches = len(self._snapshot)
         return QueryCounts(
             len(numbers),
@@ -523,7 +543,12 @@ class QueryParser:
             return
         words, spelling = self.words(clause.text), builder.rules.spelling
         if clause.kind == "prefix" and len(words) == 1 and len(clause.text) >= SHORTEST:
-            self._read_prefix(clause, builder)
+            terms = self.term_dictionary.beginning_with(clause.text, builder.rules.evidence)
+            self._read_terms(clause, terms, EXPANSIONS, builder)
+            return
+        alone = self._characters(clause.text)
+        if clause.has_sign and len(words) == 1 and alone:
+            self._read_terms(clause, alone[words[0].text], PAIRS, builder)
             return
         joined = (
             [] if spelling == "off" else self._compounds.joined(clause.text, builder.rules.evidence)
@@ -533,6 +558,7 @@ class QueryParser:
             words = self._correct(words, builder, covered)
         variants = joined if spelling == "off" else [*joined, *self._divided(words, builder)]
         variants = variants[: MAX_VARIANTS - len(builder.variants)]
+        builder.characters |= {word: alone[word.text] for word in words if word.text in alone}
         if clause.sign != "-":
             covered = {word for variant in variants for word in words_of(variant.written)}
             builder.rank([word for word in words if word.number >= 0 or word.text not in covered])
@@ -637,14 +663,34 @@ class QueryParser:
             frozenset(added), {key: tuple(others) for key, others in of.items()}
         )
 
-    def _read_prefix(self, clause: Clause, builder: QueryBuilder) -> None:
-        terms = self.term_dictionary.beginning_with(clause.text, builder.rules.evidence)
-        names = tuple(self._snapshot.vocabulary.terms[term] for term in terms[:EXPANSIONS])
+    def _characters(self, text: str) -> dict[str, list[int]]:
+        """Return the terms of single characters that documents have within pairs.
+
+        Only of those that stand alone, not of 月 in *3月*: with pairs of all, queries lose.
+        """
+        if text.isascii() or self._analyzer.tokenizes:
+            return {}
+        return {
+            word: terms
+            for word in dict.fromkeys(map(nfkc, text.split()))
+            if len(characters(word)) == 1 and (terms := self.term_dictionary.containing(word))
+        }
+
+    def _expand(self, written: str, terms: list[int], limit: int, builder: QueryBuilder) -> None:
+        """Rank by the most frequent of the terms that match a part of the query."""
+        names = self._snapshot.vocabulary.terms
+        builder.terms += terms[:limit]
+        builder.prefixes[written] = tuple(names[term] for term in terms[:limit])
+        for term in terms:
+            builder.count(written, (term,))
+
+    def _read_terms(
+        self, clause: Clause, terms: list[int], limit: int, builder: QueryBuilder
+    ) -> None:
+        """Read a prefix or a single character, which match these terms."""
+        names = tuple(self._snapshot.vocabulary.terms[term] for term in terms[:limit])
         if clause.sign != "-":
-            builder.terms += terms[:EXPANSIONS]
-            builder.prefixes[clause.shown] = names
-            for term in terms:
-                builder.count(clause.shown, (term,))
+            self._expand(clause.shown, terms, limit, builder)
         if clause.field:
             allowed = np.zeros(len(self._snapshot), np.bool_)
             for term in terms:

@@ -1,0 +1,104 @@
+"""Words of twelve scripts are found as they are typed, with the default settings."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build
+from klsa_search.analysis import Analyzer
+
+SCRIPTS = {
+    "latin": "abcdefgłđøæœıðþħŧŋßéüİſʻ'’",
+    "cyrillic": "абвгдеёжийїієґўʼ’\u0301",
+    "greek": "αβγδεζηθάέήίςσϊΐ",
+    "hebrew": "אבגדהוזחטיךכלםמשׁ\u05b8\u05bc׳",
+    "arabic": "ابتثجحخدذرزسشصءأإئةىـ\u064e\u0651٠١٢",
+    "syriac": "ܐܒܓܕܗܘܙܚܛ\u0735\u073c",
+    "devanagari": "कखगघचछजझटठडािीुूृेै्ंँ़\u200d\u200c०१२",
+    "bengali": "কখগঘঙচছজঝািীুূ্ং\u09bc১২",
+    "thai": "กขคงจฉชซาะิีุู่้ำเแโ๑๒",
+    "khmer": "កខគឃងចឆជាិីឹ្់១២",
+    "han": "犬猫東京都人々〇漢字㐀",
+    "kana": "あいうえおかがカガーッｶﾞゝ",
+    "hangul": "한국어학교에서물ㅋ\u1112\u1161\u11ab",
+    "armenian": "աբգդեզէըթժիլ՚և",
+    "emoji": "👩💻👍🏽❤🇩🇪🇫\u200d\ufe0f",
+}
+PARTICLES = {"ko": "학교에서 공부했다", "ja": "番犬を飼う", "th": "ภาษาไทย", "zh": "全文檢索"}
+
+
+@st.composite
+def words(draw):
+    """Words whose first character is a letter, so that they have a term."""
+    alphabet = draw(st.sampled_from(sorted(SCRIPTS.values())))
+    starts = [
+        one for one in alphabet if unicodedata.category(one)[0] in "LS" and one not in "ʻʼـ🏽"
+    ]
+    return draw(st.sampled_from(starts)) + draw(st.text(st.sampled_from(alphabet), max_size=8))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("scripts")
+
+
+@given(st.lists(words(), min_size=1, max_size=4, unique=True))
+def test_a_document_with_the_typed_text_is_found(home, typed):
+    records = [
+        {"id": str(number), "text": f"pump 12 {word} valve"} for number, word in enumerate(typed)
+    ]
+    with build(records, name="words", home=home, replace=True) as index:
+        for number, word in enumerate(typed):
+            found = {hit.id: hit for hit in index.search(word, k=len(typed), operators=False)}
+            if any(index.analyzer.terms(word)):
+                assert str(number) in found, (word, index.settings.language)
+
+
+@pytest.mark.parametrize("text", PARTICLES.values())
+def test_each_character_and_each_beginning_is_found(tmp_path, text):
+    records = [{"id": "1", "text": text}, {"id": "2", "text": "pump"}]
+    with build(records, name="characters", home=tmp_path) as index:
+        for first in range(len(text)):
+            for after in range(first + 1, len(text) + 1):
+                part = text[first:after].strip()
+                if part and not unicodedata.combining(part[0]):
+                    assert [hit.id for hit in index.search(part)] == ["1"], part
+
+
+def test_a_single_character_is_found_within_words_in_any_clause(tmp_path):
+    texts = ["犬が公園を走る。", "猫が部屋で寝る。", "番犬を飼う", "犬 と 猫"]
+    records = [{"id": str(number), "text": text} for number, text in enumerate(texts, 1)]
+    with build(records, name="animals", home=tmp_path) as index:
+        for query in ("犬", "犬*", '"犬"', "+犬", "text:犬"):
+            assert {hit.id for hit in index.search(query)} == {"1", "3", "4"}, query
+        found = index.search("犬")
+        assert found.interpretation.unknown == ()
+        assert set(found.interpretation.prefixes["犬"]) == {"犬", "犬が", "犬を", "番犬"}
+        marked = {hit.id: hit.snippet for hit in index.search("犬")}
+        assert all("犬" in snippet for snippet in marked.values())
+        assert {hit.id for hit in index.search("猫 -犬")} == {"2"}
+        assert {hit.id for hit in index.search("犬 公園", match="all")} == {"1"}
+        assert {hit.id for hit in index.search("犬 飼う", match="all")} == {"3"}
+        assert index.search("鳥").interpretation.unknown == ("鳥",)
+
+
+def test_characters_within_longer_words_are_not_expanded(tmp_path):
+    records = [{"id": "1", "text": "三月に咲く"}, {"id": "2", "text": "3月10日"}]
+    with build(records, name="months", home=tmp_path) as index:
+        assert [hit.id for hit in index.search("3月")] == ["2"]
+
+
+def test_tokens_of_emoji_cover_their_sequences():
+    tokens = Analyzer().tokens("ok 👍🏽 👩\u200d💻 🇩🇪🇫🇷")
+    assert [(token.term, token.start, token.end) for token in tokens] == [
+        ("ok", 0, 2),
+        ("👍", 3, 5),
+        ("👩", 6, 8),
+        ("💻", 8, 9),
+        ("🇩🇪", 10, 12),
+        ("🇫🇷", 12, 14),
+    ]
