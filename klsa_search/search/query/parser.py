@@ -204,7 +204,9 @@ class QueryParser:
         numbers, clauses, reason = self._tokenize(query, settings.operators)
         last = self._last_word(query, evidence) if complete_last else None
         if numbers is not None and last is None and boolean is None and not relaxed:
-            corrected = settings.spelling == "off" or self._is_spelled_right(query, numbers)
+            corrected = settings.spelling == "off" or self._is_spelled_right(
+                query, numbers, evidence
+            )
             corrected &= not self._characters(query)
             if corrected and (synonyms is None or self._first_terms.isdisjoint(numbers)):
                 if settings.match == "any":
@@ -503,9 +505,22 @@ class QueryParser:
                 count += int(frequencies[terms].min())
         return count
 
-    def _is_spelled_right(self, query: str, numbers: Sequence[int]) -> bool:
+    def _is_spelled_right(self, query: str, numbers: Sequence[int], evidence: Evidence) -> bool:
         """Return whether spelling correction changes nothing in a query of plain words."""
-        return UNKNOWN not in numbers and not may_vary(query)
+        if UNKNOWN in numbers:
+            return False
+        if not may_vary(query):
+            return True
+        if self._compounds.joined(query, evidence):
+            return False
+        words = [
+            word for word in dict.fromkeys(self._analyzer.each(query, str, str)) if may_vary(word)
+        ]
+        return len(words) < MAX_CORRECTIONS and not any(
+            self._compounds.parts(word, evidence)
+            for word in words
+            if self._numbers.of_word(word) >= 0
+        )
 
     def interpretation(self, query: str, parsed: ParsedQuery) -> QueryInterpretation:
         """Return how a query was interpreted."""
