@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.intake import text_fault
 
@@ -51,7 +51,7 @@ class Content:
 
     title: str = ""
     sections: Sequence[Section]
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     numbered: bool = False
 
     @property

@@ -1,27 +1,37 @@
-"""Markdown, read with markdown-it; front matter gives title, date and other metadata."""
+"""Markdown, read with markdown-it; front matter in YAML or TOML gives title and metadata."""
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from klsa_search.collection.files.content import (
     CELL,
     ITEM,
     Content,
     SectionBuilder,
-    iso_date,
-    metadata_of,
+    one_line,
 )
 from klsa_search.collection.files.plain import text_of
+from klsa_search.collection.intake import text_fault
+from klsa_search.collection.mappings import json_value
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_FRONT: Final = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
-_FIELD: Final = re.compile(r"^(\w+)[ \t]*:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_FRONT: Final = re.compile(
+    r"(?P<fence>---|\+\+\+)[ \t]*\n(?P<content>.*?)(?:\n|(?<=\n))"
+    r"(?:(?P=fence)|\.\.\.)[ \t]*(?:\n|$)",
+    re.DOTALL,
+)
+_WIKI: Final = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
+_NOT_FIELDS: Final = ("title", "kind", "path")
+_FIELD: Final = re.compile(r"^(\w+)[ \t]*[:=][ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_LONGEST_FRONT: Final = 2**20  # characters; aliases of YAML may multiply them
 _BREAKS: Final = {"softbreak", "hardbreak"}
 _BEGINS: Final = {"list_item_open": ITEM, "td_open": CELL, "th_open": CELL}
 _LINES: Final = {"tr_close", "list_item_close"}
@@ -34,11 +44,14 @@ def read(path: Path) -> Iterator[Content]:
 
     text = text_of(path).replace("\r\n", "\n")
     front = _FRONT.match(text)
-    fields = {}
+    fields: dict[str, Any] = {}
     if front:
-        fields = {name.lower(): value.strip("\"'") for name, value in _FIELD.findall(front[1])}
-        text = text[front.end() :]
-    builder, title = SectionBuilder(), fields.get("title", "")
+        fields = _fields(front["content"], toml=front["fence"] == "+++")
+        if (
+            fields or front["fence"] == "+++" or not front["content"].strip()
+        ):  # else it is text between two rules
+            text = text[front.end() :]
+    builder, title = SectionBuilder(), one_line(str(fields.get("title") or ""))
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     for number, token in enumerate(tokens):
         if token.type == "inline":
@@ -62,17 +75,47 @@ def read(path: Path) -> Iterator[Content]:
     yield Content(
         title=title,
         sections=builder.sections(),
-        metadata=metadata_of(
-            author=fields.get("author"),
-            date=iso_date(fields.get("date")),
-            language=fields.get("lang") or fields.get("language"),
-        ),
+        metadata={
+            name: value
+            for name, value in fields.items()
+            if name not in _NOT_FIELDS and value not in (None, "", [], {})
+        },
     )
+
+
+def _fields(front: str, *, toml: bool) -> dict[str, Any]:
+    """Return the fields of front matter; of lines `name: value` if it is not valid."""
+    import yaml
+
+    try:
+        read = tomllib.loads(front) if toml else yaml.safe_load(front)
+        if not isinstance(read, dict):
+            raise ValueError("no fields")
+        fields = {str(name): json_value(value) for name, value in read.items()}
+        written = json.dumps(fields, allow_nan=False)
+        if text_fault(written) or len(written) > _LONGEST_FRONT:
+            raise ValueError("cannot be stored")
+    except (ValueError, TypeError, RecursionError, yaml.YAMLError):
+        fields = {name: value.strip("\"'") for name, value in _FIELD.findall(front)}
+    lowered = {name.lower(): value for name, value in fields.items()}
+    language = lowered.pop("lang", None)
+    return lowered if language is None else {"language": language, **lowered}
+
+
+def _label(link: re.Match[str]) -> str:
+    """Return the visible text of a wiki link: its label, else its page and heading."""
+    return (link[2] or link[1].replace("#", " > ").removeprefix(" > ")).strip()
 
 
 def _visible(inline: Token) -> str:
     return "".join(
-        "\n" if child.type in _BREAKS else "" if child.type == "html_inline" else child.content
+        "\n"
+        if child.type in _BREAKS
+        else ""
+        if child.type == "html_inline"
+        else child.content
+        if child.type == "code_inline"
+        else _WIKI.sub(_label, child.content)
         for child in inline.children or ()
     )
 

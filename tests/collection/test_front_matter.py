@@ -1,0 +1,98 @@
+"""Front matter and wiki links of Markdown files."""
+
+import pytest
+
+import klsa_search as klsa
+from klsa_search.collection import open_collection
+
+YAML = """---
+title: "Pump: how to fix"
+tags: [hardware, urgent]
+draft: true
+date: 2024-03-05
+Aliases:
+  - p1
+owner: {name: Ann}
+lang: de
+weight:
+---
+See the hose.
+"""
+TOML = """+++
+title = "Pump: how to fix"
+tags = ["hardware", "urgent"]
+draft = true
+date = 2024-03-05
+aliases = ["p1"]
+lang = "de"
+[owner]
+name = "Ann"
++++
+See the hose.
+"""
+
+
+def read(tmp_path, content):
+    (tmp_path / "note.md").write_text(content)
+    (document,) = open_collection(tmp_path).documents()
+    return document
+
+
+@pytest.mark.parametrize("content", [YAML, TOML, YAML.replace("\n", "\r\n")])
+def test_fields_of_front_matter_are_metadata(tmp_path, content):
+    document = read(tmp_path, content)
+    assert (document.title, document.text) == ("Pump: how to fix", "See the hose.")
+    assert document.metadata == {
+        "tags": ["hardware", "urgent"],
+        "draft": True,
+        "date": "2024-03-05",
+        "aliases": ["p1"],
+        "owner": {"name": "Ann"},
+        "language": "de",
+        "kind": "markdown",
+        "path": "note.md",
+    }
+
+
+def test_fields_are_filtered(tmp_path):
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "a.md").write_text(YAML)
+    (vault / "b.md").write_text("# Valve\n\nThe hose of the valve.\n")
+    index = klsa.build(vault, name="vault", home=tmp_path / "index")
+    wanted = "tags = urgent AND owner.name = Ann AND date < 2025-01-01"
+    assert [hit.id for hit in index.search("hose", filter=wanted).hits] == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("content", "title", "text"),
+    [
+        ("---\ntitle: a: b: [c\n---\nBody.", "a: b: [c", "Body."),
+        ("+++\ntitle = x\n+++\nBody.", "x", "Body."),
+        ("---\n---\nBody.", "note", "Body."),
+        ("---\nA paragraph.\n\n---\nBody.", "note", "A paragraph.\n\nBody."),
+        ("Body.\n\n---\ntitle: no\n---\n", "note", None),
+        ("---\nn: .nan\ninf: .inf\n---\nBody.", "note", "Body."),
+        ("---\na: &a [x]\nb: [*a, *a]\n---\nBody.", "note", "Body."),
+    ],
+)
+def test_what_is_no_valid_front_matter_is_survived(tmp_path, content, title, text):
+    document = read(tmp_path, content)
+    assert document.title == title
+    assert text is None or document.text == text
+
+
+@pytest.mark.parametrize(
+    ("link", "text"),
+    [
+        ("[[valve]]", "valve"),
+        ("[[valve|the valve note]]", "the valve note"),
+        ("[[valve#Seat]]", "valve > Seat"),
+        ("[[#Seat]]", "Seat"),
+        ("![[plan.png]]", "plan.png"),
+        ("`[[valve]]`", "[[valve]]"),
+        ("a[[1]]b", "a1b"),
+    ],
+)
+def test_wiki_links_are_text(tmp_path, link, text):
+    assert read(tmp_path, f"See {link}.").text == f"See {text}."
