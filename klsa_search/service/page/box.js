@@ -1,7 +1,7 @@
 // The search box: what is typed goes to the state, and may become one of the suggestions.
 
 import { Latest, STALE } from "./latest.js";
-import { client } from "./session.js";
+import { optional } from "./session.js";
 import { el, fill, many } from "./dom.js";
 
 const MOST = 7; // suggestions
@@ -53,7 +53,7 @@ export function installBox({ state, indexChosen, isLive }) {
       .run(async (signal) => {
         await new Promise((resolve) => setTimeout(resolve, REST));
         signal.throwIfAborted();
-        return client.index(index).suggest(input.value, { k: MOST, signal });
+        return optional.index(index).suggest(input.value, { k: MOST, signal });
       })
       .catch(() => []);
     if (answer === STALE || document.activeElement !== input) return;

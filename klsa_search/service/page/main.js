@@ -198,6 +198,7 @@ function keyAsked() {
   const form = document.getElementById("key-form");
   const field = document.getElementById("key-value");
   const trouble = document.getElementById("key-trouble");
+  const before = document.activeElement;
   form.reset();
   fill(trouble);
   dialog.showModal();
@@ -210,6 +211,7 @@ function keyAsked() {
         return fill(trouble, alertOf(failure));
       }
       dialog.close();
+      if (before === document.body) document.getElementById("q").focus(); // else `before` has it again
       return resolve();
     };
     document.getElementById("key-cancel").onclick = () => dialog.close();

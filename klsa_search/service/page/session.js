@@ -4,6 +4,7 @@ import { Client } from "./klsa.js";
 
 let asking = null; // one dialog at a time, however many requests need it
 let askForKey = null;
+let signedIn = 0; // times
 
 /** Say how to sign in: a function that promises to do so. */
 export function onKeyNeeded(ask) {
@@ -18,10 +19,13 @@ function sent(address, options) {
 }
 
 async function sentSignedIn(address, options) {
+  const before = signedIn;
   const answer = await sent(address, options);
   if (answer.status !== 401 || askForKey === null) return answer;
-  asking ??= askForKey().finally(() => (asking = null));
-  await asking;
+  if (asking || before === signedIn) { // else the request was sent before signing in, and its answer is late
+    asking ??= askForKey().then(() => (signedIn += 1)).finally(() => (asking = null));
+    await asking;
+  }
   options.signal?.throwIfAborted();
   // A cookie that is still missing after sign-in is one that the browser does not keep.
   return sent(address, options);
@@ -29,6 +33,10 @@ async function sentSignedIn(address, options) {
 
 /** Failures are shown at once, so nothing is repeated. */
 export const client = new Client(".", { fetch: sentSignedIn, retries: 0 });
+
+/** For suggestions and other requests that the page works without: they never open the sign-in
+ * dialog, which would take the focus from what is being typed. */
+export const optional = new Client(".", { fetch: sent, retries: 0 });
 
 /** Sign in with an API key, which is only sent here: the service remembers it by a cookie. */
 export function signIn(key) {

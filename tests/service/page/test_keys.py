@@ -11,7 +11,7 @@ from klsa_search.service.server import configured
 from tests.service import sockets
 from tests.service.sockets import serving
 
-from .conftest import api, watched
+from .conftest import api, until, watched
 from .writable_service import give_key
 
 pytestmark = pytest.mark.browser
@@ -28,6 +28,13 @@ def file(tmp_path):
 def keyed(home, file):
     with Catalog(home) as catalog, serving(catalog, keys=Keys(file, set())) as served:
         yield f"http://127.0.0.1:{served.address[1]}"
+
+
+def held_back(page, url, count):
+    """Return the list to which the first requests of a URL will be added instead of being sent."""
+    held = []
+    page.route(url, lambda route: held.append(route) if len(held) < count else route.fallback())
+    return held
 
 
 def stored(page):
@@ -66,14 +73,39 @@ def test_a_key_is_entered_once_until_the_user_signs_out(browser, home, file):
 
 
 def test_the_page_asks_again_when_the_key_is_revoked(browser, home, file):
+    """Not because of suggestions: the dialog would take the keys of who begins to type."""
     old, new = add_key(file, "old", ["search"]), add_key(file, "new", ["search"])
     with keyed(home, file) as address, watched(browser, address, expected=["401"]) as page:
+        suggestions = held_back(page, "**/suggest?*", 8)
         page.goto(address)
         give_key(page, old)
         page.locator(".welcome").wait_for()
+        until(page, lambda: len(suggestions) == 8)
         revoke_key(file, "old")
+        with page.expect_response("**/suggest?*") as told:
+            for route in suggestions:
+                route.continue_()
+        assert told.value.status == 401
         page.locator("#q").fill("oven")
         give_key(page, new)
+        expect(page.locator(".hit h2", has_text="Cake")).to_be_visible()
+
+
+def test_what_is_typed_after_signing_in_is_searched(browser, home, file):
+    """Also if a request from before is refused only then."""
+    key = add_key(file, "reader", ["search"])
+    with keyed(home, file) as address, watched(browser, address, expected=["401"]) as page:
+        late = held_back(page, "**/session", 1)
+        page.goto(address)
+        page.get_by_role("dialog").wait_for()
+        until(page, lambda: late)
+        give_key(page, key)
+        expect(page.get_by_role("dialog")).to_be_hidden()
+        page.keyboard.type("ov")
+        with page.expect_response("**/session"):
+            late[0].fulfill(status=401, json={"error": {"code": "invalid_key", "message": "late"}})
+        page.keyboard.type("en")
+        expect(page.locator("#q")).to_have_value("oven")
         expect(page.locator(".hit h2", has_text="Cake")).to_be_visible()
 
 

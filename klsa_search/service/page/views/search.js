@@ -7,7 +7,7 @@ import { drawHit, drawPassage, pager } from "../hits.js";
 import { Latest, STALE } from "../latest.js";
 import { filtering, HITS, idFilter, isAsked, pageOf, pagesOf, rankerOf, searchOf } from "../query.js";
 import { rankingPanel } from "../ranking.js";
-import { client } from "../session.js";
+import { client, optional } from "../session.js";
 import { holdsNone, throughLine, whyPanel, wordsIn } from "../why.js";
 
 const REST = 300; // ms without a change after which a search is more than a step of typing
@@ -140,7 +140,7 @@ function note(answer) {
 /** Record that a hit was opened, if its search was recorded. */
 function click(hit) {
   current.used = true;
-  client.index(context.index).click(current.answer, hit, { previous: current.previous })
+  optional.index(context.index).click(current.answer, hit, { previous: current.previous })
     .catch(() => null); // nothing that the visitor could do
 }
 
@@ -475,7 +475,7 @@ async function showStart() {
         el("div", el("dt", el("code", form)), el("dd.quiet", meaning)))),
     ] : null));
   const found = await latest.run((signal) => Promise.all(EXAMPLES.map((q) =>
-    client.index(index).suggest(q, { k: 20, signal }))))
+    optional.index(index).suggest(q, { k: 20, signal }))))
     .catch(() => STALE); // examples are a courtesy
   if (found === STALE) return;
   const offered = found.map((suggestions) =>
