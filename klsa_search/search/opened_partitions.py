@@ -19,7 +19,7 @@ from klsa_search.analysis.tokenizers import trust
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.config import Settings
-from klsa_search.errors import IndexNotFound, StoreError
+from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.search.collection_statistics import CollectionStatistics
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
@@ -97,7 +97,20 @@ class OpenedPartitions(UnsupportedInPartitions):
         self._lock = threading.Lock()  # held while the state is replaced
         self._writing = threading.Lock()  # held while partitions are written
         self._is_view = False
-        self._state: OpenedSet | None = self._open(self._read(None))
+        self._state: OpenedSet | None = self._of_current(lambda: self._open(self._read(None)))
+
+    def _of_current(self, read: Callable[[], T]) -> T:
+        """Return what a function reads of the partitions in use.
+
+        If it fails because a build has replaced and removed them meanwhile, it is called again.
+        """
+        while True:
+            stamp = stamp_of(self._path / PARTITIONS)
+            try:
+                return read()
+            except (IndexDamaged, IndexNotFound, OSError):
+                if stamp_of(self._path / PARTITIONS) in (stamp, None):
+                    raise
 
     def _read(self, before: PartitionFiles | None) -> PartitionFiles:
         """Read the files of the index, unless they are those read before."""
@@ -236,17 +249,20 @@ class OpenedPartitions(UnsupportedInPartitions):
             now = self._now()
             if self._writing.locked():
                 return False
-            files = self._read(now.files)
-            if files.found.folders != now.shared.folders:
-                self._state = self._open(files)
-                return True
-            is_written = False
-            while sum(each.refresh() for each in now.partitions):  # all of them
-                is_written = True
-            if files is now.files and not is_written:
-                return False
-            self._state = self._weighed(files, now.partitions)
-            return True
+            self._state = self._of_current(lambda: self._refreshed(now))
+            return self._state is not now
+
+    def _refreshed(self, now: OpenedSet) -> OpenedSet:
+        """Return the state with all writes and builds; the present one if there were none."""
+        files = self._read(now.files)
+        if files.found.folders != now.shared.folders:
+            return self._open(files)
+        is_written = False
+        while sum(each.refresh() for each in now.partitions):  # all of them
+            is_written = True
+        if files is now.files and not is_written:
+            return now
+        return self._weighed(files, now.partitions)
 
     def snapshot(self) -> Self:
         """Return a read-only view of the present state; it closes with this index."""

@@ -21,9 +21,10 @@ from klsa_search.errors import (
     SettingsError,
     StoreError,
 )
+from klsa_search.search import opened_partitions
 from klsa_search.search.partition import Partition
 from klsa_search.search.partitioned_index import PartitionedIndex
-from klsa_search.storage.partitions import partition_of
+from klsa_search.storage.partitions import PartitionSet, generations_of, partition_of
 from tests.support.waiting import PATIENCE
 
 COUNT = 80
@@ -195,3 +196,54 @@ def test_exchanged_partitions_are_refused(index: Index, tmp_path: Path) -> None:
     (tmp_path / "other").rename(folders[2])
     with pytest.raises(IndexDamaged, match=r"000001-0` has the documents of partition 2, not of 0"):
         open_index(tmp_path / "parts")
+
+
+@pytest.mark.parametrize("opens", ["open_index", "refresh"])
+def test_partitions_that_are_removed_while_they_are_opened_are_followed(
+    opens: str, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two builds remove the partitions that were named when opening began."""
+    home = tmp_path
+
+    def rebuild() -> None:
+        build(documents(40), name="parts", home=home, partitions=2, workers=1).close()
+
+    if opens == "refresh":
+        rebuild()
+    removed: list[Path] = []
+
+    def generations_slowly(path: Path, found: PartitionSet) -> list[Path]:
+        if not removed:
+            removed.extend(path / name for name in found.folders)
+            monkeypatch.undo()  # the builds open what they have built
+            for _ in range(2):
+                rebuild()
+            assert not any(each.exists() for each in removed)
+        return generations_of(path, found)
+
+    monkeypatch.setattr(opened_partitions, "generations_of", generations_slowly)
+    if opens == "refresh":
+        assert index.refresh()
+    else:
+        index.close()
+        index = open_index(home / "parts")
+    assert removed
+    assert len(index) == 40
+    assert index.search("word1").hits
+    index.close()
+
+
+def test_partitions_that_are_removed_while_their_logs_are_read_are_followed(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refresh = Partition.refresh
+
+    def refresh_slowly(partition: Partition) -> bool:
+        monkeypatch.undo()
+        for _ in range(2):
+            build(documents(40), name="parts", home=tmp_path, partitions=2, workers=1).close()
+        return refresh(partition)
+
+    monkeypatch.setattr(Partition, "refresh", refresh_slowly)
+    assert index.refresh()
+    assert len(index) == 40
