@@ -3,11 +3,14 @@
 import json
 
 import pytest
+from starlette.testclient import TestClient
 
 from klsa_search.errors import BodyTooSlow
+from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
 from klsa_search.service.middleware.limits import BodyRate
 
-from .conftest import failure_of
+from .conftest import build_tiny, failure_of
 
 
 @pytest.mark.parametrize("body", ["{", "", "{'q': 1}", '{"q": "wing"} x', "[" * 100_000, b"\xff{}"])
@@ -53,3 +56,20 @@ def test_body_too_long(client, announced):
     assert failure_of(response, 413)["message"] == (
         "the body is larger than 1,048,576 bytes; shorten the query"
     )
+
+
+@pytest.mark.parametrize("path", ["synonyms", "rules", "rules/one"])
+def test_synonyms_and_rules_may_have_the_size_of_a_write(catalog_of, tmp_path, path):
+    """As many synonyms as an index may have do not fit into the body of a search."""
+    build_tiny(tmp_path)
+    client = TestClient(create_app(catalog_of(tmp_path), writes=Writes()))
+    url = f"/indexes/tiny/{path}"
+    body = json.dumps({"synonyms": {f"{'word' * 20}{n}": ["x" * 90] for n in range(6_000)}})
+    assert 2**20 < len(body) < 2**25
+    answer = client.put(url, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == (200 if path == "synonyms" else 422)
+    for content_type in ("application/json", "application/x-ndjson"):
+        content, headers = b" " * (2**25 + 1), {"Content-Type": content_type}
+        assert failure_of(client.put(url, content=content, headers=headers), 413)["message"] == (
+            "the body is larger than 33,554,432 bytes; send fewer, or shorter ones"
+        )

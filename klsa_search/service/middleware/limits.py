@@ -24,7 +24,8 @@ from klsa_search.service.schemas.errors import error_response
 LINES = "application/x-ndjson"
 """Content type of a stream of lines, each of them JSON."""
 
-_WRITES = re.compile(r"/indexes/[^/]*/(documents(/[\s\S]*)?|sync)")
+_DOCUMENTS = re.compile(r"/indexes/[^/]*/(documents(/[\s\S]*)?|sync)")
+_RULES = re.compile(r"/indexes/[^/]*/(synonyms|rules(/[\s\S]*)?)")
 
 
 def content_type(headers: Headers) -> str:
@@ -36,7 +37,7 @@ class BodyLimit:
     """ASGI middleware that answers 413 to a body that is too large.
 
     limit   maximum bytes of a body
-    writes  maximum bytes of a body with documents
+    writes  maximum bytes of a body with documents, synonyms or rules
     """
 
     def __init__(self, app: ASGIApp, limit: int, writes: int) -> None:
@@ -50,7 +51,9 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         limit, advice = self._limit, "shorten the query"
-        if _WRITES.fullmatch(scope["path"]):
+        if _RULES.fullmatch(scope["path"]):
+            limit, advice = self._writes, "send fewer, or shorter ones"
+        elif _DOCUMENTS.fullmatch(scope["path"]):
             if content_type(Headers(scope=scope)) == LINES:
                 await self._app(scope, receive, send)
                 return
