@@ -218,15 +218,10 @@ def build_generation(
         refuse_large_source(collection, chosen, budget)
 
         def check(built: Built) -> None:
-            if isinstance(collection, OpenedCollection) and not built.counts["terms"]:
-                collection.refuse_unused_texts()
-            documents, fields, settings = built.counts["documents"], built.fields, built.settings
-            known = searched_before(collection)
-            require_searched(settings.searched_fields, fields, documents, known=known)
-            if not isinstance(collection, StoredCollection):  # it may have lost the last one
-                require_split(settings.separators(), fields, documents)
-                require_declared(settings.declared(), fields, documents)
-            refuse_to_shrink(path, documents, collection, replace=replace)
+            if not built.counts["terms"]:
+                refuse_unused_texts(collection)
+            require_fields(collection, built)
+            refuse_to_shrink(path, built.counts["documents"], collection, replace=replace)
 
         built = _write(generation, collection, chosen, report, budget, check)
         number = number_of_passages(generation, built.settings)
@@ -236,6 +231,22 @@ def build_generation(
         return built
 
     return Index(write_generation(path, collection, write, report, replace=replace, replay=replay))
+
+
+def refuse_unused_texts(collection: Collection) -> None:
+    """Raise CollectionError if no document of an opened collection, which was read, has a text."""
+    if isinstance(collection, OpenedCollection):
+        collection.refuse_unused_texts()
+
+
+def require_fields(collection: Collection, built: Built) -> None:
+    """Raise SettingsError if no document has a field that is searched, split or declared."""
+    documents, fields, settings = built.counts["documents"], built.fields, built.settings
+    known = searched_before(collection)
+    require_searched(settings.searched_fields, fields, documents, known=known)
+    if not isinstance(collection, StoredCollection):  # it may have lost the last one
+        require_split(settings.separators(), fields, documents)
+        require_declared(settings.declared(), fields, documents)
 
 
 def _write(

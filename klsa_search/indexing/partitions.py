@@ -29,6 +29,8 @@ from klsa_search.indexing.build import (
     Built,
     PartitionWorkers,
     manifest_of,
+    refuse_unused_texts,
+    require_fields,
     spectrum_entry,
 )
 from klsa_search.indexing.checks import (
@@ -249,6 +251,7 @@ def build_set(
             routed.fields,
             language=routed.language,
         )
+        require_fields(collection, built)
         manifest = manifest_of(collection, built, started, {})
         types = {name: column.type for name, column in routed.fields.columns.items()}
         sampled = sum(1 for _ in _sample(work, partitions, documents))
@@ -258,6 +261,9 @@ def build_set(
         training = work / TRAINING
         training.mkdir()
         spectrum = train(training, sample, routed.settings, report, memory=memory)
+        trained = len(open_training(training, routed.settings).trained.frequencies)
+        if not trained:
+            refuse_unused_texts(collection)
         entry = spectrum_entry(
             spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace
         )
@@ -266,7 +272,6 @@ def build_set(
             for number, name in enumerate(names)
         ]
         take_steps(tasks, workers, report)
-        trained = len(open_training(training, routed.settings).trained.frequencies)
         found = _set_of(path, names, built, collection, started, entry)
         found = with_collection_terms(path, found, trained)
     except BaseException:

@@ -40,7 +40,7 @@ Owned<i32> find(Array1<const i64> keys, i64 terms, Array1<const i64> starts, Arr
                 Array1<const i32> numbers) {
     const i64 pairs = length(greater), features = length(starts) - 1;
     require(length(numbers) == pairs, "numbers: their number is not that of the pairs");
-    require(terms > 0, "terms: there are none");
+    require(terms > 0 || length(keys) == 0, "terms: there are none");
     require_offsets(starts.data(), length(starts), pairs, "starts");
     std::vector<i32> out(length(keys), -1);
     {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from klsa_search import Index, build
-from klsa_search.errors import KlsaError, StoreError
+from klsa_search.errors import CollectionError, KlsaError, SettingsError, StoreError
 from klsa_search.indexing import partition_tasks, refit
 from klsa_search.search.partitioned_index import PartitionedIndex
 from tests.indexing.test_repartition import QUERIES, documents
@@ -135,3 +135,35 @@ def test_what_a_worker_met_is_reported(
 ) -> None:
     with pytest.raises(error, match=message):
         failing_build(tmp_path, monkeypatch, body)
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "message"),
+    [
+        ({"search": ("title", "text", "notes")}, "search", "no document has a field `notes`"),
+        ({"split": {"notes": ";"}}, "split", "no document has a metadata field `notes`"),
+        ({"fields": ("notes:keyword",)}, "fields", "no document has a field `notes`"),
+    ],
+)
+def test_fields_that_no_document_has_are_refused(
+    tmp_path: Path, settings: dict[str, Any], field: str, message: str
+) -> None:
+    """As in a build of one partition."""
+    for partitions in (1, 2):
+        with pytest.raises(SettingsError, match=message) as refused:
+            build(
+                documents(), name="a", home=tmp_path, partitions=partitions, workers=1, **settings
+            )
+        assert refused.value.field == field
+
+
+def test_texts_in_other_fields_are_refused(tmp_path: Path) -> None:
+    """And documents without any text are built, whatever the number of partitions."""
+    for partitions in (1, 2):
+        with pytest.raises(CollectionError, match="texts are in 'note'"):
+            rows = [{"id": str(number), "note": "a leaking pump"} for number in range(9)]
+            build(rows, name="a", home=tmp_path, partitions=partitions, workers=1)
+        blank = [{"id": str(number)} for number in range(9)]
+        name = f"blank-{partitions}"
+        with build(blank, name=name, home=tmp_path, partitions=partitions, workers=1) as index:
+            assert len(index) == 9
