@@ -31,17 +31,13 @@ RUN groupadd --gid 10001 klsa \
  && install --directory --owner=klsa --group=klsa /data /data/index
 COPY --from=build /opt/klsa /opt/klsa
 COPY --chmod=755 docker/entrypoint.sh docker/healthcheck.py /usr/local/bin/
-# Compiled here, for any processor of this architecture, so that containers need not compile.
-RUN PATH=/opt/klsa/bin:$PATH NUMBA_CACHE_DIR=/opt/klsa/compiled \
-    /usr/local/bin/entrypoint.sh klsa-index warm
 
 ENV PATH=/opt/klsa/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     KLSA_HOME=/data/index \
     KLSA_HOST=0.0.0.0 \
-    KLSA_PORT=8000 \
-    NUMBA_CACHE_DIR=/opt/klsa/compiled
+    KLSA_PORT=8000
 WORKDIR /data
 USER 10001:10001
 VOLUME /data/index

@@ -27,7 +27,7 @@ endif
 TARGETS ?= cran cran-1837 cisi cacm med
 VERSIONS ?= 3.11 3.12 3.13 3.14
 
-.PHONY: help run test tests lint compiled collections test-long speed lock test-oldest test-newest test-cluster test-connect test-all test-package docs docs-serve eval clean
+.PHONY: help run test tests lint collections test-long speed lock test-oldest test-newest test-cluster test-connect test-all test-package docs docs-serve eval clean
 .DEFAULT_GOAL := help
 
 help:
@@ -94,13 +94,8 @@ test tests: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.installed-test
 	@mkdir -p build
 	@$(MAKE) --no-print-directory lint > build/lint.txt 2>&1 & lint=$$!; trap "kill $$lint" INT TERM; \
-	  $(MAKE) --no-print-directory compiled tests; tests=$$?; \
+	  $(MAKE) --no-print-directory tests; tests=$$?; \
 	  wait $$lint; lint=$$?; cat build/lint.txt; [ $$tests$$lint = 00 ]
-
-# In the cache of the tests, so that their workers need not both compile.
-compiled: export NUMBA_CACHE_DIR = $(CURDIR)/.pytest_cache/compiled
-compiled: $(VENV)/.installed-test
-	$(BIN)/klsa-index warm
 
 collections: $(VENV)/.installed-test
 	$(BIN)/klsa-eval fetch cran cisi cacm med --data build/collections
@@ -114,7 +109,7 @@ lint: $(VENV)/.installed-test
 
 # Neighbours run in one worker, which makes what a module or a package shares once. A test without
 # a marker that takes more processor seconds than this fails.
-# 1.5 is the aim; a child process that compiles first takes up to 3, which numba's events do not tell.
+# 1.5 is the aim.
 tests: export KLSA_TEST_SECONDS ?= 5
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not browser and not external'

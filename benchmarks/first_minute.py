@@ -1,12 +1,10 @@
-"""The first minute of a newcomer: what is waited for while nothing is compiled yet.
+"""The first minute of a newcomer, after the installation.
 
-    python -m benchmarks.first_minute [--source python-docs] [--functions 30] [--json FILE]
+    python -m benchmarks.first_minute [--source python-docs] [--json FILE]
 
-Works on a copy of the package in a folder of its own, so that no compiled code of any earlier run
-is found, and leaves nothing behind. Seconds of a build and its phases, of `klsa-serve` from its
-start to the address, to the first answer and to the last compiled function, and of the commands
-that a person waits for; then the same with everything compiled. `--functions` lists the functions
-that take longest to compile, with those that only they call, in one process.
+Works on a copy of the package in a folder of its own, with an empty cache, and leaves nothing
+behind. Seconds of a build and its phases, of `klsa-serve` from its start to the address and to the
+first answer, and of the commands that a person waits for.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import klsa_search
 
@@ -49,7 +46,6 @@ class Newcomer:
         here = Path(__file__).parents[1]
         return os.environ | {
             "PYTHONPATH": os.pathsep.join([str(self.folder), str(here)]),
-            "NUMBA_CACHE_DIR": str(self.folder / "compiled"),
             "XDG_CACHE_HOME": str(self.folder / "cache"),
         }
 
@@ -77,7 +73,7 @@ class Newcomer:
         self.rows.append((label, seconds))
         print(f"{seconds:8.2f} s  {label}", flush=True)
 
-    def build(self, source: str, state: str) -> None:
+    def build(self, source: str) -> None:
         """Build, and say when each phase began."""
         begun = time.time()
         with self.python(
@@ -86,11 +82,11 @@ class Newcomer:
         ) as process:  # fmt: skip
             for line in process.stdout or ():
                 phase, at = line.rsplit(" ", 1)
-                self.note(f"build, {state}: {phase}", float(at) - begun)
+                self.note(f"build: {phase}", float(at) - begun)
         if process.returncode:
             raise SystemExit(f"build: exit status {process.returncode}")
 
-    def serve(self, state: str) -> None:
+    def serve(self) -> None:
         begun = time.perf_counter()
         with self.command(
             "serve", "--home", str(self.home), "--port", "0",
@@ -99,15 +95,10 @@ class Newcomer:
             try:
                 assert process.stdout is not None
                 address = next(w for w in process.stdout.readline().split() if "://" in w)
-                self.note(f"serve, {state}: listens", time.perf_counter() - begun)
+                self.note("serve: listens", time.perf_counter() - begun)
                 words = QUERY.replace(" ", "+")
                 got(f"{address}/search?q={words}&k=3")
-                self.note(f"serve, {state}: first answer", time.perf_counter() - begun)
-                while got(f"{address}/health").get("compiling"):
-                    if time.perf_counter() - begun > PATIENCE:
-                        raise TimeoutError(f"still compiling after {PATIENCE:.0f} s")
-                    time.sleep(TURN)
-                self.note(f"serve, {state}: all compiled", time.perf_counter() - begun)
+                self.note("serve: first answer", time.perf_counter() - begun)
             finally:
                 process.terminate()
                 process.wait(PATIENCE)
@@ -143,43 +134,14 @@ def inside(source: str, home: str) -> None:
     print(f"built {time.time()}", flush=True)
 
 
-def functions(source: str, home: str, most: int) -> None:
-    """Compile everything in this process; list what took longest."""
-    from klsa_search.core.compiling import Compiled
-
-    own: dict[str, float] = {}
-    prepare = Compiled._prepare
-
-    def timed(self: Compiled, arguments: tuple[Any, ...]) -> None:
-        begun = time.perf_counter()
-        prepare(self, arguments)
-        own[self.name] = time.perf_counter() - begun
-
-    with patch.object(Compiled, "_prepare", timed):
-        index = klsa_search.build(source, name="functions", home=home)
-        building = sum(own.values())
-        index.warm_up()
-        index.search(QUERY)
-        index.close()
-    print(f"{building:8.2f} s  compiling, for building")
-    print(f"{sum(own.values()) - building:8.2f} s  compiling, for searching")
-    for name, seconds in sorted(own.items(), key=lambda one: -one[1])[:most]:
-        print(f"{seconds:8.2f} s  {name.partition('-')[0]}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="The first minute of a newcomer.")
     parser.add_argument("--source", default="python-docs")
-    parser.add_argument("--functions", type=int, metavar="N", help="list N functions instead")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--inside", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--compile", nargs=3, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.inside:
         inside(*asked.inside)
-        return
-    if asked.compile:
-        functions(asked.compile[0], asked.compile[1], int(asked.compile[2]))
         return
     source = str(Path(asked.source).absolute()) if Path(asked.source).exists() else asked.source
     with tempfile.TemporaryDirectory(prefix="klsa-first-") as folder:
@@ -189,17 +151,10 @@ def main() -> None:
             ignore=shutil.ignore_patterns("__pycache__"),
         )
         newcomer = Newcomer(Path(folder))
-        if asked.functions:
-            arguments = (source, str(newcomer.home), str(asked.functions))
-            newcomer.python("-m", "benchmarks.first_minute", "--compile", *arguments).wait(PATIENCE)
-            return
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
         print(f"load {load:.1f} on {os.cpu_count()} processors")
-        newcomer.build(source, "nothing compiled")
-        newcomer.serve("nothing compiled")
-        newcomer.time("klsa-index warm, the rest", lambda: newcomer.command("index", "warm"))
-        newcomer.build(source, "compiled")
-        newcomer.serve("compiled")
+        newcomer.build(source)
+        newcomer.serve()
         home = ("--home", str(newcomer.home))
         silent: dict[str, Any] = {"stdout": subprocess.DEVNULL}
         for label, command in {

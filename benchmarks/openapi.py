@@ -29,7 +29,7 @@ DOCUMENTS: list[dict[str, Any]] = [
 NAME = "tiny"
 KNOWN = {"name": NAME, "id": "1", "term": "wing"}
 PATIENCE = 600
-"""Seconds for an answer: the first write waits until the code for it is compiled."""
+"""Seconds for an answer."""
 ACCEPTED = ["2xx", 401, 403, 404, 409, 422, 429, 503]
 
 

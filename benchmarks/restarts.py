@@ -159,20 +159,11 @@ async def under_load(load: Load, times: int, reload: Callable[[], Any]) -> dict[
     }
 
 
-async def warmed_up(load: Load) -> None:
-    """Send searches until the engine is compiled, so that no reload waits for it."""
-    connection = await Connection.to(load.address)
-    while (await connection.ask(load.address.get("/health/ready"), PATIENCE)).status != 200:
-        await asyncio.sleep(0.2)
-    connection.close()
-
-
 async def measured(
     address: Address, options: argparse.Namespace, reload: Callable[[], Any]
 ) -> dict[str, Any]:
     queries = [line.rstrip("\n").partition("\t")[2] for line in options.queries.open()]
     load = Load(address, mixed(address, queries, options.name), options.rate)
-    await warmed_up(load)
     return await under_load(load, options.times, reload)
 
 

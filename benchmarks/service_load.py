@@ -33,7 +33,6 @@ import re
 import statistics
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -265,16 +264,6 @@ def requests_by_field(
     }
 
 
-def wait_until_compiled(address: Address) -> None:
-    """Wait for the query engine, which a service compiles in the background on its first run."""
-    ready = [address.get("/health/ready")]
-    end = time.monotonic() + 10 * PATIENCE
-    while asyncio.run(open_loop(address, ready, 1, 1, PATIENCE))[0].status != 200:
-        if time.monotonic() > end:
-            raise TimeoutError(f"the service is not ready after {10 * PATIENCE:.0f} s")
-        time.sleep(1)
-
-
 async def alongside(
     address: Address, light: list[bytes], heavy: list[bytes], seconds: float
 ) -> tuple[list[Answer], list[Answer]]:
@@ -293,7 +282,6 @@ def measure_expensive(options: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with server(SERVICE, "--home", str(options.home), "--port", "0") as service:
         light = service.searches([query for query in short if query], options.name)
-        wait_until_compiled(service)
         kept(service, light, 1, 1)
         print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors")
         print("expensive requests      answered/s  refused/s  idle p50  p50 ms   p99 ms  ratio")

@@ -11,17 +11,6 @@
 # (KLSA_HOST, KLSA_PORT, ...); the image sets these three.
 set -eu
 
-# Code is compiled while the image is built, for the processors it may run on: 64-bit x86 with AVX2
-# (2013 and later), or any 64-bit ARM. Set these yourself for another, and a start compiles for it.
-if [ -z "${NUMBA_CPU_NAME-}" ]; then
-    case $(uname -m) in
-        x86_64) NUMBA_CPU_NAME=x86-64-v3 ;;
-        *) NUMBA_CPU_NAME=generic ;;
-    esac
-    NUMBA_CPU_FEATURES=
-    export NUMBA_CPU_NAME NUMBA_CPU_FEATURES
-fi
-
 has_index() {
     for file in "$KLSA_HOME"/*/CURRENT "$KLSA_HOME"/*/PARTITIONS; do
         [ -e "$file" ] && return 0

@@ -22,8 +22,6 @@ pytest_plugins = ["pytester", "tests.support.processor_time", "tests.support.ski
 ROOT = Path(__file__).parent.parent
 
 
-# Before anything imports numba, which reads it once; workers and subprocesses inherit it.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"))
 # What is kept in the cache folder of whoever runs the tests stays as it is.
 os.environ["XDG_CACHE_HOME"] = str(ROOT / ".pytest_cache" / "user")
 
@@ -56,12 +54,6 @@ def no_waiting_for_the_disk() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def nothing_compiles_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that a test runs in this process lets no other process compile from then on."""
-    monkeypatch.setattr("klsa_search.core.compiling._compiler", [])
-
-
 @pytest.fixture(scope="session")
 def patient_service() -> Iterator[None]:
     """Services that say nothing else wait as long as it takes: a slow machine is no fault."""
@@ -73,16 +65,6 @@ def patient_service() -> Iterator[None]:
             for name in ("queue_timeout", "request_timeout"):
                 patch.setitem(kind.__init__.__kwdefaults__, name, 10 * PATIENCE)
         yield
-
-
-@pytest.fixture(scope="session")
-def compiled_writing() -> None:
-    """What a service waits for at its first write is there: it refuses who waits for too long."""
-    from klsa_search.cli.warm import compile_writing
-    from klsa_search.search.engine.warm_up import compile_search
-
-    compile_search()
-    compile_writing()
 
 
 @pytest.fixture

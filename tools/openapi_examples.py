@@ -213,8 +213,6 @@ ALIKE = {
     "since": "2026-02-23",
     "day": "2026-03-01",
     "sums": {"reports": "whole"},
-    "compiling": [],
-    "not_compiling": None,
 }
 """What differs from run to run, or from machine to machine, and what stands in its place."""
 

@@ -29,8 +29,7 @@ COMMANDS = {
     "klsa-mcp": klsa_mcp,
 }
 TASKS = {
-    "Build": "build sync add remove refit split embed rollback export settings synonyms rules plan "
-    "warm",
+    "Build": "build sync add remove refit split embed rollback export settings synonyms rules plan",
     "Inspect": "info list analyze verify judgements analytics",
     "Explore": "related duplicates cluster plot",
     "Maintain": "backup restore repair delete alias tune",

@@ -1,6 +1,6 @@
 """Children: trials in processes of their own, which may be killed, crash or hang.
 
-They are forked from a process that has everything imported and compiled, in some milliseconds.
+They are forked from a process that has everything imported, in some milliseconds.
 """
 
 from __future__ import annotations

@@ -49,15 +49,9 @@ def run(
 
 async def _capacity(port: int, path: str, seconds: float) -> float:
     """Requests a second that eight get answered who ask in turn, once it is warm."""
-    end = time.monotonic() + PATIENCE
-    while True:  # what is compiled beside makes it many times as fast
-        first = await ask(port, path)
-        if first.outcome == 422:
-            raise ValueError(f"{path} is refused: {first.body!r}")
-        health = (await ask(port, "/health")).json or {}
-        if not health.get("compiling") or time.monotonic() > end:
-            break
-        await asyncio.sleep(0.5)
+    first = await ask(port, path)
+    if first.outcome == 422:
+        raise ValueError(f"{path} is refused: {first.body!r}")
     begun, done = time.monotonic(), 0
 
     async def in_turn() -> None:

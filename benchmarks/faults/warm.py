@@ -1,4 +1,4 @@
-"""Imported by the process that children are forked from: everything a trial needs, compiled."""
+"""Imported by the process that children are forked from: everything a trial needs, loaded."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klsa_search.cli.describe import unread_text, write_field_warnings, write_notes, write_problems
-from klsa_search.cli.main import debug_option, watch_compiling
+from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import (
     given,
     home_option,
@@ -51,7 +51,7 @@ def add(
     from klsa_search.storage.names import index_path
 
     collection = open_collection(source, **reading)
-    with watch_compiling(tell_compiling), progress_bar() as bar:
+    with progress_bar() as bar:
         index = open_index(index_path(home, name))
         added = index.add(collection, progress=bar)
     problems, unread = collection.problems, collection.unread
@@ -80,9 +80,8 @@ def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
     from klsa_search.search.opening import open_index
     from klsa_search.storage.names import index_path
 
-    with watch_compiling(tell_compiling):
-        index = open_index(index_path(home, name))
-        count = index.delete(ids)
+    index = open_index(index_path(home, name))
+    count = index.delete(ids)
     if as_json:
         write_json(index_facts(index) | {"removed": count})
     else:
@@ -153,12 +152,6 @@ def index_facts(index: Index) -> dict[str, Any]:
         "documents": len(index),
         "log_position": index.last_write.seq,
     }
-
-
-def tell_compiling(folder: str | None) -> None:
-    """Write to stderr that the engine for writes is being compiled."""
-    where = f"once per machine, into {folder}" if folder else "no cache folder is writable"
-    echo(f"compiling the engine for writes ({where}) ...", err=True)
 
 
 _FOLDER = click.Path(path_type=Path)

@@ -39,7 +39,6 @@ from klsa_search.cli.plan import plan
 from klsa_search.cli.queries import analyze, judgements, rules, settings, synonyms
 from klsa_search.cli.sync import sync
 from klsa_search.cli.tune import tune
-from klsa_search.cli.warm import warm
 from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -82,7 +81,6 @@ for command in (
     rules,
     tune,
     verify,
-    warm,
 ):
     klsa_index.add_command(command)
 

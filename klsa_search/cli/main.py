@@ -13,8 +13,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from traceback import format_exception
 from typing import Any, Final, NoReturn, TypeVar
@@ -22,34 +21,8 @@ from typing import Any, Final, NoReturn, TypeVar
 import click
 
 from klsa_search.cli.output import echo, printable
-from klsa_search.core.compiling import on_compile
 from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsError
 from klsa_search.storage import files
-
-
-@dataclass
-class Compiled:
-    """Number of compiled functions, without those that only they call."""
-
-    functions: int = 0
-
-
-@contextmanager
-def watch_compiling(on_first: Callable[[str | None], None]) -> Iterator[Compiled]:
-    """Yield the number of compiled functions, without those loaded from the cache.
-
-    on_first  called at the first compilation, with the cache folder
-    """
-    compiled = Compiled()
-
-    def count(folder: str | None) -> None:
-        compiled.functions += 1
-        if compiled.functions == 1:
-            on_first(folder)
-
-    with on_compile(count):
-        yield compiled
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from klsa_search.cli.compile_child import MODULE
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import home_option
 from klsa_search.cli.output import echo
@@ -34,10 +33,8 @@ def klsa_mcp(name: str | None, home: Path, port: int | None) -> None:
     """
     require("mcp")
     from klsa_search.connect.mcp import server
-    from klsa_search.core.compiling import compile_in_child
 
     mcp = server(home, name)
-    compile_in_child(MODULE)
     if port is None:
         mcp.run()
     else:

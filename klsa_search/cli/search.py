@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from klsa_search.cli.compile_child import MODULE
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import (
     embedder_option,
@@ -33,10 +32,6 @@ if TYPE_CHECKING:
     from klsa_search.search.results import SearchResults
 
 
-_FEW: Final = 100
-"""Maximum hits for which the NumPy engine is faster than loading numba."""
-
-
 class LocalIndex:
     """The index `name` of an index directory; batches run in `threads` threads."""
 
@@ -51,12 +46,6 @@ class LocalIndex:
         self, query: str, k: int, options: Mapping[str, Any]
     ) -> tuple[str, str, SearchResults]:
         """Return name, generation and results: see `Index.search`."""
-        from klsa_search.core.compiling import compile_in_child, disable_compiling
-
-        if k <= _FEW:
-            disable_compiling()
-        else:
-            compile_in_child(MODULE)
         results = self._index.search(query, k, **options)
         return self._index.name, self._index.generation, results
 
@@ -64,9 +53,6 @@ class LocalIndex:
         self, query: str, id_: str, options: Mapping[str, Any]
     ) -> tuple[str, str, Explanation]:
         """Return name, generation and explanation: see `Index.explain`."""
-        from klsa_search.core.compiling import disable_compiling
-
-        disable_compiling()
         explanation = self._index.explain(query, id_, **options)
         return self._index.name, self._index.generation, explanation
 

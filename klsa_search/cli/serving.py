@@ -20,15 +20,13 @@ from fastapi import FastAPI
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
-from klsa_search.cli.compile_child import MODULE
-from klsa_search.cli.main import explain, log_as_text, trust_tokenizers, watch_compiling
+from klsa_search.cli.main import explain, log_as_text, trust_tokenizers
 from klsa_search.cli.options import embedders_of
 from klsa_search.cli.output import echo
 from klsa_search.cli.refit_child import MODULE as REFITTING
 from klsa_search.cli.replication_child import MODULE as REPLICATING
 from klsa_search.cli.service_options import is_loopback, listen
 from klsa_search.core.child_processes import command_of, stop_with_parent
-from klsa_search.core.compiling import compile_in_child, missing_functions
 from klsa_search.errors import KlsaError, SettingsError, StoreError
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
@@ -120,11 +118,7 @@ def serve_until_stopped(
     if settings.follow is not None:
         settings.home.mkdir(parents=True, exist_ok=True)
     _report_opening(settings.home, report)
-    compile_in_child(MODULE)
-    opener = opener_of(settings, report)
-    report_once = _once(report)
-    report_compiling = partial(_report_compiling, report=report_once)
-    with watch_compiling(report_compiling), Catalog(settings.home, opener=opener) as catalog:
+    with Catalog(settings.home, opener=opener_of(settings, report)) as catalog:
         served = _served(catalog, report)
         with listen(settings.host, settings.port) as listener:
             loopback = is_loopback(listener)
@@ -138,11 +132,6 @@ def serve_until_stopped(
                 keys,
                 writable=_is_writable(settings, loopback=loopback),
             )
-            if missing_functions()[0]:
-                report_once(
-                    "Compiling the query engine in the background (first run only, up to two "
-                    "minutes). Searches work meanwhile, more slowly."
-                )
             raise_descriptor_limit()
             if settings.workers > 1:
                 catalog.close()
@@ -184,7 +173,6 @@ def worker_app(options: Mapping[str, Any], config: Path | None, *, loopback: boo
         settings = read_settings(options, config)
         check_certificate(settings.tls_certificate, settings.tls_key)
         log = _json_log(settings)
-        compile_in_child(MODULE)
         catalog = Catalog(settings.home, opener=_opener_with(_models(settings)))
         return _app(settings, catalog, _pools(settings), log, loopback=loopback)
     except (KlsaError, OSError) as failure:
@@ -368,27 +356,6 @@ def _report_opening(home: Path, report: Report) -> None:
     count = len(indexes_in(home))
     if count:
         report(f"Opening {count} index{'es' if count > 1 else ''} in {home}")
-
-
-def _report_compiling(folder: str | None, report: Report) -> None:
-    if folder:  # most is compiled in the background
-        report(
-            f"Compiling the query engine (once per machine, up to two minutes), cached in {folder}"
-        )
-    else:
-        report("Compiling the query engine (at every start, as no cache folder is writable)")
-
-
-def _once(report: Report) -> Report:
-    """Return a function that reports its first sentence only."""
-    reported: list[str] = []
-
-    def first(sentence: str) -> None:
-        if not reported:
-            reported.append(sentence)
-            report(sentence)
-
-    return first
 
 
 def _served(catalog: Catalog, report: Report) -> list[str]:

@@ -13,8 +13,8 @@ from klsa_search.cli.describe import (
     write_notes,
     write_problems,
 )
-from klsa_search.cli.documents import index_facts, tell_compiling
-from klsa_search.cli.main import debug_option, watch_compiling
+from klsa_search.cli.documents import index_facts
+from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import home_option, json_option, source_options
 from klsa_search.cli.output import echo, write_json
 from klsa_search.core.extras import require
@@ -71,7 +71,7 @@ def sync(
         if dry_run or as_json:
             raise click.UsageError("--watch cannot be combined with --dry-run or --json")
         require("watch")
-    with watch_compiling(tell_compiling), open_index(index_path(home, name)) as index:
+    with open_index(index_path(home, name)) as index:
         # One bad file must not keep the others out for as long as the source is watched.
         skipping = {"on_error": "skip"} if watch else {}
         collection = open_collection(source, **{**skipping, **index.manifest.reading, **reading})

@@ -30,7 +30,7 @@ LOCAL: Final = "local"
 """Address for processes of this machine, which end with this process."""
 
 START: Final = 600.0
-"""Seconds that partitions have to open their files and compile the engine."""
+"""Seconds that partitions have to open their files."""
 
 MAX_RETRIES: Final = 3
 """Times that a task runs again if its process dies."""

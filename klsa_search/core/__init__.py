@@ -1,1 +1,1 @@
-"""Core: settings, threads and processes, compiling, progress."""
+"""Core: settings, threads and processes, progress."""

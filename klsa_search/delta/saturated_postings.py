@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock, Timeout
 
-from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.version import __version__
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings
@@ -158,12 +157,7 @@ class SaturatedPostings:
         return self._postings.saturated(self._counts, norms)
 
     def _counts(self, first: int, after: int) -> sparse.csr_array:
-        from scipy import sparse
-
-        counts = self._forward.counts(np.arange(first, after))
-        # The dtypes that counts have elsewhere, so that compiled code is specialised once.
-        arrays = counts.data.astype(np.int32), counts.indices, narrow_indptr(counts.indptr)
-        return sparse.csr_array(arrays, shape=counts.shape)
+        return self._forward.counts(np.arange(first, after))
 
     @staticmethod
     def _shared(postings: Postings) -> tuple[npt.NDArray[Any], ...]:

@@ -162,8 +162,7 @@ def read_segment(path: Path, key: str) -> DeltaSegment:
         raise ValueError(f"{path} is damaged")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         names = ("first", "key", *_ARRAYS)
-        # Copied, so that they are writable like computed ones: compiled code is specialised once.
-        arrays = {name: array_of(archive.read(f"{name}.npy")).copy() for name in names}
+        arrays = {name: array_of(archive.read(f"{name}.npy")) for name in names}
     if arrays.pop("key").tobytes() != key.encode("ascii"):
         raise ValueError(f"{path} is of other documents")
     return DeltaSegment(first=int(arrays.pop("first")), **arrays)

@@ -29,7 +29,6 @@ from klsa_search.storage.manifest import Frozen, sha256_of
 RECORD_VERSION: Final = 1
 _PACKAGES: Final = [
     "klsa-search",
-    "numba",
     "numpy",
     "PyStemmer",
     "rapidfuzz",

@@ -60,7 +60,7 @@ _RANDOM_ACCESS = 0.25
 
 
 SERVING_PROCESS = 300 * 2**20
-"""Bytes of a process that serves, without the files of indexes: it has the compiled engine."""
+"""Bytes of a process that serves, without the files of indexes: it has the engine."""
 
 # Processor time of a request over HTTP, and of a search of a million documents, which grows with
 # this power of the documents: `results/service.json` and `results/growth.json`.
@@ -273,7 +273,6 @@ def _costs(
     if processes > 1:
         work = max(sample.reading_seconds, work * _WORKER_OVERHEAD / processes)
     counts = _first(sample.counts, _SOLVER_SAMPLE)
-    _compile(counts, settings)
     kernel, weighing = _timed(lambda: _kernel(counts, settings))
     wanted = solved_dimensions(shape.documents, settings)
     spectrum, solving = _timed(lambda: decompose(kernel, wanted, seed=settings.seed))
@@ -318,13 +317,6 @@ def _costs(
         PhaseCost(progress.EXPANSION, "features", shape.features, of_feature),
     ]
     return tuple(costs)
-
-
-def _compile(counts: TermCounts, settings: Settings) -> None:
-    """Compile the code in advance, so that only its work is timed."""
-    few = _kernel(_first(counts, 2), settings)
-    decompose(few, 1)
-    nearest_rows(few, 1)
 
 
 def _kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:

@@ -204,7 +204,7 @@ def solved_dimensions(documents: int, settings: Settings) -> int:
 
 
 BASE = 190 * 2**20
-"""An interpreter with NumPy, SciPy and compiled code, 100 MiB of it in files."""
+"""An interpreter with NumPy and SciPy, 100 MiB of it in files."""
 
 _WORKER = 35 * 2**20  # a process that analyses
 _TERM = 200  # bytes of a term in a dictionary: entry, string, number

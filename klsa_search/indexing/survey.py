@@ -15,7 +15,7 @@ from klsa_search.core.progress import DOCUMENTS
 from klsa_search.indexing.passages import divides
 from klsa_search.indexing.reading import Extent, read, stored_bytes
 from klsa_search.indexing.sizes import Shape, extrapolate, shape_of_first
-from klsa_search.kernels.counts import CountsBuilder, TermCounts
+from klsa_search.kernels.counts import TermCounts
 from klsa_search.storage.columns.builder import columns_bytes
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
 from klsa_search.storage.manifest import FieldsEntry
@@ -53,7 +53,6 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
     the bytes of the source's files; without files they are counted. Cost: that of building from
     the sample up to its counts. Raise CollectionError.
     """
-    _compile()
     started = time.perf_counter()
     rest = fitting(collection, DeclaredFields.of(settings))
     documents = _first(rest, most)
@@ -132,11 +131,3 @@ def _number_of(collection: Collection, first: list[Document], rest: Iterator[Doc
     if estimate is None:
         return len(first) + 1 + sum(1 for _ in rest)
     return max(estimate, len(first) + 1)
-
-
-def _compile() -> None:
-    """Compile the code in advance, so that only its work is timed."""
-    builder = CountsBuilder(threads=1)
-    for _ in range(2):
-        builder.add(["a", "b"])
-    builder.finish()

@@ -398,8 +398,7 @@ class Index(WritableIndex):
         """Return whether a `search` with only these parameters takes at most 1 ms. Cost: 3 µs.
 
         For event loops: true for few hits of plain, known words with few postings, if documents are
-        not divided into passages. It does not consider slow disks, nor whether the engine is
-        compiled.
+        not divided into passages. It does not consider slow disks.
 
         >>> index.is_quick("leaking coolant"), index.is_quick("leaking -coolant")
         (True, False)
@@ -425,7 +424,7 @@ class Index(WritableIndex):
         return counts_of(self._opened(), query, given, filter)
 
     def warm_up(self) -> None:
-        """Compile what the first queries need: about 30 s, or 0.3 s from the cache."""
+        """Load what the first queries need, by running some: 10 ms."""
         for ranker in ("bm25", self._info.defaults.ranker):
             self.rank("", ranker=ranker)
             self.rank_many([""], ranker=ranker)

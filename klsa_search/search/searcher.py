@@ -169,7 +169,7 @@ class Searcher:
         """Return the k best documents of each query, of those in the mask if there is one.
 
         totals  also count the documents of the mask that score above 0
-        A mask changes no score. Queries that allow all documents go through the compiled engines in
+        A mask changes no score. Queries that allow all documents go through the engines in
         one call, without the GIL.
         """
         terms = [each.terms for each in queries if each.mask is None]

@@ -19,7 +19,6 @@ from resource import getrusage, struct_rusage
 from time import perf_counter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from klsa_search.core.compiling import is_compiling
 from klsa_search.core.deadlines import deadline_check
 from klsa_search.core.parallel import processors
 from klsa_search.errors import RequestTimedOut, ServiceBusy
@@ -124,18 +123,11 @@ REQUEST_TIMEOUT = 15.0
 """Seconds after which a running request is answered without its result."""
 
 
-COMPILING = (
-    "a part of the engine is being compiled, once on this machine; try again in two minutes, and "
-    "run `klsa-index warm` before the next start on a new machine"
-)
-"""Cause and next step of what takes long meanwhile."""
-
-
 def threads() -> int:
     """Return the default number of running requests.
 
-    Compiled code releases the GIL. More threads than processors add no throughput, and delay the
-    event loop.
+    The extension module releases the GIL. More threads than processors add no throughput, and delay
+    the event loop.
     """
     return max(2, processors())
 
@@ -366,8 +358,6 @@ class Admission:
 
     def _timed_out(self, seconds: float) -> RequestTimedOut:
         step = "ask for fewer results, or for less to be computed for them"
-        if is_compiling():
-            return RequestTimedOut(f"request timed out after {seconds:g} s: {COMPILING}")
         return RequestTimedOut(f"request timed out after {seconds:g} s; {step}")
 
     def _refusal(self, reason: Reason, detail: str) -> ServiceBusy:
@@ -376,5 +366,4 @@ class Admission:
         return self._busy(detail)
 
     def _busy(self, detail: str) -> ServiceBusy:
-        step = COMPILING if is_compiling() else "try again in a moment"
-        return ServiceBusy(f"the service is busy: {detail}; {step}")
+        return ServiceBusy(f"the service is busy: {detail}; try again in a moment")

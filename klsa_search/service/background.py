@@ -11,9 +11,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from klsa_search.core.compiling import is_compiling
 from klsa_search.errors import KlsaError, RequestTimedOut, ServiceBusy, TooManyWrites
-from klsa_search.service.admission import COMPILING, Admission
+from klsa_search.service.admission import Admission
 
 _log = logging.getLogger(__name__)
 
@@ -127,11 +126,10 @@ class Writes(Admission):
         """Do nothing: a write is never cancelled halfway."""
 
     def _busy(self, detail: str) -> ServiceBusy:
-        step = COMPILING if is_compiling() else "try again in a moment"
-        return TooManyWrites(f"too many writes: {detail}; {step}")
+        return TooManyWrites(f"too many writes: {detail}; try again in a moment")
 
     def _timed_out(self, seconds: float) -> RequestTimedOut:
-        step = COMPILING if is_compiling() else "send less at a time"
         return RequestTimedOut(
-            f"the write took more than {seconds:g} s and continues; it can be sent again; {step}"
+            f"the write took more than {seconds:g} s and continues; it can be sent again; "
+            "send less at a time"
         )

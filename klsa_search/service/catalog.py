@@ -117,9 +117,8 @@ class Catalog:
     home      index directory
     interval  seconds between two scans; 0: every use scans, and there is no thread
     opener    opens the index at a path
-    Opens all indexes on construction, in milliseconds each, and half a minute if the query engine
-    was never compiled on this machine. An index that cannot be opened is reported by `statuses`;
-    the others are served. StoreError if the directory cannot be read.
+    Opens all indexes on construction, in milliseconds each. An index that cannot be opened is
+    reported by `statuses`; the others are served. StoreError if the directory cannot be read.
     Use as a context manager, or `close` it.
     """
 

@@ -28,7 +28,6 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from starlette.types import Scope
 
-from klsa_search.core.compiling import missing_functions
 from klsa_search.errors import StoreError
 from klsa_search.service.admission import Admission
 from klsa_search.service.analytics.recorder import Recorder
@@ -52,7 +51,6 @@ _INTERVAL: Final = 1.0
 _FAILING: Final = "klsa_index_writes_failing"
 
 _MODES: Final[Mapping[str, Literal["livemax", "livemin"]]] = {
-    "klsa_compiling_parts": "livemax",
     "process_open_fds": "livemax",
     "process_max_fds": "livemin",
     "process_start_time_seconds": "livemin",
@@ -287,11 +285,6 @@ def _of_process(sources: Sources) -> Iterator[Metric]:
         )
         queued.add_metric((), sources.recorder.waiting)
         yield from (lost, queued)
-    compiling = GaugeMetricFamily(
-        "klsa_compiling_parts", "Parts of the query engine that are being compiled"
-    )
-    compiling.add_metric((), len(missing_functions()[0]))
-    yield compiling
     failed = CounterMetricFamily(
         "klsa_background_failures",
         "Failures of background work that were retried",

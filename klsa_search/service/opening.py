@@ -8,8 +8,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from reprlib import Repr
 
-from numba import NumbaError
-
 from klsa_search.errors import KlsaError
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
@@ -30,9 +28,8 @@ FAULTS = (
     ArithmeticError,  # a size of 0, or above all limits
     AttributeError,  # a missing part
     AssertionError,  # inconsistent parts
-    RuntimeError,  # RecursionError of deeply nested JSON; errors of numba
+    RuntimeError,  # RecursionError of deeply nested JSON
     MemoryError,  # an impossible size
-    NumbaError,  # an array of an unsupported type
 )
 """Exceptions that opening a damaged index may raise: all that wrong bytes can cause, and none that
 ends a process or a thread.

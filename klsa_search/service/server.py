@@ -75,7 +75,7 @@ def raise_descriptor_limit() -> None:
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process while threads run, as compiled code cannot be interrupted.
+    """End the process while threads run, as the extension module cannot be interrupted.
 
     No data is lost: writes to an index are atomic.
     """

@@ -1,7 +1,7 @@
 """SHA-256 checksums of the files of a generation: compare, cache the result, verify.
 
-Compiled code uses array values as indices, so one changed byte can crash the interpreter or return
-wrong results. Only a checksum of the whole file detects every changed byte.
+The extension module uses array values as indices, so one changed byte can return wrong results.
+Only a checksum of the whole file detects every changed byte.
 
 A successful comparison is recorded in the user's cache folder, with device, inode, size and both
 times of each file. If the record is missing, checksums are compared again.

@@ -59,12 +59,11 @@ def test_a_word_that_was_put_right_is_told_beside_the_answer(search):
 @pytest.mark.parametrize(
     "more", [{}, {"k": 2}, {"ranker": "bm25"}, {"alpha": 0.9, "z": 1}, {"ranker": "rm3"}]
 )
-def test_the_answer_is_that_of_compiled_code_to_the_bit(more, search, tmp_path, monkeypatch):
+def test_answer_is_that_of_the_library_to_the_bit(more, search, tmp_path):
     options = [part for name, value in more.items() for part in (f"--{name}", value)]
     options = ["-k" if option == "--k" else option for option in options]
     asked = "wet roads and coolant in engines"
     answer = search(asked, "--json", *options).json
-    monkeypatch.setattr("klsa_search.core.compiling._compiler", [])
     index = klsa_search.open_index(tmp_path / "index" / "cars")
     expected = as_dict(index.search(asked, **more))
     assert {name: answer[name] for name in expected} == json.loads(json.dumps(expected))

@@ -19,7 +19,6 @@ from klsa_search.cli.index import klsa_index
 from klsa_search.cli.main import run
 from klsa_search.cli.serve import serve
 from klsa_search.cli.service_options import is_loopback, listen
-from klsa_search.cli.serving import _report_compiling
 from klsa_search.indexing.build import build
 from klsa_search.service.keys import add_key
 from tests.support.waiting import wait_until
@@ -97,12 +96,7 @@ def ended(server):
 
 
 def assert_ended_well(server, home):
-    """Whichever test comes first in a new checkout meets code that is not compiled yet."""
-    code, told = ended(server)
-    opening, *compiling = told.splitlines()
-    assert (code, opening) == (0, f"Opening 1 index in {home}")
-    assert len(compiling) <= 1
-    assert all(line.startswith("Compiling ") for line in compiling)
+    assert ended(server) == (0, f"Opening 1 index in {home}\n")
 
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
@@ -211,66 +205,6 @@ def test_every_command_reads_the_home_from_the_environment(capsys, home, monkeyp
     assert "files" in capsys.readouterr().out
 
 
-def test_compiling_is_told(home, tmp_path_factory, monkeypatch):
-    """Something small is compiled in the place of the query engine, which takes its time."""
-    program = f"""
-from klsa_search.core.compiling import compiled
-from klsa_search.search.index import Index
-@compiled
-def small(n):
-    return n + 1
-def warm_up(index):
-    small(1)
-    small(1.0)
-Index.warm_up = warm_up
-{SERVE}
-"""
-    with serving(home, program=program) as (server, _):
-        server.send_signal(signal.SIGTERM)
-        code, told = ended(server)
-    assert code == 0
-    opening, compiling, *more = told.splitlines()
-    assert opening == f"Opening 1 index in {home}"
-    assert "at every start" in compiling
-    assert not more, more
-
-
-def test_what_was_left_to_compile_is_not_told_as_the_whole_engine():
-    told = []
-    _report_compiling("/kept", told.append)
-    (sentence,) = told
-    assert "once per machine" in sentence
-    assert "/kept" in sentence
-
-
-def test_compiling_is_told_once(home):
-    """What is compiled beside was told of at the start; a request compiles something here, too."""
-    program = f"""
-from klsa_search.core.compiling import compiled
-from klsa_search.search.index import Index
-from klsa_search.kernels.postings import _add_postings as engine
-engine.is_cached = lambda: False
-@compiled
-def small(n):
-    return n + 1
-search = Index.search
-def compiling(*arguments, **parameters):
-    small(1)
-    return search(*arguments, **parameters)
-Index.search = compiling
-{SERVE}
-"""
-    with serving(home, program=program) as (server, address):
-        assert status_of(f"{address}/search?q=read") == 200
-        server.send_signal(signal.SIGTERM)
-        code, told = ended(server)
-    assert code == 0
-    opening, compiling, *more = told.splitlines()
-    assert opening == f"Opening 1 index in {home}"
-    assert "in the background" in compiling
-    assert not more, more
-
-
 def test_small_answers_are_sent_at_once():
     """What asyncio accepts from the listener has TCP_NODELAY."""
     accepted = []
@@ -365,9 +299,7 @@ def test_wrong_usage(capsys, home, wrong):
         (("--allowed-host", "search.example.org", "--writable"), 200),
     ],
 )
-def test_writes_are_taken_on_this_machine_or_where_that_is_said(
-    home, compiled_writing, options, status
-):
+def test_writes_are_taken_on_this_machine_or_where_that_is_said(home, options, status):
     with serving(home, *options) as (server, address):
         told = [server.stdout.readline() for _ in range(3)][-1]
         assert told.startswith("Writes: allowed" if status == 200 else "Writes: off")
@@ -383,7 +315,7 @@ def written_to(address, document="3"):
     return status_of(request)
 
 
-def test_an_index_that_came_too_far_is_refitted_beside(home, compiled_writing):
+def test_an_index_that_came_too_far_is_refitted_beside(home):
     with serving(home, "--refit-threshold", "0.6") as (server, address):
         assert [written_to(address, str(n)) for n in range(3, 6)] == [200] * 3
         wait_until(lambda: generation_at(address) == "000002")
@@ -395,7 +327,7 @@ def test_an_index_that_came_too_far_is_refitted_beside(home, compiled_writing):
         assert_ended_well(server, home)
 
 
-def test_it_can_be_left_alone_and_stopped_while_one_runs(home, compiled_writing):
+def test_it_can_be_left_alone_and_stopped_while_one_runs(home):
     with serving(home, "--refit-threshold", "0") as (server, address):
         assert [written_to(address, str(n)) for n in range(3, 9)] == [200] * 6
         assert health_of(address)["refits"] == {}

@@ -30,7 +30,7 @@ def by_id(documents):
     return {document["id"]: document for document in documents}
 
 
-def test_an_index_follows_its_source(shell, built, new, compiled_writing):
+def test_an_index_follows_its_source(shell, built, new):
     dry = shell("klsa-index", "sync", "cars", new, "--dry-run", "--ids")
     assert (dry.code, dry.err) == (0, "")
     assert dry.out.splitlines() == [

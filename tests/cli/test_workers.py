@@ -199,7 +199,7 @@ def test_invalid_settings_of_a_worker_end_the_service(tmp_path, home):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_acknowledged_changes_are_visible_in_four_workers(kind, tmp_path, compiled_writing):
+def test_acknowledged_changes_are_visible_in_four_workers(kind, tmp_path):
     home = tmp_path / "home"
     for name in ("files", "other", "rebuilt"):
         build(DOCUMENTS, name=name, home=home).close()

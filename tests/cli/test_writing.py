@@ -27,7 +27,7 @@ def ids(shell):
     return [json.loads(line)["id"] for line in lines]
 
 
-def test_documents_come_and_go(shell, built, new, compiled_writing):
+def test_documents_come_and_go(shell, built, new):
     done = shell("klsa-index", "add", "cars", new)
     assert (done.code, done.out, done.err) == (0, "cars: added 2 documents; 5 in total\n", "")
     assert shell("klsa-search", "cars", "horn", "--ranker", "bm25").out.split()[:2] != []

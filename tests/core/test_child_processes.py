@@ -38,7 +38,6 @@ def hostile(tmp_path):
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [
-        pytest.param("klsa_search.cli.compile_child", [], marks=pytest.mark.slow),
         pytest.param("klsa_search.cli.refit_child", ["--help"], marks=pytest.mark.slow),
         ("klsa_search.cli.replication_child", ["--help"]),
     ],

@@ -244,33 +244,6 @@ def test_the_budget_changes_no_bit(tmp_path):
     assert one.files == other.files
 
 
-def test_what_is_timed_is_compiled(monkeypatch):
-    counted = []
-    monkeypatch.setattr(survey_module, "_compile", lambda: counted.append(True))
-    survey(open_collection([{"id": "a", "text": "wing"}]), Settings(), most=1)
-    assert counted
-
-
-@pytest.mark.parametrize("texts", [TEXTS, ["", "", *TEXTS]])
-def test_weighing_solving_and_looking_are_compiled_before_they_are_timed(
-    tmp_path, monkeypatch, texts
-):
-    module = sys.modules["klsa_search.indexing.plan"]
-    called = []
-
-    def noted(name, own):
-        def call(*arguments, **options):
-            called.append(name)
-            return own(*arguments, **options)
-
-        return call
-
-    for name in ("_kernel", "decompose", "nearest_rows", "_timed"):
-        monkeypatch.setattr(module, name, noted(name, getattr(module, name)))
-    module.plan(write(tmp_path / "a.jsonl", texts))
-    assert called[:4] == ["_kernel", "decompose", "nearest_rows", "_timed"]
-
-
 def test_what_zip_packed_is_counted(tmp_path):
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:

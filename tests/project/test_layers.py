@@ -42,13 +42,11 @@ ENVIRONMENT = {"environ", "getenv"}
 READING_ENVIRONMENT = {
     "cluster/ray.py",
     "collection/public_collections.py",
-    "core/compiling.py",
     "embedding/openai.py",
     "storage/names.py",
 }
 """Ray takes some settings from the environment only; KLSA_COLLECTIONS and KLSA_HOME apply to Python
-as well, and so do the variables of numba, which must be known before it is imported, and the API
-key of an embedder, which no argument or setting has."""
+as well, and so does the API key of an embedder, which no argument or setting has."""
 
 
 STARTING = {

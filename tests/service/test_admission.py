@@ -100,23 +100,6 @@ def test_work_that_takes_too_long_is_answered_without_its_result(gate):
     asyncio.run(ask())
 
 
-@pytest.mark.parametrize("pool", [Admission, Writes])
-def test_work_that_waited_for_code_to_be_compiled_is_told_so(gate, monkeypatch, pool):
-    monkeypatch.setattr(
-        "klsa_search.core.compiling.missing_functions", lambda: (["find_phrase"], None)
-    )
-
-    async def ask():
-        admission = pool()
-        admission._request_timeout = SHORT
-        with pytest.raises(RequestTimedOut, match="compiled, once on this machine; try again"):
-            await admission.run(gate)
-        gate.let.set()
-        await until(lambda: not admission.is_busy)
-
-    asyncio.run(ask())
-
-
 def test_work_that_takes_too_long_is_given_up_at_its_next_step():
     async def ask():
         admission = Admission(running=1, request_timeout=SHORT)

@@ -62,7 +62,7 @@ def service(built_home, tmp_path):
     "kind",
     [pytest.param(kind, marks=[pytest.mark.slow] if kind is refits else []) for kind in KINDS],
 )
-def test_acknowledged_changes_are_visible_in_all_processes(kind, service, compiled_writing):
+def test_acknowledged_changes_are_visible_in_all_processes(kind, service):
     ask, home = service
     stale, answers = stale_answers(kind, ask, home, 1 if kind is refits else 5)
     assert stale == []

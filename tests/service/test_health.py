@@ -11,7 +11,6 @@ from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.replication import Replication
-from klsa_search.service.routes import search
 from tests.service.conftest import build_tiny
 
 
@@ -28,7 +27,7 @@ def ready(client_of, home):
 
 
 def test_it_is_ready_while_all_is_served(ready):
-    assert ready() == (200, {"ok": True, "served": 2, "failing": 0, "compiling": []})
+    assert ready() == (200, {"ok": True, "served": 2, "failing": 0})
 
 
 def test_an_index_that_cannot_be_opened_makes_it_unready(client_of, home):
@@ -57,7 +56,7 @@ def test_a_service_without_indexes_is_ready_to_create_one(client_of, tmp_path):
     client = client_of(tmp_path)
     answer = client.get("/health/ready")
     assert answer.status_code == 200
-    assert answer.json() == {"ok": True, "served": 0, "failing": 0, "compiling": []}
+    assert answer.json() == {"ok": True, "served": 0, "failing": 0}
     health = client.get("/health")
     assert (health.status_code, health.json()["ok"], health.json()["indexes"]) == (200, True, [])
 
@@ -68,17 +67,6 @@ def test_a_follower_without_indexes_is_not_ready(catalog_of, tmp_path):
     assert client.get("/health").status_code == 503
     assert client.get("/health/ready").status_code == 503
     assert client.get("/health/live").status_code == 200
-
-
-def test_compiling_is_told(ready, monkeypatch):
-    monkeypatch.setattr(search, "missing_functions", lambda: (["search"], None))
-    status, told = ready()
-    assert (status, told["ok"], told["compiling"]) == (503, False, ["search"])
-
-
-def test_what_will_never_be_compiled_keeps_nobody_waiting(ready, monkeypatch):
-    monkeypatch.setattr(search, "missing_functions", lambda: ([], "no folder can keep it"))
-    assert ready()[0] == 200
 
 
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
@@ -129,11 +117,10 @@ def test_health_is_degraded_by_a_damaged_index(client_of, home):
     assert (health["ok"], health["degraded"]) == (True, True)
 
 
-def test_health_without_a_key_has_no_paths(client_of, home, tmp_path, monkeypatch):
+def test_health_without_a_key_has_no_paths(client_of, home, tmp_path):
     add_key(tmp_path / "keys.json", "all", ["search"])
     (home / ".jobs.json").write_text("{")
     (home / "first" / "CURRENT").write_text("000009\n")
-    monkeypatch.setattr(search, "missing_functions", lambda: ([], f"{home}: no space"))
     with Catalog(home, interval=0) as catalog:
         app = create_app(
             catalog, keys=Keys(tmp_path / "keys.json", ()), jobs=Jobs(catalog, (), share=1)

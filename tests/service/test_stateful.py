@@ -247,7 +247,7 @@ def machine_over(built):
     return Service
 
 
-def test_any_sequence_of_requests_leaves_it_as_the_model(built, compiled_writing):
+def test_any_sequence_of_requests_leaves_it_as_the_model(built):
     examples = max(3, settings().max_examples // 20)
     run_state_machine_as_test(
         machine_over(built),

@@ -18,8 +18,7 @@ pytestmark = [
 
 def test_entrypoint_serves_an_empty_folder_until_sigterm(tmp_path):
     command = ["sh", str(ROOT / "docker" / "entrypoint.sh")]
-    # The image compiles for its own processors.
-    with served_by(command, tmp_path, KLSA_HOME=str(tmp_path), NUMBA_CPU_NAME="host") as service:
+    with served_by(command, tmp_path, KLSA_HOME=str(tmp_path)) as service:
         with urlopen(f"{service.address}/health", timeout=PATIENCE) as answer:
             assert json.load(answer)["indexes"] == []
         code, printed = service.stop()

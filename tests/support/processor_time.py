@@ -1,7 +1,6 @@
 """Processor time of each test: the slowest are shown, and tests without a marker have a limit.
 
-`KLSA_TEST_SECONDS`, which `make test` sets, is the limit. What compiles does not count: a function
-is compiled in whichever test calls it first.
+`KLSA_TEST_SECONDS`, which `make test` sets, is the limit.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from numba.core.event import TimingListener, register, unregister
 
 _SHOWN = 10
 _PROPERTY = "processor_seconds"
@@ -26,14 +24,11 @@ def _used() -> float:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
     limit = float(os.environ.get("KLSA_TEST_SECONDS", "inf"))  # before a test changes it
-    compiling = TimingListener()
-    register("numba:compile", compiling)
     before = _used()
     try:
         done = yield
     finally:
-        used = _used() - before - (compiling.duration if compiling.done else 0)
-        unregister("numba:compile", compiling)
+        used = _used() - before
         item.user_properties.append((_PROPERTY, used))
     if used > limit and not any(map(item.get_closest_marker, _FREE)):
         pytest.fail(

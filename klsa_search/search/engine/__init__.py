@@ -1,1 +1,1 @@
-"""The query engine: compiled ranking, for one query or many."""
+"""The query engine: ranking in C++, for one query or many."""

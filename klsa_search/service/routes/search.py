@@ -16,7 +16,6 @@ from fastapi.responses import PlainTextResponse
 from pydantic_core import from_json, to_json
 
 from klsa_search.cluster.calls import count_partitions
-from klsa_search.core.compiling import missing_functions
 from klsa_search.errors import KlsaError, QueryError, StoreError
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
@@ -252,7 +251,6 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     summaries = [IndexSummary.of(status) for status in statuses]
     response.status_code = 200 if ok else 503
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
-    compiling, not_compiling = await asyncio.to_thread(missing_functions)
     replications, faults = await asyncio.to_thread(replication_answers, service.replications)
     if request.app.state.needs_keys and (fault := request.app.state.signer.fault()):
         faults.append(fault)
@@ -267,7 +265,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     if service.access.scopes:
         faults += service.faults_of_writes(failing)
     else:
-        faults, not_compiling = [], not_compiling and "the log of the service says why"
+        faults = []
     return Health(
         ok=ok,
         degraded=degraded,
@@ -281,8 +279,6 @@ async def health(request: Request, response: Response, service: Service) -> Heal
         },
         **replications,
         faults=faults,
-        compiling=compiling,
-        not_compiling=not_compiling,
     )
 
 
@@ -310,27 +306,23 @@ async def live() -> Alive:
     responses={
         503: {
             "model": Readiness,
-            "description": "an index is damaged, a follower has none, or the query engine is being "
-            "compiled",
+            "description": "an index is damaged, or a follower has none",
         }
     },
 )
 async def ready(response: Response, service: Service) -> Readiness:
-    """Answer 200 if all indexes can be searched, none is damaged and the engine is compiled, else
-    503.
+    """Answer 200 if all indexes can be searched and none is damaged, else 503.
 
     A service without indexes is ready to create one, unless it follows another. If the newest
     generation of an index cannot be opened, the previous one is served, and the index
-    counts as ready; /health reports it. During compilation searches work, more slowly.
+    counts as ready; /health reports it.
     """
     statuses = service.catalog.statuses()
     failing = sum(each.index is None or each.damaged for each in statuses)
-    compiling, _ = await asyncio.to_thread(missing_functions)
-    ok = service.is_searchable(statuses) and not failing and not compiling
+    ok = service.is_searchable(statuses) and not failing
     response.status_code = 200 if ok else 503
     return Readiness(
         ok=ok,
         served=sum(each.index is not None for each in statuses),
         failing=failing,
-        compiling=compiling,
     )

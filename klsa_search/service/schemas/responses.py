@@ -382,11 +382,6 @@ class Health(Answer):
         description="why writes fail, until one succeeds, and why files with the state of jobs, "
         "backups or following cannot be read; searches do not need them",
     )
-    compiling: list[str] = Field(
-        description="parts of the query engine that are being compiled in the background; "
-        "until then the same answers take longer"
-    )
-    not_compiling: str | None = Field(description="why they cannot be compiled, if so")
 
 
 class Alive(Answer):
@@ -402,10 +397,6 @@ class Readiness(Answer):
     served: int = Field(description="number of indexes that can be searched")
     failing: int = Field(
         description="number of indexes that cannot be searched or are damaged: see /health"
-    )
-    compiling: list[str] = Field(
-        description="parts of the query engine that are being compiled in the background; "
-        "until then the same answers take longer"
     )
 
 
