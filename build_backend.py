@@ -1,7 +1,8 @@
 """The build of the package: setuptools, and zig as the C++ compiler if there is no other.
 
 `BuildNative` compiles klsa_search/native into the module `klsa_search._native`. Objects of an
-in-place build stay in build/, and only those older than their sources are compiled again.
+in-place build stay in build/, and only those older than their sources are compiled again. With
+KLSA_SANITIZE=1 the module checks itself by AddressSanitizer and UBSan: `make sanitized`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,18 @@ FLAGS = [
     # GCC 12 warns of its own header of intrinsics.
     *("-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-maybe-uninitialized"),
 ]
+# One module for all later versions of Python; nanobind needs 3.12 for that.
+IS_STABLE = sys.version_info >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
+STABLE = ["-DPy_LIMITED_API=0x030C0000"] if IS_STABLE else []
+SANITIZE = [
+    *("-O1", "-g1", "-fno-omit-frame-pointer"),
+    "-fsanitize=address,undefined",
+    "-D_GLIBCXX_ASSERTIONS",  # bounds of std::span and std::vector
+]
+
+
+def _sanitize() -> list[str]:
+    return SANITIZE if os.environ.get("KLSA_SANITIZE") == "1" else []
 
 
 def compiler() -> list[str]:
@@ -75,7 +88,8 @@ class BuildNative(build_ext):
         """Compile and link."""
         folder = Path(self.build_temp)
         folder.mkdir(parents=True, exist_ok=True)
-        options = [*compiler(), *FLAGS, *(f"-isystem{path}" for path in _system_folders(folder))]
+        system = (f"-isystem{path}" for path in _system_folders(folder))
+        options = [*compiler(), *FLAGS, *STABLE, *_sanitize(), *system]
         key = "\n".join([*options, nanobind.__version__, sys.version])
         made_with = folder / "made-with.txt"
         is_same = made_with.is_file() and made_with.read_text() == key
@@ -98,7 +112,8 @@ class BuildNative(build_ext):
         # Not written over: processes may have it mapped.
         new = target.with_name(f"{target.name}.new")
         parts = map(str, objects.values())
-        self.spawn([*compiler(), "-shared", "-s", *undefined, *parts, "-o", str(new)])
+        strip = _sanitize() or ["-s"]
+        self.spawn([*compiler(), "-shared", *strip, *undefined, *parts, "-o", str(new)])
         new.replace(target)
 
 
@@ -128,4 +143,4 @@ def extension() -> Extension:
     """Return the extension module."""
     files = sorted(map(str, SOURCES.rglob("*.[ch]pp")))
     sources = [file for file in files if file.endswith(".cpp")]
-    return Extension("klsa_search._native", sources, depends=files)
+    return Extension("klsa_search._native", sources, depends=files, py_limited_api=IS_STABLE)

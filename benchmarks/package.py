@@ -119,7 +119,7 @@ def built(folder: Path) -> Path:
     """A wheel of this checkout, made of a copy: a folder `build` of before would go into it."""
     source = folder / "source"
     shutil.copytree(ROOT / "klsa_search", source / "klsa_search")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "build_backend.py", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = (sys.executable, "-m", "pip")
     run(*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(source))

@@ -23,6 +23,7 @@ from packaging.utils import canonicalize_name
 
 import klsa_search
 from benchmarks.package import OURS, told
+from build_backend import IS_STABLE
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -171,7 +172,8 @@ def test_the_wheel_holds_the_package_alone(built):
     facts = {name for name in names if ".dist-info/" in name}
     python = {name for name in kept() if name.startswith("klsa_search/")}
     sources = {name for name in python if name.startswith("klsa_search/native/")}
-    module = f"klsa_search/_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+    suffix = ".abi3.so" if IS_STABLE else sysconfig.get_config_var("EXT_SUFFIX")
+    module = f"klsa_search/_native{suffix}"
     assert names - facts == python - sources | {module}
     assert names > {
         "klsa_search/py.typed",

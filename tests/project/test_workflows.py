@@ -86,7 +86,8 @@ def test_what_is_published_was_tested_and_built_of_a_tag():
     jobs = release["jobs"]
     assert release[True] == {"push": {"tags": ["v*"]}}  # what YAML makes of `on`
     assert jobs["ci"] == {"uses": "./.github/workflows/ci.yml"}
-    assert (jobs["publish"]["needs"], jobs["publish"]["environment"]) == ("ci", "pypi")
+    assert jobs["wheels"]["needs"] == "ci"
+    assert (jobs["publish"]["needs"], jobs["publish"]["environment"]) == (["ci", "wheels"], "pypi")
     # Only these jobs get tokens, and none is stored.
     assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
     assert (jobs["release"]["needs"], jobs["release"]["permissions"]) == (

@@ -21,6 +21,7 @@ ALLOWED = {
     "generators": r"a generator is not installed",
     "pyright": r"pyright is not installed",
     "compiler": r"needs a C compiler",
+    "registry": r"needs pip and the package registry",
     "instruction-set": r"the processor does not have it: avx",
     "strace": r"needs strace|strace may not trace",
     "ray": r"(?i)ray is not installed|kubernetes-validate is not installed",
