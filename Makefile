@@ -7,6 +7,8 @@
 # make test-cluster  the tests of clusters, with Ray
 # make test-all  the tests on each Python from 3.11 to 3.14 that is found
 # make test-package  build wheel and sdist into dist/, check them, and try them in an empty environment
+# make sanitized  the tests of the extension module, with AddressSanitizer and UBSan; needs GCC
+# make fuzz   call its functions with damaged arguments, INPUTS of them, with the same checks
 # make test-oldest, make test-newest  the tests with the oldest allowed dependencies, with the newest
 # make speed  compare the time of searches with commit BASE, by default that of a day ago
 # make lock   regenerate requirements/; UPGRADE=--upgrade takes the newest versions
@@ -27,7 +29,7 @@ endif
 TARGETS ?= cran cran-1837 cisi cacm med
 VERSIONS ?= 3.11 3.12 3.13 3.14
 
-.PHONY: help run test tests lint collections test-long speed lock test-oldest test-newest test-cluster test-connect test-all test-package docs docs-serve eval clean
+.PHONY: help run test tests lint collections test-long speed lock test-oldest test-newest test-cluster test-connect test-all test-package sanitized sanitized-module fuzz docs docs-serve eval clean
 .DEFAULT_GOAL := help
 
 help:
@@ -38,7 +40,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # The sources of the extension module, which is built again when one of them changes.
-NATIVE := $(wildcard klsa_search/native/*.cpp klsa_search/native/*.hpp) build_backend.py setup.py
+NATIVE := $(wildcard klsa_search/native/*.[ch]pp klsa_search/native/*/*.hpp) build_backend.py setup.py
 
 $(VENV)/.installed: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "Installing klsa-search and its dependencies into $(VENV) ..."
@@ -103,7 +105,7 @@ collections: $(VENV)/.installed-test
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror klsa_search/native/*.[hc]pp
+	$(BIN)/clang-format --dry-run --Werror $(filter %pp,$(NATIVE))
 	@if [ -x $(BIN)/biome ]; then $(BIN)/biome lint; else echo 'biome: not for this platform, JavaScript is not linted'; fi
 	$(BIN)/mypy
 
@@ -163,6 +165,27 @@ test-package:
 	$(VENV)-package/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type library \
 	  --output-reproducible --output-file dist/klsa-search.cdx.json requirements/run.txt
 	$(VENV)-package/bin/python -m benchmarks.package --none dist/*.whl
+
+# A copy of the package whose module checks itself. Python does not, so libraries are loaded first.
+SANITIZED := $(CURDIR)/build/sanitized
+CHECKED = env LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+  ASAN_OPTIONS=detect_leaks=0:handle_abort=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$(UBSAN) \
+  PYTHONPATH=$(SANITIZED):$(CURDIR) $(BIN)/python -P
+SANITIZED_TESTS ?= tests/native tests/search/engine tests/search/test_snippets.py tests/storage tests/delta tests/kernels tests/lowrank tests/analysis
+sanitized-module: $(VENV)/.installed-test
+	rm -rf $(SANITIZED)/klsa_search
+	KLSA_SANITIZE=1 $(BIN)/python setup.py -q build --build-base $(SANITIZED) --build-lib $(SANITIZED)
+
+# With Python's allocator, accesses outside of bytes objects would not be noticed.
+sanitized: export PYTHONMALLOC = malloc
+sanitized: sanitized-module
+	$(CHECKED) -m pytest --import-mode=append $(SANITIZED_TESTS)
+	$(CHECKED) -m tools.golden check
+
+INPUTS ?= 1000000
+fuzz: UBSAN = suppressions=$(CURDIR)/tools/fuzz_native.supp
+fuzz: sanitized-module
+	$(CHECKED) -m tools.fuzz_native --inputs $(INPUTS)
 
 # Both search one index that BASE built of the docstrings of Python; figures go to build/speed.
 BASE ?= $(shell git rev-list -1 --before=1.day.ago HEAD)

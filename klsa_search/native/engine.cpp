@@ -26,10 +26,12 @@ using Query = std::vector<i64>;
 
 template <class T>
 Array<T> view(const In1<T>& array) {
+    require(array.is_valid(), "an array of a tuple is None");
     return {array.data(), length(array)};
 }
 template <class T>
 Table<T> view(const In2<T>& array) {
+    require(array.is_valid(), "an array of a tuple is None");
     return {array.data(), length(array), i64(array.shape(1))};
 }
 Array<QueryTerm> view(const std::vector<QueryTerm>& query) {
@@ -94,7 +96,10 @@ struct ModelObject {
 
 template <class T>
 T attribute(nb::handle object, const char* name) {
-    return nb::cast<T>(object.attr(name));
+    T value;
+    if (!nb::try_cast<T>(object.attr(name), value))
+        throw nb::type_error((std::string(name) + ": it has another type or shape").c_str());
+    return value;
 }
 
 Params params_of(nb::handle object) {

@@ -80,11 +80,14 @@ class FoldInNeighbours {
           block_bits_(block_bits),
           first_(first),
           mean_square_(mean_square) {
-        require(length(starts) == length(run_starts), "starts and run_starts: they have different numbers of terms");
+        require(length(starts) > 0 && length(starts) == length(run_starts),
+                "starts and run_starts: they have different numbers of terms");
+        require(block_bits >= 0 && block_bits <= 16, "block_bits: an offset has 16 bits");
         require(runs.shape(1) == 3, "runs: they have three columns");
         require_offsets(starts.data(), length(starts), length(entries), "starts");
         require_offsets(run_starts.data(), length(run_starts), length(runs), "run_starts");
-        require(first >= documents.rows().size(), "first: documents of the build have numbers below it");
+        require(first >= documents.rows().size() && first <= NeighbourSearch::LAST,
+                "first: documents of the build have numbers below it, and it has 31 bits");
     }
 
     // Write the rows of documents begin..end, of which the terms are numbered from `offset`.
@@ -92,14 +95,15 @@ class FoldInNeighbours {
                 Array1<const f32> weights, const InvertedFile& later, const Documents& documents, i64 budget,
                 i64 candidates, Array2<f32> values, Array2<i32> neighbours) {
         const KernelRows old_rows = documents_.rows(), rows = documents.rows();
-        require(0 <= offset && offset <= begin && end <= rows.size(), "begin and end: no such documents");
+        require(0 <= offset && offset <= begin && begin <= end && end <= rows.size(),
+                "begin and end: no such documents");
         require(end - offset < length(starts) && end - offset <= length(values) &&
                     length(values) == length(neighbours) && values.shape(1) == neighbours.shape(1),
                 "starts, values and neighbours: they have different numbers of documents");
         require(length(terms) == length(weights), "terms and weights: their lengths differ");
         require_offsets(starts.data(), length(starts), length(terms), "starts");
         require_between(terms.data(), length(terms), 0, std::min(length(starts_) - 1, later.terms()), "terms");
-        require(candidates > 0, "candidates: give one or more");
+        require(candidates > 0 && candidates <= NeighbourSearch::LAST, "candidates: give one or more");
         const CandidateTerms query{
             {starts.data(), starts.shape(0)}, {terms.data(), terms.shape(0)}, {weights.data(), weights.shape(0)}};
         const BuildPostings old{{starts_.data(), starts_.shape(0)},
@@ -168,6 +172,7 @@ void append_links(Array1<const i64> starts, Array1<const i32> terms, Array1<cons
 
 auto invert(Array1<const i64> starts, Array1<const i32> terms, Array1<const u16> shares, i64 term_count) {
     require(length(starts) > 0, "starts: is empty");
+    require(term_count >= 0, "term_count: is negative");
     require_offsets(starts.data(), length(starts), length(terms), "starts");
     require(length(terms) == length(shares), "terms and shares: their lengths differ");
     require_between(terms.data(), length(terms), 0, term_count, "terms");

@@ -55,7 +55,7 @@ class NeighbourSearch {
   public:
     static constexpr u32 LEVELS = 255;
     static constexpr size_t FILTER = 1 << 14;
-    static constexpr i64 LOW = 0xFFFFFFFF;
+    static constexpr i64 LOW = 0xFFFFFFFF, LAST = 0x7FFFFFFF;
 
     // Make room for the documents of the build, and for later ones numbered from `first`.
     void reserve(i64 built, i64 first, i64 later) {
@@ -84,15 +84,18 @@ class NeighbourSearch {
             budget -= old.starts[term + 1] - place;
             for (i64 run = old.run_starts[term]; run < old.run_starts[term + 1]; run++) {
                 const i64 base = i64(old.runs[3 * run]) << old.block_bits;
-                const i64 after = place + old.runs[3 * run + 1] + 1;
+                const i64 after = std::min(place + old.runs[3 * run + 1] + 1, old.starts[term + 1]);
                 for (; place < after; place++)
                     add(base + (old.entries[place] >> 16), weight * f32(old.entries[place] & 0xFFFF));
             }
             for (i64 p = later.starts[term]; p < later.starts[term + 1]; p++)
                 add(first_ + later.documents[p], weight * f32(later.shares[p]));
-            for (i64 link = later.heads[term]; link > 0 && link < later.link_count; link = later.links[3 * link]) {
+            i64 before = later.link_count;
+            for (i64 link = later.heads[term]; link > 0 && link < before;) {
                 const i64 x = later.links[3 * link + 1];
                 if (x < d) add(first_ + x, weight * f32(later.links[3 * link + 2]));
+                before = link;  // links descend, or damaged ones would not end
+                link = later.links[3 * link];
             }
         }
     }
@@ -157,7 +160,7 @@ class NeighbourSearch {
     }
 
     void add(i64 x, f32 value) {
-        if (x >= after_ || (x >= built_ && x < first_)) return;  // of a damaged posting
+        if (x < 0 || x >= after_ || (x >= built_ && x < first_)) return;  // of a damaged posting
         const f32 before = sums_[x];
         sums_[x] = before + value;
         if (before == 0 && sums_[x] > 0) touched_.push_back(i32(x));  // a weight may be 0
@@ -166,6 +169,7 @@ class NeighbourSearch {
     // Return the smallest key that is kept.
     i64 keep_largest(i64 count) {
         if (i64(keys_.size()) <= count) return 0;
+        if (count == 0) return keys_.clear(), 0;
         std::nth_element(keys_.begin(), keys_.begin() + count - 1, keys_.end(), std::greater<i64>());
         keys_.resize(count);
         return keys_.back();

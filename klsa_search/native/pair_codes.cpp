@@ -12,6 +12,13 @@ namespace {
 Owned<u8> encode(Array1<const i64> keys, Array1<const i64> frequencies, i64 terms, i64 first, i64 after) {
     require(length(keys) == length(frequencies), "keys and frequencies: their lengths differ");
     require(0 <= first && first <= after && after <= terms, "first and after: no range of terms");
+    require(terms <= std::numeric_limits<i32>::max(), "terms: they have more than 31 bits");
+    require_between(keys.data(), length(keys), first * terms, after * terms, "keys");
+    require_between(frequencies.data(), length(frequencies), MIN_FREQUENCY, std::numeric_limits<i32>::max(),
+                    "frequencies");
+    bool ascend = true;
+    for (i64 i = 1; i < length(keys); i++) ascend &= keys(i - 1) < keys(i);
+    require(ascend, "keys: they do not ascend");
     std::vector<u8> codes;
     {
         nb::gil_scoped_release release;

@@ -43,10 +43,11 @@ struct DecodedPairs {
 
 inline DecodedPairs decode_pairs(std::span<const u8> codes, i64 terms) {
     DecodedPairs out;
-    out.starts.assign(terms + 1, 0);
     // Each code ends with a byte below 0x80: one for each term, and two for each pair.
     const i64 ends = std::count_if(codes.begin(), codes.end(), [](u8 code) { return code < 0x80; });
-    const i64 pairs = std::max<i64>(ends - terms, 0) / 2;
+    if (terms < 0 || terms > ends) throw std::invalid_argument("codes: fewer terms than they are to have");
+    const i64 pairs = (ends - terms) / 2;
+    out.starts.assign(terms + 1, 0);
     out.greater.reserve(pairs);
     out.frequencies.reserve(pairs);
     CodeReader reader{codes.data(), 0, i64(codes.size())};

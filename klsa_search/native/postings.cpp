@@ -48,8 +48,8 @@ void count_postings(Array1<const i64> starts, Array1<const i32> terms, Array1<co
 template <class C>
 void write_postings(Array1<const i64> starts, Array1<const i32> terms, Array1<const C> counts, Array1<const f64> norms,
                     i64 bits, Array1<i64> places, Array1<i64> run_places, Array1<u32> entries, Array2<u16> runs) {
-    const i64 V = length(places), mask = (i64(1) << bits) - 1;
     require_bits(bits);
+    const i64 V = length(places), mask = (i64(1) << bits) - 1;
     require(length(run_places) == V, "places and run_places: their lengths differ");
     require(length(norms) == length(starts) - 1, "norms: their number is not that of the documents");
     require(runs.shape(1) == 3, "runs: they do not have three columns");

@@ -18,6 +18,7 @@ class Features {
     Features(Array1<const i32> columns, Array1<const W> weights, i64 width)
         : columns_(columns), weights_(weights), width_(width) {
         require(length(columns) == length(weights), "columns and weights: their lengths differ");
+        require(width >= 0, "width: is negative");
         require_between(columns.data(), length(columns), 0, width, "columns");
     }
 

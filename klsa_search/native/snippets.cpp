@@ -71,6 +71,10 @@ void cut_out(Line line, Window window, i64 length, Append append) {
     if (span.is_cut_after) append(ELLIPSIS);
 }
 
+void require_length(i64 passage_length) {
+    require(passage_length > 0 && passage_length <= std::numeric_limits<i32>::max(), "length: is not positive");
+}
+
 Owned<u32> best_passage(Points line, Array1<const i32> terms, Array1<const i32> starts, Array1<const i32> ends,
                         Array1<const f64> weights, i64 passage_length) {
     require(length(terms) == length(starts) && length(starts) == length(ends),
@@ -78,6 +82,11 @@ Owned<u32> best_passage(Points line, Array1<const i32> terms, Array1<const i32> 
     require_between(terms.data(), length(terms), 0, length(weights), "terms");
     require_between(starts.data(), length(starts), 0, length(line) + 1, "starts");
     require_between(ends.data(), length(ends), 0, length(line) + 1, "ends");
+    bool ascend = true;
+    for (i64 i = 0; i < length(starts); i++)
+        ascend &= starts(i) <= ends(i) && (i == 0 || (starts(i - 1) <= starts(i) && ends(i - 1) <= ends(i)));
+    require(ascend, "starts and ends: they do not ascend");
+    require_length(passage_length);
     const WordOffsets places{{starts.data(), starts.data() + length(starts)},
                              {ends.data(), ends.data() + length(ends)}};
     const Window window =
@@ -108,6 +117,7 @@ class PassageFinder {
                                                                    const Characters& characters) const {
         require_between(documents.data(), length(documents), 0, length(starts_) - 1, "documents");
         require(length(codes) == length(weights), "codes and weights: their lengths differ");
+        require_length(passage_length);
         std::string out;
         std::vector<i64> skipped;
         bool is_complete;

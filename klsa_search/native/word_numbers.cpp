@@ -18,13 +18,16 @@ class WordNumbers {
     // Longer forms are not kept.
     static constexpr size_t LONGEST_WORD = 255;
 
-    WordNumbers(i64 capacity, bool names) : forms_(size_t(capacity)), names_(names) {
-        require(capacity > 0, "capacity: give one or more");
-    }
+    WordNumbers(i64 capacity, bool names) : forms_(checked(capacity)), names_(names) {}
 
     std::pair<nb::bytes, nb::bytes> number(nb::list texts, nb::callable of_word, nb::callable of_text) {
         std::vector<i32> numbers, lengths;
-        auto resolve = [&](std::string_view form) { return nb::cast<i32>(of_word(nb::str(form.data(), form.size()))); };
+        auto number_of = [](nb::handle object) {
+            i32 number;
+            if (!nb::try_cast<i32>(object, number)) throw nb::type_error("of_word and of_text: not an int32");
+            return number;
+        };
+        auto resolve = [&](std::string_view form) { return number_of(of_word(nb::str(form.data(), form.size()))); };
         for (nb::handle each : texts) {
             const size_t before = numbers.size();
             if (!nb::isinstance<nb::str>(each)) throw nb::type_error("texts: one is no str");
@@ -34,7 +37,7 @@ class WordNumbers {
                     numbers.push_back(word.size() > LONGEST_WORD ? resolve(word) : forms_.number(word, resolve));
                 });
             } else {
-                for (nb::handle number : nb::iter(of_text(each))) numbers.push_back(nb::cast<i32>(number));
+                for (nb::handle number : nb::iter(of_text(each))) numbers.push_back(number_of(number));
             }
             lengths.push_back(i32(numbers.size() - before));
         }
@@ -42,6 +45,11 @@ class WordNumbers {
     }
 
   private:
+    static size_t checked(i64 capacity) {
+        require(capacity > 0 && capacity <= i64(1) << 24, "capacity: give 1 to 2^24");
+        return size_t(capacity);
+    }
+
     // The characters of a text, or none if one is not ASCII.
     static std::string_view ascii(nb::handle text) {
         Py_ssize_t size;

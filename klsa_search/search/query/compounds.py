@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
@@ -128,7 +128,7 @@ class Compounds:
         """
         best = 0
         result: Words = ()
-        for words in chain.from_iterable(map(_with_name, divisions)):
+        for words in divisions:
             terms = [self._numbers.of_word(word) for word in words]
             if min(terms) < 0:
                 continue
@@ -151,13 +151,6 @@ def _divisions(word: str, *, only_whole: bool) -> Iterator[list[Sequence[str]]]:
         yield [_cut(word, [place]) for place in places]
         if not only_whole:
             yield list(pairwise(parts))
-
-
-def _with_name(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield a division, and that of ASPNET into ASP and .NET."""
-    yield words
-    if words[-1].lower() == "net":
-        yield [*words[:-1], f".{words[-1]}"]
 
 
 def _cut(word: str, places: Sequence[int]) -> Sequence[str]:
