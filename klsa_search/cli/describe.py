@@ -39,6 +39,7 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
         ("documents", f"{counts.documents:,}"),
         *([("passages", f"{counts.passages:,}")] if counts.passages is not None else []),
         *_language_rows(manifest),
+        *_html_rows(manifest),
         ("terms", f"{counts.terms:,}"),
         ("non-zeros", f"{counts.non_zeros:,}"),
         *_field_rows(manifest.fields, counts.documents),
@@ -66,6 +67,12 @@ def _language_rows(manifest: Manifest) -> list[tuple[str, str]]:
     else:
         return []
     return [("language detected", text)]
+
+
+def _html_rows(manifest: Manifest) -> list[tuple[str, str]]:
+    """Return a row of the fields whose HTML is read as text; none without them."""
+    names = manifest.settings.get("html") or ()
+    return [("HTML read as text", ", ".join(names))] if names else []
 
 
 def _field_rows(fields: FieldsEntry, documents: int) -> list[tuple[str, str]]:

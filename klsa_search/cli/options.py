@@ -284,6 +284,15 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
             callback=lambda _context, _option, given: given or None,
             help=f"{_sentence(field)}; repeatable",
         )
+    if name == "html":
+        return click.option(
+            flag,
+            name,
+            multiple=True,
+            metavar="NAME",
+            callback=lambda _context, _option, given: () if given == ("none",) else given or None,
+            help=f"{_sentence(field)}; repeatable",
+        )
     if name == "own_stop_words":
         return click.option(
             flag,

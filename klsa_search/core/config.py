@@ -265,6 +265,15 @@ class FieldSettings(SettingsGroup):
         "NAME=SEPARATOR, as in 'tags=;'",
     )
 
+    html: Annotated[
+        tuple[str, ...] | None,
+        BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+    ] = Field(
+        None,
+        max_length=MAX_FIELDS,
+        description="read HTML in this field (title, text or metadata) as text; none keeps it; "
+        "by default the fields of which most values hold HTML",
+    )
     dates: DateOrder | None = Field(
         None,
         description="read dates of metadata fields such as 3/5/2025 in this order; by default "
@@ -288,6 +297,13 @@ class FieldSettings(SettingsGroup):
                 raise _conflict("split", f"{name!r} is split twice", each)
             names.add(name)
         return tuple(sorted(given))
+
+    @field_validator("html", mode="after")
+    @classmethod
+    def _html_once(cls, given: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if given is not None and not all(map(str.strip, given)):
+            raise _conflict("html", "give the name of a field", "")
+        return None if given is None else tuple(sorted(set(given)))
 
     @field_validator("fields", mode="after")
     @classmethod

@@ -91,6 +91,7 @@ class IndexSettings(TypedDict, total=False):
     seed: int
     fields: tuple[str, ...] | list[str]
     split: Mapping[str, str] | tuple[str, ...] | list[str]
+    html: tuple[str, ...] | list[str] | None
     dates: DateOrder | None
     decimal: DecimalSign | None
     passages: str | int

@@ -43,6 +43,7 @@ from klsa_search.indexing.reading import (
     StoredCollection,
     read,
     require_declared,
+    require_html,
     require_searched,
     require_split,
     searched_before,
@@ -245,6 +246,7 @@ def require_fields(collection: Collection, built: Built) -> None:
     known = searched_before(collection)
     require_searched(settings.searched_fields, fields, documents, known=known)
     if not isinstance(collection, StoredCollection):  # it may have lost the last one
+        require_html(settings.html or (), fields, documents)
         require_split(settings.separators(), fields, documents)
         require_declared(settings.declared(), fields, documents)
 

@@ -50,6 +50,7 @@ from klsa_search.indexing.reading import (
     StoredCollection,
     build_batches,
     content_of,
+    html_fields,
 )
 from klsa_search.indexing.sizes import spool_limit
 from klsa_search.indexing.training import MOST, open_training, train
@@ -132,12 +133,13 @@ def _route(
     columns.mkdir()
     spool = Spools(work, spool_limit(memory)).spool("u1")
     fields = FieldsWriter(declared.types, spool, known, forms=declared.forms)
+    html = html_fields(collection, chosen)
     digest, extent, done = hashlib.sha256(), Extent(collection), 0
     with ExitStack() as files:
         parts = [DocumentSpool(work / str(number)) for number in range(partitions)]
         for part in parts:
             files.enter_context(closing(part))
-        for batch in build_batches(fitting(collection, declared)):
+        for batch in html.stored(build_batches(fitting(collection, declared)), declared):
             sample.add(batch)
             fields.extend(batch)
             digest.update(b"".join(map(content_of, batch)))
@@ -156,7 +158,8 @@ def _route(
     if detected is not None:
         # Partitions have even less text to tell the language by.
         language, detected = analysed_as(detected.language), detected if detected.share else None
-    settings = chosen.model_copy(update={"language": language, **fields.forms._asdict()})
+    forms = fields.forms._asdict()
+    settings = chosen.model_copy(update={"language": language, "html": html.report(), **forms})
     return _Routed(sizes, digest.hexdigest(), entry, settings, detected)
 
 

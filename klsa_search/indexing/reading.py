@@ -38,6 +38,7 @@ from klsa_search.core.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.delta.features import DocumentFeatures, document_features
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import SettingsError
+from klsa_search.indexing.html_fields import HtmlFields
 from klsa_search.indexing.language_sample import LanguageSample
 from klsa_search.indexing.sizes import spool_limit
 from klsa_search.kernels.counts import BlockCounts, CountsBuilder, TermCounts
@@ -141,9 +142,9 @@ class StoredCollection:
     read      yields all, in order
     types     of metadata fields, which keep them; by default those of the build
 
-    `searched` are the metadata fields that the index searches, `language` is that which its build
-    detected, and `fingerprints` those of the
-    embedders of its vectors, by space.
+    `searched` are the metadata fields that the index searches, `html` the fields whose HTML is
+    text, `language` is that which its build detected, and `fingerprints` those of the embedders of
+    its vectors, by space.
     """
 
     format = "index"
@@ -161,6 +162,7 @@ class StoredCollection:
         self.options = manifest.reading
         self.problems = Problems(manifest.counts.skipped)
         self.language = manifest.detected
+        self.html = tuple(manifest.settings.get("html") or ())
         built = {name: column.type for name, column in manifest.fields.columns.items()}
         self.types = built if types is None else types
         self.fingerprints = {
@@ -238,6 +240,7 @@ def read(
         keeps_empty=trained is not None,
         forms=declared.forms,
     )
+    html = html_fields(collection, settings)
     digest = hashlib.sha256()
     extent = Extent(collection)
     sample = LanguageSample(searched) if settings.language == AUTO else None
@@ -274,7 +277,7 @@ def read(
     with DocumentWriter(generation) as writer, VectorsWriter(generation) as vectors:
 
         def read_batches() -> Iterator[list[str]]:
-            for batch in build_batches(fitting(collection, declared)):
+            for batch in html.stored(build_batches(fitting(collection, declared)), declared):
                 writer.extend(batch)
                 fields.extend(batch)
                 vectors.extend(batch)
@@ -295,7 +298,7 @@ def read(
                 again = (all_texts(batch, searched) for batch in build_batches(documents))
                 builder, _ = counted(again, lambda _: size)
     columns = fields.finish(generation)
-    settings = settings.model_copy(update=fields.forms._asdict())
+    settings = settings.model_copy(update={"html": html.report(), **fields.forms._asdict()})
     features: list[DocumentFeatures] = []
 
     def weigh_block(block: BlockCounts, content: npt.NDArray[np.bool_]) -> None:
@@ -318,6 +321,12 @@ def read(
 def _in_language(settings: Settings, detected: DetectedLanguage) -> Settings:
     """Return settings with a detected language."""
     return settings.model_copy(update={"language": detected.language})
+
+
+def html_fields(collection: Collection, settings: Settings) -> HtmlFields:
+    """Return the fields of a collection that settings read as HTML."""
+    converted = collection.html if isinstance(collection, StoredCollection) else None
+    return HtmlFields(settings.html, converted)
 
 
 def searched_before(collection: Collection) -> Sequence[str]:
@@ -377,6 +386,19 @@ def require_split(separators: Mapping[str, str], fields: FieldsEntry, documents:
             f"split = '{missing[0]}={separators[missing[0]]}': no document has a metadata field "
             f"`{missing[0]}`; the metadata fields are: {known}",
             field="split",
+        )
+
+
+def require_html(names: Iterable[str], fields: FieldsEntry, documents: int) -> None:
+    """Raise SettingsError if no document has one of the fields that are read as HTML."""
+    present = {TITLE, TEXT, *fields.columns, *fields.others}
+    missing = [name for name in names if name not in present]
+    if missing and documents and not fields.more:
+        known = ", ".join(f"`{name}`" for name in (TITLE, TEXT, *sorted(present - {TITLE, TEXT})))
+        raise SettingsError(
+            f"html = '{missing[0]}': no document has a field `{missing[0]}`; the fields are: "
+            f"{known}",
+            field="html",
         )
 
 

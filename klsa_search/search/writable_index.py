@@ -144,8 +144,9 @@ class WritableIndex(ConfigurableIndex):
             options = cast(Reading, {**self.manifest.reading, **reading})
             collection = opened = open_collection(source, **options)
         with open_progress(progress) as report, Comparison(now._readers()) as compared:
-            documents = fitting(collection, declared_of(self.settings, now.fields))
-            compared.read(of_spaces(documents, now._spaces()), report)
+            declared = declared_of(self.settings, now.fields)
+            documents = of_spaces(fitting(collection, declared), now._spaces())
+            compared.read(documents, declared.stored, report)
             if opened is not None:
                 warn_of_skipped(opened)
             deleted = compared.deleted()
@@ -199,6 +200,7 @@ class WritableIndex(ConfigurableIndex):
         """
         self._check_writable()
         checked = [checked_id(id_) for id_ in deletes]
+        puts = list(map(declared_of(self.settings, self.fields).without_html, puts))
         puts, warnings = self._with_vectors(puts)
         result = self._write(lambda _: (puts, checked))
         return replace(result, warnings=(*result.warnings, *warnings))
@@ -232,7 +234,9 @@ class WritableIndex(ConfigurableIndex):
 
         def patched(state: State) -> Document:
             stored = state.documents.get(id)
-            document = checked_vectors(merged(stored, changes))
+            declared = declared_of(self.settings, self.fields)
+            document = declared.without_html(merged(stored, changes), stored)
+            document = checked_vectors(document)
             document_as_json(document)  # raises before it is compared
             return document if VECTORS in changes else without_outdated(document, stored, state)
 

@@ -120,6 +120,7 @@ def test_names_and_types_are_those_of_the_settings():
         "search": FieldWeights,
         "tokenizer": str | Tokenizer | None,  # is kept as its name
         "split": Mapping[str, str] | tuple[str, ...] | list[str],  # as NAME=SEPARATOR
+        "html": tuple[str, ...] | list[str] | None,
         "passages": str | int,  # is kept as text
     }
     assert get_type_hints(IndexSettings) == declared(Settings) | also

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection as Names
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from klsa_search.collection.html_cells import metadata_with_text, with_html_as_text
 from klsa_search.collection.model import Collection, Document, RefusingCollection
 from klsa_search.core.config import FieldSettings, FieldType
 from klsa_search.errors import CollectionError
@@ -25,12 +27,13 @@ from klsa_search.storage.columns.values import (
 
 
 class DeclaredFields:
-    """The declared fields and the split fields, in one pass over the documents.
+    """The declared fields, and how others are read, in one pass over the documents.
 
     types       of declared fields by name; None until the first value of a field that was declared
                 without a type
     separators  of split fields by name
     forms       of dates and numbers
+    html        names of fields whose HTML is read as text
     """
 
     def __init__(
@@ -38,15 +41,32 @@ class DeclaredFields:
         types: Mapping[str, FieldType | None],
         separators: Mapping[str, str] | None = None,
         forms: LocalForms = GENERAL,
+        html: Names[str] = (),
     ) -> None:
         self.types = dict(types)
         self.separators = dict(separators or {})
         self.forms = forms
+        self.html = frozenset(html)
 
     @classmethod
     def of(cls, settings: FieldSettings) -> Self:
-        """Return the fields that settings declare and split."""
-        return cls(settings.declared(), settings.separators(), forms_of(settings))
+        """Return the fields that settings declare, split and read as HTML."""
+        return cls(
+            settings.declared(), settings.separators(), forms_of(settings), settings.html or ()
+        )
+
+    def stored(self, document: Document) -> Document:
+        """Return a document of a source as it is stored."""
+        return self.divided(self.without_html(document))
+
+    def without_html(self, document: Document, before: Document | None = None) -> Document:
+        """Return a document with the HTML in its fields as text.
+
+        before  the stored document, whose values are text already
+        """
+        if not self.html:
+            return document
+        return with_html_as_text(document, self.html.difference(_equal(document, before)))
 
     def divided(self, document: Document) -> Document:
         """Return a document with each text of a split field as a list of its parts.
@@ -69,7 +89,7 @@ class DeclaredFields:
         """Return which value of the next document does not fit its field, or None."""
         if not self.types or not metadata:
             return None
-        known, types = plain(self._divided(metadata)), {}
+        known, types = plain(self._divided(metadata_with_text(metadata, self.html))), {}
         for name, kind in self.types.items():
             value = metadata.get(name)
             if isinstance(value, Mapping) and value:
@@ -89,17 +109,27 @@ class DeclaredFields:
         return None
 
 
+def _equal(document: Document, before: Document | None) -> list[str]:
+    """Return the names of the fields that two documents have alike."""
+    if before is None:
+        return []
+    names = [name for name in ("title", "text") if getattr(document, name) == getattr(before, name)]
+    stored = before.metadata
+    same = (name for name, value in document.metadata.items() if stored.get(name) == value)
+    return [*names, *same]
+
+
 def forms_of(settings: FieldSettings) -> LocalForms:
     """Return the forms of dates and numbers that settings name."""
     return LocalForms(settings.dates, settings.decimal)
 
 
 def fitting(collection: Collection, declared: DeclaredFields) -> Iterator[Document]:
-    """Yield the documents, with split fields divided, that fit; have the collection skip others.
+    """Yield the documents, as they are, that fit; have the collection skip others.
 
     Raise CollectionError if it cannot skip.
     """
-    for document in map(declared.divided, collection.documents()):
+    for document in collection.documents():
         fault = declared.fault(document.metadata)
         if fault is None:
             yield document
