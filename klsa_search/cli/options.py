@@ -113,6 +113,7 @@ def source_options(function: F) -> F:
         on_error: str | None,
         follow_links: bool,
         sections: bool,
+        encoding: str | None,
         id_column: str | None,
         title_column: str | None,
         text_columns: tuple[str, ...],
@@ -129,6 +130,7 @@ def source_options(function: F) -> F:
                     "on_error": on_error,
                     "follow_links": follow_links or None,
                     "sections": sections or None,
+                    "encoding": encoding,
                     "columns": columns or None,
                     "data": data,
                 }
@@ -158,6 +160,12 @@ def source_options(function: F) -> F:
             "--sections",
             is_flag=True,
             help="Make one document of each section, page or chapter of the files in a folder",
+        ),
+        click.option(
+            "--encoding",
+            metavar="NAME",
+            help="Read CSV and texts in this encoding, such as cp1251 or shift_jis  [default: "
+            "detected]",
         ),
         click.option(
             "--id",

@@ -1,4 +1,4 @@
-"""Recognition of the encoding, delimiter and quoting of CSV files."""
+"""Recognition of the delimiter and quoting of CSV files."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from klsa_search.collection.intake import Intake
-from klsa_search.collection.lines import (
-    decoded_head,
-    head_bytes,
-    lines,
-    utf16_lines,
-    utf16_of,
-)
+from klsa_search.collection.lines import decoded_head, head_bytes
 
 DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 """Delimiters that are recognised, and their names."""
@@ -67,10 +60,13 @@ class Dialect(NamedTuple):
 TSV: Final = Dialect("\t", quote=None)
 
 
-def recognised(path: Path, is_header: Callable[[list[str]], bool]) -> Dialect:
+def recognised(
+    path: Path, is_header: Callable[[list[str]], bool], encoding: str | None = None
+) -> Dialect:
     """Return the dialect of a CSV file, by its first `SAMPLE` bytes.
 
     is_header  whether cells are a header with the columns of documents
+    encoding   if it was named
 
     Commas are preferred if they divide the first row into a header. Otherwise delimiters are
     ranked by whether they give a header, by the share of rows as long as the first, and by the
@@ -79,7 +75,7 @@ def recognised(path: Path, is_header: Callable[[list[str]], bool]) -> Dialect:
     as Excel reads it, names the delimiter.
     """
     data = head_bytes(path, SAMPLE)
-    sample, whole = decoded_head(data), len(data) < SAMPLE
+    sample, whole = decoded_head(data, encoding), len(data) < SAMPLE
     first, _, rest = sample.partition("\n")
     first = first.rstrip("\r").lower()
     skipped = 0
@@ -143,57 +139,3 @@ def _rows(reader: Any) -> Iterator[list[str] | None]:
         else:
             if cells:
                 yield cells
-
-
-def decoded_lines(path: Path, intake: Intake) -> Iterator[str]:
-    """Yield the lines of a file, decoded as UTF-8, UTF-16 or Windows-1252; see `lines`.
-
-    The first line that is not UTF-8 decides by the whole file: it is Windows-1252, with a note to
-    the intake, if more bytes are invalid in UTF-8 than it has valid characters beyond ASCII, and
-    all are defined in Windows-1252. Otherwise invalid bytes become lone surrogates.
-    """
-    encoding = utf16_of(head_bytes(path, 4))
-    if encoding:
-        intake.note(path, "read as UTF-16")
-        yield from utf16_lines(path, encoding)
-        return
-    decided = legacy = False
-    for number, line in lines(path):
-        if not decided and not _is_utf8(line):
-            decided, legacy = True, is_windows_1252(path)
-            if legacy:
-                intake.note(
-                    path,
-                    f"read as Windows-1252, because it is not UTF-8 (first in line {number:,}); if "
-                    "letters are wrong, convert the file to UTF-8",
-                )
-        yield _bytes(line).decode("cp1252") if legacy else line
-
-
-def is_windows_1252(path: Path) -> bool:
-    """Return whether a file that is not UTF-8 is Windows-1252. Cost: reads it once."""
-    invalid = valid = 0
-    for _, line in lines(path):
-        try:
-            _bytes(line).decode("cp1252")
-        except UnicodeDecodeError:
-            return False
-        beyond_ascii = [character for character in line if character > "\x7f"]
-        wrong = sum("\udc80" <= character <= "\udcff" for character in beyond_ascii)
-        invalid += wrong
-        valid += len(beyond_ascii) - wrong
-    return invalid > valid
-
-
-def _is_utf8(line: str) -> bool:
-    if line.isascii():
-        return True
-    try:
-        line.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _bytes(line: str) -> bytes:
-    return line.encode("utf-8", "surrogateescape")

@@ -7,11 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 
-from klsa_search.collection.csv_dialects import TSV, Dialect, decoded_lines, recognised
+from klsa_search.collection.csv_dialects import TSV, Dialect, recognised
+from klsa_search.collection.encodings import decoded_lines
 from klsa_search.collection.intake import Intake, TruncatedFile, text_fault
 from klsa_search.collection.mappings import COMMON_NAMES, ID_NAMES, TEXT_NAMES, Columns
 from klsa_search.collection.model import Document
@@ -39,7 +41,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
     dialect = TSV
     if kind == "csv":
-        dialect = recognised(path, lambda cells: _is_header(cells, intake.columns))
+        dialect = recognised(path, lambda cells: _is_header(cells, intake.columns), intake.encoding)
         if dialect.differences():
             intake.note(path, f"read as CSV with {dialect.differences()}")
     rows = _rows(path, intake, kind, dialect)
@@ -48,13 +50,13 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
         return
     origin = f"{path}:{first[0]}"
     cells = first[1]
-    if _has_row_names(path, kind, dialect, len(cells)):
+    if _has_row_names(path, intake, kind, dialect, len(cells)):
         cells = ["", *cells]
     header = Header.of(cells, origin, intake.columns)
     intake.compare_header(path, header.names)
     key = None
     has_id = intake.columns.id or intake.columns.id_in(header.names)
-    if 0 in header.nameless and not has_id and _is_key(path, kind, dialect):
+    if 0 in header.nameless and not has_id and _is_key(path, intake, kind, dialect):
         key = header.names[0]
     columns, numbered = intake.begin(path, header.names, key=key)
     refuse_without_text(header.names, columns, origin)
@@ -72,9 +74,9 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
         intake.note(path, f"columns without a name are called {named}")
 
 
-def _has_row_names(path: Path, kind: str, dialect: Dialect, columns: int) -> bool:
+def _has_row_names(path: Path, intake: Intake, kind: str, dialect: Dialect, columns: int) -> bool:
     """Return whether the first rows have one cell more than the header, as R writes row names."""
-    rows = islice(_rows(path, Intake("skip"), kind, dialect), 1, _AHEAD)
+    rows = islice(_rows(path, Intake("skip", encoding=intake.encoding), kind, dialect), 1, _AHEAD)
     with suppress(TruncatedFile):
         first = next(rows, (0, []))[1]
         return all(
@@ -84,10 +86,10 @@ def _has_row_names(path: Path, kind: str, dialect: Dialect, columns: int) -> boo
     return False
 
 
-def _is_key(path: Path, kind: str, dialect: Dialect) -> bool:
+def _is_key(path: Path, intake: Intake, kind: str, dialect: Dialect) -> bool:
     """Return whether the first cells of all rows are different. Cost: reads the file once."""
     seen: set[str] = set()
-    rows = _rows(path, Intake("skip"), kind, dialect)
+    rows = _rows(path, Intake("skip", encoding=intake.encoding), kind, dialect)
     next(rows, None)
     with suppress(TruncatedFile):
         for _, cells in rows:
@@ -101,7 +103,8 @@ def _rows(
     path: Path, intake: Intake, kind: str, dialect: Dialect
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of its first line, cells) for each row that is not empty."""
-    texts = decoded_lines(path, intake)
+    decoded = decoded_lines(path, intake.encoding, partial(intake.note, path))
+    texts = (line for _, line in decoded)
     for _ in range(dialect.skipped):
         next(texts, None)
     reader = dialect.reader(texts)

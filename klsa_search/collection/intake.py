@@ -47,12 +47,17 @@ class Intake:
                whether a JSON file of one object without list is a document; in a folder it may be a
                file of settings
     cache      of the files of a folder, if it is read repeatedly
+    encoding   of CSV and texts, if it was named
     """
 
     takes_objects = True
 
     def __init__(
-        self, on_error: str = "stop", columns: Columns = PLAIN, cache: FileCache | None = None
+        self,
+        on_error: str = "stop",
+        columns: Columns = PLAIN,
+        cache: FileCache | None = None,
+        encoding: str | None = None,
     ) -> None:
         """Start without problems; CollectionError if `on_error` is not stop or skip."""
         if on_error not in ("stop", "skip"):
@@ -62,6 +67,7 @@ class Intake:
         self.skipping = on_error == "skip"
         self.columns = columns
         self.cache = cache
+        self.encoding = encoding
         self.problems = Problems()
         self.unread = Unread()
         self.numbered: list[str] = []

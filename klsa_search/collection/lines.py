@@ -83,34 +83,12 @@ def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
         for number, line in enumerate(_lines(stream), start=1):
             if number == 1 and line.startswith(UTF16_BOMS):
                 raise TruncatedFile(
-                    f"{path}:1: the file is UTF-16, which only CSV may be; convert it to UTF-8"
+                    f"{path}:1: UTF-16, which only CSV and texts may be; convert it to UTF-8"
                 )
             while line.startswith(UTF8_BOM):  # also of a file that was appended to another
                 line = line.removeprefix(UTF8_BOM)
-            _refuse_long(len(line), path, number)
+            refuse_long(len(line), path, number)
             yield number, line.decode(encoding, "surrogateescape")
-
-
-def utf16_lines(path: Path, encoding: str) -> Iterator[str]:
-    """Yield the lines of a file in UTF-16, as `lines`; half a character is a lone surrogate.
-
-    encoding  utf-16-le or utf-16-be
-    """
-    number = 0
-    with (
-        translate_read_errors(path, lambda: number),
-        open_decompressed(path) as raw,
-        io.TextIOWrapper(raw, encoding, errors="surrogatepass", newline="\n") as stream,
-    ):
-        read = partial(stream.readline, LONGEST_LINE + 1)
-        try:
-            for number, line in enumerate(iter(read, ""), start=1):
-                _refuse_long(len(line), path, number)
-                yield line.lstrip("\ufeff")
-        except UnicodeDecodeError as error:
-            raise TruncatedFile(
-                f"{path}:{number + 1}: invalid UTF-16 ({error.reason}); convert the file to UTF-8"
-            ) from None
 
 
 def read_decompressed(path: Path) -> bytes:
@@ -124,9 +102,9 @@ def head(path: Path, size: int = 65_536) -> str:
     return decoded_head(head_bytes(path, size))
 
 
-def decoded_head(data: bytes) -> str:
-    """Return the start of a file as text, in UTF-8 or UTF-16; never fails."""
-    encoding = utf16_of(data)
+def decoded_head(data: bytes, encoding: str | None = None) -> str:
+    """Return the start of a file as text, by default in UTF-8 or UTF-16; never fails."""
+    encoding = encoding or utf16_of(data)
     if encoding:
         return data.decode(encoding, "replace").lstrip("\ufeff")
     return data.decode("utf-8", "replace").lstrip("\ufeff")
@@ -173,7 +151,8 @@ def head_bytes(path: Path, size: int) -> bytes:
     return data
 
 
-def _refuse_long(length: int, path: Path, number: int) -> None:
+def refuse_long(length: int, path: Path, number: int) -> None:
+    """Raise TruncatedFile for a line of more than `LONGEST_LINE` bytes or characters."""
     if length > LONGEST_LINE:
         raise TruncatedFile(
             f"{path}:{number}: the line is too large (more than {LONGEST_LINE >> 20} MiB); "

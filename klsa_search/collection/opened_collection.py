@@ -23,6 +23,7 @@ class OpenedCollection:
     address  its absolute path; None if the name is sufficient
     files    function that finds the files of the documents and notes the others
     columns  columns of a table that make a document
+    encoding of CSV and texts; None to detect it
     holding  object that must live as long, such as a temporary folder
     cache    set to skip the unchanged files of a folder that is read repeatedly
 
@@ -44,6 +45,7 @@ class OpenedCollection:
         root: Path | None = None,
         address: str | None = None,
         columns: Columns = PLAIN,
+        encoding: str | None = None,
         holding: object = None,
     ) -> None:
         self.name = name
@@ -57,7 +59,7 @@ class OpenedCollection:
         self._documents = documents
         self._files = files
         self._unread: Unread | None = None
-        self._intake = Intake(on_error, columns)
+        self._intake = Intake(on_error, columns, encoding=encoding)
         self._holding = holding
         self.cache: FileCache | None = None
         self._vectors: RowVectors | None = None
@@ -129,11 +131,15 @@ class OpenedCollection:
 
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
-        self._intake = Intake(self._on_error, self._intake.columns, self.cache)
+        self._intake = self._new_intake()
         admitted = self._intake.validated(self._documents(self._intake))
         if self._vectors is not None:
             admitted = self._vectors.attached(admitted, lambda: self._intake.problems.count)
         return admitted if self.root is None else self._existing(admitted)
+
+    def _new_intake(self) -> Intake:
+        before = self._intake
+        return Intake(self._on_error, before.columns, self.cache, before.encoding)
 
     def _existing(self, documents: Iterator[Document]) -> Iterator[Document]:
         """Yield documents; CollectionError if a file or folder is removed meanwhile."""
@@ -168,7 +174,7 @@ class OpenedCollection:
         options: Mapping[str, Any],
     ) -> None:
         """Adopt what other processes found in a pass."""
-        self._intake = Intake(self._on_error, self._intake.columns)
+        self._intake = self._new_intake()
         self._intake.problems, self._intake.numbered = problems, numbered
         self._intake.notes, self._unread = noted, unread
         self._options = options

@@ -34,6 +34,7 @@ from klsa_search.collection.detection import (
     sniff,
     table_format,
 )
+from klsa_search.collection.encodings import check_encoding
 from klsa_search.collection.files.formats import is_archive, missing_extra
 from klsa_search.collection.files.reading import folder_documents, paths
 from klsa_search.collection.files.rows import READERS as TABLE_READERS
@@ -73,6 +74,7 @@ class Reading(TypedDict, total=False):
     follow_links: bool
     columns: Mapping[str, str | Sequence[str]] | None
     sections: bool
+    encoding: str | None
 
 
 P = ParamSpec("P")
@@ -105,6 +107,7 @@ def open_collection(
     follow_links: bool = False,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     sections: bool = False,
+    encoding: str | None = None,
 ) -> OpenedCollection:
     """Open a source and detect its format; documents are read on demand.
 
@@ -127,6 +130,8 @@ def open_collection(
     columns   columns of a table, JSON or Python objects for "id", "title" and "text"; several
               texts are joined: {"id": "ticket", "text": ["body", "notes"]}
     sections  make one document of each section, page or chapter of a file
+    encoding  of CSV, and of texts, HTML and mail that declare none, such as "cp1251" or
+              "shift_jis"; by default UTF-8, UTF-16 or detected
 
     A string that is the name of a collection means the collection, even if there is a file of that
     name: write `./cran` for the file. Memory: one document, and the set of all IDs.
@@ -141,6 +146,7 @@ def open_collection(
     (True, True)
     """
     Intake(on_error)
+    check_encoding(encoding)
     named = Columns.of(columns)
     if format is not None and format not in FORMATS:
         raise CollectionError(
@@ -156,7 +162,7 @@ def open_collection(
         read = partial(_rows, source)
         return OpenedCollection("documents", "records", on_error, read, columns=named)
     if isinstance(source, io.IOBase):
-        return _stream(cast(BinaryIO, source), format, on_error, named)
+        return _stream(cast(BinaryIO, source), format, on_error, named, encoding)
     if not isinstance(source, str | os.PathLike):
         if isinstance(source, Mapping):
             source = mappings.records_by_id(source)
@@ -197,6 +203,7 @@ def open_collection(
         raise CollectionError(
             f"{path}: the format {kind} has no sections; only text files have", field="sections"
         )
+    _refuse_encoding(encoding, kind, str(path))
     # Both are used in JSON and messages, and a path may have bytes that are not UTF-8.
     address = os.fsencode(path.resolve()).decode("utf-8", "replace")
     name = address.rpartition(os.sep)[2]
@@ -232,6 +239,7 @@ def open_collection(
         root=path,
         address=address,
         columns=named,
+        encoding=encoding,
     )
 
 
@@ -275,7 +283,7 @@ def _smart(
 
 
 def _stream(
-    source: BinaryIO, kind: str | None, on_error: str, columns: Columns
+    source: BinaryIO, kind: str | None, on_error: str, columns: Columns, encoding: str | None
 ) -> OpenedCollection:
     """Open a stream by copying it to a temporary file, because format detection reads it first."""
     folder = TemporaryDirectory(prefix="klsa-stream-")
@@ -288,8 +296,20 @@ def _stream(
             f"a stream cannot be read as {kind}; choose one of {', '.join(READERS)}",
             field="format",
         )
+    _refuse_encoding(encoding, kind, "stdin")
     documents = partial(_one_file, READERS[kind], path)
-    return OpenedCollection("stdin", kind, on_error, documents, columns=columns, holding=folder)
+    return OpenedCollection(
+        "stdin", kind, on_error, documents, columns=columns, encoding=encoding, holding=folder
+    )
+
+
+def _refuse_encoding(encoding: str | None, kind: str, name: str) -> None:
+    if encoding is not None and kind not in ("csv", "text", "tsv"):
+        raise CollectionError(
+            f"{name}: the format {kind} has an encoding of its own; leave out --encoding "
+            "(in Python encoding=), which is for csv, tsv and text",
+            field="encoding",
+        )
 
 
 def _refuse_unreadable(path: Path, links: bool) -> None:

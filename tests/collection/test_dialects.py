@@ -7,7 +7,7 @@ import io
 from contextlib import suppress
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.collection import open_collection
@@ -47,18 +47,6 @@ def test_every_dialect_gives_the_same_documents(
     writer.writerows(numbered)
     _, documents = opened(scratch, out.getvalue().encode(encoding))
     assert [(d.id, d.title, d.text, d.metadata["x"]) for d in documents] == numbered
-
-
-@given(rows=ROWS)
-def test_windows_1252_gives_the_same_documents(scratch, rows):
-    out = io.StringIO(newline="")
-    csv.writer(out, delimiter=";").writerows([("id", "title", "text"), ("0", "é", "ü"), *rows])
-    data = out.getvalue().encode("cp1252")
-    valid = "".join(c for c in data.decode("utf-8", "surrogateescape") if c > "\x7f")
-    assume(not any(c < "\udc80" or c > "\udcff" for c in valid))
-    source, documents = opened(scratch, data, on_error="skip")
-    assert documents[0].title == "é"
-    assert any("read as Windows-1252, because" in note for note in source.notes)
 
 
 def test_plain_csv_has_no_notes(tmp_path):

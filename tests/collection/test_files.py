@@ -196,7 +196,7 @@ def test_pages_are_read_in_what_they_are_written_in(tmp_path, page, text):
 
 def test_what_cannot_be_read_is_counted_by_kind_and_reason(tmp_path):
     write(tmp_path, a_txt=b"plain", b_pdf=pdf("x")[:100], c_pdf=pdf("x")[:90], d_pdf=pdf(""))
-    write(tmp_path, e_docx=DOCX[:-30], f_html=b"<div>x" * 2000, g_txt=b"ok\n\xff\n", h_xyz=b"?")
+    write(tmp_path, e_docx=DOCX[:-30], f_html=b"<div>x" * 2000, g_txt=b"ok\n\0\n", h_xyz=b"?")
     with pytest.raises(CollectionError, match=r"b.pdf:1: is damaged \(.*--on-error skip"):
         read(tmp_path)
     source = open_collection(tmp_path, on_error="skip")

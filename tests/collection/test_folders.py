@@ -190,15 +190,14 @@ def test_folder_of_text(tmp_path):
         ("sub/empty.txt", "empty", ""),
         ("z.txt", "z", "zed"),
     ]
-    (tmp_path / "k.txt").write_bytes(b"fine\nna\xefve\n")
+    (tmp_path / "k.txt").write_bytes("äöü\n".encode() + b"na\xefve\n")
     (tmp_path / "l.txt").write_bytes("sixteen".encode("utf-16"))
     (tmp_path / "m.txt.gz").write_bytes(gzip.compress(b"x" * 99)[:-9])
     with pytest.raises(CollectionError, match=r"k.txt:2: .*the line is not UTF-8"):
         ids(tmp_path)
     source = open_collection(tmp_path, on_error="skip")
-    assert len(list(source.documents())) == 4
-    assert source.problems.count == 3
-    assert "UTF-16" in source.problems.reasons[1]
+    assert "sixteen" in [each.text for each in source.documents()]
+    assert source.problems.count == 2
 
 
 def test_one_text_file_only_when_asked_for(tmp_path):

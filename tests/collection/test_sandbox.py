@@ -41,7 +41,7 @@ def pdf_bomb(size):
 
 
 def read(parser, path):
-    return list(parser.read(format_of(path), path))
+    return list(parser.read(format_of(path), path, None))
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_file_of_too_much_text_is_refused(tmp_path, limited):
 
 def test_one_process_reads_all_files_until_it_has_to_be_ended(tmp_path):
     (tmp_path / "a.rst").write_text("The pump leaks.")
-    (tmp_path / "b.rst").write_bytes(b"\xff")
+    (tmp_path / "b.rst").write_bytes(b"\0")
     with Sandbox() as parser:
         [content] = read(parser, tmp_path / "a.rst")
         assert content.text == "The pump leaks."
@@ -113,7 +113,7 @@ from klsa_search.collection.files.sandbox import Sandbox
 parser = Sandbox()
 print(parser._started().pid, flush=True)
 path = Path(sys.argv[1])
-list(parser.read(format_of(path), path))
+list(parser.read(format_of(path), path, None))
 """
 
 

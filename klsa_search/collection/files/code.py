@@ -9,6 +9,7 @@ from klsa_search.collection.files.content import Content, Section
 from klsa_search.collection.files.plain import text_of
 
 
-def read(path: Path) -> Iterator[Content]:
+def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a file as one document."""
-    yield Content(title=path.name, sections=[Section("", text_of(path))])
+    text, notes = text_of(path, encoding)
+    yield Content(title=path.name, sections=[Section("", text)], notes=notes)

@@ -47,12 +47,14 @@ class Content:
 
     title     blank for the name of the file
     numbered  headings only number the sections, like pages, and are not part of the text
+    notes     what was detected in the file, such as its encoding
     """
 
     title: str = ""
     sections: Sequence[Section]
     metadata: Mapping[str, Any] = field(default_factory=dict)
     numbered: bool = False
+    notes: Sequence[str] = ()
 
     @property
     def text(self) -> str:

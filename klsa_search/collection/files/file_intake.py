@@ -24,7 +24,7 @@ class FileIntake(Intake):
     takes_objects = False
 
     def __init__(self, folder: Intake, path: Path, shown: str) -> None:
-        super().__init__(columns=folder.columns)
+        super().__init__(columns=folder.columns, encoding=folder.encoding)
         self.skipping, self.problems, self.notes = folder.skipping, folder.problems, folder.notes
         self.unread = folder.unread
         self._missing_columns, self._absent = folder._missing_columns, folder._absent

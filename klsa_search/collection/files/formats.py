@@ -32,21 +32,28 @@ class FileFormat(NamedTuple):
     name    value of `kind` in the metadata of its documents
     module  module of this package whose `read` reads it, imported at the first file
     extra   whether it needs packages of the extra `files`
+    is_text
+            whether files are text in some encoding
     """
 
     name: str
     module: str
     extra: bool
+    is_text: bool = True
 
     @property
     def is_sandboxed(self) -> bool:
         """Return whether files are parsed in a child process with limits; not if only decoded."""
         return self not in (_PROSE, _CODE)
 
-    def read(self, path: Path) -> Iterator[Content]:
-        """Yield the content of a file; Unreadable, TruncatedFile."""
+    def read(self, path: Path, encoding: str | None = None) -> Iterator[Content]:
+        """Yield the content of a file; Unreadable, TruncatedFile.
+
+        encoding  of a text that declares none; by default detected
+        """
         module = import_module(f"klsa_search.collection.files.{self.module}")
-        return cast(Callable[[Path], Iterator[Content]], module.read)(path)
+        read = cast(Callable[..., Iterator[Content]], module.read)
+        return read(path, encoding) if self.is_text else read(path)
 
 
 _PROSE: Final = FileFormat("text", "plain", False)
@@ -56,10 +63,10 @@ FORMATS: Final[dict[FileFormat, str]] = {
     FileFormat("markdown", "markdown", False): "markdown md",
     FileFormat("rst", "rst", False): "rst",
     FileFormat("html", "html", True): "htm html xhtml",
-    FileFormat("pdf", "pdf", True): "pdf",
-    FileFormat("docx", "docx", False): "docx",
-    FileFormat("pptx", "pptx", False): "pptx",
-    FileFormat("epub", "epub", True): "epub",
+    FileFormat("pdf", "pdf", True, is_text=False): "pdf",
+    FileFormat("docx", "docx", False, is_text=False): "docx",
+    FileFormat("pptx", "pptx", False, is_text=False): "pptx",
+    FileFormat("epub", "epub", True, is_text=False): "epub",
     FileFormat("mail", "mail", True): "eml mbox",
     _CODE: "bash c cc clj cpp cs css cxx dart erl ex f90 go h hpp hs java jl js jsx kt lua m ml"
     " php pl proto ps1 py pyi r rb rs scala sh sql swift tsx ts vue",

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from klsa_search.collection.encodings import detect_encoding
 from klsa_search.collection.files.content import (
     CELL,
     ITEM,
@@ -45,25 +46,26 @@ _BLOCKS: Final = ("div", "p", "pre", "table", *_CELLS, *_ITEMS, *_HEADINGS)
 _DATES: Final = ("date", "article:published_time", "dc.date", "dcterms.created", "pubdate")
 
 
-def read(path: Path) -> Iterator[Content]:
+def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a page as one document, without its scripts and its navigation."""
-    yield content_of(decoded(read_decompressed(path)))
+    yield content_of(decoded(read_decompressed(path), encoding))
 
 
-def decoded(data: bytes) -> str:
+def decoded(data: bytes, encoding: str | None = None) -> str:
     """Return the text of a page, decoded like browsers do, which accept any bytes.
 
-    By its byte-order mark, else by its declared encoding, else as UTF-8, else as Windows-1252.
+    By its byte-order mark, else by its declared encoding, else by the named encoding, else as
+    UTF-8, else by that detected, or Windows-1252.
     """
     marked = next((name for mark, name in _BOMS.items() if data.startswith(mark)), None)
     declared = _CHARSET.search(data[:2048])
-    for encoding in (marked, declared and declared[1].decode("ascii"), "utf-8"):
+    for codec in (marked, declared and declared[1].decode("ascii"), encoding, "utf-8"):
         try:
-            if encoding:
-                return data.decode(encoding)
+            if codec:
+                return data.decode(codec)
         except (LookupError, UnicodeDecodeError):
             continue
-    return data.decode("windows-1252", "replace")
+    return data.decode(detect_encoding(data.splitlines(keepends=True)) or "cp1252", "replace")
 
 
 def content_of(page: str) -> Content:

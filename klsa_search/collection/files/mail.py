@@ -9,18 +9,19 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
+from klsa_search.collection.encodings import detect_encoding
 from klsa_search.collection.files.content import Content, Section, metadata_of, one_line
 from klsa_search.collection.files.html import content_of
 from klsa_search.collection.lines import open_decompressed, read_decompressed, translate_read_errors
 
 
-def read(path: Path) -> Iterator[Content]:
+def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read messages: subject, body, date, sender and recipient; attachments are left out."""
     if path.name.lower().removesuffix(".gz").endswith(".mbox"):
         for message in _messages(path):
-            yield _content(message)
+            yield _content(message, encoding)
     else:
-        yield _content(read_decompressed(path))
+        yield _content(read_decompressed(path), encoding)
 
 
 def _messages(path: Path) -> Iterator[bytes]:
@@ -40,14 +41,14 @@ def _messages(path: Path) -> Iterator[bytes]:
         yield b"".join(lines)
 
 
-def _content(data: bytes) -> Content:
+def _content(data: bytes, encoding: str | None) -> Content:
     message = message_from_bytes(data)
     texts: list[tuple[str, list[tuple[str, str]]]] = []  # of the message and of forwarded ones
     for part in message.walk():
         if not texts or "Subject" in part:
             texts.append((_header(part, "Subject"), []))
         if _is_body(part):
-            texts[-1][1].append(_text(part))
+            texts[-1][1].append(_text(part, encoding))
     title = texts[0][0]
     return Content(
         title=title,
@@ -80,10 +81,10 @@ def _is_body(part: Message) -> bool:
     )
 
 
-def _text(part: Message) -> tuple[str, str]:
+def _text(part: Message, encoding: str | None) -> tuple[str, str]:
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
-    charset = part.get_content_charset() or "utf-8"
+    charset = part.get_content_charset() or encoding or "utf-8"
     text = _decoded(data, charset).replace("\0", "").replace("\r\n", "\n")
     return part.get_content_type(), text
 
@@ -108,7 +109,8 @@ def _decoded(data: bytes, charset: str) -> str:
     try:
         return data.decode(charset)
     except (LookupError, UnicodeDecodeError):
-        return data.decode("utf-8", "replace")
+        detected = detect_encoding(data.splitlines(keepends=True))
+        return data.decode(detected or "utf-8", "replace")
 
 
 def _date(message: Message) -> str | None:

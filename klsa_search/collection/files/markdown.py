@@ -38,11 +38,12 @@ _LINES: Final = {"tr_close", "list_item_close"}
 _PARTS: Final = {"td_close", "th_close", "thead_close", "tbody_close"}
 
 
-def read(path: Path) -> Iterator[Content]:
+def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a file as one document; its title is in the front matter or the first heading."""
     from markdown_it import MarkdownIt
 
-    text = text_of(path).replace("\r\n", "\n")
+    text, notes = text_of(path, encoding)
+    text = text.replace("\r\n", "\n")
     front = _FRONT.match(text)
     fields: dict[str, Any] = {}
     if front:
@@ -73,6 +74,7 @@ def read(path: Path) -> Iterator[Content]:
         elif token.nesting < 1 and token.block and token.type not in _PARTS:
             builder.add("\n\n")
     yield Content(
+        notes=notes,
         title=title,
         sections=builder.sections(),
         metadata={

@@ -1,25 +1,30 @@
-"""Plain text in UTF-8."""
+"""Plain text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+from klsa_search.collection.encodings import decoded_lines
 from klsa_search.collection.files.content import LARGEST, Content, Section, Unreadable
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.line_ends import join_divided_words
-from klsa_search.collection.lines import lines
 
 
-def read(path: Path) -> Iterator[Content]:
+def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a file as one document."""
-    yield Content(sections=[Section("", join_divided_words(text_of(path)))])
+    text, notes = text_of(path, encoding)
+    yield Content(sections=[Section("", join_divided_words(text))], notes=notes)
 
 
-def text_of(path: Path) -> str:
-    """Return the text of a file; Unreadable names the line that is not text."""
+def text_of(path: Path, encoding: str | None) -> tuple[str, list[str]]:
+    """Return the text of a file, and notes about its encoding; see `decoded_lines`.
+
+    Unreadable names the line that is not text.
+    """
     parts, left = [], LARGEST
-    for number, line in lines(path):
+    notes: list[str] = []
+    for number, line in decoded_lines(path, encoding, notes.append):
         left -= len(line)
         if left < 0:
             raise Unreadable("is too large", f"more than {LARGEST:,} characters", line=number)
@@ -27,4 +32,4 @@ def text_of(path: Path) -> str:
         if fault:
             raise Unreadable("contains data that is not text", f"the line {fault}", line=number)
         parts.append(line)
-    return "".join(parts).strip()
+    return "".join(parts).strip(), notes

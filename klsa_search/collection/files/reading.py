@@ -133,9 +133,13 @@ def _file_documents(
     number = 0
     try:
         contents = (
-            sandbox.read(kind, path) if kind.is_sandboxed else map(check_storable, kind.read(path))
+            sandbox.read(kind, path, intake.encoding)
+            if kind.is_sandboxed
+            else map(check_storable, kind.read(path, intake.encoding))
         )
         for content in contents:
+            for note in content.notes:
+                intake.note(path, note)
             metadata = {**content.metadata, "kind": kind.name, "path": name}
             title = content.title or path.name.split(".")[0]
             parts = _sections(content, title) if sections else [(title, content.text)]

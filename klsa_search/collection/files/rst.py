@@ -24,9 +24,10 @@ _OPTION: Final = re.compile(r"\s*:[\w-]+:.*")
 _TARGET: Final = re.compile(r"\.\. (?:_[^:]+:|highlight::|contents::|index::).*")
 
 
-def read(path: Path) -> Iterator[Content]:
+def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a file as one document; its title is a heading at the beginning."""
-    lines = text_of(path).splitlines()
+    text, notes = text_of(path, encoding)
+    lines = text.splitlines()
     builder, title, number, begun = SectionBuilder(), "", 0, False
     levels: list[str] = []  # underlines, and overlines, in the order of their appearance
     while number < len(lines):
@@ -47,7 +48,7 @@ def read(path: Path) -> Iterator[Content]:
             builder.add(_plain(line) + "\n")
         begun = begun or bool(heading) or bool(line.strip())
         number += taken
-    yield Content(title=title, sections=builder.sections())
+    yield Content(title=title, sections=builder.sections(), notes=notes)
 
 
 def _indented(lines: list[str], number: int) -> int:

@@ -66,11 +66,11 @@ class Sandbox:
         """End the process."""
         self._end()
 
-    def read(self, kind: FileFormat, path: Path) -> Iterator[Content]:
+    def read(self, kind: FileFormat, path: Path, encoding: str | None) -> Iterator[Content]:
         """Yield the content of a file; Unreadable, TruncatedFile, MissingExtra."""
         try:
             process = self._started()
-            send(process, (kind, path))
+            send(process, (kind, path, encoding))
         except BrokenPipeError:
             raise self._died() from None
         assert process.stdout is not None
@@ -141,8 +141,8 @@ def serve() -> None:
     received = read_requests(requests)
     limits: Limits = next(received)
     memory_limit = _limit_memory(limits.memory)
-    for kind, path in received:
-        for answer in _answers(kind, path, limits):
+    for kind, path, encoding in received:
+        for answer in _answers(kind, path, encoding, limits):
             if "content" not in answer:
                 # Leaked or fragmented memory must not count against the next file.
                 answer["reusable"] = _address_space() < memory_limit - limits.memory / 2
@@ -150,10 +150,12 @@ def serve() -> None:
             answers.flush()
 
 
-def _answers(kind: FileFormat, path: Path, limits: Limits) -> Iterator[dict[str, Any]]:
+def _answers(
+    kind: FileFormat, path: Path, encoding: str | None, limits: Limits
+) -> Iterator[dict[str, Any]]:
     try:
         _limit_time(limits.seconds)
-        for content in kind.read(path):
+        for content in kind.read(path, encoding):
             _check(content, limits.characters)
             yield {
                 "content": {
@@ -161,6 +163,7 @@ def _answers(kind: FileFormat, path: Path, limits: Limits) -> Iterator[dict[str,
                     "sections": content.sections,
                     "metadata": content.metadata,
                     "numbered": content.numbered,
+                    "notes": content.notes,
                 }
             }
             _limit_time(limits.seconds)

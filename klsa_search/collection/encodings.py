@@ -1,0 +1,258 @@
+"""Encodings of text that is not UTF-8: detection, and lines decoded."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from klsa_search.collection.intake import TruncatedFile
+from klsa_search.collection.lines import (
+    LONGEST_LINE,
+    head_bytes,
+    lines,
+    open_decompressed,
+    refuse_long,
+    translate_read_errors,
+    utf16_of,
+)
+from klsa_search.errors import CollectionError
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+STEP: Final = "name it, as in --encoding cp1252 (in Python encoding=)"
+"""Next step if an encoding is unknown."""
+
+NAMES: Final = {
+    "big5": "Big5", "cp1250": "Windows-1250", "cp1251": "Windows-1251", "cp1252": "Windows-1252",
+    "cp1253": "Windows-1253", "cp1254": "Windows-1254", "cp1255": "Windows-1255",
+    "cp1256": "Windows-1256", "cp1257": "Windows-1257", "cp850": "DOS 850", "cp866": "DOS 866",
+    "cp874": "Windows-874", "cp932": "Shift-JIS", "cp949": "EUC-KR", "euc_jp": "EUC-JP",
+    "gb18030": "GBK", "iso8859_2": "ISO 8859-2", "iso8859_5": "ISO 8859-5",
+    "iso8859_7": "ISO 8859-7", "koi8_r": "KOI8-R", "koi8_u": "KOI8-U", "mac_roman": "Mac Roman",
+}  # fmt: skip
+"""Names of the encodings that are detected, by codec."""
+
+_SAMPLE = 2**18  # bytes of lines beyond ASCII, from all parts of a text, that decide
+_OTHER_SCRIPTS: Final = [
+    "cp1251", "koi8_r", "koi8_u", "cp866", "iso8859_5", "cp932", "euc_jp", "gb18030", "big5",
+    "cp949", "cp1253", "iso8859_7", "cp1255", "cp1256", "cp874",
+]  # fmt: skip
+_MULTI_BYTE: Final = ("big5", "cp932", "cp949", "euc_jp", "gb18030")
+# Languages, and the encodings of programs that write them, from the most frequent one.
+_LATIN: Final = (
+    ({"bs", "cs", "hr", "hu", "pl", "ro", "sk", "sl", "sq"}, ("cp1250", "iso8859_2")),
+    ({"az", "tr"}, ("cp1254",)),
+    ({"lt", "lv"}, ("cp1257",)),
+)
+_WESTERN: Final = ("cp1252", "cp850", "mac_roman")
+_CONFIDENT = 0.8  # in a language, for another encoding than Western ones
+_LONGEST = 10_000  # characters by which a language is told
+_MOST_BEYOND = 0.5  # bytes beyond ASCII in words with such bytes, in Latin letters
+_MOST_IMPLAUSIBLE = 0.4  # of the characters beyond ASCII within words
+_WORD: Final = re.compile(rb"[A-Za-z\x80-\xff]{2,}")
+_INSIDE: Final = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
+_JOINS_WORDS: Final = "’‘·\xad–—"
+_SIGNS: Final = "ƒªº"  # letters for Unicode, which no word has inside
+_GREEK: Final = ("cp1253", "iso8859_7")
+
+
+def check_encoding(name: str | None) -> None:
+    """Raise CollectionError if a name is not that of an encoding of text."""
+    try:
+        with suppress(UnicodeError):
+            b"a".decode(name or "utf-8")
+    except LookupError:
+        raise CollectionError(
+            f"unknown encoding {name!r}; give one of Python's, such as {', '.join(sorted(NAMES))}",
+            field="encoding",
+        ) from None
+
+
+def detect_encoding(text: Iterable[bytes]) -> str | None:
+    """Return the codec of the lines of a text that is not UTF-8; None if it cannot be told.
+
+    utf-8 if more than two valid characters stand beside each invalid byte. In Latin letters, bytes
+    beyond ASCII stand alone in words; then the language decides, as charset-normalizer takes
+    Windows-1252 for Windows-1250. It decides about other scripts.
+    Cost: up to a second, once for Latin letters.
+
+    >>> detect_encoding(["Насос течёт после замены прокладки".encode("cp1251")])
+    'cp1251'
+    >>> detect_encoding(["Die Pumpe verliert Kühlmittel".encode("cp1252")])
+    'cp1252'
+    """
+    sample = b"".join(_sampled(text))
+    beyond = [c for c in sample.decode("utf-8", "surrogateescape") if c > "\x7f"]
+    invalid = sum("\udc80" <= c <= "\udcff" for c in beyond)
+    if len(beyond) - invalid > 2 * invalid:
+        return "utf-8"
+    words = [word for word in _WORD.findall(sample) if not word.isascii()]
+    high = sum(byte > 0x7F for word in words for byte in word)
+    if high <= _MOST_BEYOND * sum(map(len, words)):
+        return _latin_encoding(sample)
+    return _encoding_of_script(sample)
+
+
+def decoded_lines(
+    path: Path, encoding: str | None, note: Callable[[str], None]
+) -> Iterator[tuple[int, str]]:
+    """Yield (number from 1, line), decoded as UTF-8, UTF-16 or another encoding; see `lines`.
+
+    encoding  by default detected: UTF-16 by its first bytes, others by the whole file at the first
+              line that is not UTF-8
+    note      called with what was detected
+    Bytes that are invalid in UTF-8 become lone surrogates. TruncatedFile if the encoding cannot be
+    told, or does not fit.
+    """
+    if encoding is None and utf16_of(head_bytes(path, 4)):
+        encoding = utf16_of(head_bytes(path, 4))
+        note("read as UTF-16")
+    if encoding is not None:
+        yield from _lines_in(path, encoding)
+        return
+    detected: str | None = None
+    for number, line in lines(path):
+        if detected is None and not _is_utf8(line):
+            detected = _detected(path)
+            if detected is None:
+                raise TruncatedFile(
+                    f"{path}:{number}: the encoding is not UTF-8 and cannot be told; {STEP}"
+                )
+            if detected != "utf-8":
+                note(
+                    f"read as {NAMES[detected]}, because it is not UTF-8 (first in line "
+                    f"{number:,}); if letters are wrong, name the encoding, as in --encoding "
+                    f"{detected} (in Python encoding=)"
+                )
+        if detected in (None, "utf-8"):
+            yield number, line
+            continue
+        try:
+            yield number, line.encode("utf-8", "surrogateescape").decode(detected)
+        except UnicodeDecodeError as error:
+            raise _invalid(path, number, detected, error) from None
+
+
+def _lines_in(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """Yield (number from 1, line) in an encoding; in UTF-16, half a character is a surrogate."""
+    number = 0
+    errors = "surrogatepass" if encoding.startswith("utf-16-") else "strict"
+    with (
+        translate_read_errors(path, lambda: number),
+        open_decompressed(path) as raw,
+        io.TextIOWrapper(raw, encoding, errors=errors, newline="\n") as stream,
+    ):
+        read = partial(stream.readline, LONGEST_LINE + 1)
+        try:
+            for number, line in enumerate(iter(read, ""), start=1):
+                refuse_long(len(line), path, number)
+                yield number, line.lstrip("\ufeff")
+        except UnicodeError as error:
+            raise _invalid(path, number + 1, encoding, error) from None
+
+
+def _invalid(path: Path, number: int, encoding: str, error: UnicodeError) -> TruncatedFile:
+    name = "UTF-16" if encoding.startswith("utf-16-") else NAMES.get(encoding, encoding)
+    reason = error.reason if isinstance(error, UnicodeDecodeError) else error
+    return TruncatedFile(f"{path}:{number}: invalid {name} ({reason}); correct it, or {STEP}")
+
+
+def _detected(path: Path) -> str | None:
+    """Return the encoding of a file, read once for each of its versions."""
+    status = path.stat()
+    return _detected_version(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _detected_version(path: Path, _size: int, _changed: int) -> str | None:
+    return detect_encoding(line.encode("utf-8", "surrogateescape") for _, line in lines(path))
+
+
+def _sampled(text: Iterable[bytes]) -> list[bytes]:
+    """Return lines beyond ASCII at equal distances, of `_SAMPLE` bytes and at least one."""
+    kept: list[bytes] = []
+    size, distance, number = 0, 1, 0
+    for line in text:
+        if line.isascii():
+            continue
+        if number % distance == 0:
+            kept.append(line[:_SAMPLE])
+            size += len(kept[-1])
+            if size > _SAMPLE:
+                kept, distance = kept[::2], 2 * distance
+                size = sum(map(len, kept))
+        number += 1
+    return kept
+
+
+def _latin_encoding(sample: bytes) -> str | None:
+    """Return the encoding of a text in Latin letters, by its language and plausible letters."""
+    codecs: tuple[str, ...] = _WESTERN
+    for languages, candidates in _LATIN:
+        text = sample.decode(candidates[0], "replace")[:_LONGEST]
+        language, confidence = _identifier().classify(text)
+        if language in languages and confidence >= _CONFIDENT:
+            codecs = candidates
+            break
+    shares = [_implausible(sample, codec) for codec in codecs]
+    return codecs[shares.index(min(shares))] if min(shares) <= _MOST_IMPLAUSIBLE else None
+
+
+def _implausible(sample: bytes, codec: str) -> float:
+    """Return the share of signs, and of capitals after small letters, within words."""
+    try:
+        text = sample.decode(codec)
+    except UnicodeDecodeError:
+        return 1.0
+    inside = [(text[match.start() - 1], match[0]) for match in _INSIDE.finditer(text)]
+    wrong = sum(
+        not (each.isalpha() or each in _JOINS_WORDS)
+        or each in _SIGNS
+        or (each.isupper() and before.islower())
+        for before, each in inside
+    )
+    return wrong / len(inside) if inside else 0.0
+
+
+def _encoding_of_script(sample: bytes) -> str | None:
+    """Return the encoding of a text in another script, by charset-normalizer."""
+    from charset_normalizer import from_bytes
+
+    matches = list(from_bytes(sample, cp_isolation=_OTHER_SCRIPTS, preemptive_behaviour=False))
+    if not matches:
+        return None
+    scores = [match.coherence - match.chaos for match in matches]
+    best = matches[scores.index(max(scores))]
+    if best.encoding in _GREEK:  # they differ in one capital, which is a sign in the other
+        return max(_GREEK, key=lambda codec: _letters(sample, codec))
+    # Any bytes are letters of several alphabets, but few are valid in an encoding of two bytes.
+    if scores.count(max(scores)) > 1 and best.encoding not in _MULTI_BYTE:
+        return None
+    return best.encoding
+
+
+def _letters(sample: bytes, codec: str) -> int:
+    return sum(map(str.isalpha, sample.decode(codec, "replace")))
+
+
+@cache
+def _identifier() -> LanguageIdentifier:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def _is_utf8(line: str) -> bool:
+    if line.isascii():
+        return True
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
