@@ -258,6 +258,9 @@ _LOCAL: Final[tuple[tuple[FieldType, LocalForms], ...]] = (
 )
 """Candidates that all values of the fields decide between."""
 
+_THREE_DECIMALS: Final = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}", re.ASCII)
+"""Numbers that would be thousands with a decimal comma."""
+
 _SHOWN: Final = 60
 """Characters of a value in a message."""
 
@@ -377,10 +380,11 @@ class _Field:
         self._forms = forms
         self._local: dict[tuple[FieldType, LocalForms], ColumnBuilder] = {}
         self._signs: set[str] = set()  # decimal signs that its numbers show
+        self._points: bool | None = None  # whether all numbers with a point may be thousands
         self._name, self._spool, self._declared = name, spool, declared
         self._skipped = documents
         self._kinds: dict[str, None] = {}  # of its values, in order of appearance
-        self._begun = False
+        self._begun = self._decided = False
         self._builders: list[ColumnBuilder] = []
         self._rejected: dict[FieldType, str] = {}  # types that do not fit, and why
         self._first: tuple[object, str] | None = None  # value, and origin of its document
@@ -437,6 +441,9 @@ class _Field:
                 del self._local[key]
         if any(kind == "number" for kind, _ in self._local):
             texts = [each.strip() for each in flat if isinstance(each, str)]
+            if pointed := [text for text in texts if "." in text]:
+                may_be = all(map(_THREE_DECIMALS.fullmatch, pointed))
+                self._points = may_be and self._points is not False
             self._signs |= {
                 sign
                 for text in texts
@@ -477,6 +484,7 @@ class _Field:
         """
         if self._declared and not self._begun and type_ is not None:
             self._begin((type_,))
+        self._decided = forms.decimal is not None
         if type_ is None:
             for (kind, local), builder in self._local.items():
                 decided = local in (LocalForms(forms.dates), LocalForms(None, forms.decimal))
@@ -509,6 +517,11 @@ class _Field:
             return (
                 f"is a {chosen.kind} field: {chosen.misfits:,} {documents} another value, which "
                 f"counts as missing; the first is {_quoted(self._odd[chosen.kind])}"
+            )
+        if chosen.kind == "number" and self._points and not self._decided:
+            return (
+                "is a number field: all numbers with a point are as 1.250, and are read as 1.25; "
+                "--decimal comma reads them as thousands (in Python decimal=)"
             )
         if chosen.kind != "keyword":
             return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from itertools import chain
 from typing import Final, NamedTuple
 
 from klsa_search.core.config import DateOrder, DecimalSign
@@ -43,6 +44,35 @@ _DAY_FIRST: Final = re.compile(rf"(?P<d>\d\d?)[/-](?P<m>\d\d?)[/-](?P<y>\d{{4}})
 _MONTH_FIRST: Final = re.compile(
     rf"(?P<m>\d\d?)[/-](?P<d>\d\d?)[/-](?P<y>\d{{4}}){_TIME}", re.ASCII
 )
+
+_MONTHS: Final = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan january januar jän jänner",
+            "feb february februar",
+            "mar march mär mrz märz",
+            "apr april",
+            "may mai",
+            "jun june juni",
+            "jul july juli",
+            "aug august",
+            "sep sept september",
+            "oct october okt oktober",
+            "nov november",
+            "dec december dez dezember",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+_MONTH: Final = f"(?P<m>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
+_NAMED_MONTHS: Final = (
+    re.compile(rf"(?P<d>\d\d?)(?:\.? |[-/]){_MONTH}\.?[ /-](?P<y>\d{{4}}|\d\d){_TIME}", re.I),
+    re.compile(rf"{_MONTH}\.? (?P<d>\d\d?),? (?P<y>\d{{4}}){_TIME}", re.I),
+)
+_CENTURY: Final = 69
+"""The first year of two digits that is in the 20th century, as in POSIX."""
 
 
 def local_number(text: str) -> float | None:
@@ -88,15 +118,16 @@ def number_in(text: str, decimal: DecimalSign) -> float | None:
 def local_date(text: str, order: DateOrder | None = None) -> str | None:
     """Return a date, perhaps with a time, in ISO 8601; None for another text.
 
-    order  of day and month between slashes or hyphens; None reads only dates that have points or
-           begin with the year
+    order  of day and month between slashes or hyphens; None reads only dates that have points,
+           begin with the year, or name the month in English or German
 
     >>> local_date("28.12.2025"), local_date("1.3.2025, 9:05 Uhr")
     ('2025-12-28', '2025-03-01T09:05:00')
-    >>> local_date("3/5/2025 2:05 PM", "month-first")
-    '2025-03-05T14:05:00'
+    >>> local_date("3/5/2025 2:05 PM", "month-first"), local_date("28/Dec/25 3:14 PM")
+    ('2025-03-05T14:05:00', '2025-12-28T15:14:00')
     """
-    found = _DOTTED.fullmatch(text) or _YEAR_FIRST.fullmatch(text)
+    general = chain((_DOTTED, _YEAR_FIRST), _NAMED_MONTHS)
+    found = next(filter(None, (form.fullmatch(text) for form in general)), None)
     if found is None and order is not None:
         found = (_DAY_FIRST if order == "day-first" else _MONTH_FIRST).fullmatch(text)
     if found is None:
@@ -104,8 +135,11 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
     hour, minute, second = map(int, f"{found['time'] or '0:00'}:00".split(":")[:3])
     if found["half"]:
         hour = hour % 12 + 12 * (found["half"].lower() == "pm")
+    year, month = int(found["y"]), _MONTHS.get(found["m"].lower()) or int(found["m"])
+    if len(found["y"]) == len("yy"):
+        year += 1900 if year >= _CENTURY else 2000
     try:
-        moment = datetime(int(found["y"]), int(found["m"]), int(found["d"]), hour, minute, second)
+        moment = datetime(year, month, int(found["d"]), hour, minute, second)
     except ValueError:
         return None
     return moment.isoformat() if found["time"] else moment.date().isoformat()

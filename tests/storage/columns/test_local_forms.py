@@ -45,6 +45,14 @@ def test_numbers_are_read_if_they_are_the_same_everywhere(text, number):
         ("12/28/2025 12:05 am", "month-first", "2025-12-28T00:05:00"),
         ("12/28/2025", "day-first", None),
         ("28-12-2025", "day-first", "2025-12-28"),
+        ("28/Dec/25 3:14 PM", None, "2025-12-28T15:14:00"),
+        ("05/Mär/69", None, "1969-03-05"),
+        ("5 March 2024", None, "2024-03-05"),
+        ("5. März 2024 9:05 Uhr", None, "2024-03-05T09:05:00"),
+        ("Mar 5, 2024", None, "2024-03-05"),
+        ("Sept. 5, 2024, 2:05 pm", None, "2024-09-05T14:05:00"),
+        ("30-Feb-2024", None, None),
+        ("5 apples 2024", None, None),
         ("1.12.25", None, None),
         ("10.0.0.1", None, None),
     ],
@@ -117,6 +125,18 @@ def test_mixed_tables_keep_points(tmp_path):
     assert types(index) == {"a": "number", "b": "number"}
     assert [hit.id for hit in index.search("pump", filter="a < 2").hits] == ["1"]
     assert index.settings.decimal is None
+
+
+def test_points_that_may_be_thousands_are_reported(tmp_path, caplog):
+    rows = [{"a": "1.250"}, {"a": "2.000"}, {"a": "7"}]
+    index = build(tmp_path, rows)
+    assert types(index) == {"a": "number"}
+    assert [hit.id for hit in index.search("pump", filter="a = 1.25").hits] == ["0"]
+    assert "field 'a' is a number field: all numbers with a point are as 1.250" in caplog.text
+    caplog.clear()
+    build(tmp_path, rows, decimal="point")
+    build(tmp_path, [*rows, {"a": "2.5"}])
+    assert "field 'a'" not in caplog.text
 
 
 def test_versions_and_addresses_are_no_numbers_or_dates(tmp_path):
