@@ -9,6 +9,9 @@ from pathlib import Path, PurePath, PurePosixPath
 from klsa_search.collection.intake import TruncatedFile
 from klsa_search.collection.model import Unread
 
+DEPENDENCIES = ("__pycache__", "bower_components", "node_modules", "site-packages")
+"""Names of folders below a source that hold packages of others or caches, and are left out."""
+
 COMPRESSED = (".gz", ".zip", ".zst")
 """Suffixes of compressed files; the suffix before them gives the format."""
 
@@ -16,7 +19,8 @@ COMPRESSED = (".gz", ".zip", ".zst")
 def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
     """Yield the files of a folder and its subfolders, sorted by name, folder by folder.
 
-    Hidden files and folders are left out. Symbolic links are followed only with `links`, each
+    Hidden files and folders are left out, and folders named in `DEPENDENCIES`, which are added to
+    `unread`; the path itself may be one. Symbolic links are followed only with `links`, each
     folder once. Other links, and entries that are neither file nor folder, are added to `unread`. A
     path that is a file yields itself; the path itself may be a link. Memory: the names in one
     folder of each level.
@@ -35,6 +39,8 @@ def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Itera
             continue
         elif entry.is_symlink() and not links:
             record_unread(Path(entry.path), path, unread, "linked")
+        elif os.path.isdir(entry.path) and entry.name in DEPENDENCIES:
+            record_unread(Path(entry.path), path, unread, f"{entry.name} folder")
         elif os.path.isdir(entry.path):
             identity = _identity(Path(entry.path))
             if identity not in walked:

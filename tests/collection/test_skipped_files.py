@@ -168,3 +168,16 @@ def test_text_after_many_files_that_are_none_is_found(tmp_path):
     fill(tmp_path, *(f"a{number}.png" for number in range(60)), "b.md", text="<p>")
     source = open_collection(tmp_path)
     assert (source.format, source.unread.kinds) == ("text", {".png": 60})
+
+
+@pytest.mark.parametrize("name", ["node_modules", "__pycache__", "bower_components"])
+def test_folders_of_dependencies_are_left_out_and_counted(tmp_path, name):
+    package = tmp_path / "web" / name / "x"
+    package.mkdir(parents=True)
+    (package / "README.md").write_text("# readme of package x")
+    (tmp_path / "a.md").write_text("# mine")
+    source = open_collection(tmp_path)
+    assert [each.id for each in source.documents()] == ["a.md"]
+    assert source.unread.kinds == {f"{name} folder": 1}
+    assert source.unread.first == {f"{name} folder": f"web/{name}"}
+    assert [each.id for each in open_collection(package.parent).documents()] == ["x/README.md"]
