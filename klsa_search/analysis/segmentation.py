@@ -48,7 +48,8 @@ EMOJI_PATTERN: Final = (
 )
 
 _NAME: Final = re.compile(
-    r"(?<![^\W_])(?:[A-Za-z](?:\+\+(?!\+)|#(?![^\W_]))|(?<!\.)\.(?:net|NET|Net)(?![^\W_]))"
+    r"(?<![^\W_])[A-Za-z](?:\+\+(?!\+)|#(?![^\W_]))"
+    r"|(?<!\.)\.(?:net|NET|Net)(?!\.?[^\W_])"  # not that of java.net.URL
 )
 _NAME_SIGNS: Final = {"++": 1, "#": 1, ".net": 0, ".NET": 0, ".Net": 0}
 """Signs of names, and the number of letters before them; `str.find` is faster than a pattern."""
@@ -83,10 +84,10 @@ def spans(text: str) -> Iterator[Span]:
 def names(text: str) -> dict[int, str]:
     """Return names with signs in an NFKC text by the start of their words.
 
-    A name is a letter with ++ or #, or .NET. Cost: a search for a few signs.
+    A name is a letter with ++ or #, or .NET, also that of ASP.NET. Cost: a search for a few signs.
 
     >>> names("C++11, F# and VB.NET on .NET")
-    {0: 'C++', 7: 'F#', 25: '.NET'}
+    {0: 'C++', 7: 'F#', 17: '.NET', 25: '.NET'}
     """
     found = {}
     for sign, before in _NAME_SIGNS.items():

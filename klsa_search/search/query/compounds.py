@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
@@ -67,8 +67,14 @@ class Compounds:
         self._snapshot, self._analyzer, self._numbers = snapshot, analyzer, numbers
         # Queries repeat words, and a phrase takes ten times as long as the rest of parsing.
         self._count = lru_cache(CACHED)(partial(count_phrase, snapshot))
+        self._common = analyzer.common()
+        self._halves = lru_cache(CACHED)(self._find_halves)
 
-    def parts(self, word: str, evidence: Evidence, *, anywhere: bool = False) -> Words:
+    def may_divide(self, word: str) -> bool:
+        """Return whether `parts` may return any for a word that documents contain. Cost: 1 µs."""
+        return may_vary(word) or bool(self._halves(word))
+
+    def parts(self, word: str, evidence: Evidence, *, anywhere: bool = True) -> Words:
         """Return the parts of a word that documents write side by side; () if there are none.
 
         anywhere  divide a word of letters into two at any place, if it has no other parts
@@ -81,11 +87,40 @@ class Compounds:
         for divisions in _divisions(word, only_whole=frequency > 0):
             if found := self._best(divisions, evidence, least):
                 return found
-        if not anywhere:
-            return ()
+        return (
+            self._best(self._beside(word, frequency, evidence), evidence, least) if anywhere else ()
+        )
+
+    def _beside(self, word: str, frequency: int, evidence: Evidence) -> Iterator[Sequence[str]]:
+        """Yield the halves of a word; if documents contain it, those seldom written apart.
+
+        With *data* and *base*, which have meanings of their own, MAP of lisa falls by .6%.
+        """
+        for halves in self._halves(word):
+            terms = [self._numbers.of_word(half) for half in halves]
+            rarest = min(map(self._frequency, terms))
+            if not frequency or 2 * self._documents_with(terms, evidence) >= rarest:
+                yield halves
+
+    def _find_halves(self, word: str) -> list[Sequence[str]]:
+        """Return the divisions of a word into two terms that are not rarer than the word.
+
+        Two words of a phrase such as *some times* are no parts: neither is on the long stop list,
+        but for single letters, as in *e-mail*.
+        """
+        if not 2 <= len(word) <= LONGEST or not word.isalpha():
+            return []
+        frequency = self._frequency(self._numbers.of_word(word))
         folded = self._analyzer.folded(word)
         halves = (_cut(folded, [place]) for place in range(1, len(folded)))
-        return self._best(halves, evidence, least)
+        return [each for each in halves if all(self._may_be_part(part, frequency) for part in each)]
+
+    def _may_be_part(self, part: str, frequency: int) -> bool:
+        number = self._numbers.of_word(part)
+        if number < 0 or self._frequency(number) < frequency:
+            return False
+        terms = self._snapshot.vocabulary.terms
+        return len(part) == 1 or not frequency or terms[number] not in self._common
 
     def joined(self, text: str, evidence: Evidence) -> list[Variant]:
         """Return words of a text that documents write joined: wi-fi, wifi; 10 mm, 10mm.
@@ -128,7 +163,7 @@ class Compounds:
         """
         best = 0
         result: Words = ()
-        for words in divisions:
+        for words in chain.from_iterable(map(_with_name, divisions)):
             terms = [self._numbers.of_word(word) for word in words]
             if min(terms) < 0:
                 continue
@@ -151,6 +186,13 @@ def _divisions(word: str, *, only_whole: bool) -> Iterator[list[Sequence[str]]]:
         yield [_cut(word, [place]) for place in places]
         if not only_whole:
             yield list(pairwise(parts))
+
+
+def _with_name(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield a division, and that of ASPNET into ASP and .NET."""
+    yield words
+    if words[-1].lower() == "net":
+        yield [*words[:-1], f".{words[-1]}"]
 
 
 def _cut(word: str, places: Sequence[int]) -> Sequence[str]:

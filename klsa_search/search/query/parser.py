@@ -509,13 +509,9 @@ class QueryParser:
         """Return whether spelling correction changes nothing in a query of plain words."""
         if UNKNOWN in numbers:
             return False
-        if not may_vary(query):
-            return True
-        if self._compounds.joined(query, evidence):
+        if may_vary(query) and self._compounds.joined(query, evidence):
             return False
-        words = [
-            word for word in dict.fromkeys(self._analyzer.each(query, str, str)) if may_vary(word)
-        ]
+        words = list(filter(self._compounds.may_divide, dict.fromkeys(self._numbers.words(query))))
         return len(words) < MAX_CORRECTIONS and not any(
             self._compounds.parts(word, evidence)
             for word in words
@@ -594,7 +590,7 @@ class QueryParser:
     def _divided(self, words: Sequence[Word], builder: QueryBuilder) -> Iterator[Variant]:
         """Yield words that documents also write in parts."""
         for word in dict.fromkeys(words):
-            if word.number >= 0 and may_vary(word.text):
+            if word.number >= 0 and self._compounds.may_divide(word.text):
                 if len(builder.checked) >= MAX_CORRECTIONS:
                     return
                 builder.checked.add(word.text)

@@ -87,3 +87,59 @@ def test_partitions_divide_words_alike(tmp_path):
     found = index.search("utf8")
     assert (found.total, found.interpretation.corrections) == (8, {"utf8": "utf 8"})
     index.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (".NET", {"asp", "vb", "runtime"}),
+        (".net", {"asp", "vb", "runtime"}),
+        ("+asp.net", {"asp"}),
+        ('"VB.NET"', {"vb"}),
+        ("aspnet", {"asp", "vb", "runtime"}),
+        ("net", {"fish"}),
+        ("C++", {"cpp"}),
+        ("C#", {"c-sharp"}),
+        ("C", {"c"}),
+    ],
+)
+def test_names_with_signs_are_found_within_names(query, expected, tmp_path):
+    texts = {
+        "asp": "Building web apps with ASP.NET Core",
+        "vb": "Macros moved to VB.NET.",
+        "runtime": "Runs on .NET 8",
+        "fish": "A net full of fish",
+        "c": "Written in C and small",
+        "cpp": "Written in C++ and fast",
+        "c-sharp": "Written in C# and safe",
+    }
+    documents = [{"id": name, "text": text} for name, text in texts.items()]
+    with build(documents, name="names", home=tmp_path, ranker="bm25") as index:
+        assert {hit.id for hit in index.search(query)} == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected", "variants"),
+    [
+        ("email", {"mail", "post"}, {"email": "e mail"}),
+        ("e-mail", {"mail", "post"}, {"e-mail": "email"}),
+        ("sometimes", {"snow"}, {}),  # on the long stop list: some
+        ("database", {"store"}, {}),  # data and base stand apart more often
+    ],
+)
+def test_known_words_are_divided_if_the_parts_stand_together(query, expected, variants, tmp_path):
+    texts = {
+        "mail": "Send an e-mail to us",
+        "post": "The email arrived",
+        "rain": "Some times it rains",
+        "snow": "Sometimes it snows",
+        "store": "A database of facts",
+        "facts": "A data base of birds",
+        **{f"data{number}": "Raw data" for number in range(3)},
+        **{f"base{number}": "The base of a lamp" for number in range(3)},
+    }
+    documents = [{"id": name, "text": text} for name, text in texts.items()]
+    with build(documents, name="known", home=tmp_path, ranker="bm25") as index:
+        found = index.search(query)
+        assert {hit.id for hit in found} == expected
+        assert found.interpretation.variants == variants
