@@ -237,11 +237,27 @@ class ForwardCodes:
         In the text, the last part, only if another part has it.
         """
 
-    def find_phrase(self, documents: _I64, codes: _I64, part: int) -> npt.NDArray[np.bool_]:
-        """Return which documents have words in sequence in a part; in any if it is negative."""
+    def find_phrase(
+        self, documents: _I64, codes: _I64, part: int, stops: int
+    ) -> npt.NDArray[np.bool_]:
+        """Return which documents have words in sequence in a part; in any if it is negative.
+
+        stops  0 if all words without a term match each other, 1 if stop words match the same word,
+               2 if also in capitals or not
+        """
+
+    def count_phrase(
+        self, documents: _I64, codes: _I64, weights: _I64, stops: int
+    ) -> npt.NDArray[np.int64]:
+        """Return how often documents have words in sequence, by the weights of their parts.
+
+        stops  as in `find_phrase`
+        """
 
     def count_following(self, documents: _I64, codes: _I64, ranks: int) -> _I32:
         """Return, by rank of a term, in how many documents it follows words in sequence.
+
+        All words without a term match each other.
 
         ranks  number of terms
         """
@@ -249,7 +265,7 @@ class ForwardCodes:
     def find_words(self, document: int, codes: _I64) -> tuple[_I32, _I32]:
         """Return the positions of words in the text of a document, and which of `codes` each is.
 
-        Positions ascend; gaps are counted.
+        Positions ascend; words without a term are counted.
         """
 
 class Characters:

@@ -29,6 +29,9 @@ LONGEST_WORD: Final = 255
 CACHED_WORDS: Final = 2**16
 """Limit of the cache of words in entries, about 12 MB."""
 
+CODED_STOP_WORDS: Final = 33
+"""Stop words that the forward index tells apart, at most: all of the short list."""
+
 _TURKISH: Final = str.maketrans({"I": "ı", "İ": "i"})
 
 
@@ -116,6 +119,18 @@ class Analyzer:
     def term(self, word: str) -> str:
         """Return the term of a word, "" for a stop word; not cached."""
         return self._term_of.uncached(word)
+
+    def stop_code(self, word: str) -> int:
+        """Return the code of a stop word in the forward index; 0 for a word without one.
+
+        2n + 1 for the stop word of number n, one more if it is written in capitals. Only the first
+        `CODED_STOP_WORDS` have codes.
+
+        >>> analyzer = Analyzer()
+        >>> [analyzer.stop_code(word) for word in ("it", "It", "IT", "wing")]
+        [31, 31, 32, 0]
+        """
+        return self._term_of.stop_code(word)
 
     def folded(self, word: str) -> str:
         """Return a word with case and accents folded, not stemmed.
@@ -209,6 +224,9 @@ class _TermOf(dict[str, str]):
             settings.own_stop_words
         )
         self._stop_words = frozenset(map(self.folded, listed))
+        short = stop_words_of("short", settings.language)
+        coded = sorted(self._stop_words, key=lambda word: (word not in short, word))
+        self._stop_numbers = {word: n for n, word in enumerate(coded[:CODED_STOP_WORDS])}
         # Not thread-safe, so it needs a lock; its own cache is off, because this class caches.
         stemmer = Stemmer.Stemmer(name, 0) if name else None
         self._stem: Callable[[str], str] | None = stemmer.stemWord if stemmer else None
@@ -241,10 +259,22 @@ class _TermOf(dict[str, str]):
         word = unicodedata.normalize("NFKC", bare(word).casefold())
         return self._accents.folded(word) if self._accents else word
 
+    def stop_code(self, word: str) -> int:
+        """Return the code of a stop word: see `Analyzer.stop_code`."""
+        folded = self.folded(word)
+        number = self._stop_numbers.get(folded)
+        if number is None:
+            number = self._stop_numbers.get(self._base(folded))
+        return 0 if number is None else 2 * number + 1 + word.partition("'")[0].isupper()
+
+    def _base(self, word: str) -> str:
+        """Return a folded word without its English ending."""
+        return word if self._keeps_ending else word.partition("'")[0]
+
     def _term(self, word: str) -> str:
         if word in self._stop_words:
             return ""
-        base = word if self._keeps_ending else word.partition("'")[0]
+        base = self._base(word)
         if base in self._stop_words:
             return ""
         if self._stem is None:

@@ -19,14 +19,14 @@ from klsa_search.core.child_processes import end, pipes_of_worker, read_requests
 from klsa_search.errors import KlsaError
 
 NO_TERM: Final = -1
-"""Number of a word without a term, such as a stop word."""
+"""Number of a word without a term; that of a stop word is less by its `Analyzer.stop_code`."""
 
 
 class NumberedTexts(NamedTuple):
     """A batch of texts as term numbers of a growing dictionary.
 
     numbering  name of the dictionary
-    numbers    array of int32, one for each word, text after text; NO_TERM included
+    numbers    array of int32, one for each word, text after text; NO_TERM and less included
     lengths    array of int32, number of words of each text
     terms      terms new to the dictionary, which have the next numbers
     """
@@ -56,7 +56,7 @@ class TermNumbering:
         return TermNumbering, (self._analyzer, self._name)
 
     def numbered(self, texts: Sequence[str]) -> NumberedTexts:
-        """Return texts as term numbers; without NO_TERM they are those of `Analyzer.terms`."""
+        """Return texts as term numbers; those from 0 on are those of `Analyzer.terms`."""
         new_terms = self._words.new_terms = []
         if self._analyzer.tokenizes:
             counted = [array("i", self._of_text(text)) for text in texts]
@@ -89,15 +89,15 @@ class _Words(dict[str, int]):
 
     def of_word(self, word: str) -> int:
         """Return the number of a word, without the cache."""
-        return self._number(self._analyzer.term(word))
+        return self._number(self._analyzer.term(word), word)
 
     def pair(self, pair: str) -> int:
         """Return the number of a pair of characters."""
-        return self._number(self._analyzer.pair(pair))
+        return self._number(self._analyzer.pair(pair), pair)
 
-    def _number(self, term: str) -> int:
+    def _number(self, term: str, written: str) -> int:
         if not term:
-            return NO_TERM
+            return NO_TERM - self._analyzer.stop_code(written)
         number = self._numbers.get(term)
         if number is None:
             self._numbers[term] = number = len(self._numbers)

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from klsa_search.cli.output import Cell, Column, Marked, echo, write_json, write_table
+from klsa_search.search.query.syntax import QUOTES
 
 if TYPE_CHECKING:
     from klsa_search.search.explain.explanation import Explanation
@@ -94,13 +95,9 @@ def write_results(results: SearchResults) -> None:
         unknown = word in interpretation.unknown
         note = f"did you mean `{correction}`?" if unknown else f"showing results for `{correction}`"
         echo(f"no match for `{word}`; {note}", err=True)
-    if stop_words := interpretation.stop_words:
-        names = ", ".join(f"`{word}`" for word in stop_words)
-        echo(
-            f"the index leaves out stop words, and the query has no others: {names}; to search for "
-            "them, build the index with --stop-words none",
-            err=True,
-        )
+    for phrase in interpretation.phrases:
+        if interpretation.stop_words and phrase[0] not in QUOTES:
+            echo(f"only documents with `{phrase}`; --no-operators searches its words", err=True)
     if left_out := interpretation.left_out:
         echo(f"the query is long: its {len(left_out)} lightest words do not count", err=True)
     if interpretation.boolean is not None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.workers import NO_TERM, TermNumbering
+from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import all_texts
 from klsa_search.core.array_types import narrow_indptr
@@ -70,7 +70,7 @@ class TermMap:
         self._numbers.extend(np.array(known, np.int32))
         numbers = np.frombuffer(texts.numbers, np.int32)
         has_term = numbers >= 0
-        numbered = np.full(len(numbers), NO_TERM, np.int32)
+        numbered = numbers.copy()
         numbered[has_term] = self._numbers.rows[numbers[has_term]]
         lengths = np.frombuffer(texts.lengths, np.int32)
         parts = np.full(len(documents), len(self._fields.names), np.int32)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis.workers import NO_TERM, TermNumbering
+from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import all_texts
 from klsa_search.collection.vectors import vectors_of
@@ -171,7 +171,7 @@ class _Comparison:
                 raise self._damaged(f"the terms of document {document.id!r} are not its text's")
             terms = block.words[before : words[i]]
             before = int(words[i])
-            is_term = terms != NO_TERM
+            is_term = terms >= 0
             length = int(np.repeat(weights, lengths[i])[is_term].sum())
             terms = terms[is_term]
             if length != self._snapshot.lengths[doc_id]:
@@ -206,10 +206,11 @@ class _Comparison:
             if term not in known:
                 raise self._damaged(f"its vocabulary lacks the term {term!r} of its documents")
             self._numbers.append(known[term])
-        # The last entry is for NO_TERM, which is -1.
-        numbers = np.array([*self._numbers, NO_TERM], np.int32)
+        words = np.frombuffer(texts.numbers, np.int32).copy()
+        has_term = words >= 0
+        words[has_term] = np.array(self._numbers, np.int32)[words[has_term]]
         return Block(
-            numbers[np.frombuffer(texts.numbers, np.int32)],
+            words,
             np.frombuffer(texts.lengths, np.int32),
             np.full(len(documents), len(fields.names), np.int32),
         )

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
+from klsa_search.analysis.analyzer import CODED_STOP_WORDS
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.kernels.pairs import number_pairs, shared_pairs
@@ -28,7 +29,8 @@ _INT32 = npt.NDArray[np.int32]
 class Block(NamedTuple):
     """Consecutive documents as term numbers.
 
-    words    term numbers of all parts in order; below 0 for a word without a term
+    words    term numbers of all parts in order; below 0 for a word without a term: -1, or for a
+             stop word -1 less its code
     lengths  number of words of each part
     parts    number of parts of each document
     """
@@ -76,7 +78,7 @@ _NUMBERS = npt.NDArray[np.int64]
 BLOCK = 1_000_000
 """Words of a block."""
 _OWN = -1  # name of the dictionary of documents given as terms
-_NO_TERM = -1  # number of a word without a term
+_NEGATIVE = 2 * CODED_STOP_WORDS + 1  # numbers of words without a term, down from -1
 
 
 @dataclass(frozen=True)
@@ -282,9 +284,10 @@ class CountsBuilder:
         terms = [*self._first, *sorted(others)]
         number_of = {term: number for number, term in enumerate(terms)}
         for name, known in self._numberings.items():
-            numbers = np.empty(len(known) + 1, np.int32)
-            numbers[:-1] = np.fromiter(map(number_of.__getitem__, known), np.int32, len(known))
-            numbers[_NO_TERM] = _NO_TERM  # index -1 is the last
+            numbers = np.empty(len(known) + _NEGATIVE, np.int32)
+            terms_of = map(number_of.__getitem__, known)
+            numbers[: len(known)] = np.fromiter(terms_of, np.int32, len(known))
+            numbers[len(known) :] = np.arange(-_NEGATIVE, 0)  # at negative indexes
             self._sorted_numbers[name] = numbers
         self._numberings.clear()
         return terms

@@ -42,8 +42,8 @@ class ForwardCodes {
             for (i64 i = 0; i < length(documents); i++) {
                 words.clear();
                 for_each_term(reader(documents(i)), part_ends, [&](i64 code, size_t part) {
-                    if (code - GAPS < length(terms) && weights(part) > 0)
-                        words.emplace_back(terms(code - GAPS), weights(part));
+                    if (code - RESERVED < length(terms) && weights(part) > 0)
+                        words.emplace_back(terms(code - RESERVED), weights(part));
                 });
                 std::sort(words.begin(), words.end());
                 for (size_t first = 0; first < words.size();) {
@@ -85,19 +85,37 @@ class ForwardCodes {
         return owned(std::move(counts));
     }
 
-    auto find_phrase(Documents documents, Array1<const i64> codes, i64 part) const {
+    auto find_phrase(Documents documents, Array1<const i64> codes, i64 part, i64 stops) const {
         check(documents);
         require(length(codes) > 0, "codes: a phrase has at least one word");
         require(part < parts_, "part: documents have fewer");
+        const Phrase phrase({codes.data(), codes.shape(0)}, checked_stops(stops));
         std::vector<u8> matches(length(documents), 0);
         {
             nb::gil_scoped_release release;
-            const Phrase phrase({codes.data(), codes.shape(0)});
             std::vector<i64> part_ends(parts_);
             for (i64 i = 0; i < length(documents); i++)
                 matches[i] = has_phrase(reader(documents(i)), part_ends, phrase, part);
         }
         return owned<bool>(std::move(matches));
+    }
+
+    auto count_phrase(Documents documents, Array1<const i64> codes, Array1<const i64> weights, i64 stops) const {
+        check(documents);
+        require(length(codes) > 0, "codes: a phrase has at least one word");
+        require(length(weights) == parts_, "weights: their number is not that of the parts");
+        const Phrase phrase({codes.data(), codes.shape(0)}, checked_stops(stops));
+        std::vector<i64> counts(length(documents), 0);
+        {
+            nb::gil_scoped_release release;
+            std::vector<i64> part_ends(parts_);
+            for (i64 i = 0; i < length(documents); i++)
+                for_each_phrase(reader(documents(i)), part_ends, phrase, [&](i64 part) {
+                    counts[i] += weights(part);
+                    return true;
+                });
+        }
+        return owned(std::move(counts));
     }
 
     auto count_following(Documents documents, Array1<const i64> codes, i64 ranks) const {
@@ -106,7 +124,7 @@ class ForwardCodes {
         std::vector<i32> counts(ranks, 0);
         {
             nb::gil_scoped_release release;
-            const Phrase phrase({codes.data(), codes.shape(0)});
+            const Phrase phrase({codes.data(), codes.shape(0)}, Stops::ALIKE);
             std::vector<i64> part_ends(parts_), last(ranks, -1);  // the last document counted
             for (i64 i = 0; i < length(documents); i++)
                 for_each_following(reader(documents(i)), part_ends, phrase, [&](i64 rank) {
@@ -124,6 +142,11 @@ class ForwardCodes {
     }
 
   private:
+    static Stops checked_stops(i64 stops) {
+        require(0 <= stops && stops <= 2, "stops: is 0, 1 or 2");
+        return Stops(stops);
+    }
+
     void check(const Documents& documents) const {
         require_between(documents.data(), length(documents), 0, length(starts_) - 1, "documents");
     }
@@ -161,7 +184,10 @@ void bind_forward(nb::module_& module) {
         .def("counts", &ForwardCodes::counts, exact("documents"), exact("terms"), exact("weights"))
         .def("count_term", &ForwardCodes::count_term, exact("documents"), nb::arg("code"), exact("weights"))
         .def("count_parts", &ForwardCodes::count_parts, exact("documents"), nb::arg("code"))
-        .def("find_phrase", &ForwardCodes::find_phrase, exact("documents"), exact("codes"), nb::arg("part"))
+        .def("find_phrase", &ForwardCodes::find_phrase, exact("documents"), exact("codes"), nb::arg("part"),
+             nb::arg("stops"))
+        .def("count_phrase", &ForwardCodes::count_phrase, exact("documents"), exact("codes"), exact("weights"),
+             nb::arg("stops"))
         .def("count_following", &ForwardCodes::count_following, exact("documents"), exact("codes"), nb::arg("ranks"))
         .def("find_words", &ForwardCodes::find_words, nb::arg("document"), exact("codes"));
     module.def("encode_documents", &encode_documents, exact("words"), exact("lengths"), exact("ranks"),

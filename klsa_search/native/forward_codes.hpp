@@ -13,9 +13,9 @@
 
 namespace klsa {
 
-constexpr i64 GAPS = 8;            // the longest gap of words without a term that one code stores
+constexpr i64 RESERVED = 68;       // codes of words without a term; that of the first rank follows
 constexpr int MAX_CODE_BYTES = 5;  // the longest code
-constexpr i64 NO_TERM = -2;        // a word of a phrase without a term
+constexpr i64 NO_TERM = -2;        // a word of a phrase that stands for any word without a term
 
 // Reads the codes from `at` to `end`.
 struct CodeReader {
@@ -49,10 +49,11 @@ inline i64 write_code(u8* codes, i64 at, i64 code) {
     return at;
 }
 
-// Write a number of words without a term; return the start of the next code.
-inline i64 write_gap(u8* codes, i64 at, i64 gap) {
-    for (; gap > 0; gap -= GAPS) codes[at++] = u8(std::min(gap, GAPS) - 1);
-    return at;
+// Return the code of a word: a term number, -1 for none, or -1 - n for the stop word of code n.
+inline i64 code_of(i32 word, std::span<const i32> ranks) {
+    if (word >= 0) return ranks[word] + RESERVED;
+    const i64 code = -1 - i64(word);
+    return code < RESERVED ? code : 0;
 }
 
 // Write documents of equally many parts, and the size of each; return the total.
@@ -63,21 +64,12 @@ inline i64 write_documents(std::span<const i32> words, std::span<const i32> leng
     for (size_t document = 0; document < sizes.size(); document++) {
         const i64 begin = at;
         auto of_parts = lengths.subspan(document * parts, parts);
-        i64 total = 0, gap = 0;
+        i64 total = 0;
         for (i64 part = 0; part < parts; part++) {
             total += of_parts[part];
             if (part < parts - 1) at = write_code(codes, at, of_parts[part]);
         }
-        for (const i64 end = word + total; word < end; word++) {
-            const i32 term = words[word];
-            if (term < 0) {
-                gap++;
-                continue;
-            }
-            at = write_gap(codes, at, gap);
-            at = write_code(codes, at, ranks[term] + GAPS);
-            gap = 0;
-        }
+        for (const i64 end = word + total; word < end; word++) at = write_code(codes, at, code_of(words[word], ranks));
         sizes[document] = at - begin;
     }
     return at;
@@ -91,13 +83,9 @@ void for_each_term(CodeReader reader, std::vector<i64>& part_ends, Visit visit) 
     size_t part = 0;
     while (reader.has_more()) {
         const i64 code = reader.read();
-        if (code < GAPS) {
-            position += code + 1;
-            continue;
-        }
         while (position >= part_ends[part]) part++;
         position++;
-        visit(code, part);
+        if (code >= RESERVED) visit(code, part);
     }
 }
 
@@ -112,14 +100,20 @@ inline void count_parts(CodeReader reader, std::vector<i64>& part_ends, i64 want
         while (position >= part_ends[part]) part++;
         if (part + 1 == counts.size() && !is_found) return;
         if (code == wanted) counts[part]++, is_found = true;
-        position += code < GAPS ? code + 1 : 1;
+        position++;
     }
 }
 
-// The words of a phrase as codes, NO_TERM for those without a term, matched by Knuth, Morris and Pratt.
+// How words without a term match those of a phrase: all alike, by word, or by word and capitals.
+enum class Stops { ALIKE, BY_WORD, AS_WRITTEN };
+
+// The words of a phrase as codes, matched by Knuth, Morris and Pratt.
 class Phrase {
   public:
-    explicit Phrase(std::span<const i64> codes) : codes_(codes), borders_(codes.size(), 0) {
+    Phrase(std::span<const i64> written, Stops stops)
+        : codes_(written.begin(), written.end()), borders_(written.size(), 0), stops_(stops) {
+        for (auto& code : codes_) code = comparable(code);
+        const auto& codes = codes_;
         i64 length = 0;
         for (size_t end = 1; end < codes.size(); end++) {
             while (length && codes[end] != codes[length]) length = borders_[length - 1];
@@ -129,6 +123,14 @@ class Phrase {
     }
 
     i64 size() const { return i64(codes_.size()); }
+
+    // Return what equals that of another code if the words match; a stop word in capitals has the code
+    // after that of other letters, which is odd.
+    i64 comparable(i64 code) const {
+        if (code >= RESERVED || code <= 0) return code == 0 ? NO_TERM : code;
+        if (stops_ == Stops::ALIKE) return NO_TERM;
+        return stops_ == Stops::BY_WORD ? (code - 1) | 1 : code;
+    }
 
     // The length of the match after `code`, from the length before it, which is below size().
     i64 advance(i64 matched, i64 code) const {
@@ -140,25 +142,34 @@ class Phrase {
     i64 border(i64 matched) const { return matched > 0 ? borders_[matched - 1] : 0; }
 
   private:
-    std::span<const i64> codes_;
+    std::vector<i64> codes_;
     std::vector<i64> borders_;
+    Stops stops_;
 };
+
+// Call `visit(part)` where a phrase ends, until it returns false.
+template <class Visit>
+void for_each_phrase(CodeReader reader, std::vector<i64>& part_ends, const Phrase& phrase, Visit visit) {
+    reader.read_part_ends(part_ends);
+    i64 word = 0, part = 0, matched = 0;
+    for (; reader.has_more(); word++) {
+        const i64 code = phrase.comparable(reader.read());
+        while (word >= part_ends[part]) part++, matched = 0;
+        matched = phrase.advance(matched, code);
+        if (matched < phrase.size()) continue;
+        if (!visit(part)) return;
+        matched = phrase.border(matched);
+    }
+}
 
 // Return whether a document has a phrase in a part, in any if `wanted` is negative.
 inline bool has_phrase(CodeReader reader, std::vector<i64>& part_ends, const Phrase& phrase, i64 wanted) {
-    reader.read_part_ends(part_ends);
-    i64 word = 0, part = 0, matched = 0;
-    while (reader.has_more() && (wanted < 0 || part <= wanted)) {
-        i64 code = reader.read(), times = 1;
-        if (code < GAPS) times = code + 1, code = NO_TERM;
-        for (; times > 0; times--, word++) {
-            while (word >= part_ends[part]) part++, matched = 0;
-            if (wanted >= 0 && part != wanted) continue;
-            matched = phrase.advance(matched, code);
-            if (matched == phrase.size()) return true;
-        }
-    }
-    return false;
+    bool is_found = false;
+    for_each_phrase(reader, part_ends, phrase, [&](i64 part) {
+        is_found = wanted < 0 || part == wanted;
+        return !is_found && part <= wanted;
+    });
+    return is_found;
 }
 
 // Call `visit(rank)` for each word with a term that follows a phrase in its part.
@@ -166,18 +177,14 @@ template <class Visit>
 void for_each_following(CodeReader reader, std::vector<i64>& part_ends, const Phrase& phrase, Visit visit) {
     reader.read_part_ends(part_ends);
     i64 word = 0, part = 0, matched = 0;
-    while (reader.has_more()) {
-        i64 code = reader.read(), times = 1;
-        const i64 rank = code - GAPS;
-        if (code < GAPS) times = code + 1, code = NO_TERM;
-        for (; times > 0; times--, word++) {
-            while (word >= part_ends[part]) part++, matched = 0;
-            if (matched == phrase.size()) {
-                if (rank >= 0) visit(rank);
-                matched = phrase.border(matched);
-            }
-            matched = phrase.advance(matched, code);
+    for (; reader.has_more(); word++) {
+        const i64 code = reader.read(), rank = code - RESERVED;
+        while (word >= part_ends[part]) part++, matched = 0;
+        if (matched == phrase.size()) {
+            if (rank >= 0) visit(rank);
+            matched = phrase.border(matched);
         }
+        matched = phrase.advance(matched, phrase.comparable(code));
     }
 }
 
@@ -240,7 +247,7 @@ inline void find_words(CodeReader reader, i64 parts, const CodeTable& table, Occ
             out.positions.push_back(i32(position));
             out.terms.push_back(number);
         }
-        position += code < GAPS ? code + 1 : 1;
+        position++;
     }
 }
 

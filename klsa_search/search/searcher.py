@@ -130,7 +130,10 @@ class Searcher:
 
     def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
         """Return the scores of all documents: (N,) float32."""
-        scores = self._scores(queries.terms, parameters, dimensions)
+        if queries.stop_scores is None:
+            scores = self._scores(queries.terms, parameters, dimensions)
+        else:
+            scores = queries.stop_scores * self._snapshot.live_docs()
         return scores if queries.mask is None else scores * queries.mask.allowed
 
     def _scores(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
@@ -172,7 +175,7 @@ class Searcher:
         A mask changes no score. Queries that allow all documents go through the engines in
         one call, without the GIL.
         """
-        terms = [each.terms for each in queries if each.mask is None]
+        terms = [each.terms for each in queries if each.mask is None and each.stop_scores is None]
         if len(terms) == len(queries):
             return self._top(terms, k, parameters, dimensions, mask, totals=totals)
         return [
@@ -184,8 +187,15 @@ class Searcher:
                 intersection(mask, each.mask),
                 totals=totals,
             )[0]
+            if each.stop_scores is None
+            else self._top_by_stop_words(each.stop_scores, k, intersection(mask, each.mask))
             for each in queries
         ]
+
+    def _top_by_stop_words(self, scores: Scores, k: int, mask: Mask | None) -> TopDocs:
+        allowed = self._snapshot.allowed(mask)
+        live = self._snapshot.live_docs() if allowed is None else allowed.allowed
+        return top_docs(scores * live, k)
 
     def ranking(self, query: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Rank:
         """Return the ranking of a query, which counts all documents of a mask that match."""

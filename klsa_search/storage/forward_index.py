@@ -5,12 +5,12 @@
     forward_ranks.npy   int32   (V,) rank of each term, the most frequent first
 
 A document is the number of words in each of its parts but the last, then its words, part by part:
-title, other searched fields, text. A code below 8
-is a gap of one to eight words without a term; any other code is the rank of a term plus 8. Codes
-are unsigned LEB128. So the index gives the position of each word, with gaps counted, and the
-counts of terms.
+title, other searched fields, text. Code 0 is a word without a term, 1 and 2 are the first stop word
+of the analyser, 2 in capitals, 3 and 4 the second, and so on; a code from 68 on is the rank of a
+term plus 68. Codes are unsigned LEB128. So the index gives the position of each word, stop words
+included, and the counts of terms.
 
-About 110 bytes for a document of 87 words, as much as the counts alone; at most 5 bytes a word.
+A word takes a byte if it is a stop word or one of the 60 most frequent terms, and at most 5 bytes.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
 if TYPE_CHECKING:
     from scipy import sparse
 
-GAPS: Final = 8
-"""Longest gap of words without a term that one code can store."""
+RESERVED: Final = 68
+"""Codes of words without a term."""
 
 Codes = npt.NDArray[np.uint8]
 
@@ -107,7 +107,7 @@ class Forward:
 
     def term_counts(self, term: int, documents: DocIds) -> npt.NDArray[np.int64]:
         """Return f(t,d) of one term in some documents: (n,). Cost: 3 ns a word."""
-        code = int(self.ranks[term]) + GAPS
+        code = int(self.ranks[term]) + RESERVED
         return self.words.count_term(_as_int64(documents), code, self._weights)
 
     def part_counts(self, term: int, documents: DocIds) -> npt.NDArray[np.int64]:
@@ -116,7 +116,7 @@ class Forward:
         In the text, the last part, only if another part contains it. Cost: 3 ns a word of the parts
         before the text, and of the texts that are counted.
         """
-        counts = self.words.count_parts(_as_int64(documents), int(self.ranks[term]) + GAPS)
+        counts = self.words.count_parts(_as_int64(documents), int(self.ranks[term]) + RESERVED)
         return counts.reshape(len(documents), len(self.fields.names))
 
     @lazy_property

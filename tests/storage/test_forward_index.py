@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from klsa_search import _native
 from klsa_search.core.field_weights import DEFAULT, SearchedFields
 from klsa_search.kernels.counts import CountsBuilder
-from klsa_search.storage.forward_index import GAPS, Forward, write_forward
+from klsa_search.storage.forward_index import RESERVED, Forward, write_forward
 
 TERMS = 20_000
 """So many that the rarest take three bytes."""
@@ -43,7 +43,7 @@ def written(folder, given, weights=(1, 1)):
 
 def places_of(forward, document, terms):
     """Places of some terms in the text of a document, and which it is."""
-    codes = forward.ranks[terms] + np.int64(GAPS)
+    codes = forward.ranks[terms] + np.int64(RESERVED)
     places, which = forward.words.find_words(document, codes)
     return [(place, terms[number]) for place, number in zip(places, which, strict=True)]
 
@@ -65,14 +65,33 @@ def test_counts_and_places_come_back(tmp_path_factory, given, sought, weights):
         assert places_of(forward, document, terms) == wanted
 
 
-def test_frequent_terms_take_a_byte_and_gaps_are_shared(tmp_path):
-    gap = [-1] * (2 * GAPS + 1)
-    forward, _ = written(tmp_path, [([3, *gap], [3, 3, *gap, 3]), ([], [])])
+def test_frequent_terms_and_stop_words_take_a_byte(tmp_path):
+    stops = [-1, *range(-2, 1 - RESERVED, -1)]
+    forward, _ = written(tmp_path, [([3, *stops], [3, 3, *stops, 3]), ([], [])])
     sizes = np.diff(forward.starts)[1:]
-    # The words of the title, three bytes of gaps, and one for each of the four; nothing behind the
-    # last word that makes a term, such as the title's gap, is left to the text.
-    assert sizes.tolist() == [1 + 1 + 2 * 3 + 3, 1]
-    assert places_of(forward, 1, [3]) == [(0, 3), (1, 3), (2 + len(gap), 3)]
+    # The length of the title, and one byte a word.
+    assert sizes.tolist() == [1 + 4 + 2 * len(stops), 1]
+    assert places_of(forward, 1, [3]) == [(0, 3), (1, 3), (2 + len(stops), 3)]
+
+
+def test_stop_words_match_alike_by_word_or_as_written(tmp_path):
+    it, capital_it, to = -2, -3, -4
+    texts = [[5, it, 6], [5, capital_it, 6], [5, to, 6], [5, -1, 6], [5, 6]]
+    forward, _ = written(tmp_path, [([], text) for text in texts])
+    documents, (five, six) = np.arange(1, 6), (forward.ranks[[5, 6]] + RESERVED).tolist()
+
+    def matching(stop, stops):
+        pattern = np.array([five, stop, six], np.int64)
+        found = forward.words.find_phrase(documents, pattern, -1, stops)
+        weights = np.ones(2, np.int64)
+        counts = forward.words.count_phrase(documents, pattern, weights, stops)
+        assert (counts > 0).tolist() == found.tolist()
+        return np.flatnonzero(found).tolist()
+
+    assert matching(-2, 0) == [0, 1, 2, 3]
+    assert matching(1, 1) == matching(2, 1) == [0, 1]
+    assert (matching(1, 2), matching(2, 2), matching(3, 2)) == ([0], [1], [2])
+    assert matching(-2, 1) == [3]
 
 
 def test_a_collection_of_nothing_has_one_too(tmp_path):
@@ -99,7 +118,7 @@ def test_whatever_the_bytes_are_nothing_outside_is_read(codes, begin, end, parts
     document, weights = np.zeros(1, np.int64), np.ones(parts, np.int64)
     assert 0 <= words.count_term(document, 8, weights)[0] <= len(codes)
     assert words.count_following(document, np.array([8]), 50).sum() <= len(codes)
-    assert words.find_phrase(document, np.array([8, 9]), -1).shape == (1,)
+    assert words.find_phrase(document, np.array([8, 9]), -1, 1).shape == (1,)
 
 
 @pytest.mark.parametrize("starts", [[0, 5, 2], [-9, 4, 6], [0, 2**40, 2**41]])

@@ -65,6 +65,7 @@ class QueryBuilder:
     """The parts of a query while it is parsed.
 
     plain_words    plain words in sequence
+    stop_words     stop words of phrases, and of what is required
     restrictions   what restricts the documents: clauses, with what they match by name
     plain_phrases  phrases without operator or field, with their restriction, and which documents
                    contain them
@@ -80,6 +81,7 @@ class QueryBuilder:
     allowed: DocumentMask | None = None
     words: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    stop_words: list[str] = field(default_factory=list)
     phrases: list[str] = field(default_factory=list)
     required: list[str] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
@@ -112,11 +114,6 @@ class QueryBuilder:
             for word in words
             if word.number == UNKNOWN and word != self.rules.last and word not in self.characters
         ]
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether the query ranks, requires and excludes nothing."""
-        return not (self.words or self.unknown or self.terms or self.restrictions)
 
     def vary(self, variant: Variant) -> None:
         """Search another writing as well: rank by its terms, and let them count as the word."""

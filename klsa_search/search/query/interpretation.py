@@ -28,7 +28,8 @@ class QueryInterpretation:
 
     words     words that documents are ranked by, including those of phrases and required ones
     unknown   words that no document contains
-    stop_words  words of a query of nothing else that the index leaves out, else empty
+    stop_words  stop words that documents have to contain: those of phrases, in capitals among other
+              words, or of a query of nothing else; others do not count
     left_out  words of a query of more than 256 distinct ones that do not count: the lightest
     phrases   phrases, whose words must be adjacent
     required  words and phrases after +

@@ -15,7 +15,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import nfkc
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import DocumentMask
+from klsa_search.core.array_types import DocumentMask, Scores
 from klsa_search.core.config import LanguageSettings, MatchName
 from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
@@ -40,6 +40,7 @@ from klsa_search.search.query.matching import (
     pattern_names,
 )
 from klsa_search.search.query.spelling import SpellChecker
+from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, Terms
 from klsa_search.search.query.syntax import Clause, is_plain, parse, stray_signs
 from klsa_search.search.query.term_dictionary import SHORTEST, TermDictionary
@@ -86,12 +87,14 @@ class ParsedQuery(NamedTuple):
                 `match` requires; None for all
     interpretation  None for a query of plain words: see `QueryParser.interpretation`
     synonyms    what synonyms added
+    stop_scores  (N,) scores of a query of stop words alone, which has no terms; else None
     """
 
     terms: Sequence[int]
     mask: Mask | None = None
     interpretation: QueryInterpretation | None = None
     synonyms: SynonymExpansion = NONE
+    stop_scores: Scores | None = None
 
 
 class QueryParser:
@@ -116,6 +119,7 @@ class QueryParser:
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self._compounds = Compounds(snapshot, analyzer, self._numbers)
         self.spelling = SpellChecker(snapshot, analyzer, self.term_dictionary, self._compounds)
+        self._stop_words = StopWords(snapshot, analyzer)
         self._synonyms = Synonyms({}, analyzer)
         self._first_terms: frozenset[int] = frozenset()
 
@@ -203,7 +207,11 @@ class QueryParser:
             relaxed, boolean = dict.fromkeys(boolean.operators, why), None
         numbers, clauses, reason = self._tokenize(query, settings.operators)
         last = self._last_word(query, evidence) if complete_last else None
-        if numbers is not None and last is None and boolean is None and not relaxed:
+        plain = numbers is not None and boolean is None
+        reads_names = plain and settings.operators is None
+        meant = self._stop_words.meant(query, SHORT) if reads_names else []
+        has_terms = numbers is None or any(number != NO_TERM for number in numbers)
+        if numbers is not None and has_terms and not (meant or last or boolean or relaxed):
             corrected = settings.spelling == "off" or self._is_spelled_right(
                 query, numbers, evidence
             )
@@ -219,7 +227,7 @@ class QueryParser:
             relaxed |= self._stray(query, clauses)
         if boolean is None:
             if numbers is not None:
-                clauses = [_as_words(query)]
+                clauses = meant or [_as_words(query)]
             elif reason is not None:
                 relaxed |= {clause.written: reason for clause in clauses if clause.has_sign}
                 clauses = [_as_words(query)]
@@ -244,15 +252,29 @@ class QueryParser:
         if builder.completions:
             expansion = expansion.with_terms(*builder.completions)
         written = None if boolean is None else boolean.written
+        stop_words = builder.stop_words
+        scores = None
+        if not (builder.terms or builder.unknown):
+            texts = [query] if boolean is not None else self._ranking_texts(clauses)
+            ranking = self._stop_words.of([word for text in texts for word in self.words(text)])
+            if ranking:
+                stop_words = [word.text for word in ranking]
+                scores = self._stop_words.scores(query, ranking, evidence)
         interpretation = replace(
             builder.interpretation(query),
-            stop_words=self._stop_words(query) if builder.is_empty else (),
+            stop_words=tuple(dict.fromkeys(stop_words)),
             relaxed=relaxed,
             boolean=written,
         )
         words = builder.alternatives.values()
         mask = self._mask(builder.allowed, words, settings.match, evidence)
-        return ParsedQuery(builder.terms, mask, interpretation, expansion)
+        return ParsedQuery(builder.terms, mask, interpretation, expansion, scores)
+
+    def _ranking_texts(self, clauses: Sequence[Clause]) -> list[str]:
+        """Return the texts of a query that it neither excludes nor filters by."""
+        return [
+            each.text for each in clauses if each.sign != "-" and each.field not in self._columns
+        ]
 
     def _stray(self, query: str, clauses: Sequence[Clause]) -> dict[str, Relaxed]:
         """Return the signs of a query of one line that mean nothing where they are."""
@@ -451,7 +473,9 @@ class QueryParser:
         if parse_boolean(query, self.fields) is not None:
             return None
         numbers, _, _ = self._tokenize(query, None)
-        return None if numbers is None or UNKNOWN in numbers else numbers
+        if numbers is None or UNKNOWN in numbers or max(numbers, default=NO_TERM) == NO_TERM:
+            return None
+        return None if self._stop_words.meant(query, SHORT) else numbers
 
     def counts(self, query: str, settings: LanguageSettings) -> QueryCounts:
         """Return counts of what makes a query expensive. Cost: 3 µs without operators, else 50.
@@ -485,6 +509,8 @@ class QueryParser:
         misspelt = 0 if settings.spelling == "off" else min(MAX_CORRECTIONS, numbers.count(UNKNOWN))
         frequencies = self._snapshot.query_kernel.postings.frequencies
         matches = sum(int(frequencies[number]) for number in {*numbers} if number >= 0)
+        if not numbers or max(numbers) == NO_TERM:  # stop words are searched in all documents
+            matches = phrase_documents = len(self._snapshot)
         if has_prefix or self._characters(query):
             matches = len(self._snapshot)
         return QueryCounts(
@@ -526,14 +552,7 @@ class QueryParser:
         return QueryInterpretation(
             words=tuple(word for word, number in words if number >= 0),
             unknown=tuple(word for word, number in words if number == UNKNOWN),
-            stop_words=()
-            if any(number != NO_TERM for _, number in words)
-            else self._stop_words(query),
         )
-
-    def _stop_words(self, query: str) -> tuple[str, ...]:
-        """Return the stop words of a query of nothing else."""
-        return tuple(dict.fromkeys(word.text for word in self.words(query)))
 
     def known_terms(self, parsed: ParsedQuery) -> set[str]:
         """Return the terms of a query that the index knows."""
@@ -578,9 +597,11 @@ class QueryParser:
         if not clause.has_sign:
             builder.plain_words += words
         if clause.sign or clause.field or clause.kind == "phrase":
-            numbers = _trim([word.number for word in words])
+            numbers = _trim(self._stop_words.numbers(words))
             if numbers:
-                matching = containing_phrase(self._snapshot, numbers, clause.field)
+                matching = self._stop_words.containing(clause.text, numbers, clause.field)
+                stops = [word.text for word in words if word.number == NO_TERM]
+                builder.stop_words += stops if clause.sign != "-" else []
                 for variant in variants:
                     if variant.written == clause.text:
                         terms = [word.number for word in variant.words]

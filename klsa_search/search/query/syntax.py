@@ -23,6 +23,7 @@ _OPERATOR: Final = re.compile(rf'["“”*:\\]|(?<!\S){_SIGN}')
 _BEGIN: Final = re.compile(r"\S")
 _SIGNED: Final = re.compile(_SIGN)
 _NAME: Final = re.compile(r'([^\s:"“”\\]++):(?=[^\s:])')
+QUOTES: Final = '"“”'
 PHRASE: Final = r'["“”]((?:[^"“”\\]|\\.)*+)["“”](?!\w)'
 _PHRASE: Final = re.compile(PHRASE, re.DOTALL)
 _WORD: Final = re.compile(r"\S++")

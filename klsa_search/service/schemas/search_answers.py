@@ -89,7 +89,7 @@ class InterpretationAnswer(Answer):
     words: list[str] = Field(description="words that documents are ranked by")
     unknown: list[str] = Field(description="words that no document contains")
     stop_words: list[str] = Field(
-        description="words of a query of nothing else that the index leaves out, else empty"
+        description="stop words that documents have to contain; others do not count"
     )
     left_out: list[str] = Field(
         description="words of a query of more than 256 distinct ones that do not count"

@@ -137,18 +137,3 @@ def test_a_finnish_suffix_is_not_excluded(tmp_path):
     assert index.search("Option -lause").interpretation.excluded == ("lause",)
     assert index.search("Base -lause", operators=True).interpretation.excluded == ("lause",)
     index.close()
-
-
-def test_a_query_of_stop_words_only_is_reported(tmp_path):
-    documents = [{"id": "1", "text": "to be or not to be"}, {"id": "2", "text": "a play"}]
-    index = build(documents, name="stop", home=tmp_path)
-    for query in ("to be or not to be", '"to be"', "it NOT"):
-        said = index.search(query).interpretation
-        assert {*said.stop_words} == {*query.replace('"', "").split()}
-        assert (said.words, said.unknown) == ((), ())
-    for query in ("the play", "the zebra", "", "-play"):
-        assert index.search(query).interpretation.stop_words == ()
-    index.close()
-    kept = build(documents, name="kept", home=tmp_path, stop_words="none")
-    assert [hit.id for hit in kept.search("to be or not to be")] == ["1"]
-    kept.close()

@@ -31,7 +31,7 @@ def share(terms, contained):
         if n:
             weights[term] = math.log1p((len(LIVE) - n + 0.5) / (n + 0.5))
     own = sum(weight for term, weight in weights.items() if term in contained)
-    return own / sum(weights.values()) if weights else 0.0
+    return own / sum(weights.values()) if weights else 1.0  # stop words, or nothing is found
 
 
 def hits(results):

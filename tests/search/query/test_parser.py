@@ -34,16 +34,12 @@ clauses = st.builds(
 
 
 def sequence(text):
-    """Terms of a text in their places, "" for words without one."""
-    return list(analyzer.each(text, analyzer.term, analyzer.pair))
+    """Terms of a text in their places, stop words by their codes."""
+    return list(analyzer.each(text, lambda w: analyzer.term(w) or analyzer.stop_code(w), str))
 
 
 def follow(wanted, held):
     """Whether some terms follow one another in others."""
-    while wanted and not wanted[0]:
-        wanted = wanted[1:]
-    while wanted and not wanted[-1]:
-        wanted = wanted[:-1]
     return any(
         held[first : first + len(wanted)] == wanted for first in range(len(held) - len(wanted) + 1)
     )
@@ -59,7 +55,7 @@ def holds(document, clause):
     if asked.endswith("*"):
         own = analyzer.term(asked[:-1])
         return any(
-            term.startswith(asked[:-1]) or (term and term == own) for part in parts for term in part
+            str(term).startswith(asked[:-1]) or term == own for part in parts for term in part
         )
     return any(follow(sequence(asked), part) for part in parts)
 
@@ -68,8 +64,6 @@ def matches(document, query):
     """Whether a document may be answered."""
     for clause in query:
         bare = clause.lstrip("+-")
-        if not any(sequence(bare.rpartition(":")[2])) and "*" not in bare and "kind" not in bare:
-            continue  # nothing but words without a term
         limits = clause[0] in '+-"' or ":" in clause
         if limits and holds(document, bare) == (clause[0] == "-"):
             return False

@@ -363,11 +363,8 @@ function drawInterpretation({ interpretation, query }) {
   }
   const unknown = interpretation.unknown.filter((word) => !(word in interpretation.corrections));
   if (unknown.length) lines.push(["No match for ", list(unknown), "."]);
-  if (interpretation.stop_words.length) {
-    lines.push([list(interpretation.stop_words),
-      interpretation.stop_words.length > 1 ? " are stop words, which this index leaves out."
-        : " is a stop word, which this index leaves out."]);
-  }
+  const capitals = interpretation.phrases.filter((phrase) => !/^["“”]/.test(phrase));
+  if (capitals.length) lines.push(["Only documents with ", list(capitals), "."]);
   for (const reason of new Set(Object.values(interpretation.relaxed))) {
     const relaxed = Object.keys(interpretation.relaxed).filter((written) => interpretation.relaxed[written] === reason);
     lines.push(["Read as plain words: ", list(relaxed), `, because ${RELAXED[reason]}. `,
