@@ -66,7 +66,7 @@ def _call_directly() -> None:
     forward = _native.ForwardCodes(codes, np.append(0, np.cumsum(sizes)), 2)
     numbers, terms = np.array([0, 1], np.int64), np.array([0, 2], np.int64)
     forward.count_term(numbers, 0, np.array([2, 1], np.int64))
-    forward.find_phrase(numbers, terms, -1)
+    forward.find_phrase(numbers, terms, -1, 1)
     for document in numbers:
         forward.find_words(int(document), terms)
     for text in ("It's  a ﬁne\n day: don't. 2nd half", "½ 日本語の検索 café 🇩🇪🙂", "plain"):
