@@ -51,7 +51,7 @@ def flat(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return an object whose nested objects are fields with dotted names.
 
     >>> flat({"author": {"name": "Ann", "born": {"year": 1970}}, "tags": ["a"]})
-    {'author.name': 'Ann', 'author.born.year': 1970, 'tags': ['a']}
+    {'tags': ['a'], 'author.name': 'Ann', 'author.born.year': 1970}
     """
     found: dict[str, Any] = {}
     nested: dict[str, Any] = {}

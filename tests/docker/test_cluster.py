@@ -225,7 +225,8 @@ def test_the_front_is_asked_where_it_listens():
     assert paths == {
         "startup": "/health/live", "liveness": "/health/live", "readiness": "/health/ready"
     }  # fmt: skip
-    assert SERVICE["metadata"]["name"] in container["env"][0]["value"]
+    hosts = {entry["name"]: entry.get("value", "") for entry in container["env"]}
+    assert SERVICE["metadata"]["name"] in hosts["KLSA_ALLOWED_HOSTS"]
     (published,) = SERVICES["front"]["ports"]
     assert published.startswith("127.0.0.1:")
     assert published.endswith(f":{IMAGE['EXPOSE']}")

@@ -103,7 +103,7 @@ def parse(text: str, fields: Collection[str]) -> list[Clause]:
 def stray_signs(clauses: Collection[Clause]) -> list[str]:
     """Return words with a star or quote that is no operator although it may be meant as one.
 
-    >>> stray_signs(parse('ma*l *a "open 2*3 5" wide', ()))
+    >>> stray_signs(parse('ma*l *a 2*3 5" "open wide', ()))
     ['ma*l', '*a', '"open']
     """
     return [
