@@ -160,7 +160,7 @@ class PassageFinder {
     // Return the bounds of the text of a document; both 0 if its record is damaged.
     std::pair<i64, i64> text_of(i64 document) const {
         const i64 begin = starts_(document), end = starts_(document + 1);
-        if (begin < 0 || end > length(records_) || begin > end - HEAD) return {0, 0};
+        if (begin < 0 || end < begin || end > length(records_) || end - begin < HEAD) return {0, 0};
         i64 text = begin + HEAD;
         for (int i = 0; i < 3; i++) {
             u32 size;
