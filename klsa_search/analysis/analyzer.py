@@ -128,7 +128,7 @@ class Analyzer:
 
         >>> analyzer = Analyzer()
         >>> [analyzer.stop_code(word) for word in ("it", "It", "IT", "wing")]
-        [31, 31, 32, 0]
+        [29, 29, 30, 0]
         """
         return self._term_of.stop_code(word)
 
@@ -204,7 +204,8 @@ def _trusted(settings: AnalysisSettings) -> Analyzer:
 @lru_cache(maxsize=32)
 def _common_terms(settings: AnalysisSettings) -> frozenset[str]:
     """Return the common terms of settings; stemming takes as long as opening a small index."""
-    return frozenset(map(_TermOf(settings).uncached, stop_list(settings.language))) - {""}
+    words = map(nfkc, stop_list(settings.language))
+    return frozenset(map(_TermOf(settings).uncached, words)) - {""}
 
 
 class _TermOf(dict[str, str]):

@@ -82,7 +82,7 @@ def detect_encoding(text: Iterable[bytes]) -> str | None:
     Windows-1252 for Windows-1250. It decides about other scripts.
     Cost: up to a second, once for Latin letters.
 
-    >>> detect_encoding(["Насос течёт после замены прокладки".encode("cp1251")])
+    >>> detect_encoding(["Насос течёт после замены, клапан не закрывается".encode("cp1251")])
     'cp1251'
     >>> detect_encoding(["Die Pumpe verliert Kühlmittel".encode("cp1252")])
     'cp1252'

@@ -214,7 +214,10 @@ def merged(document: Document, changes: Mapping[str, Any]) -> Document:
     BadDocument if the id differs, or title or text is not text.
     """
     origin = f"document {document.id[:60]!r}"
-    rest = {name: json_value(value) for name, value in changes.items()}
+    try:
+        rest = {name: json_value(value) for name, value in changes.items()}
+    except RecursionError:
+        raise BadDocument(f"{origin}: the changes are nested too deeply; flatten them") from None
     for name in ID_NAMES:
         if str(given := rest.pop(name, document.id)) != document.id:
             raise BadDocument(

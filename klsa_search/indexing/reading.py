@@ -364,7 +364,7 @@ def require_declared(declared: Iterable[str], fields: FieldsEntry, documents: in
         name
         for name in declared
         if fields.others.get(name) == NO_VALUE
-        or (name in columns and columns[name].missing == documents and not columns[name].misfits)
+        or (name in columns and not (columns[name].values or columns[name].misfits))
     ]
     if missing and documents:
         names = sorted({*columns, *fields.others}.difference(declared))

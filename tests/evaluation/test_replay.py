@@ -23,7 +23,12 @@ ASKED = ["leaking coolant", "wet raods", '"wet roads" -worn', "automobile tyres"
 SETTINGS = {
     "default": {},
     "published": {"preset": "paper", "dimensions": 3},
-    "other": {"language": "german", "k1": 2.0, "own_stop_words": ("coolant",), "fields": ("x",)},
+    "other": {
+        "language": "german",
+        "k1": 2.0,
+        "own_stop_words": ("coolant",),
+        "fields": ("x:number",),
+    },
     "empty": {},
 }
 

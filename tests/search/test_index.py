@@ -67,7 +67,7 @@ def test_the_answer_names_its_parameters(index):
 
 
 @pytest.mark.parametrize("ranker", sorted(RANKERS))
-@pytest.mark.parametrize("query", ["", "   ", "the of a", "zeppelin", "?!", "\x00", "\ud800"])
+@pytest.mark.parametrize("query", ["", "   ", "zeppelin", "?!", "\x00", "\ud800"])
 def test_a_query_without_known_terms_finds_nothing(index, ranker, query):
     results = index.search(query, ranker=ranker)
     assert (results.total, list(results)) == (0, [])

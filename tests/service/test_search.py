@@ -125,7 +125,7 @@ def test_parameters_a_ranker_does_not_have_are_null(client):
     assert answer["parameters"] == {"boosts": ""}
 
 
-@pytest.mark.parametrize("query", ["", "  ", "the of a", "xylophone", "?!", "\x00", "🦄"])
+@pytest.mark.parametrize("query", ["", "  ", "xylophone", "?!", "\x00", "🦄"])
 def test_nothing_to_look_for_finds_nothing(client, query):
     for response in (
         client.get("/search", params={"q": query}),

@@ -473,7 +473,9 @@ class QueryParser:
         if parse_boolean(query, self.fields) is not None:
             return None
         numbers, _, _ = self._tokenize(query, None)
-        if numbers is None or UNKNOWN in numbers or max(numbers, default=NO_TERM) == NO_TERM:
+        if numbers is None or UNKNOWN in numbers:
+            return None
+        if len(numbers) and max(numbers) == NO_TERM:  # stop words only
             return None
         return None if self._stop_words.meant(query, SHORT) else numbers
 
