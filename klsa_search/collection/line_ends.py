@@ -8,6 +8,7 @@ from typing import Final
 _DIVIDED: Final = re.compile(
     r"(?<![^\W\d_])([^\W\d_]{2,}+)[-‐\xad]\r?\n[ \t]*+([^\W\d_]\S*+)[ \t]*+\n?"
 )
+_HYPHENATED: Final = re.compile(r"(?<![^\W\d_])([^\W\d_]+)-(?=([^\W\d_]+))")
 _HAS_DIVIDED: Final = re.compile(r"[-‐\xad]\r?\n")
 _PASSES: Final = 4  # a word may be divided more than once
 
@@ -23,14 +24,14 @@ def join_divided_words(text: str) -> str:
     """
     if not _HAS_DIVIDED.search(text):
         return text
-    folded = text.casefold()
+    hyphenated = set(_HYPHENATED.findall(text.casefold()))
 
     def join(divided: re.Match[str]) -> str:
         first, second = divided.groups()
         if not second[0].islower():
             return divided[0]
         word = re.match(r"[^\W\d_]*", second)
-        hyphen = "-" if word and f"{first}-{word[0]}".casefold() in folded else ""
+        hyphen = "-" if word and (first.casefold(), word[0].casefold()) in hyphenated else ""
         return f"{first}{hyphen}{second}\n"
 
     for _ in range(_PASSES):

@@ -26,7 +26,7 @@ from klsa_search.collection.files.sandbox import Sandbox
 path = Path("note.rst")
 path.write_text("a pump")
 with Sandbox() as parser:
-    assert [content.text for content in parser.read(format_of(path), path)] == ["a pump"]
+    assert [content.text for content in parser.read(format_of(path), path, None)] == ["a pump"]
 """
 
 

@@ -142,7 +142,7 @@ def test_what_a_worker_met_is_reported(
     [
         ({"search": ("title", "text", "notes")}, "search", "no document has a field `notes`"),
         ({"split": {"notes": ";"}}, "split", "no document has a metadata field `notes`"),
-        ({"fields": ("notes:keyword",)}, "fields", "no document has a field `notes`"),
+        ({"fields": ("notes",)}, "fields", "no document has a field `notes`"),
     ],
 )
 def test_fields_that_no_document_has_are_refused(
