@@ -3,8 +3,9 @@
     python -m tools.fuzz_native [--inputs 1000000] [--workers 2] [--seed 0] [--first 0]
 
 Arguments come from real calls: of a build, searches and writes of a small index. Each
-input is one of these calls with a few arrays or numbers changed. Objects that a call needs are
-constructed anew, from arguments that may be changed as well. The same seed makes the same inputs.
+input is one of these calls with a few arrays or numbers changed. The objects that a call needs are
+made again for each input, and their arguments may be changed, too. A seed always gives the same
+inputs.
 
 Use it with a module that checks itself (`make fuzz`): an access outside of an array then ends the
 process, and the number of the input is printed. `--first N --inputs 1` repeats input N. Exits with

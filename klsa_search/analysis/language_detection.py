@@ -126,7 +126,7 @@ def _classify(piece: list[str], votes: dict[str, float]) -> None:
 
 @cache
 def _names() -> dict[str, str]:
-    """Return languages by the codes of the library that are told apart."""
+    """Return the languages that can be detected, by their code in py3langid."""
     names = {code: name for name, code in language_codes().items()}
     return {**dict.fromkeys([*_WITHOUT_RULES, _NO_LANGUAGE], NONE), **_SAME, **names}
 

@@ -52,7 +52,7 @@ _LATIN: Final = (
 )
 _WESTERN: Final = ("cp1252", "cp850", "mac_roman")
 _CONFIDENT = 0.8  # in a language, for another encoding than Western ones
-_LONGEST = 10_000  # characters by which a language is told
+_LONGEST = 10_000  # characters that the language is detected from
 _MOST_BEYOND = 0.5  # bytes beyond ASCII in words with such bytes, in Latin letters
 _MOST_IMPLAUSIBLE = 0.4  # of the characters beyond ASCII within words
 _WORD: Final = re.compile(rb"[A-Za-z\x80-\xff]{2,}")

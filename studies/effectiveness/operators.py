@@ -21,7 +21,7 @@ from klsa_search import Index
 from klsa_search.collection.model import Query
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import rank_best
-from klsa_search.search.query import parser
+from klsa_search.search.query import operators
 from studies.effectiveness.kinds import KINDS, task_of
 from studies.effectiveness.measuring import Bench, Task, heading, percent, row
 
@@ -74,7 +74,7 @@ def _costs(index: Index, task: Task) -> dict[int, float]:
         asked = _added(task.queries, ADDITIONS[label])
         off, _ = _precisions(index, task, asked, operators=False)
         for short in SHORTS:
-            with patch.object(parser, "SHORT", short):
+            with patch.object(operators, "SHORT", short):
                 default, _ = _precisions(index, task, asked)
             costs[short] = min(costs[short], float(np.mean(default) / np.mean(off) - 1))
     return costs
@@ -129,7 +129,7 @@ def _run(words: Words, drawn: random.Random) -> tuple[int, int]:
 
 
 def _around(
-    words: Words, opened: str, closed: str, drawn: random.Random, least: int = parser.SHORT
+    words: Words, opened: str, closed: str, drawn: random.Random, least: int = operators.SHORT
 ) -> Words:
     if len(words) <= least:
         return words
@@ -176,7 +176,7 @@ ADDITIONS: Final[dict[str, Callable[[str, random.Random], str]]] = {
     "quotes": _words(lambda words, drawn: _around(words, '"', '"', drawn)),
     "brackets": _words(lambda words, drawn: _around(words, "(", ")", drawn, 1)),
     "hyphens": _words(_hyphens),
-    "dashes": _words(lambda words, drawn: _at(words, drawn, "-{}".format, parser.SHORT)),
+    "dashes": _words(lambda words, drawn: _at(words, drawn, "-{}".format, operators.SHORT)),
     "colons": _words(lambda words, drawn: _at(words, drawn, "{}:".format)),
     "lines": _words(_lines),
     "capitals": _words(_capitals),

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.query.boolean import (
-    MAX_OPERANDS,
     BooleanQuery,
     Operand,
     parse_boolean,
@@ -36,22 +34,24 @@ from klsa_search.search.query.matching import (
     containing_any,
     containing_phrase,
     containing_words,
-    documents_with,
     pattern_names,
+)
+from klsa_search.search.query.operators import (
+    MAX_SIGNS,
+    SHORT,
+    OperatorReader,
+    as_words,
+    first_signs,
+    stray_operators,
 )
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, Terms
-from klsa_search.search.query.syntax import Clause, is_plain, parse, stray_signs
+from klsa_search.search.query.syntax import Clause
 from klsa_search.search.query.term_dictionary import SHORTEST, TermDictionary
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.columns.columns import Field
-
-SHORT: Final = 3
-"""Largest number of words of a query in which operators always count. On judged queries with
-operators added, larger values lose: `python -m studies.effectiveness operators`.
-"""
 
 EXPANSIONS: Final = 20
 """Most frequent terms of a prefix that documents are ranked by, at most."""
@@ -64,9 +64,6 @@ PAIRS: Final = 200
 
 ALONE: Final = 8
 """Factor by which a single character counts more where it stands alone than in a pair."""
-
-MAX_SIGNS: Final = 64
-"""Clauses with operators in one query; further ones are read as words, to limit the cost."""
 
 MAX_VARIANTS: Final = 32
 """Other writings of words of one query that are searched, at most."""
@@ -119,6 +116,7 @@ class QueryParser:
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self._compounds = Compounds(snapshot, analyzer, self._numbers)
         self.spelling = SpellChecker(snapshot, analyzer, self.term_dictionary, self._compounds)
+        self._operators = OperatorReader(snapshot, analyzer, self._numbers, self.fields)
         self._stop_words = StopWords(snapshot, analyzer)
         self._synonyms = Synonyms({}, analyzer)
         self._first_terms: frozenset[int] = frozenset()
@@ -202,10 +200,10 @@ class QueryParser:
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         relaxed: dict[str, Relaxed] = {}
         boolean = None if settings.operators is False else parse_boolean(query, self.fields)
-        why = None if boolean is None else self._boolean_reason(query, boolean)
+        why = None if boolean is None else self._operators.boolean_reason(query, boolean)
         if boolean is not None and why is not None and settings.operators is None:
             relaxed, boolean = dict.fromkeys(boolean.operators, why), None
-        numbers, clauses, reason = self._tokenize(query, settings.operators)
+        numbers, clauses, reason = self._operators.tokenize(query, settings.operators)
         last = self._last_word(query, evidence) if complete_last else None
         plain = numbers is not None and boolean is None
         reads_names = plain and settings.operators is None
@@ -224,16 +222,16 @@ class QueryParser:
                 mask = self._mask(None, alternatives, settings.match, evidence)
                 return ParsedQuery(numbers, mask)
         if settings.operators is not False:
-            relaxed |= self._stray(query, clauses)
+            relaxed |= stray_operators(query, clauses)
         if boolean is None:
             if numbers is not None:
-                clauses = meant or [_as_words(query)]
+                clauses = meant or [as_words(query)]
             elif reason is not None:
                 relaxed |= {clause.written: reason for clause in clauses if clause.has_sign}
-                clauses = [_as_words(query)]
+                clauses = [as_words(query)]
             elif settings.operators is None:
-                clauses = self._with_suffixes(clauses, evidence, relaxed)
-            clauses = _first_signs(clauses)
+                clauses = self._operators.with_suffixes(clauses, evidence, relaxed)
+            clauses = first_signs(clauses)
         else:
             clauses = []
             relaxed |= dict.fromkeys(boolean.unbalanced, "not_an_operator")
@@ -246,7 +244,7 @@ class QueryParser:
             builder = self._read_clauses(clauses, rules, boolean)
         while settings.operators is None and (unmatched := self._unmatched(builder)):
             relaxed |= {clause.written: "no_match" for clause in unmatched}
-            clauses = [_as_words(each.text) if each in unmatched else each for each in clauses]
+            clauses = [as_words(each.text) if each in unmatched else each for each in clauses]
             builder = self._read_clauses(clauses, rules)
         expansion = NONE if synonyms is None else self._add_synonyms(synonyms, builder)
         if builder.completions:
@@ -275,47 +273,6 @@ class QueryParser:
         return [
             each.text for each in clauses if each.sign != "-" and each.field not in self._columns
         ]
-
-    def _stray(self, query: str, clauses: Sequence[Clause]) -> dict[str, Relaxed]:
-        """Return the signs of a query of one line that mean nothing where they are."""
-        if len(query.strip().splitlines()) > 1:
-            return {}
-        stray: dict[str, Relaxed] = dict.fromkeys(stray_signs(clauses), "not_an_operator")
-        short = (each for each in clauses if each.kind == "prefix" and len(each.text) < SHORTEST)
-        return stray | {clause.written: "short_prefix" for clause in short}
-
-    def _boolean_reason(self, query: str, boolean: BooleanQuery) -> Relaxed | None:
-        """Return why AND, OR and NOT are read as words, or None if they are operators."""
-        operands = boolean.operands
-        if query.isupper():
-            return "capitals"
-        if all(operand.negated for operand in operands):
-            return "nothing_to_exclude_from"
-        size = sum(self._size(operand.clause) for operand in operands)
-        short = size <= SHORT * (len(boolean.operators) + 1) and len(operands) <= MAX_OPERANDS
-        one_line = len(query.strip().splitlines()) == 1
-        return None if one_line and short else "plain_text"
-
-    def _with_suffixes(
-        self, clauses: list[Clause], evidence: Evidence, relaxed: dict[str, Relaxed]
-    ) -> list[Clause]:
-        """Return clauses with a Finnish *Option Base -lause* read as words.
-
-        Finnish writes the last part of a compound of several words like this. It is one if
-        documents contain it after the preceding word.
-        """
-        if self._analyzer.settings.language != "finnish":
-            return clauses
-        result = clauses[:1]
-        for before, clause in pairwise(clauses):
-            is_suffix = clause.sign == "-" and clause.kind == "word" and not clause.field
-            if is_suffix and not before.has_sign:
-                words = [*self.words(before.text)[-1:], *self.words(clause.text)]
-                if documents_with(self._snapshot, [word.number for word in words], evidence):
-                    relaxed[clause.written] = "suffix"
-                    clause = _as_words(clause.text)
-            result.append(clause)
-        return result
 
     def _read_boolean(self, boolean: BooleanQuery, builder: QueryBuilder) -> None:
         """Read a Boolean query: rank by what it does not exclude, restrict to what it matches."""
@@ -364,38 +321,6 @@ class QueryParser:
             containing = containing_words(self._snapshot, words, match, evidence)
             allowed = containing if allowed is None else allowed & containing
         return None if allowed is None else Mask(allowed)
-
-    def _tokenize(
-        self, query: str, operators: bool | None
-    ) -> tuple[Sequence[int] | None, list[Clause], Relaxed | None]:
-        """Return the term numbers of plain words; or None, clauses, and why they are words."""
-        numbers = self._numbers.of_bare(query)
-        if numbers is None and (operators is False or is_plain(query)):
-            numbers = self._numbers.of(query)
-        if numbers is not None:
-            return numbers, [], None
-        clauses = parse(query, self.fields)
-        return None, clauses, self._reason(query, clauses) if operators is None else None
-
-    def _reason(self, query: str, clauses: Sequence[Clause]) -> Relaxed | None:
-        """Return why the operators of a query are read as words, or None if they count.
-
-        They count in short queries, and in queries with more operators than plain words; not in
-        text of several lines, nor if there is nothing to exclude from.
-        """
-        signed = [clause for clause in clauses if clause.has_sign]
-        if not signed:
-            return None
-        if all(clause.sign == "-" for clause in clauses):
-            return "nothing_to_exclude_from"
-        plain_words = sum(map(self._size, (each for each in clauses if not each.has_sign)))
-        short = plain_words + sum(map(self._size, signed)) <= SHORT
-        one_line = len(query.strip().splitlines()) == 1
-        return None if one_line and (short or len(signed) > plain_words) else "plain_text"
-
-    def _size(self, clause: Clause) -> int:
-        """Return the number of words of a clause; a hyphenated word is one."""
-        return len(self.words(clause.text.replace("-", "")))
 
     def _last_word(self, query: str, evidence: Evidence) -> Word | None:
         """Return the last word of a query if it has completions."""
@@ -472,7 +397,7 @@ class QueryParser:
         """
         if parse_boolean(query, self.fields) is not None:
             return None
-        numbers, _, _ = self._tokenize(query, None)
+        numbers, _, _ = self._operators.tokenize(query, None)
         if numbers is None or UNKNOWN in numbers:
             return None
         if len(numbers) and max(numbers) == NO_TERM:  # stop words only
@@ -500,7 +425,7 @@ class QueryParser:
                 phrase_documents=self._documents_of_phrases(clauses),
                 matches=len(self._snapshot),
             )
-        numbers, clauses, reason = self._tokenize(query, settings.operators)
+        numbers, clauses, reason = self._operators.tokenize(query, settings.operators)
         if numbers is None:
             if reason is None:
                 signed = [clause for clause in clauses if clause.has_sign][:MAX_SIGNS]
@@ -563,8 +488,7 @@ class QueryParser:
 
     def words(self, text: str) -> list[Word]:
         """Return the words of a text in order, with their term numbers."""
-        words = self._analyzer.each(text, str, str)
-        return [Word(word, self._numbers.of_word(word)) for word in words]
+        return self._operators.words(text)
 
     def _read_clause(self, clause: Clause, builder: QueryBuilder) -> None:
         """Add the terms of a clause to the query, and restrict the documents."""
@@ -732,20 +656,6 @@ class QueryParser:
             builder.restrict(clause, names[:1], allowed)
         elif clause.sign:
             builder.restrict(clause, names[:1], containing_any(self._snapshot, terms))
-
-
-def _as_words(text: str) -> Clause:
-    """Return a clause of plain words."""
-    return Clause("", "", "word", text, text)
-
-
-def _first_signs(clauses: Sequence[Clause]) -> list[Clause]:
-    """Return the clauses, with operators beyond the first `MAX_SIGNS` read as words."""
-    signs = accumulate(clause.has_sign for clause in clauses)
-    return [
-        clause if count <= MAX_SIGNS else _as_words(clause.text)
-        for clause, count in zip(clauses, signs, strict=True)
-    ]
 
 
 def _trim(numbers: list[int]) -> list[int]:

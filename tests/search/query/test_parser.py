@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.search.query.parser import MAX_SIGNS
+from klsa_search.search.query.operators import MAX_SIGNS
 from tests.search.query.conftest import KINDS, WORDS, documents
 
 analyzer = Analyzer()

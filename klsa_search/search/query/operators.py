@@ -1,0 +1,132 @@
+"""Which signs and words of a query are operators, and why others are read as words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import accumulate, pairwise
+from typing import Final
+
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.search.query.boolean import MAX_OPERANDS, BooleanQuery
+from klsa_search.search.query.builder import Word
+from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query.interpretation import Relaxed
+from klsa_search.search.query.matching import documents_with
+from klsa_search.search.query.syntax import Clause, is_plain, parse, stray_signs
+from klsa_search.search.query.term_dictionary import SHORTEST
+from klsa_search.search.query.terms import TermNumbers
+from klsa_search.search.snapshot import Snapshot
+
+SHORT: Final = 3
+"""Largest number of words of a query in which operators always count. On judged queries with
+operators added, larger values lose: `python -m studies.effectiveness operators`.
+"""
+
+MAX_SIGNS: Final = 64
+"""Clauses with operators in one query; further ones are read as words, to limit the cost."""
+
+
+class OperatorReader:
+    """Divides queries to one snapshot into clauses and decides which operators count; thread-safe.
+
+    fields  names that a clause may begin with
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, analyzer: Analyzer, numbers: TermNumbers, fields: Collection[str]
+    ) -> None:
+        self._snapshot, self._analyzer = snapshot, analyzer
+        self._numbers, self._fields = numbers, fields
+
+    def words(self, text: str) -> list[Word]:
+        """Return the words of a text in order, with their term numbers."""
+        words = self._analyzer.each(text, str, str)
+        return [Word(word, self._numbers.of_word(word)) for word in words]
+
+    def tokenize(
+        self, query: str, operators: bool | None
+    ) -> tuple[Sequence[int] | None, list[Clause], Relaxed | None]:
+        """Return the term numbers of plain words; or None, clauses, and why they are words."""
+        numbers = self._numbers.of_bare(query)
+        if numbers is None and (operators is False or is_plain(query)):
+            numbers = self._numbers.of(query)
+        if numbers is not None:
+            return numbers, [], None
+        clauses = parse(query, self._fields)
+        return None, clauses, self._reason(query, clauses) if operators is None else None
+
+    def _reason(self, query: str, clauses: Sequence[Clause]) -> Relaxed | None:
+        """Return why the operators of a query are read as words, or None if they count.
+
+        They count in short queries, and in queries with more operators than plain words; not in
+        text of several lines, nor if there is nothing to exclude from.
+        """
+        signed = [clause for clause in clauses if clause.has_sign]
+        if not signed:
+            return None
+        if all(clause.sign == "-" for clause in clauses):
+            return "nothing_to_exclude_from"
+        plain_words = sum(map(self._size, (each for each in clauses if not each.has_sign)))
+        short = plain_words + sum(map(self._size, signed)) <= SHORT
+        one_line = len(query.strip().splitlines()) == 1
+        return None if one_line and (short or len(signed) > plain_words) else "plain_text"
+
+    def _size(self, clause: Clause) -> int:
+        """Return the number of words of a clause; a hyphenated word is one."""
+        return len(self.words(clause.text.replace("-", "")))
+
+    def boolean_reason(self, query: str, boolean: BooleanQuery) -> Relaxed | None:
+        """Return why AND, OR and NOT are read as words, or None if they are operators."""
+        operands = boolean.operands
+        if query.isupper():
+            return "capitals"
+        if all(operand.negated for operand in operands):
+            return "nothing_to_exclude_from"
+        size = sum(self._size(operand.clause) for operand in operands)
+        short = size <= SHORT * (len(boolean.operators) + 1) and len(operands) <= MAX_OPERANDS
+        one_line = len(query.strip().splitlines()) == 1
+        return None if one_line and short else "plain_text"
+
+    def with_suffixes(
+        self, clauses: list[Clause], evidence: Evidence, relaxed: dict[str, Relaxed]
+    ) -> list[Clause]:
+        """Return clauses with a Finnish *Option Base -lause* read as words.
+
+        Finnish writes the last part of a compound of several words like this. It is one if
+        documents contain it after the preceding word.
+        """
+        if self._analyzer.settings.language != "finnish":
+            return clauses
+        result = clauses[:1]
+        for before, clause in pairwise(clauses):
+            is_suffix = clause.sign == "-" and clause.kind == "word" and not clause.field
+            if is_suffix and not before.has_sign:
+                words = [*self.words(before.text)[-1:], *self.words(clause.text)]
+                if documents_with(self._snapshot, [word.number for word in words], evidence):
+                    relaxed[clause.written] = "suffix"
+                    clause = as_words(clause.text)
+            result.append(clause)
+        return result
+
+
+def stray_operators(query: str, clauses: Sequence[Clause]) -> dict[str, Relaxed]:
+    """Return the signs of a query of one line that mean nothing where they are."""
+    if len(query.strip().splitlines()) > 1:
+        return {}
+    stray: dict[str, Relaxed] = dict.fromkeys(stray_signs(clauses), "not_an_operator")
+    short = (each for each in clauses if each.kind == "prefix" and len(each.text) < SHORTEST)
+    return stray | {clause.written: "short_prefix" for clause in short}
+
+
+def as_words(text: str) -> Clause:
+    """Return a clause of plain words."""
+    return Clause("", "", "word", text, text)
+
+
+def first_signs(clauses: Sequence[Clause]) -> list[Clause]:
+    """Return the clauses, with operators beyond the first `MAX_SIGNS` read as words."""
+    signs = accumulate(clause.has_sign for clause in clauses)
+    return [
+        clause if count <= MAX_SIGNS else as_words(clause.text)
+        for clause, count in zip(clauses, signs, strict=True)
+    ]
