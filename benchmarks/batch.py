@@ -17,7 +17,7 @@ import numpy as np
 
 from klsa_search import Index, open_index
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.config import RankerName
+from klsa_search.core.parameters import RankerName
 
 RANKERS: tuple[RankerName, ...] = ("klsa", "bm25")
 

@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from klsa_search import build, open_index
-from klsa_search.core.config import RankerName
+from klsa_search.core.parameters import RankerName
 from klsa_search.search.index import Index
 
 DEPTHS = (10, 1000)

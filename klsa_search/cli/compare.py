@@ -26,8 +26,8 @@ from klsa_search.cli.output import (
     write_table,
 )
 from klsa_search.cli.targets import open_targets, temporary_indexes
-from klsa_search.core.config import RANKER_NAMES
 from klsa_search.core.extras import require
+from klsa_search.core.parameters import RANKER_NAMES
 from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Collection
-    from klsa_search.core.config import RankerName
+    from klsa_search.core.parameters import RankerName
     from klsa_search.search.index import Index
 
 

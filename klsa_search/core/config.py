@@ -18,42 +18,46 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from klsa_search.core.field_weights import (
     DEFAULT,
     SearchedFields,
     parse_weights,
-    write_weights,
+)
+from klsa_search.core.parameters import (
+    Alpha,
+    Boosts,
+    Coverage,
+    Exact,
+    Gamma,
+    Head,
+    HoldBack,
+    Latent,
+    LexicalSharpness,
+    Match,
+    Operators,
+    PassageWeight,
+    Ranker,
+    Sharpness,
+    Spectral,
+    Spelling,
+    Synonyms,
+    UnitLength,
+    Z,
+    conflict,
 )
 from klsa_search.core.plugins import PluginName
 from klsa_search.errors import SettingsError
 
-RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
-"""Names of the built-in rankers."""
-
-RANKER_NAMES: Final = PluginName("ranker", get_args(RankerName))
-Ranker = Annotated[str, RANKER_NAMES]
-"""Name of a built-in ranker or of a plug-in."""
 DateOrder = Literal["day-first", "month-first"]
 """Order in dates such as 3/5/2025."""
 DecimalSign = Literal["comma", "point"]
 """Sign before the decimals of a number."""
-SpellingName = Literal["auto", "suggest", "off"]
-MatchName = Literal["any", "most", "all"]
 StopWordsName = Literal["short", "long", "none"]
 IdfName = Literal["lucene", "robertson", "atire"]
-SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
-"""Names of the built-in functions of the spectrum."""
-
-SPECTRAL_NAMES: Final = PluginName("spectral", get_args(SpectralName))
-Spectral = Annotated[str, SPECTRAL_NAMES]
-"""Name of a built-in function of the spectrum or of a plug-in."""
-
 KERNEL_NAMES: Final = PluginName("kernel", ("bm25",))
 Kernel = Annotated[str, KERNEL_NAMES]
 """Name of the built-in weighting of document features or of a plug-in."""
@@ -69,16 +73,6 @@ MAX_BURSTINESS = 4
 
 MAX_FIELDS = 100
 """Limit of the number of metadata fields that are columns."""
-
-MIN_BOOST = 0.01
-MAX_BOOST = 100
-"""Limits of the factor of a field in a query."""
-
-
-def _conflict(field: str, reason: str, value: object) -> PydanticCustomError:
-    """Return an error that names the setting to change."""
-    context = {"field": field, "reason": reason, "value": repr(value)}
-    return PydanticCustomError("misfit", "{field} = {value}: {reason}", context)
 
 
 def optional_fields(group: type[BaseModel]) -> dict[str, Any]:
@@ -167,7 +161,7 @@ def _searched(given: object) -> str:
     try:
         return str(SearchedFields.of(given))
     except ValueError as error:
-        raise _conflict("search", str(error), given) from None
+        raise conflict("search", str(error), given) from None
 
 
 class KernelSettings(SettingsGroup):
@@ -240,7 +234,7 @@ def _split_fields(given: object) -> object:
         return given
     for name in given:
         if not isinstance(name, str) or "=" in name:
-            raise _conflict("split", "the name of a split field must be a text without =", name)
+            raise conflict("split", "the name of a split field must be a text without =", name)
     return tuple(f"{name}={separator}" for name, separator in given.items())
 
 
@@ -292,9 +286,9 @@ class FieldSettings(SettingsGroup):
         for each in given:
             name, _, separator = each.partition("=")
             if not name.strip() or not separator:
-                raise _conflict("split", "give NAME=SEPARATOR, as in 'tags=;'", each)
+                raise conflict("split", "give NAME=SEPARATOR, as in 'tags=;'", each)
             if name in names:
-                raise _conflict("split", f"{name!r} is split twice", each)
+                raise conflict("split", f"{name!r} is split twice", each)
             names.add(name)
         return tuple(sorted(given))
 
@@ -302,7 +296,7 @@ class FieldSettings(SettingsGroup):
     @classmethod
     def _html_once(cls, given: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if given is not None and not all(map(str.strip, given)):
-            raise _conflict("html", "give the name of a field", "")
+            raise conflict("html", "give the name of a field", "")
         return None if given is None else tuple(sorted(set(given)))
 
     @field_validator("fields", mode="after")
@@ -312,13 +306,13 @@ class FieldSettings(SettingsGroup):
         for declaration in given:
             name, colon, kind = _parts(declaration)
             if not name.strip():
-                raise _conflict("fields", "the name is missing", declaration)
+                raise conflict("fields", "the name is missing", declaration)
             if colon and kind not in get_args(FieldType):
                 known = ", ".join(get_args(FieldType))
                 reason = f"the type after the last colon must be one of: {known}"
-                raise _conflict("fields", reason, declaration)
+                raise conflict("fields", reason, declaration)
             if name in names:
-                raise _conflict("fields", f"{name!r} is declared twice", declaration)
+                raise conflict("fields", f"{name!r} is declared twice", declaration)
             names.add(name)
         return tuple(sorted(given))
 
@@ -342,7 +336,7 @@ def _passages(given: object) -> object:
     text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
     if isinstance(text, str) and not re.fullmatch(_PASSAGES, text):
         reason = "use auto, off, or the words of a passage, from 10 to 99999"
-        raise _conflict("passages", reason, given)
+        raise conflict("passages", reason, given)
     return text
 
 
@@ -374,25 +368,10 @@ def _parts(declaration: str) -> tuple[str, str, str]:
 class LanguageSettings(SettingsGroup):
     """Defaults for parsing queries."""
 
-    operators: bool | None = Field(
-        None,
-        description='read "phrases", +required, -excluded, field:word and prefix* as '
-        "operators: yes, in every query; no, in none; auto, in short and "
-        "deliberate queries",
-    )
-    spelling: SpellingName = Field(
-        "auto",
-        description="correct query words that no document contains: auto, search for the "
-        "nearest known word instead; suggest, only suggest it; or off",
-    )
-    synonyms: bool = Field(
-        True, description="search for synonyms of query words too, if the index has any"
-    )
-    match: MatchName = Field(
-        "any",
-        description="return only documents that contain, of the query words that any document "
-        "contains: all; most, more than half of their weight; or any, without restriction",
-    )
+    operators: Operators = None
+    spelling: Spelling = "auto"
+    synonyms: Synonyms = True
+    match: Match = "any"
 
 
 class PageSettings(SettingsGroup):
@@ -405,99 +384,24 @@ class PageSettings(SettingsGroup):
     )
 
 
-_WEIGHTS: Final[Any] = {
-    "anyOf": [
-        {"type": "string"},
-        {"type": "object", "additionalProperties": {"type": "number"}},
-    ]
-}
-"""JSON schema of the weights of fields, which may be a text or a mapping."""
-
-
-def _boosts(given: object) -> str:
-    try:
-        factors = parse_weights(given)
-        for name, factor in factors.items():
-            if not MIN_BOOST <= factor <= MAX_BOOST:
-                raise ValueError(f"the factor of {name!r} must be from {MIN_BOOST} to {MAX_BOOST}")
-    except ValueError as error:
-        raise _conflict("boosts", str(error), given) from None
-    return write_weights(sorted(each for each in factors.items() if each[1] != 1))
-
-
 class SearchSettings(SettingsGroup):
     """Defaults for ranking."""
 
-    ranker: Ranker = Field(
-        "klsa",
-        description=f"rank by {', '.join(get_args(RankerName))}, or by the plug-in of this name",
-    )
-    alpha: float = Field(
-        0.7, ge=0, le=1, description="set the maximum share of the expansion in scores; 0 is BM25"
-    )
-    hold_back: float = Field(
-        0.7,
-        ge=0,
-        le=1,
-        description="reduce alpha by this share if the first document of BM25 contains the "
-        "whole query; with c the share it contains, alpha (1 - hold_back c^3); 0 "
-        "for a constant alpha",
-    )
-    z: int = Field(
-        20,
-        ge=1,
-        description="expand the query with this many seed documents",
-    )
-    sharpness: float = Field(
-        5.0,
-        ge=1,
-        le=100,
-        description="set p in (k_q / max)^p, the weight of a seed; 1 in the paper",
-    )
-    spectral: Spectral = Field(
-        "gvsm",
-        description="make D with this function of the eigenvalues: "
-        f"{', '.join(get_args(SpectralName))}, or the plug-in of this name",
-    )
-    gamma: float = Field(
-        0.3,
-        gt=0,
-        le=100,
-        description="set the parameter of the function, in units of the first eigenvalue",
-    )
-    head: int = Field(0, ge=0, description="leave this many leading eigenvectors out of D")
-    unit_length: bool = Field(True, description="scale every part to length 1 over the seeds")
-    coverage: float = Field(
-        0.4,
-        ge=0,
-        le=1,
-        description="set the share of coverage: query words in the neighbours of a document",
-    )
-    latent: float = Field(
-        0.2, ge=0, le=1, description="set the share of the cosine in the latent space"
-    )
-    lexical_sharpness: float = Field(
-        8.0, ge=1, le=100, description="set p in (k_q / max)^p, the lexical part; 1 in the paper"
-    )
-
-    passage_weight: float = Field(
-        1.0,
-        ge=0,
-        le=100,
-        description="add the score of the best passage of a document to its own, times this; 0 "
-        "ranks documents by themselves",
-    )
-    boosts: Annotated[str, BeforeValidator(_boosts), WithJsonSchema(_WEIGHTS)] = Field(
-        "",
-        description="multiply the weights of searched fields in BM25, as NAME^FACTOR, separated "
-        "by commas, each factor from 0.01 to 100; with boosts every document is scored, as with "
-        "exact",
-    )
-    exact: bool = Field(
-        False,
-        description="score every document exactly: takes seconds at a million documents, and "
-        "where the first such query also takes 1.5 GB of memory and keeps it",
-    )
+    ranker: Ranker = "klsa"
+    alpha: Alpha = 0.7
+    hold_back: HoldBack = 0.7
+    z: Z = 20
+    sharpness: Sharpness = 5.0
+    spectral: Spectral = "gvsm"
+    gamma: Gamma = 0.3
+    head: Head = 0
+    unit_length: UnitLength = True
+    coverage: Coverage = 0.4
+    latent: Latent = 0.2
+    lexical_sharpness: LexicalSharpness = 8.0
+    passage_weight: PassageWeight = 1.0
+    boosts: Boosts = ""
+    exact: Exact = False
 
     @property
     def boost_factors(self) -> dict[str, float]:
@@ -507,19 +411,19 @@ class SearchSettings(SettingsGroup):
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
         if self.spectral == "von-neumann" and self.gamma >= 1:
-            raise _conflict("gamma", "the von Neumann kernel needs gamma below 1", self.gamma)
+            raise conflict("gamma", "the von Neumann kernel needs gamma below 1", self.gamma)
         if self.spectral == "exponential" and self.gamma > 20:
-            raise _conflict("gamma", "the exponential kernel needs gamma of at most 20", self.gamma)
+            raise conflict("gamma", "the exponential kernel needs gamma of at most 20", self.gamma)
         if self.spectral == "squashing" and self.gamma < 1e-4:
-            raise _conflict("gamma", "squashing needs gamma of at least 0.0001", self.gamma)
+            raise conflict("gamma", "squashing needs gamma of at least 0.0001", self.gamma)
         if self.coverage + self.latent > 1:
-            raise _conflict("latent", "coverage and latent add up to more than 1", self.latent)
+            raise conflict("latent", "coverage and latent add up to more than 1", self.latent)
         return self
 
 
 def _not_in_every_query(operators: bool | None) -> bool | None:
     if operators:
-        raise _conflict(
+        raise conflict(
             "operators", "true is only allowed for single queries; use false or leave it out", True
         )
     return operators
@@ -554,7 +458,7 @@ class Settings(
         if self.boosts:
             reason = unsearched(self.boost_factors, self.searched_fields)
             if reason is not None:
-                raise _conflict("boosts", reason, self.boosts)
+                raise conflict("boosts", reason, self.boosts)
         return self
 
     @property

@@ -13,10 +13,9 @@ from klsa_search.core.config import (
     DateOrder,
     DecimalSign,
     IdfName,
-    MatchName,
-    SpellingName,
     StopWordsName,
 )
+from klsa_search.core.parameters import MatchName, SpellingName
 
 FieldWeights = str | Mapping[str, float]
 """Weights of fields: `title^3,text`, or `{"title": 3, "text": 1}`."""

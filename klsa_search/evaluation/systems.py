@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from klsa_search.collection.model import Collection, Judgement, Query
-from klsa_search.core.config import RankerName, Settings
+from klsa_search.core.config import Settings
+from klsa_search.core.parameters import RankerName
 from klsa_search.core.plugins import plugin_names
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError

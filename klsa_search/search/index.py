@@ -8,8 +8,9 @@ from typing import Unpack
 import numpy as np
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
-from klsa_search.core.config import SearchSettings, SpellingName
+from klsa_search.core.config import SearchSettings
 from klsa_search.core.keywords import SearchParameters
+from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import EmbedderFailed
 from klsa_search.search.assembly import assemble_results
 from klsa_search.search.budget import CountTokens, estimated_tokens

@@ -12,8 +12,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
-from klsa_search.core.config import SearchSettings, SpellingName
+from klsa_search.core.config import SearchSettings
 from klsa_search.core.keywords import SearchParameters
+from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import DocumentNotFound, EmbedderFailed
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.excerpts import Excerpt

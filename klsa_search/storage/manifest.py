@@ -12,12 +12,11 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from klsa_search.core.config import (
     KERNEL_NAMES,
-    RANKER_NAMES,
-    SPECTRAL_NAMES,
     TOKENIZER_NAMES,
     FieldType,
     Settings,
 )
+from klsa_search.core.parameters import RANKER_NAMES, SPECTRAL_NAMES
 from klsa_search.core.plugins import Plugin, PluginKind, find_plugin
 from klsa_search.errors import (
     FormatUnsupported,

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from klsa_search.core.config import RankerName
+from klsa_search.core.parameters import RankerName
 from studies.effectiveness.measuring import (
     FOUR,
     TARGETS,

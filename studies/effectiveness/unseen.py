@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from klsa_search.collection import Document, open_collection
-from klsa_search.core.config import RankerName
+from klsa_search.core.parameters import RankerName
 from studies.effectiveness import reuters
 from studies.effectiveness.by_document import by_document
 from studies.effectiveness.citations import FILES, citation_task

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from klsa_search.cli import compare as command
-from klsa_search.core.config import RankerName
+from klsa_search.core.parameters import RankerName
 from klsa_search.evaluation.measures import MEASURES
 from klsa_search.evaluation.systems import DEFAULT_SYSTEM
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from klsa_search.collection.model import Query
-from klsa_search.core.config import RankerName
+from klsa_search.core.parameters import RankerName
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.runs import DEPTH, rank_best
 from klsa_search.evaluation.systems import (

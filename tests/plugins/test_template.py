@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from klsa_search.core.config import KERNEL_NAMES, RANKER_NAMES, SPECTRAL_NAMES
+from klsa_search.core.config import KERNEL_NAMES
+from klsa_search.core.parameters import RANKER_NAMES, SPECTRAL_NAMES
 from klsa_search.plugins.testing import (
     check_kernel,
     check_ranker,

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.peers.engines import texts
 from klsa_search import build, open_index
-from klsa_search.core.config import RankerName
+from klsa_search.core.parameters import RankerName
 
 PACKAGES = ("klsa-search",)
 _NAME = "corpus"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.core.config import SpellingName
+from klsa_search.core.parameters import SpellingName
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.interpretation import QueryInterpretation, replace_words
 from klsa_search.search.query.synonyms import Synonyms

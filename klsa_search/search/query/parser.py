@@ -15,7 +15,8 @@ from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import nfkc
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask, Scores
-from klsa_search.core.config import LanguageSettings, MatchName
+from klsa_search.core.config import LanguageSettings
+from klsa_search.core.parameters import MatchName
 from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.engine.mask import Mask

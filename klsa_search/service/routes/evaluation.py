@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Response
 from pydantic import Field, model_validator
 
 from klsa_search.collection.model import Judgement, Query
-from klsa_search.core.config import Ranker
+from klsa_search.core.parameters import Ranker
 from klsa_search.errors import QueryError
 from klsa_search.evaluation.comparison import Contrast
 from klsa_search.evaluation.systems import compare_rankers, own_judgements

@@ -1,0 +1,177 @@
+"""Parameters of a query: types with their limits and descriptions.
+
+`config.py` has their defaults for an index, `search.options.Query` those that one search changes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from klsa_search.core.field_weights import parse_weights, write_weights
+from klsa_search.core.plugins import PluginName
+
+RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
+"""Names of the built-in rankers."""
+
+RANKER_NAMES: Final = PluginName("ranker", get_args(RankerName))
+
+SpellingName = Literal["auto", "suggest", "off"]
+MatchName = Literal["any", "most", "all"]
+SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
+"""Names of the built-in functions of the spectrum."""
+
+SPECTRAL_NAMES: Final = PluginName("spectral", get_args(SpectralName))
+
+MIN_BOOST = 0.01
+MAX_BOOST = 100
+"""Limits of the factor of a field in a query."""
+
+
+def conflict(field: str, reason: str, value: object) -> PydanticCustomError:
+    """Return the error of a validator that names the parameter to change."""
+    context = {"field": field, "reason": reason, "value": repr(value)}
+    return PydanticCustomError("misfit", "{field} = {value}: {reason}", context)
+
+
+Operators = Annotated[
+    bool | None,
+    Field(
+        description='read "phrases", +required, -excluded, field:word and prefix* as '
+        "operators: yes, in every query; no, in none; auto, in short and "
+        "deliberate queries"
+    ),
+]
+Spelling = Annotated[
+    SpellingName,
+    Field(
+        description="correct query words that no document contains: auto, search for the "
+        "nearest known word instead; suggest, only suggest it; or off"
+    ),
+]
+Synonyms = Annotated[
+    bool, Field(description="search for synonyms of query words too, if the index has any")
+]
+Match = Annotated[
+    MatchName,
+    Field(
+        description="return only documents that contain, of the query words that any document "
+        "contains: all; most, more than half of their weight; or any, without restriction"
+    ),
+]
+
+Ranker = Annotated[
+    str,
+    RANKER_NAMES,
+    Field(description=f"rank by {', '.join(get_args(RankerName))}, or by the plug-in of this name"),
+]
+Alpha = Annotated[
+    float,
+    Field(ge=0, le=1, description="set the maximum share of the expansion in scores; 0 is BM25"),
+]
+HoldBack = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1,
+        description="reduce alpha by this share if the first document of BM25 contains the "
+        "whole query; with c the share it contains, alpha (1 - hold_back c^3); 0 "
+        "for a constant alpha",
+    ),
+]
+Z = Annotated[int, Field(ge=1, description="expand the query with this many seed documents")]
+Sharpness = Annotated[
+    float,
+    Field(
+        ge=1,
+        le=100,
+        description="set p in (k_q / max)^p, the weight of a seed; 1 in the paper",
+    ),
+]
+Spectral = Annotated[
+    str,
+    SPECTRAL_NAMES,
+    Field(
+        description="make D with this function of the eigenvalues: "
+        f"{', '.join(get_args(SpectralName))}, or the plug-in of this name"
+    ),
+]
+Gamma = Annotated[
+    float,
+    Field(
+        gt=0,
+        le=100,
+        description="set the parameter of the function, in units of the first eigenvalue",
+    ),
+]
+Head = Annotated[int, Field(ge=0, description="leave this many leading eigenvectors out of D")]
+UnitLength = Annotated[bool, Field(description="scale every part to length 1 over the seeds")]
+Coverage = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1,
+        description="set the share of coverage: query words in the neighbours of a document",
+    ),
+]
+Latent = Annotated[
+    float,
+    Field(ge=0, le=1, description="set the share of the cosine in the latent space"),
+]
+LexicalSharpness = Annotated[
+    float,
+    Field(
+        ge=1,
+        le=100,
+        description="set p in (k_q / max)^p, the lexical part; 1 in the paper",
+    ),
+]
+PassageWeight = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=100,
+        description="add the score of the best passage of a document to its own, times this; 0 "
+        "ranks documents by themselves",
+    ),
+]
+
+_WEIGHTS: Final[Any] = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "object", "additionalProperties": {"type": "number"}},
+    ]
+}
+"""JSON schema of the weights of fields, which may be a text or a mapping."""
+
+
+def _boosts(value: object) -> str:
+    try:
+        factors = parse_weights(value)
+        for name, factor in factors.items():
+            if not MIN_BOOST <= factor <= MAX_BOOST:
+                raise ValueError(f"the factor of {name!r} must be from {MIN_BOOST} to {MAX_BOOST}")
+    except ValueError as error:
+        raise conflict("boosts", str(error), value) from None
+    return write_weights(sorted(item for item in factors.items() if item[1] != 1))
+
+
+Boosts = Annotated[
+    str,
+    BeforeValidator(_boosts),
+    WithJsonSchema(_WEIGHTS),
+    Field(
+        description="multiply the weights of searched fields in BM25, as NAME^FACTOR, separated "
+        "by commas, each factor from 0.01 to 100; with boosts every document is scored, as with "
+        "exact"
+    ),
+]
+Exact = Annotated[
+    bool,
+    Field(
+        description="score every document exactly: takes seconds at a million documents, and "
+        "where the first such query also takes 1.5 GB of memory and keeps it"
+    ),
+]
