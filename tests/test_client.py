@@ -37,6 +37,7 @@ from klsa_search.service.middleware.auth import Keys
 from tests.conftest import ROOT
 from tests.service.page.writable_service import writable
 from tests.service.sockets import serving
+from tools import blocking_client
 
 AT_ONCE = 0.0
 
@@ -45,6 +46,13 @@ BIKES = [
     {"id": "2", "title": "Blue bicycle", "text": "A bicycle for children.", "price": 90},
     {"id": "a/b c", "title": "Helmet", "text": "Protects the heads of cyclists.", "price": 40},
 ]
+
+
+def test_blocking_client_is_generated_from_the_asynchronous_one():
+    generated = blocking_client.blocking_client()
+    assert blocking_client.TARGET.read_text(encoding="utf-8") == generated, (
+        "run: python -m tools.blocking_client"
+    )
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The client for coroutines."""
+"""The asynchronous client."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from klsa_search.client.index_calls import (
     Synonyms,
     as_json,
     event_body,
+    stream_records,
 )
 from klsa_search.client.protocol import RETRIES, TIMEOUT, Answer, Call, Service
 from klsa_search.client.results import FederatedResults, IndexInfo, Job
@@ -60,15 +61,26 @@ T = TypeVar("T")
 
 
 class AsyncClient:
-    """As `Client`, for coroutines of one event loop.
+    """A service at `url`, over a pool of connections; for the coroutines of one event loop.
+
+    key      API key, if the service needs one
+    timeout  seconds without a byte before a request fails
+    retries  times that a request is repeated after 429, 503 or a failed connection; it waits as
+             long as `Retry-After` says. What would give another result if it was processed twice,
+             such as creating an index, is repeated only if it was certainly not processed
+    transport  of httpx, for proxies and tests
+    Use it as a context manager, or close it. SettingsError for an invalid address or key. All
+    methods raise the errors of the library that the service reports, by their codes, and
+    ServiceFailed if it cannot be reached.
 
     >>> import asyncio
-    >>> async def titles(query):
-    ...     async with AsyncClient(url) as client:
-    ...         index: AsyncRemoteIndex = client.index("reports")
-    ...         return [hit.title for hit in (await index.search(query, k=1)).hits]
-    >>> asyncio.run(titles("leaking coolant"))
-    ['Leaks']
+    >>> async def open_shop():
+    ...     async with AsyncClient(url) as client:  # such as "http://127.0.0.1:8000"
+    ...         shop = await client.create_index("shop")
+    ...         await shop.add([{"id": "1", "title": "Red bicycle", "price": 300}])
+    ...         return await shop.search("bicycle", filter="price < 500")
+    >>> [hit.title for hit in asyncio.run(open_shop())]
+    ['Red bicycle']
     """
 
     def __init__(
@@ -152,17 +164,30 @@ class AsyncClient:
     async def tenant_token(
         self, filters: Mapping[str, str | Mapping[str, Any]], *, expires_in: int = 3600
     ) -> str:
-        """Return a token that finds only some documents: see `Client.tenant_token`."""
+        """Return a token that finds only the documents of the filters, for the users of one tenant.
+
+        filters     filters by index, as text or JSON; the token is for these indexes only
+        expires_in  lifetime in seconds, at most a day
+        Create it on your server and send it to their browser. QueryError for an invalid filter,
+        IndexNotFound, InsufficientScope.
+        """
         return await self.send(tenant_token_call(filters, expires_in))
 
     async def multi_search(self, queries: Iterable[Mapping[str, Any]]) -> list[SearchResults]:
-        """Run several searches, of any indexes, in one request: see `Client.multi_search`."""
+        """Run several searches, of any indexes, in one request.
+
+        queries  parameters of each: `index`, `q`, `k` and those of `Index.search`
+        """
         return await self.send(multi_search_call(queries))
 
     async def federated_search(
         self, queries: Iterable[Mapping[str, Any]], limit: int = 20, offset: int = 0
     ) -> FederatedResults:
-        """Merge the hits of several searches by rank: see `Client.federated_search`."""
+        """Run several searches in one request, and merge their hits by rank.
+
+        queries  parameters of each: `index`, `q`, `weight`, and those of `Index.search` without `k`
+        A search with weight 2 contributes about two hits for each hit of one with weight 1.
+        """
         return await self.send(federated_search_call(queries, limit, offset))
 
     async def jobs(self, index: str | None = None) -> list[Job]:
@@ -178,7 +203,10 @@ class AsyncClient:
         return await self.send(job_call(id, "DELETE"))
 
     async def wait(self, job: Job, timeout: float | None = None) -> Job:
-        """Return a job when it has ended: see `Client.wait`."""
+        """Return a job when it has ended: look at its `state`.
+
+        timeout  seconds after which TimeoutError is raised; None: never
+        """
         deadline = deadline_of(timeout)
         while not has_ended(job := await self.send(wait_call(job.id, deadline)), deadline):
             pass
@@ -186,7 +214,16 @@ class AsyncClient:
 
 
 class AsyncRemoteIndex:
-    """As `RemoteIndex`, for coroutines; documents may come from an asynchronous iterable."""
+    """An index of a service; methods, results and errors as those of `klsa_search.Index`.
+
+    >>> import asyncio
+    >>> async def search(query):
+    ...     async with AsyncClient(url) as client:
+    ...         reports: AsyncRemoteIndex = client.index("reports")
+    ...         return await reports.search(query, k=1)
+    >>> asyncio.run(search("leaking coolant"))[0].id
+    'leak'
+    """
 
     def __init__(self, client: AsyncClient, name: str) -> None:
         self.name = name
@@ -198,11 +235,18 @@ class AsyncRemoteIndex:
         return await self._client.send(self._calls.info())
 
     async def refit(self) -> Job:
-        """Rebuild the index from its documents in the background: see `RemoteIndex.refit`."""
+        """Rebuild the index from its documents in the background: see `AsyncClient.wait`.
+
+        If a refit of it waits or runs, its job is returned. WritingRefused.
+        """
         return await self._client.send(self._calls.refit())
 
     async def update_settings(self, **settings: Unpack[IndexSettings]) -> Job | None:
-        """Change settings, at once or by a refit: see `RemoteIndex.update_settings`."""
+        """Change settings; return the job of the refit if one of them needs it: see `wait`.
+
+        Those that only queries use are in effect on return. QueryError for an invalid setting;
+        IndexBusy if a refit with other settings waits or runs.
+        """
         return await self._client.send(self._calls.update_settings(settings))
 
     async def search(
@@ -237,7 +281,11 @@ class AsyncRemoteIndex:
         query: str = "",
         filter: Filter | None = None,  # noqa: A002 - as in `search`
     ) -> Facet:
-        """Return the values of a field that contain typed text: see `RemoteIndex.facet_search`."""
+        """Return the values of a metadata field that contain the typed text, most frequent first.
+
+        query, filter  count in the matches of this search only; by default in all documents
+        QueryError for an unknown field.
+        """
         options = {"query": query, "filter": filter}
         return await self._client.send(self._calls.facet_search(field, typed, k, options))
 
@@ -322,14 +370,22 @@ class AsyncRemoteIndex:
         return await self._client.send(self._calls.add_synonyms(synonyms))
 
     async def add(self, documents: Iterable[Record] | AsyncIterable[Record]) -> int:
-        """Add or replace documents, in batches of 1,000: see `RemoteIndex.add`."""
+        """Add or replace documents, in batches of 1,000; return how many.
+
+        Each batch is stored completely or not at all, and is durable when it was sent; sending
+        documents again is safe. BadDocument.
+        """
         batch, count = Batch(), 0
-        async for record in _asynchronous(documents):
+        async for record in stream_records(documents):
             if batch.add(record):
-                count += (await self._client.send(self._calls.add(batch.take()))).written
-        if batch.documents:
-            count += (await self._client.send(self._calls.add(batch.take()))).written
-        return count
+                count += await self._add(batch)
+        return count + await self._add(batch)
+
+    async def _add(self, batch: Batch) -> int:
+        if not batch.documents:
+            return 0
+        result = await self._client.send(self._calls.add(batch.take()))
+        return result.written
 
     async def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002
         """Merge changes into a document, None removes a field: see `Index.patch`."""
@@ -337,7 +393,8 @@ class AsyncRemoteIndex:
 
     async def delete(self, ids: Iterable[str]) -> int:
         """Delete documents by ID; return how many there were."""
-        return (await self._client.send(self._calls.delete(ids))).deleted
+        result = await self._client.send(self._calls.delete(ids))
+        return result.deleted
 
     async def sync(
         self,
@@ -349,16 +406,7 @@ class AsyncRemoteIndex:
         """Make the index contain exactly these documents, which are streamed: see `Index.sync`."""
 
         async def lines() -> AsyncIterator[bytes]:
-            async for record in _asynchronous(documents):
+            async for record in stream_records(documents):
                 yield as_json(record).encode() + b"\n"
 
         return await self._client.send(self._calls.sync(lines(), max_delete, dry_run))
-
-
-async def _asynchronous(records: Iterable[Record] | AsyncIterable[Record]) -> AsyncIterator[Record]:
-    if isinstance(records, AsyncIterable):
-        async for record in records:
-            yield record
-    else:
-        for record in records:
-            yield record

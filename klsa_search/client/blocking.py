@@ -1,10 +1,14 @@
-"""The client that blocks."""
+"""The blocking client.
+
+Generated from `asynchronous.py` by: python -m tools.blocking_client
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import (
     Iterable,
+    Iterator,
     Mapping,
 )
 from typing import Any, Literal, Self, TypeVar, Unpack
@@ -70,12 +74,13 @@ class Client:
     methods raise the errors of the library that the service reports, by their codes, and
     ServiceFailed if it cannot be reached.
 
-    >>> with Client(url) as client:  # such as "http://127.0.0.1:8000"
-    ...     shop = client.create_index("shop")
-    ...     added = shop.add([{"id": "1", "title": "Red bicycle", "price": 300}])
-    ...     results = shop.search("bicycle", filter="price < 500")
-    >>> added, [hit.title for hit in results.hits]
-    (1, ['Red bicycle'])
+    >>> def open_shop():
+    ...     with Client(url) as client:  # such as "http://127.0.0.1:8000"
+    ...         shop = client.create_index("shop")
+    ...         shop.add([{"id": "1", "title": "Red bicycle", "price": 300}])
+    ...         return shop.search("bicycle", filter="price < 500")
+    >>> [hit.title for hit in open_shop()]
+    ['Red bicycle']
     """
 
     def __init__(
@@ -211,10 +216,12 @@ class Client:
 class RemoteIndex:
     """An index of a service; methods, results and errors as those of `klsa_search.Index`.
 
-    >>> with Client(url) as client:
-    ...     reports: RemoteIndex = client.index("reports")
-    ...     reports.search("leaking coolant", k=1)[0].id, reports.document("leak").title
-    ('leak', 'Leaks')
+    >>> def search(query):
+    ...     with Client(url) as client:
+    ...         reports: RemoteIndex = client.index("reports")
+    ...         return reports.search(query, k=1)
+    >>> search("leaking coolant")[0].id
+    'leak'
     """
 
     def __init__(self, client: Client, name: str) -> None:
@@ -366,10 +373,14 @@ class RemoteIndex:
         batch, count = Batch(), 0
         for record in documents:
             if batch.add(record):
-                count += self._client.send(self._calls.add(batch.take())).written
-        if batch.documents:
-            count += self._client.send(self._calls.add(batch.take())).written
-        return count
+                count += self._add(batch)
+        return count + self._add(batch)
+
+    def _add(self, batch: Batch) -> int:
+        if not batch.documents:
+            return 0
+        result = self._client.send(self._calls.add(batch.take()))
+        return result.written
 
     def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002
         """Merge changes into a document, None removes a field: see `Index.patch`."""
@@ -377,7 +388,8 @@ class RemoteIndex:
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete documents by ID; return how many there were."""
-        return self._client.send(self._calls.delete(ids)).deleted
+        result = self._client.send(self._calls.delete(ids))
+        return result.deleted
 
     def sync(
         self,
@@ -387,5 +399,9 @@ class RemoteIndex:
         dry_run: bool = False,
     ) -> SyncResult:
         """Make the index contain exactly these documents, which are streamed: see `Index.sync`."""
-        lines = (as_json(record).encode() + b"\n" for record in documents)
-        return self._client.send(self._calls.sync(lines, max_delete, dry_run))
+
+        def lines() -> Iterator[bytes]:
+            for record in documents:
+                yield as_json(record).encode() + b"\n"
+
+        return self._client.send(self._calls.sync(lines(), max_delete, dry_run))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -275,3 +275,15 @@ class Batch:
         """Return the documents, and begin another batch."""
         taken, self.documents, self._bytes = self.documents, [], 0
         return taken
+
+
+async def stream_records(
+    records: Iterable[Record] | AsyncIterable[Record],
+) -> AsyncIterator[Record]:
+    """Yield records from an iterable of either kind."""
+    if isinstance(records, AsyncIterable):
+        async for record in records:
+            yield record
+    else:
+        for record in records:
+            yield record
