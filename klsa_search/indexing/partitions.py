@@ -59,8 +59,8 @@ from klsa_search.kernels.spool import Spools
 from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import open_array
-from klsa_search.storage.columns.builder import FieldsWriter
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
+from klsa_search.storage.columns.writer import FieldsWriter
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import (
     mark_index,

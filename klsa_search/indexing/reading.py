@@ -43,8 +43,9 @@ from klsa_search.indexing.language_sample import LanguageSample
 from klsa_search.indexing.sizes import spool_limit
 from klsa_search.kernels.counts import BlockCounts, CountsBuilder, TermCounts
 from klsa_search.kernels.spool import Spools
-from klsa_search.storage.columns.builder import NO_VALUE, FieldsWriter
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
+from klsa_search.storage.columns.type_detection import NO_VALUE
+from klsa_search.storage.columns.writer import FieldsWriter
 from klsa_search.storage.documents import DocumentReader, DocumentWriter
 from klsa_search.storage.forward_index import write_forward
 from klsa_search.storage.manifest import FieldsEntry, Manifest, SpaceEntry

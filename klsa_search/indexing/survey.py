@@ -16,8 +16,8 @@ from klsa_search.indexing.passages import divides
 from klsa_search.indexing.reading import Extent, read, stored_bytes
 from klsa_search.indexing.sizes import Shape, extrapolate, shape_of_first
 from klsa_search.kernels.counts import TermCounts
-from klsa_search.storage.columns.builder import columns_bytes
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
+from klsa_search.storage.columns.format import columns_bytes
 from klsa_search.storage.manifest import FieldsEntry
 from klsa_search.storage.passages import passages_of
 

@@ -18,14 +18,8 @@ from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.config import FieldType
 from klsa_search.errors import QueryError
 from klsa_search.storage.arrays import open_array
-from klsa_search.storage.columns.builder import (
-    FILES,
-    MISSING,
-    NO_VALUE,
-    STARTS,
-    TEXT_STARTS,
-    TEXTS,
-)
+from klsa_search.storage.columns.format import FILES, MISSING, STARTS, TEXT_STARTS, TEXTS
+from klsa_search.storage.columns.type_detection import NO_VALUE
 from klsa_search.storage.columns.values import KeywordTexts, TypeMismatch, microseconds
 from klsa_search.storage.columns.values import date as date_of
 from klsa_search.storage.columns.values import keyword as keyword_of

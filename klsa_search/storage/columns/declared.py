@@ -12,9 +12,9 @@ from klsa_search.collection.html_cells import metadata_with_text, with_html_as_t
 from klsa_search.collection.model import Collection, Document, RefusingCollection
 from klsa_search.core.config import FieldSettings, FieldType
 from klsa_search.errors import CollectionError
-from klsa_search.storage.columns.builder import CANDIDATES
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
+from klsa_search.storage.columns.type_detection import CANDIDATES
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,
     DETECTED_LIMITS,

@@ -21,14 +21,7 @@ from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import MAX_FIELDS, FieldType
 from klsa_search.core.growable_array import GrowableArray
-from klsa_search.storage.columns.builder import (
-    DTYPES,
-    MAX_NAME,
-    MISSING,
-    NESTED,
-    NO_VALUE,
-    distinct,
-)
+from klsa_search.storage.columns.builder import distinct
 from klsa_search.storage.columns.columns import (
     ColumnPredicate,
     Field,
@@ -37,7 +30,9 @@ from klsa_search.storage.columns.columns import (
     RangeMask,
     column_predicate,
 )
+from klsa_search.storage.columns.format import DTYPES, MISSING
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
+from klsa_search.storage.columns.type_detection import NESTED, NO_VALUE
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,
     DETECTED_LIMITS,
@@ -49,6 +44,7 @@ from klsa_search.storage.columns.values import (
     plain,
     texts_of,
 )
+from klsa_search.storage.columns.writer import MAX_NAME
 from klsa_search.storage.manifest import FieldsEntry
 
 _Parts = Sequence[tuple[int, Field]]

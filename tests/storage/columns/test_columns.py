@@ -18,10 +18,10 @@ from klsa_search.collection import Document
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.kernels.spool import Spools
 from klsa_search.storage.columns import values as limits
-from klsa_search.storage.columns.builder import FieldsWriter
 from klsa_search.storage.columns.columns import column_predicate, open_fields
 from klsa_search.storage.columns.declared import DeclaredFields
 from klsa_search.storage.columns.values import Limits, TypeMismatch, as_number, number
+from klsa_search.storage.columns.writer import FieldsWriter
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -460,11 +460,11 @@ def test_fields_beyond_the_limit_are_not_looked_at_but_declared_ones_are():
 
 def test_too_many_texts_are_no_column_where_found_and_an_error_where_declared():
     metadata = [{"x": f"a{number}"} for number in range(8)]
-    with patch("klsa_search.storage.columns.builder.DETECTED_LIMITS", Limits(256, 7)):
+    with patch("klsa_search.storage.columns.type_detection.DETECTED_LIMITS", Limits(256, 7)):
         assert written(metadata)[0].others == {"x": "more than 7 different texts"}
         assert written(metadata[:7])[0].columns["x"].texts == 7
     with (
-        patch("klsa_search.storage.columns.builder.DECLARED_LIMITS", Limits(256, 7)),
+        patch("klsa_search.storage.columns.type_detection.DECLARED_LIMITS", Limits(256, 7)),
         pytest.raises(CollectionError, match="keyword field 'x' has more than 7 different texts"),
     ):
         written(metadata, {"x": "keyword"})

@@ -1,0 +1,281 @@
+"""Detect the types of metadata fields by their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from klsa_search.core.config import DateOrder, DecimalSign, FieldType
+from klsa_search.errors import CollectionError
+from klsa_search.kernels.spool import Spool
+from klsa_search.storage.columns.builder import ColumnBuilder
+from klsa_search.storage.columns.local_forms import GENERAL, LocalForms, decimal_sign
+from klsa_search.storage.columns.values import (
+    DECLARED_LIMITS,
+    DETECTED_LIMITS,
+    TypeMismatch,
+    coercion,
+    flattened,
+    local_candidate,
+)
+
+NESTED: Final = "nested values"
+NO_VALUE: Final = "no value"
+"""Why a field is not filterable."""
+
+NUMBERS: Final = "numbers"
+NAMED: Final[dict[type, str]] = {
+    str: "texts",
+    bool: "true or false",
+    int: NUMBERS,
+    float: NUMBERS,
+}
+_NEARLY: Final = 9
+"""Fitting values for each other value, from which a keyword field is nearly of another type."""
+
+_LOCAL_FORMS: Final = (
+    (
+        "number",
+        re.compile(r"[+-]?\d{1,3}[.,]\d{3}|[+-]?\d+,\d+", re.ASCII),
+        "--decimal comma or --decimal point decides (in Python decimal=)",
+    ),
+    (
+        "date",
+        re.compile(r"\d\d?([/-])\d\d?\1(19|20)\d\d([ T,].*)?", re.ASCII),
+        "--dates day-first or --dates month-first decides (in Python dates=)",
+    ),
+)
+"""Forms of numbers and dates that are not recognised, because they are ambiguous."""
+
+_LOCAL: Final[tuple[tuple[FieldType, LocalForms], ...]] = (
+    ("number", LocalForms(decimal="comma")),
+    ("number", LocalForms(decimal="point")),
+    ("date", LocalForms(dates="day-first")),
+    ("date", LocalForms(dates="month-first")),
+)
+"""Candidates that all values of the fields decide between."""
+
+_THREE_DECIMALS: Final = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}", re.ASCII)
+"""Numbers that would be thousands with a decimal comma."""
+
+_SHOWN: Final = 60
+"""Characters of a value in a message."""
+
+CANDIDATES: Final[tuple[FieldType, ...]] = ("number", "date", "keyword")
+"""Types that a field may have, in order of preference."""
+MIN_FITTING: Final = 99
+"""Fitting values of a string field required for each other value."""
+MAX_OTHERS: Final = 10_000
+"""Limit of values of another type in a detected field."""
+
+
+class DetectedField:
+    """One field, with a builder for each type that it may have."""
+
+    def __init__(
+        self,
+        name: str,
+        spool: Spool,
+        forms: LocalForms,
+        documents: int = 0,
+        *,
+        declared: bool = False,
+    ) -> None:
+        self._forms = forms
+        self._local: dict[tuple[FieldType, LocalForms], ColumnBuilder] = {}
+        self._signs: set[str] = set()  # decimal signs that its numbers show
+        self._points: bool | None = None  # whether all numbers with a point may be thousands
+        self._name, self._spool, self._declared = name, spool, declared
+        self._skipped = documents
+        self._kinds: dict[str, None] = {}  # of its values, in order of appearance
+        self._begun = self._decided = False
+        self._builders: list[ColumnBuilder] = []
+        self._rejected: dict[FieldType, str] = {}  # types that do not fit, and why
+        self._first: tuple[object, str] | None = None  # value, and origin of its document
+        self._odd: dict[FieldType, tuple[object, str]] = {}  # likewise, first that does not fit
+
+    def extend(self, batch: list[object], type_: FieldType | None, origins: Sequence[str]) -> None:
+        """Append the values of a batch, None for a document without one.
+
+        origins  of its documents, as "file:line"
+        """
+        if self._begun and not self._builders:
+            return
+        flat, counts = flattened(batch)
+        if not flat and not self._begun:
+            self._skipped += len(batch)
+            return
+        if self._first is None:
+            at = 0 if counts is None else next(at for at, count in enumerate(counts) if count)
+            self._first = flat[0], origins[at]
+        self._kinds |= dict.fromkeys(
+            NAMED.get(each, NESTED) for each in dict.fromkeys(map(type, flat))
+        )
+        if not self._begun:
+            self._begin(CANDIDATES if type_ is None else (type_,))
+        if type_ is None and NUMBERS in self._kinds:
+            self._builders = [each for each in self._builders if each.kind == "number"]
+        for builder in list(self._builders):
+            try:
+                builder.extend(flat, counts)
+            except TypeMismatch as mismatch:
+                self._builders.remove(builder)
+                self._rejected[builder.kind] = str(mismatch)
+            else:
+                if builder.odd is not None and builder.kind not in self._odd:
+                    value, at = builder.odd
+                    self._odd[builder.kind] = value, origins[at]
+                if type_ is None and builder.others > MAX_OTHERS:
+                    self._builders.remove(builder)
+                    self._rejected[builder.kind] = builder.reason or NO_VALUE
+        self._extend_local(flat, counts)
+        if not self._builders and self._declared and type_ is not None:
+            raise CollectionError(
+                f"the {type_} field {self._name!r} has {self._rejected[type_]}; remove "
+                "its declaration, or shorten its values"
+            )
+
+    def _extend_local(self, flat: list[object], counts: list[int] | None) -> None:
+        """Append values to the candidates in local forms, as long as they may be needed."""
+        if self._local and NUMBERS in self._kinds:
+            self._local = {}
+        for key, builder in list(self._local.items()):
+            builder.extend(flat, counts)
+            if builder.others > MAX_OTHERS:
+                del self._local[key]
+        if any(kind == "number" for kind, _ in self._local):
+            texts = [each.strip() for each in flat if isinstance(each, str)]
+            if pointed := [text for text in texts if "." in text]:
+                may_be = all(map(_THREE_DECIMALS.fullmatch, pointed))
+                self._points = may_be and self._points is not False
+            self._signs |= {
+                sign
+                for text in texts
+                if "," in text or "." in text
+                if (sign := decimal_sign(text)) is not None
+            }
+            whole = next(each for each in self._builders if each.kind == "number")
+            if not self._signs and not whole.others and whole.fitting > MAX_OTHERS:
+                self._local = {key: each for key, each in self._local.items() if key[0] == "date"}
+
+    def local_forms(self) -> LocalForms:
+        """Return the forms that the values of the field show."""
+        fits = {key: each for key, each in self._local.items() if self._fits(each, None)}
+        signs = self._signs if any(kind == "number" for kind, _ in fits) else set()
+        dates = sorted(
+            (each.others, str(forms.dates))
+            for (kind, forms), each in self._local.items()
+            if kind == "date"
+        )
+        order: DateOrder | None = None
+        for (kind, forms), each in fits.items():
+            if kind == "date" and all(
+                each.others < others or forms.dates == name for others, name in dates
+            ):
+                order = forms.dates
+        sign: DecimalSign | None = None
+        if len(signs) == 1:
+            sign = "comma" if "comma" in signs else "point"
+        return LocalForms(order, sign)
+
+    def chosen(self, type_: FieldType | None, forms: LocalForms = GENERAL) -> ColumnBuilder | None:
+        """Return the column of the field; None if it is not filterable.
+
+        A field with JSON numbers is a number field if most of its values are numbers. A field of
+        strings has the first type that fits 99 of 100 of them; the rest counts as missing.
+        Placeholders such as "N/A" are ignored, except by a keyword field, where they are values.
+        A single code such as 00123 makes a field of numeric strings a keyword field.
+        """
+        if self._declared and not self._begun and type_ is not None:
+            self._begin((type_,))
+        self._decided = forms.decimal is not None
+        if type_ is None:
+            for (kind, local), builder in self._local.items():
+                decided = local in (LocalForms(forms.dates), LocalForms(None, forms.decimal))
+                if decided and self._fits(builder, None) and not self._has_general(kind, builder):
+                    return builder
+        return next((each for each in self._builders if self._fits(each, type_)), None)
+
+    def _has_general(self, kind: FieldType, local: ColumnBuilder) -> bool:
+        """Return whether the general form fits more values than a local one."""
+        return any(
+            each.kind == kind and each.others < local.others and self._fits(each, None)
+            for each in self._builders
+        )
+
+    def reason(self) -> str:
+        """Return why the field is not filterable."""
+        kinds = list(self._kinds)
+        if NESTED in kinds or (NUMBERS in kinds and len(kinds) > 1):
+            return " and ".join(kinds)
+        last: FieldType = "number" if NUMBERS in kinds else "keyword"
+        reasons = {each.kind: each.reason for each in self._builders} | self._rejected
+        return reasons.get(last) or NO_VALUE
+
+    def hint(self, chosen: ColumnBuilder | None) -> str | None:
+        """Return what is unexpected about the detected type of the field; None if nothing is."""
+        if chosen is None or self._first is None:
+            return None
+        if chosen.misfits and chosen.kind in self._odd:
+            documents = "document has" if chosen.misfits == 1 else "documents have"
+            return (
+                f"is a {chosen.kind} field: {chosen.misfits:,} {documents} another value, which "
+                f"counts as missing; the first is {_quoted(self._odd[chosen.kind])}"
+            )
+        if chosen.kind == "number" and self._points and not self._decided:
+            return (
+                "is a number field: all numbers with a point are as 1.250, and are read as 1.25; "
+                "--decimal comma reads them as thousands (in Python decimal=)"
+            )
+        if chosen.kind != "keyword":
+            return None
+        for kind, pattern, fix in _LOCAL_FORMS:
+            if isinstance(self._first[0], str) and pattern.fullmatch(self._first[0].strip()):
+                return f"is a keyword field: {_quoted(self._first)} could be two {kind}s; {fix}"
+        for builder in self._builders:
+            if builder.kind in self._odd and builder.fitting >= _NEARLY * builder.others:
+                every = builder.fitting + builder.others
+                return (
+                    f"is a keyword field: {builder.fitting:,} of {every:,} values are "
+                    f"{builder.kind}s, but not {_quoted(self._odd[builder.kind])}; correct the "
+                    f"others for a {builder.kind} field"
+                )
+        return None
+
+    def _fits(self, builder: ColumnBuilder, type_: FieldType | None) -> bool:
+        if type_ is not None:
+            return self._declared or builder.fitting > 0 or builder.misfits > 0
+        if NUMBERS in self._kinds:
+            return builder.fitting > builder.others
+        fits = builder.fitting >= MIN_FITTING * builder.others
+        return builder.fitting > 0 and not builder.codes and fits
+
+    def _begin(self, types: Sequence[FieldType]) -> None:
+        self._begun = True
+        limits = DECLARED_LIMITS if self._declared else DETECTED_LIMITS
+        self._builders = [
+            ColumnBuilder(
+                kind,
+                limits,
+                self._spool,
+                coercion(kind, limits, declared=self._declared, forms=self._forms),
+            )
+            for kind in types
+        ]
+        if len(types) > 1 and not self._declared:
+            self._local = {
+                (kind, forms): ColumnBuilder(
+                    kind, limits, self._spool, local_candidate(kind, forms)
+                )
+                for kind, forms in _LOCAL
+                if not (self._forms.dates if kind == "date" else self._forms.decimal)
+            }
+        for builder in [*self._builders, *self._local.values()]:
+            builder.skip(self._skipped)
+
+
+def _quoted(found: tuple[object, str]) -> str:
+    value, origin = found
+    text = repr(value)
+    return f"{text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'} in {origin}"
