@@ -30,7 +30,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 from klsa_search.analysis import Analyzer
-from klsa_search.core.config import AnalysisSettings
+from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.estimators import GramSchmidtKernel, LatentSemanticKernel, TfidfFeatures
 from studies.datasets import reuters_folder
 from studies.effectiveness.reuters import labelled

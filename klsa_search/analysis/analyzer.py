@@ -10,16 +10,11 @@ from typing import Final, NamedTuple, TypeVar
 
 import Stemmer
 
-from klsa_search.analysis.languages import (
-    analysed_as,
-    stemmer_algorithm,
-    stop_list,
-    stop_words_of,
-)
+from klsa_search.analysis.languages import analysed_as, stemmer_algorithm, stop_list, stop_words_of
 from klsa_search.analysis.segmentation import Span, names, spans, words
 from klsa_search.analysis.tokenizers import ImportedTokenizer, with_trusted_tokenizer
 from klsa_search.analysis.unicode import ACCENTS, Accents, Alignment, bare, nfkc
-from klsa_search.core.config import AnalysisSettings
+from klsa_search.core.build_settings import AnalysisSettings
 
 T = TypeVar("T")
 

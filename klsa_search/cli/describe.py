@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from klsa_search.analysis.languages import AUTO
 from klsa_search.cli.output import echo, echo_notes, in_bytes
-from klsa_search.core.config import MAX_FIELDS, Settings
+from klsa_search.core.build_settings import MAX_FIELDS
+from klsa_search.core.config import Settings
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Problems, Unread

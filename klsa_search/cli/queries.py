@@ -17,7 +17,8 @@ from klsa_search.cli.options import (
     settings_options,
 )
 from klsa_search.cli.output import Column, echo, make_folders, write_facts, write_json, write_table
-from klsa_search.core.config import QUERY_SETTINGS, AnalysisSettings, Settings
+from klsa_search.core.build_settings import AnalysisSettings
+from klsa_search.core.config import QUERY_SETTINGS, Settings
 
 
 @click.command()

@@ -14,7 +14,8 @@ from uuid import uuid4
 
 from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally
 from klsa_search.cluster.host import Preparation, Published, Refused, Uncollected, Unprepared
-from klsa_search.core.config import FieldType, Settings
+from klsa_search.core.build_settings import FieldType
+from klsa_search.core.config import Settings
 from klsa_search.errors import KlsaError, PartitionMissing, StoreError
 from klsa_search.search.budget import estimated_tokens
 from klsa_search.search.collection_statistics import CollectionStatistics

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.outline import Outline, after_blanks, extended_path, outline_of
-from klsa_search.core.config import PASSAGE_WORDS
+from klsa_search.core.build_settings import PASSAGE_WORDS
 
 SEPARATOR: Final = " › "
 """Between the headings of a path."""

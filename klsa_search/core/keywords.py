@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypedDict
 
-from klsa_search.core.config import (
-    DateOrder,
-    DecimalSign,
-    IdfName,
-    StopWordsName,
-)
+from klsa_search.core.build_settings import DateOrder, DecimalSign, IdfName, StopWordsName
 from klsa_search.core.parameters import MatchName, SpellingName
 
 FieldWeights = str | Mapping[str, float]

@@ -21,7 +21,8 @@ from klsa_search.collection.opened_collection import OpenedCollection, warn_of_s
 from klsa_search.collection.opening import Reading, open_collection
 from klsa_search.collection.row_vectors import GivenRows
 from klsa_search.core.array_types import Eigenvalues
-from klsa_search.core.config import PASSAGE_WORDS, Settings
+from klsa_search.core.build_settings import PASSAGE_WORDS
+from klsa_search.core.config import Settings
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import FILES, Progress, of_passages, open_progress

@@ -23,8 +23,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import end, pipes_of_worker, read_requests, send, start_worker
-from klsa_search.core.config import FieldType
 from klsa_search.core.parallel import exit_with_parent, processors
 from klsa_search.core.progress import Progress, silent
 from klsa_search.errors import KlsaError

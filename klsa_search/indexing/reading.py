@@ -30,8 +30,9 @@ from klsa_search.collection.model import (
     batches,
 )
 from klsa_search.collection.searched_text import all_texts
+from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import has_interpreter
-from klsa_search.core.config import FieldType, Settings
+from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import TEXT, TITLE, SearchedFields
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.core.progress import COUNTS, DOCUMENTS, Progress

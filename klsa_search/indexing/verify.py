@@ -18,7 +18,7 @@ from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import all_texts
 from klsa_search.collection.vectors import vectors_of
-from klsa_search.core.config import PASSAGE_WORDS
+from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages, open_progress
 from klsa_search.delta.statistics import trained_statistics
 from klsa_search.errors import IndexDamaged

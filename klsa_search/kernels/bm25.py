@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.config import IdfName
+from klsa_search.core.build_settings import IdfName
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.kernels.weighting import FeatureWeighting, mean_length
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.config import KernelSettings
+from klsa_search.core.build_settings import KernelSettings
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import PluginFailed
 from klsa_search.kernels.bm25 import bm25_weighting

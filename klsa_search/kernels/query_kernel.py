@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.build_settings import IdfName
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.config import IdfName
 from klsa_search.kernels.bm25 import idf_of
 from klsa_search.kernels.postings import UNIT, Postings
 from klsa_search.kernels.segments import Segments

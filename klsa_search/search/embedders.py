@@ -14,7 +14,7 @@ import numpy as np
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import VECTORS, Rows, quantised, set_vectors, vectors_of
-from klsa_search.core.config import PASSAGE_WORDS
+from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.embedding.model import embedded_text
 from klsa_search.errors import EmbedderFailed, SettingsError
 from klsa_search.storage.columns.declared import FieldWarning

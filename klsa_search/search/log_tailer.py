@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from klsa_search.core.config import PASSAGE_WORDS, Settings
+from klsa_search.core.build_settings import PASSAGE_WORDS
+from klsa_search.core.config import Settings
 from klsa_search.search.collection_statistics import Weighing
 from klsa_search.search.passage_index import PassageIndex, PassageWrites
 from klsa_search.search.query.rules import RuleSet

@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.config import FieldType, Settings
+from klsa_search.core.build_settings import FieldType
+from klsa_search.core.config import Settings
 from klsa_search.errors import QueryError
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.collection_statistics import (

@@ -10,12 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from klsa_search.core.config import (
-    KERNEL_NAMES,
-    TOKENIZER_NAMES,
-    FieldType,
-    Settings,
-)
+from klsa_search.core.build_settings import KERNEL_NAMES, TOKENIZER_NAMES, FieldType
+from klsa_search.core.config import Settings
 from klsa_search.core.parameters import RANKER_NAMES, SPECTRAL_NAMES
 from klsa_search.core.plugins import Plugin, PluginKind, find_plugin
 from klsa_search.errors import (

@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from klsa_search.analysis import Analyzer
 from klsa_search.collection import Collection
-from klsa_search.core.config import AnalysisSettings
+from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.errors import CollectionError
 from studies.reproduce.splits import Labels
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from klsa_search.analysis import Analyzer
 from klsa_search.analysis.languages import languages
 from klsa_search.analysis.unicode import ACCENTS, fold_accents
-from klsa_search.core.config import PRESETS, AnalysisSettings
+from klsa_search.core.build_settings import AnalysisSettings
+from klsa_search.core.config import PRESETS
 
 
 def analyzer(language, **settings):

@@ -10,7 +10,8 @@ from klsa_search.analysis import analyzer as module
 from klsa_search.analysis.analyzer import LONGEST_WORD
 from klsa_search.analysis.languages import stop_list, stop_words_of
 from klsa_search.analysis.workers import TermNumbering
-from klsa_search.core.config import AnalysisSettings, Settings
+from klsa_search.core.build_settings import AnalysisSettings
+from klsa_search.core.config import Settings
 from klsa_search.errors import SettingsError
 
 ENGLISH = Analyzer()

@@ -9,7 +9,8 @@ from klsa_search.analysis import Analyzer
 from klsa_search.analysis.language_detection import detect_language
 from klsa_search.analysis.languages import language_name
 from klsa_search.collection.model import Document
-from klsa_search.core.config import AnalysisSettings, Settings
+from klsa_search.core.build_settings import AnalysisSettings
+from klsa_search.core.config import Settings
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.language_sample import LanguageSample
 from klsa_search.indexing.plan import plan

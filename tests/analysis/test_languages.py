@@ -9,7 +9,7 @@ from klsa_search.analysis.languages import (
     stop_list,
     stop_words_of,
 )
-from klsa_search.core.config import AnalysisSettings
+from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.errors import SettingsError
 
 

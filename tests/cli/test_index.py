@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from klsa_search.core.config import AnalysisSettings, Settings
+from klsa_search.core.build_settings import AnalysisSettings
+from klsa_search.core.config import Settings
 from tests.storage.worlds import point_current
 
 

@@ -1,6 +1,6 @@
 from klsa_search.analysis import Analyzer
 from klsa_search.collection.model import Document
-from klsa_search.core.config import AnalysisSettings
+from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.evaluation.tuning import (
     FIRST_WORDS,
     NEAREST,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.core.config import MAX_BURSTINESS, IdfName
+from klsa_search.core.build_settings import MAX_BURSTINESS, IdfName
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import UNIT, Postings
 from klsa_search.kernels.query_kernel import (

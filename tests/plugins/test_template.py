@@ -8,14 +8,9 @@ import sys
 
 import pytest
 
-from klsa_search.core.config import KERNEL_NAMES
+from klsa_search.core.build_settings import KERNEL_NAMES
 from klsa_search.core.parameters import RANKER_NAMES, SPECTRAL_NAMES
-from klsa_search.plugins.testing import (
-    check_kernel,
-    check_ranker,
-    check_spectral,
-    check_tokenizer,
-)
+from klsa_search.plugins.testing import check_kernel, check_ranker, check_spectral, check_tokenizer
 from tests.support.plugins import TEMPLATE
 
 

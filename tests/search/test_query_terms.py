@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
-from klsa_search.core.config import AnalysisSettings
+from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.query import terms as query
 from klsa_search.search.query.syntax import is_plain

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
-from klsa_search.core.config import AnalysisSettings
+from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.search import snippets as module
 from klsa_search.search.snippets import snippet
 

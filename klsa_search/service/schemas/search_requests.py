@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 
 from klsa_search.collection.vectors import MAX_DIMENSION
-from klsa_search.core.config import LanguageSettings, SearchSettings, optional_fields
+from klsa_search.core.config import LanguageSettings, SearchSettings
+from klsa_search.core.settings_group import optional_fields
 from klsa_search.search.budget import CANDIDATES
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.filters.text import MAX_CHARACTERS

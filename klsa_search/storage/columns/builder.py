@@ -9,15 +9,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.config import FieldType
+from klsa_search.core.build_settings import FieldType
 from klsa_search.kernels.spool import Spool
 from klsa_search.storage.columns.format import DTYPES
-from klsa_search.storage.columns.values import (
-    Code,
-    Limits,
-    TypeMismatch,
-    is_placeholder,
-)
+from klsa_search.storage.columns.values import Code, Limits, TypeMismatch, is_placeholder
 
 _COUNTS: Final = np.dtype(np.int32)
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocumentMask, Integers
-from klsa_search.core.config import FieldType
+from klsa_search.core.build_settings import FieldType
 from klsa_search.errors import QueryError
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.columns.format import FILES, MISSING, STARTS, TEXT_STARTS, TEXTS

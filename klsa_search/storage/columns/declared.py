@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from klsa_search.collection.html_cells import metadata_with_text, with_html_as_text
 from klsa_search.collection.model import Collection, Document, RefusingCollection
-from klsa_search.core.config import FieldSettings, FieldType
+from klsa_search.core.build_settings import FieldSettings, FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms

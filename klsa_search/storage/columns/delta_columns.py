@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask, Integers
+from klsa_search.core.build_settings import MAX_FIELDS, FieldType
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.config import MAX_FIELDS, FieldType
 from klsa_search.core.growable_array import GrowableArray
 from klsa_search.storage.columns.builder import distinct
 from klsa_search.storage.columns.columns import (

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from klsa_search.core.config import FieldType
+from klsa_search.core.build_settings import FieldType
 
 DTYPES: Final[dict[FieldType, np.dtype[Any]]] = {
     "keyword": np.dtype(np.int32),

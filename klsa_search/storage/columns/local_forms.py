@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Final, NamedTuple
 
-from klsa_search.core.config import DateOrder, DecimalSign
+from klsa_search.core.build_settings import DateOrder, DecimalSign
 
 
 class LocalForms(NamedTuple):

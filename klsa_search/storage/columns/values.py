@@ -28,8 +28,8 @@ import numpy.typing as npt
 
 from klsa_search.collection.nested import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
+from klsa_search.core.build_settings import FieldType
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.config import FieldType
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
     LocalForms,

@@ -11,16 +11,14 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search.collection.model import Document
-from klsa_search.core.config import MAX_FIELDS, FieldType
+from klsa_search.core.build_settings import MAX_FIELDS, FieldType
 from klsa_search.kernels.spool import Spool
 from klsa_search.storage.arrays import ArrayWriter
 from klsa_search.storage.columns.builder import ColumnBuilder
 from klsa_search.storage.columns.format import DTYPES, FILES, MISSING, STARTS, TEXT_STARTS, TEXTS
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.type_detection import DetectedField
-from klsa_search.storage.columns.values import (
-    plain,
-)
+from klsa_search.storage.columns.values import plain
 from klsa_search.storage.manifest import ColumnEntry, FieldsEntry
 
 _log = logging.getLogger(__name__)
@@ -40,8 +38,8 @@ class FieldsWriter:
            known fields without a value have a column too, as other partitions have values
     forms  of dates and numbers; those that are None are decided by the values of all fields when
            `finish` is called, unless fields disagree
-    The type of any other field is detected (`DetectedField.chosen`). Raise CollectionError if a declared
-    field cannot be a column. Cost: 1 µs a value, 4 µs for a date.
+    The type of any other field is detected (`DetectedField.chosen`). Raise CollectionError if a
+    declared field cannot be a column. Cost: 1 µs a value, 4 µs for a date.
     """
 
     def __init__(
