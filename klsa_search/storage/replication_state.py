@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +13,7 @@ from uuid import uuid4
 from pydantic import TypeAdapter, ValidationError
 
 from klsa_search.errors import StoreError
-from klsa_search.storage.files import read_regular, replace_file, writable
+from klsa_search.storage.files import read_regular, replace_file, sync, writable
 
 BACKUP_STATE: Final = ".backup.json"
 """File of an index directory with the state of its last backup."""
@@ -60,15 +62,32 @@ _STATE: Final = TypeAdapter(ReplicationState)
 def directory_id(home: Path) -> str:
     """Return the ID of an index directory, which is random and made at the first call.
 
-    The caller has the lock of the directory. StoreError if the ID cannot be read or written.
+    A copy of the directory gets an ID of its own: the file of the ID also has its inode number and
+    the location of the directory, one of which a directory keeps that is moved, or mounted
+    elsewhere. The caller has the lock of the directory. StoreError if the ID cannot be read or
+    written.
     """
     file = home / DIRECTORY_ID
     with writable(file):
-        try:
-            return read_regular(file).decode("ascii").strip()
-        except FileNotFoundError:
-            replace_file(file, f"{(fresh := uuid4().hex)}\n")
-            return fresh
+        with suppress(FileNotFoundError):
+            id_, inode, location = (
+                *read_regular(file).decode(errors="replace").splitlines(),
+                "",
+                "",
+                "",
+            )[:3]
+            if id_ and (inode == str(file.stat().st_ino) or location == location_of(home)):
+                return id_
+        replace_file(file, "")  # a new file, whose inode number is known then
+        fresh = uuid4().hex
+        file.write_text(f"{fresh}\n{file.stat().st_ino}\n{location_of(home)}\n")
+        sync(file)
+        return fresh
+
+
+def location_of(home: Path) -> str:
+    """Return host and path of an index directory; `?` for bytes that are not UTF-8."""
+    return f"{platform.node()}:{home.absolute()}".encode(errors="replace").decode()
 
 
 def read_state(file: Path) -> ReplicationState | None:

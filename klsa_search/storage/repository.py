@@ -12,7 +12,6 @@ writes to it, and removes what no kept backup uses; any number read.
 from __future__ import annotations
 
 import hashlib
-import platform
 import re
 import tempfile
 import threading
@@ -52,6 +51,7 @@ from klsa_search.storage.replication_state import (
     BACKUP_STATE,
     ReplicationState,
     directory_id,
+    location_of,
     write_state,
 )
 
@@ -233,15 +233,14 @@ class Repository:
             kept = [name for name in names.values() if name not in equal]
             outdated = [] if keep is None else kept[: max(0, len(kept) + 1 - keep)]
             self._remove(equal + outdated)
-            if outdated or not is_same:
-                self._collect_garbage(writer.stored)
+            self._collect_garbage(writer.stored)
             state = ReplicationState(self.target, name, number, created, number, owner.id)
             write_state(home / BACKUP_STATE, state)
             return BackupResult(number, created, len(indexes), writer.written, faults)
 
     def _owner(self, home: Path, last: Backup | None, *, take_over: bool) -> Owner:
         """Return an index directory as the owner; StoreError if the last backup has another."""
-        own = Owner(id=directory_id(home), location=f"{platform.node()}:{home.absolute()}")
+        own = Owner(id=directory_id(home), location=location_of(home))
         if last is None:
             return own
         if last.owner.id == own.id:

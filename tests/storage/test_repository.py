@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 
 import pytest
@@ -192,6 +193,27 @@ def test_a_moved_index_directory_continues_its_backups(home, repository, tmp_pat
     repository.back_up(home)
     moved = home.rename(tmp_path / "moved")
     assert repository.back_up(moved).number == 2
+    assert repository.back_up(moved.rename(home)).number == 3
+
+
+def test_a_copied_index_directory_is_another(home, repository, tmp_path):
+    repository.back_up(home)
+    names = repository.names()
+    copy = shutil.copytree(home, tmp_path / "copy")
+    with pytest.raises(StoreError, match="--take-over"):
+        repository.back_up(copy, keep=1)
+    assert repository.names() == names
+    assert repository.back_up(home).number == 2
+    with pytest.raises(StoreError, match="--take-over"):
+        repository.back_up(copy)
+
+
+def test_what_an_interrupted_backup_left_goes_with_the_next(home, repository):
+    repository.back_up(home)
+    repository.write_piece("0" * 64, b"left")
+    repository.back_up(home)  # unchanged
+    (name,) = repository.names().values()
+    assert repository.stored_pieces().keys() == repository.read(name).pieces()
 
 
 def test_a_backup_is_not_written_if_another_process_wrote_one_meanwhile(
