@@ -277,5 +277,5 @@ class _TermOf(dict[str, str]):
             return base
         accented = self._accents.restored(base) if self._accents else base
         with self._lock:
-            stem = self._stem(accented)
+            stem = self._stem(accented) or base  # Porter's takes the s of Model S for an ending
         return stem if accented == base else self.folded(stem)

@@ -1,8 +1,8 @@
 """Words that some documents write joined and others apart: UTF8 and UTF-8, 10mm and 10 mm.
 
 A word is divided where letters meet digits and where capitals begin, a number into groups of three
-digits, and any word into two, if the parts stand side by side in documents. Adjacent words are
-joined if documents contain the joined word.
+digits, any word into two, and one that no document contains into more, if the parts stand side by
+side in documents. Adjacent words are joined if documents contain the joined word.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.search.query.builder import Variant, Word
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import count_phrase, phrase_question
-from klsa_search.search.query.terms import UNKNOWN, TermNumbers
+from klsa_search.search.query.terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.snapshot import Snapshot
 
 LONGEST: Final = 40
@@ -32,6 +32,9 @@ such as `InvokeEndpoint` must not be rarer at all.
 MAX_PARTS: Final = 6
 """Parts that a word is divided into, at most."""
 
+MAX_DIVISIONS: Final = 8
+"""Divisions of an unknown word into three parts or more that are looked for, those into fewest."""
+
 CACHED: Final = 4096
 """Phrases whose number of documents is remembered."""
 
@@ -42,7 +45,6 @@ _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _SIGNS: Final = "-‐‑.,/&+_"
 _RUN: Final = re.compile(rf"[^\W_]++(?:[{_SIGNS}][^\W_]++)+")
 _PART: Final = re.compile(r"[^\W_]++")
-_BLANK: Final = re.compile(r"(?<![^\W_])(?=([^\W_]++) ([^\W_]++))")
 _NUMBER: Final = re.compile(r"(?<![^\W_])\d{1,3}(?: \d{3})+(?![^\W_])")
 _VARIABLE: Final = re.compile(rf"\d|[a-z][A-Z]|[A-Z][A-Z][a-z]|[^\W_][{_SIGNS}][^\W_]")
 
@@ -84,11 +86,54 @@ class Compounds:
             return ()
         frequency = self._frequency(self._numbers.of_word(word))
         least = frequency / (1 if word.isalpha() else RARER)
-        for divisions in _divisions(word, only_whole=frequency > 0):
-            if found := self._best(divisions, evidence, least):
-                return found
-        return (
-            self._best(self._beside(word, frequency, evidence), evidence, least) if anywhere else ()
+        divisions = self._divisions(word, frequency, evidence, anywhere=anywhere)
+        found = (self._best(each, evidence, least) for each in divisions)
+        return next(filter(None, found), ())
+
+    def _divisions(
+        self, word: str, frequency: int, evidence: Evidence, *, anywhere: bool
+    ) -> Iterator[Iterable[Sequence[str]]]:
+        """Yield divisions of a word, the best kind first: see `parts`."""
+        places = _borders(word)
+        if places:
+            yield (_cut(word, places),)
+        if len(places) > 1:
+            yield (_cut(word, [place]) for place in places)
+        if anywhere:
+            yield self._beside(word, frequency, evidence)
+        if not frequency:
+            yield self._segmentations(word)
+            if len(places) > 1:  # two parts: *user name* of getUserName
+                yield pairwise(_cut(word, places))
+
+    def _segmentations(self, word: str) -> list[Sequence[str]]:
+        """Return divisions of an unknown word such as *ab123*, of AB-12/3, or *usa*, of U.S.A.
+
+        Parts are terms or stop words; two characters on average, or one each.
+        Cost: an analysis of each piece of the word, about 1 ms for 32 characters.
+        """
+        folded = self._analyzer.folded(word)
+        places: list[list[Sequence[str]]] = [[()]]
+        for after in range(1, len(folded) + 1):
+            found: list[Sequence[str]] = [
+                (*before, part)
+                for first in range(after)
+                if places[first] and self._is_piece(part := folded[first:after])
+                for before in places[first]
+                if len(before) <= MAX_PARTS
+            ]
+            places.append(sorted(found, key=len)[:MAX_DIVISIONS])
+        return [
+            parts
+            for parts in places[-1]
+            if 3 * len(parts) <= 2 * len(folded) or (len(parts) == len(folded) and folded.isalpha())
+        ]
+
+    def _is_piece(self, part: str) -> bool:
+        """Return whether documents contain a part of an unknown word, perhaps as a stop word."""
+        number = self._numbers.of_word(part)
+        return self._frequency(number) > 0 or (
+            number == NO_TERM and self._analyzer.stop_code(part) > 0
         )
 
     def _beside(self, word: str, frequency: int, evidence: Evidence) -> Iterator[Sequence[str]]:
@@ -165,27 +210,23 @@ class Compounds:
         result: Words = ()
         for words in chain.from_iterable(map(_with_name, divisions)):
             terms = [self._numbers.of_word(word) for word in words]
-            if min(terms) < 0:
+            if UNKNOWN in terms or max(terms) < 0:
                 continue
-            documents = self._documents_with(terms, evidence)
+            pattern = [
+                term if term >= 0 else NO_TERM - self._analyzer.stop_code(word)
+                for word, term in zip(words, terms, strict=True)
+            ]
+            documents = self._documents_with(pattern, evidence)
             if documents > best and documents >= least:
                 best, result = documents, tuple(map(Word, words, terms))
         return result
 
 
-def _divisions(word: str, *, only_whole: bool) -> Iterator[list[Sequence[str]]]:
-    """Yield divisions of a word: at all borders, then at each, then two of its parts."""
-    places = [border.start() for border in _BORDER.finditer(word)]
-    if word.isdecimal():
-        places = [border.start() for border in _GROUPS.finditer(word)]
-    if not places or len(places) >= MAX_PARTS:
-        return
-    parts = _cut(word, places)
-    yield [parts]
-    if len(parts) > 2:
-        yield [_cut(word, [place]) for place in places]
-        if not only_whole:
-            yield list(pairwise(parts))
+def _borders(word: str) -> list[int]:
+    """Return the places where letters meet digits, capitals begin, or groups of digits."""
+    pattern = _GROUPS if word.isdecimal() else _BORDER
+    places = [border.start() for border in pattern.finditer(word)]
+    return places if len(places) < MAX_PARTS else []
 
 
 def _with_name(words: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -201,14 +242,29 @@ def _cut(word: str, places: Sequence[int]) -> Sequence[str]:
 
 
 def _sequences(text: str, is_unknown: Callable[[str], bool]) -> Iterator[str]:
-    """Yield sequences of words that may be one word, as in the text."""
-    for run in _RUN.finditer(text):
-        yield run[0]
-        parts = list(_PART.finditer(text, *run.span()))
-        if len(parts) > 2:
-            yield from (text[a.start() : b.end()] for a, b in pairwise(parts))
+    """Yield sequences of words that may be one word, as in the text.
+
+    Words belong together across a sign, or a blank where letters meet digits or beside a word that
+    no document contains.
+    """
+    yield from (run[0] for run in _RUN.finditer(text))
     yield from (number[0] for number in _NUMBER.finditer(text))
-    for pair in _BLANK.finditer(text):
-        left, right = pair.groups()
-        if left[-1].isdecimal() != right[0].isdecimal() or is_unknown(left) or is_unknown(right):
-            yield f"{left} {right}"
+    words = list(_PART.finditer(text))
+    belong = [_belong(text, a, b, is_unknown) for a, b in pairwise(words)]
+    for first, word in enumerate(words):
+        for after in range(first, min(first + MAX_PARTS - 1, len(belong))):
+            if not belong[after]:
+                break
+            yield text[word.start() : words[after + 1].end()]
+
+
+def _belong(
+    text: str, left: re.Match[str], right: re.Match[str], is_unknown: Callable[[str], bool]
+) -> bool:
+    """Return whether two adjacent words may be parts of one."""
+    between = text[left.end() : right.start()]
+    if len(between) != 1 or between not in _SIGNS + " ":
+        return False
+    if between != " " or left[0][-1].isdecimal() != right[0][0].isdecimal():
+        return True
+    return is_unknown(left[0]) or is_unknown(right[0])

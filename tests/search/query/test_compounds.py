@@ -22,6 +22,18 @@ PAIRS = [
     ("b12", "B 12"),
 ]
 
+LONGER = [
+    ("ab123", "AB-12/3"),
+    ("4711A", "4711-A"),
+    ("M8x40", "M8 x 40"),
+    ("USA", "U.S.A."),
+    ("MIT", "M.I.T."),
+    ("motherinlaw", "mother-in-law"),
+    ("9783161484100", "978-3-16-148410-0"),
+    ("6ES72141AG400XB0", "6ES7 214-1AG40-0XB0"),
+    ("550e8400e29b41d4a716446655440000", "550e8400-e29b-41d4-a716-446655440000"),
+]
+
 
 @pytest.fixture(scope="module", params=["joined", "apart", "both"])
 def written(request, tmp_path_factory):
@@ -48,6 +60,23 @@ def test_words_are_found_both_ways(written, number):
             assert {f"{number}{side}" for side in sides} <= {hit.id for hit in found}, query
             assert match == "any" or found.total == len(sides)
         assert index.search(query).interpretation.unknown == ()
+
+
+@pytest.mark.parametrize("pair", LONGER, ids=[joined for joined, _ in LONGER])
+def test_words_of_several_parts_are_found_both_ways(pair, tmp_path):
+    noise = [
+        "T shirts for M, I and S sizes",
+        "Items 1, 2, 3, 12 and 978",
+        "In law, a mother",
+        "M 8",
+    ]
+    for written, query in (pair, reversed(pair)):
+        texts = {"wanted": f"Notes on {written} here", **dict(zip("abcd", noise, strict=True))}
+        documents = [{"id": name, "text": text} for name, text in texts.items()]
+        with build(documents, name="longer", home=tmp_path, replace=True) as index:
+            found = index.search(query)
+            assert "wanted" in {hit.id for hit in found}
+            assert found.interpretation.variants or found.interpretation.corrections
 
 
 def test_parts_must_be_side_by_side(tmp_path):
