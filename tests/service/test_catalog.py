@@ -12,7 +12,7 @@ from klsa_search.service import catalog as catalog_module
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.opening import generation_mark
-from klsa_search.service.schemas.responses import IndexDetails
+from klsa_search.service.schemas.index_answers import IndexDetails
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.maintenance import delete_index, indexes_in
 from klsa_search.storage.manifest import read_manifest

@@ -6,7 +6,7 @@ import pytest
 
 from klsa_search.service.routes import analytics
 from klsa_search.service.routes.suggest import SuggestionAnswer
-from klsa_search.service.schemas import responses, search_answers
+from klsa_search.service.schemas import document_answers, index_answers, search_answers
 from klsa_search.service.schemas.search_requests import SearchRequest
 from tests.conftest import ROOT
 
@@ -29,14 +29,14 @@ def members(text, kind, name):
         ("Facet", search_answers.FacetAnswer, set()),
         ("Interpretation", search_answers.InterpretationAnswer, set()),
         ("Suggestion", SuggestionAnswer, set()),
-        ("StoredDocument", responses.DocumentAnswer, set()),
-        ("WriteAnswer", responses.WriteAnswer, set()),
+        ("StoredDocument", document_answers.DocumentAnswer, set()),
+        ("WriteAnswer", document_answers.WriteAnswer, set()),
         ("SearchFigures", analytics.FiguresAnswer, set()),
         ("Analytics", analytics.AnalyticsAnswer, set()),
         ("SynonymProposal", analytics.ProposalAnswer, set()),
         ("SynonymCandidate", analytics.CandidateAnswer, set()),
-        ("IndexSummary", responses.IndexSummary, set()),
-        ("IndexDetails", responses.IndexDetails, set(responses.IndexSummary.model_fields)),
+        ("IndexSummary", index_answers.IndexSummary, set()),
+        ("IndexDetails", index_answers.IndexDetails, set(index_answers.IndexSummary.model_fields)),
     ],
 )
 def test_its_interfaces_have_the_names_of_the_api(interface, model, without):

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.schemas.responses import LineAnswer
+from klsa_search.service.schemas.document_answers import LineAnswer
 from tools.openapi_examples import LINES, PAGE, examples, page
 
 BLOCK = re.compile(r"```json\n(.*?)```", re.DOTALL)

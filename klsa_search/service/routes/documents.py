@@ -28,8 +28,9 @@ from klsa_search.search.writing import (
 )
 from klsa_search.service.index_service import IndexService, Service, requires
 from klsa_search.service.middleware.limits import LINES, content_type
+from klsa_search.service.schemas.document_answers import LineAnswer, WarningAnswer, WriteAnswer
 from klsa_search.service.schemas.errors import Failure, documented
-from klsa_search.service.schemas.responses import LineAnswer, WarningAnswer, WriteAnswer, elapsed
+from klsa_search.service.schemas.responses import elapsed
 from klsa_search.service.schemas.writes import (
     Line,
     changes_of_object,

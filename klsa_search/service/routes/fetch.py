@@ -8,13 +8,14 @@ from fastapi import APIRouter, Request, Response
 
 from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires
+from klsa_search.service.schemas.document_answers import DocumentAnswer
 from klsa_search.service.schemas.requests import (
     DocumentRequest,
     ExcerptRequest,
     documented_parameters,
     read_parameters,
 )
-from klsa_search.service.schemas.responses import DocumentAnswer, refuse_too_large
+from klsa_search.service.schemas.responses import refuse_too_large
 
 router = APIRouter(dependencies=requires("search", tenants=True))
 

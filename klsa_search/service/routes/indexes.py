@@ -15,15 +15,15 @@ from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.errors import documented
-from klsa_search.service.schemas.requests import Name, RequestModel, Text
-from klsa_search.service.schemas.responses import (
-    Answer,
+from klsa_search.service.schemas.index_answers import (
     IndexDetails,
     IndexList,
     IndexSummary,
     JobAnswer,
-    replication_answers,
 )
+from klsa_search.service.schemas.replication_answers import replication_answers
+from klsa_search.service.schemas.requests import Name, RequestModel, Text
+from klsa_search.service.schemas.responses import Answer
 
 router = APIRouter()
 

@@ -10,13 +10,14 @@ from fastapi import APIRouter, Path, Request
 from pydantic import Field
 
 from klsa_search.service.index_service import Service, requires, service_of
+from klsa_search.service.schemas.index_answers import JobAnswer
 from klsa_search.service.schemas.requests import (
     Name,
     RequestModel,
     documented_parameters,
     read_parameters,
 )
-from klsa_search.service.schemas.responses import Answer, JobAnswer
+from klsa_search.service.schemas.responses import Answer
 
 router = APIRouter(dependencies=requires("write"))
 

@@ -22,23 +22,11 @@ from klsa_search.search.index import Index
 from klsa_search.service.index_service import IndexService, Service, requires, service_of
 from klsa_search.service.job_ledger import Job
 from klsa_search.service.schemas.federation import merged
-from klsa_search.service.schemas.requests import (
-    documented_parameters,
-    read_parameters,
-)
-from klsa_search.service.schemas.responses import (
-    MAX_ANSWER,
-    Alive,
-    Health,
-    IndexSummary,
-    JobAnswer,
-    Links,
-    Readiness,
-    Welcome,
-    elapsed,
-    replication_answers,
-    too_large,
-)
+from klsa_search.service.schemas.health import Alive, Health, Links, Readiness, Welcome
+from klsa_search.service.schemas.index_answers import IndexSummary, JobAnswer
+from klsa_search.service.schemas.replication_answers import replication_answers
+from klsa_search.service.schemas.requests import documented_parameters, read_parameters
+from klsa_search.service.schemas.responses import MAX_ANSWER, elapsed, too_large
 from klsa_search.service.schemas.search_answers import (
     ExplainAnswer,
     FederatedAnswer,

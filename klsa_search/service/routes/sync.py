@@ -20,6 +20,7 @@ from klsa_search.search.sync import MAX_DELETE_PATTERN, max_deletions
 from klsa_search.service.index_service import Service, requires
 from klsa_search.service.middleware.limits import LINES
 from klsa_search.service.routes.documents import LINES_BODY, body_of, refuse_other_types
+from klsa_search.service.schemas.document_answers import SyncAnswer
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import (
     RequestModel,
@@ -27,7 +28,7 @@ from klsa_search.service.schemas.requests import (
     field_error,
     read_parameters,
 )
-from klsa_search.service.schemas.responses import SyncAnswer, elapsed
+from klsa_search.service.schemas.responses import elapsed
 from klsa_search.service.schemas.writes import documents_of_lines
 
 router = APIRouter(dependencies=requires("write"))

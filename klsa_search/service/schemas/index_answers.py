@@ -1,0 +1,181 @@
+"""Answers of indexes and of jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from klsa_search.search.index import Index
+from klsa_search.service.catalog import Status
+from klsa_search.service.job_ledger import JobKind, JobState
+from klsa_search.service.schemas.replication_answers import ReplicationAnswer
+from klsa_search.service.schemas.responses import Answer
+from klsa_search.storage.manifest import (
+    ColumnEntry,
+    Counts,
+    LanguageEntry,
+    SpaceEntry,
+    SpectrumEntry,
+)
+
+
+class DriftAnswer(Answer):
+    """Drift of an index: how far it is from its build."""
+
+    added: int = Field(description="live documents added after the build")
+    deleted: int = Field(description="documents of the build that were deleted or replaced")
+    added_share: float = Field(
+        description="share of the live documents that were added after the build"
+    )
+    changed_share: float = Field(
+        description="share of all documents, past and present, that were added, replaced or "
+        "deleted after the build"
+    )
+    unseen_share: float = Field(
+        description="share of the words of added documents that the build does not know"
+    )
+    max_doc: int = Field(description="number of doc ids, including deleted documents")
+    bytes: int = Field(description="bytes of memory of the delta index")
+    segments: int = Field(description="segments of the postings, including that of the build")
+    log_position: int = Field(
+        description="position in the log of writes up to which it is searchable"
+    )
+
+    @classmethod
+    def of(cls, index: Index) -> DriftAnswer:
+        """Return the drift of a snapshot of an index."""
+        drift = index.drift
+        return DriftAnswer(
+            added=drift.added,
+            deleted=drift.deleted,
+            added_share=round(drift.added_share(len(index)), 6),
+            changed_share=round(drift.changed_share(len(index)), 6),
+            unseen_share=round(drift.unseen_share, 6),
+            max_doc=index.max_doc,
+            bytes=drift.bytes,
+            segments=index.segments,
+            log_position=index.last_write.seq,
+        )
+
+
+class IndexSummary(Answer):
+    """One index in short. `ok` is false if the newest generation cannot be opened; `error` says
+    why, and the other fields are those of the generation still served, or null.
+    """
+
+    name: str
+    title: str = Field(description="its setting `page_title`; blank if it has none")
+    ok: bool
+    error: str | None
+    generation: str | None
+    documents: int | None
+    drift: DriftAnswer | None = Field(description="what was written after the generation was built")
+
+    @classmethod
+    def of(cls, status: Status) -> IndexSummary:
+        """Summarise an index of the catalog."""
+        index = status.index
+        return IndexSummary(
+            name=status.name,
+            title=index.settings.page_title if index is not None else "",
+            ok=status.failure is None,
+            error=status.failure,
+            generation=index.generation if index is not None else None,
+            documents=len(index) if index is not None else None,
+            drift=DriftAnswer.of(index) if index is not None else None,
+        )
+
+
+class IndexDetails(IndexSummary):
+    """One index with the facts of its manifest; null if no generation is served."""
+
+    source: str | None
+    created: str | None = Field(description="time of the build: UTC, ISO 8601")
+    fingerprint: str | None = Field(description="fingerprint of documents and settings")
+    settings: dict[str, Any] | None
+    detected_language: LanguageEntry | None = Field(
+        description="language of most of the text, and its share of it, as the build detected it; "
+        "null if the settings named a language, or if there was too little text to tell"
+    )
+    counts: Counts | None
+    passages: int | None = Field(
+        description="number of passages; null if documents are not divided into passages"
+    )
+    fields: dict[str, ColumnEntry] | None = Field(
+        description="filterable metadata fields, for filters, sorting and facets, as built"
+    )
+    vectors: list[SpaceEntry] | None = Field(
+        description="spaces of vectors, with their dimension and the numbers of vectors and of "
+        "documents that have any"
+    )
+    bytes: int | None = Field(description="bytes on disk of the build")
+    spectra: dict[str, SpectrumEntry] | None
+    job: int | None = Field(
+        description="ID of its waiting or running job, which learns from the documents: "
+        "GET /jobs/{id}"
+    )
+
+    @classmethod
+    def of(cls, status: Status, job: int | None = None) -> IndexDetails:
+        """Describe an index of the catalog and its manifest; `job` is that of a waiting job."""
+        index = status.index
+        manifest = index.manifest if index is not None else None
+        return IndexDetails(
+            **IndexSummary.of(status).model_dump(),
+            source=manifest.source if manifest else None,
+            created=manifest.build.created if manifest else None,
+            fingerprint=manifest.fingerprint if manifest else None,
+            settings=index.settings.model_dump(mode="json") if index is not None else None,
+            detected_language=manifest.detected if manifest else None,
+            counts=manifest.counts if manifest else None,
+            passages=index.passage_count if index is not None else None,
+            fields=_columns(status.index) if status.index is not None else None,
+            vectors=list(index.vector_spaces) if index is not None else None,
+            bytes=manifest.bytes() if manifest else None,
+            spectra=manifest.spectra if manifest else None,
+            job=job,
+        )
+
+
+def _columns(index: Index) -> dict[str, ColumnEntry]:
+    """Return the columns as built, with their current number of misfits."""
+    misfits = index.misfits
+    return {
+        name: column.model_copy(update={"misfits": misfits[name]})
+        for name, column in index.manifest.fields.columns.items()
+    }
+
+
+class JobAnswer(Answer):
+    """A job: work on an index in the background, automatic or requested."""
+
+    id: int
+    kind: JobKind = Field(description="kind of work; `refit` rebuilds an index")
+    index: str
+    state: JobState
+    generation: str = Field(description="generation that is rebuilt")
+    built: str | None = Field(description="generation that was built; null unless the job is done")
+    settings: dict[str, Any] = Field(description="settings that it changes")
+    begun: str = Field(
+        description="time of its start, or of its request while it waits: UTC, ISO 8601"
+    )
+    phase: str | None = Field(
+        description="phase of the build; null before the first, and after the last"
+    )
+    done: int = Field(description="amount of that phase that is done")
+    total: int | None = Field(description="total amount of that phase, if known")
+    seconds: float | None = Field(
+        description="duration; null before its end, and if the service ended first"
+    )
+    error: str | None = Field(description="why it failed; an automatic refit will be retried")
+
+
+class IndexList(Answer):
+    """All indexes of the index directory."""
+
+    writable: bool = Field(description="whether this request could write")
+    indexes: list[IndexSummary]
+    follow: ReplicationAnswer | None = Field(
+        None, description="what a service with `klsa-serve --follow` serves; else null"
+    )
