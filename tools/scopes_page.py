@@ -1,7 +1,7 @@
 """Write the table of scopes and routes into its page: python -m tools.scopes_page."""
 
 from klsa_search.service.app import ROUTERS
-from klsa_search.service.index_service import Requires
+from klsa_search.service.dependencies import Requires
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "api-keys.md"

@@ -16,7 +16,7 @@ from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.index_service import IndexService
+from klsa_search.service.index_service import Resources
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.metrics import Metrics, Sources
 from klsa_search.service.middleware.auth import API_KEY_HEADER, ApiKeyAuth, Keys
@@ -48,6 +48,7 @@ from klsa_search.service.schemas.writes import MAX_BODY as MAX_WRITE_BODY
 from klsa_search.service.sessions import Sessions
 from klsa_search.service.signing import Signer
 from klsa_search.service.tenant_tokens import TenantTokens
+from klsa_search.service.write_failures import WriteFailures
 
 NAME = "klsa-search"
 
@@ -74,7 +75,7 @@ ROUTERS: Final = (
     tenant_tokens.router,
     analytics.router,
 )
-"""All routes; each declares the scopes it needs: see `service.index_service.requires`."""
+"""All routes; each declares the scopes it needs: see `service.dependencies.requires`."""
 
 
 def create_app(
@@ -142,8 +143,16 @@ def create_app(
         replications=replications,
     )
     metrics = Metrics(sources)
-    app.state.service = IndexService(
-        catalog, admission, heavy, writes, jobs, metrics, replications, recorder
+    app.state.resources = Resources(
+        catalog,
+        admission,
+        heavy,
+        metrics,
+        WriteFailures(metrics),
+        writes=writes,
+        jobs=jobs,
+        replications=replications,
+        recorder=recorder,
     )
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=MAX_WRITE_BODY)
     app.add_middleware(BodyRate)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from fastapi import Depends, Request, Response
-from starlette.convertors import PathConvertor, register_url_convertor
+from fastapi import Response
 
 from klsa_search.core.config import Settings
 from klsa_search.errors import (
@@ -23,8 +22,7 @@ from klsa_search.errors import (
     WritingRefused,
 )
 from klsa_search.indexing.build import build
-from klsa_search.search.filters.conditions import And
-from klsa_search.search.filters.masks import Given, filter_of
+from klsa_search.search.filters.masks import Given
 from klsa_search.search.index import Index
 from klsa_search.search.query_settings import change_settings, needing_refit
 from klsa_search.search.rankers import needs_eigenvectors
@@ -36,80 +34,72 @@ from klsa_search.service.job_ledger import Job, Setting, job_not_found
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import Scope
 from klsa_search.service.metrics import Metrics
-from klsa_search.service.middleware.auth import FULL_ACCESS, Access
+from klsa_search.service.middleware.auth import Access
 from klsa_search.service.replication import Replication
 from klsa_search.service.schemas.errors import is_fault
 from klsa_search.service.schemas.responses import Answer, refuse_too_large
+from klsa_search.service.visible_indexes import VisibleIndexes, restricted_by_token
+from klsa_search.service.write_failures import WriteFailures
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.names import index_path, is_built
 
 T = TypeVar("T")
 
-_log = logging.getLogger(__name__)
-
-
-class _Whole(PathConvertor):
-    """The rest of a path, with slashes and line ends, as in IDs of documents."""
-
-    regex = r"[\s\S]*"
-
-
-register_url_convertor("whole", _Whole())
-
-
 MAX_LIGHT_COST: Final = 15.0
 """Estimated milliseconds above which a request runs in the threads for expensive requests."""
 
 
+@dataclass(frozen=True)
+class Resources:
+    """What all requests of an application share.
+
+    admission     threads for requests
+    heavy         threads for expensive requests
+    writes        queue of writes; None if the service is read-only
+    jobs          refits of indexes; None if there are none
+    replications  backups of the indexes, and following of others
+    recorder      of analytics; None if they are off
+    """
+
+    catalog: Catalog
+    admission: Admission
+    heavy: Admission
+    metrics: Metrics
+    write_failures: WriteFailures
+    writes: Writes | None = None
+    jobs: Jobs | None = None
+    replications: Sequence[Replication] = ()
+    recorder: Recorder | None = None
+
+
 class IndexService:
-    """Runs calls on indexes in threads, and encodes their answers as JSON there."""
+    """Runs calls of one request on indexes in threads, and encodes their answers as JSON there.
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        admission: Admission,
-        heavy: Admission,
-        writes: Writes | None,
-        jobs: Jobs | None,
-        metrics: Metrics,
-        replications: Sequence[Replication] = (),
-        recorder: Recorder | None = None,
-    ) -> None:
-        self.catalog = catalog
-        self.replications = replications
-        self.recorder = recorder
-        self.jobs = jobs
-        self.metrics = metrics
-        self._admission = admission
-        self._heavy = heavy
-        self._writes = writes
-        self._write_failures: dict[str, str] = {}  # by index, for all requests
-        self._access = FULL_ACCESS
-        self._state: dict[str, Any] = {}
+    access  what the request may do
+    state   of the request; it gets the name of the used index
+    """
 
-    def for_request(self, access: Access, state: dict[str, Any]) -> IndexService:
-        """Return the service with the access of one request; `state` gets the used index."""
-        service = object.__new__(IndexService)  # three times as fast as `copy`
-        service.__dict__.update(self.__dict__, _access=access, _state=state)
-        return service
-
-    @property
-    def access(self) -> Access:
-        """The access of the request."""
-        return self._access
-
-    def statuses(self, also: str | None = None) -> list[Status]:
-        """Return the indexes that the request may see, and `also`: see `Catalog.statuses`.
-
-        None for a tenant token: they tell of all documents.
-        """
-        statuses = self.catalog.statuses() if self._access.filters is None else []
-        return [each for each in statuses if each.name == also or self._access.sees(each.name)]
+    def __init__(self, resources: Resources, access: Access, state: dict[str, Any]) -> None:
+        self.access = access
+        self.catalog = resources.catalog
+        self.jobs = resources.jobs
+        self.metrics = resources.metrics
+        self.recorder = resources.recorder
+        self.replications = resources.replications
+        self.visible = VisibleIndexes(resources.catalog, access)
+        self._admission = resources.admission
+        self._heavy = resources.heavy
+        self._writes = resources.writes
+        self._write_failures = resources.write_failures
+        self._state = state
 
     async def current_statuses(self, also: str | None = None) -> list[Status]:
-        """Return the same, with all changes that were acknowledged before."""
+        """Return the states of the visible indexes with all acknowledged changes.
+
+        also  see `VisibleIndexes.statuses`
+        """
         await asyncio.to_thread(self.catalog.catch_up_all)
-        return self.statuses(also)
+        return self.visible.statuses(also)
 
     def is_searchable(self, statuses: Sequence[Status]) -> bool:
         """Return whether an index is served, or there is none yet, so that one can be created.
@@ -125,15 +115,17 @@ class IndexService:
 
         WritingRefused if the service has no keys, or is read-only so that a key would not help.
         """
-        if self._access.scopes.isdisjoint(scopes):
-            if self._access.key is None and self._writes is None:
+        if self.access.scopes.isdisjoint(scopes):
+            if self.access.key is None and self._writes is None:
                 raise _read_only()
-            self._access.require(scopes[0])
+            self.access.require(scopes[0])
 
     async def exposition(self, accept: str) -> Response:
         """Return the metrics, with those of the indexes that the request may see."""
         # It reads files, and no thread of a pool may be free.
-        content, kind = await asyncio.to_thread(self.metrics.exposition, self.statuses(), accept)
+        content, kind = await asyncio.to_thread(
+            self.metrics.exposition, self.visible.statuses(), accept
+        )
         return Response(content, headers={"Content-Type": kind})
 
     async def read(
@@ -156,14 +148,14 @@ class IndexService:
         `compute` gets an index with the documents that the request may see: for a tenant token,
         those of its filter. QueryError if the answer would be too large, InsufficientScope.
         """
-        name, only = self._allowed_part(name, scope)
-        if only is not None:
+        name, token_filter = self.visible.resolve_with_filter(scope, name)
+        if token_filter is not None:
             quick = None
 
         def as_json(index: Index) -> str | bytes:
             self._state["index"] = index.name
-            if only is not None:
-                index = _restricted(index, only)
+            if token_filter is not None:
+                index = restricted_by_token(index, token_filter)
             answer = compute(index)
             if isinstance(answer, bytes):
                 return answer
@@ -195,10 +187,10 @@ class IndexService:
         IndexNotFound, InsufficientScope.
         """
         for name, given in filters.items():
-            target = self._allowed("search", name) or name
-            if not self._access.sees(name):
+            target = self.visible.resolve("search", name) or name
+            if not self.access.sees(name):
                 raise InsufficientScope(
-                    f"API key {self._access.key!r} is not valid for the alias `{name}`; name its "
+                    f"API key {self.access.key!r} is not valid for the alias `{name}`; name its "
                     f"index, `{target}`",
                     scope="search",
                     field="filters",
@@ -222,17 +214,17 @@ class IndexService:
         """The queue of writes; WritingRefused if the service is read-only, InsufficientScope."""
         if self._writes is None:
             raise _read_only()
-        self._access.require("write")
+        self.access.require("write")
         return self._writes
 
     @property
     def may_write(self) -> bool:
         """Return whether the request may write to some index."""
-        return self._writes is not None and "write" in self._access.scopes
+        return self._writes is not None and "write" in self.access.scopes
 
     async def write(self, name: str, change: Callable[[Index], T]) -> T:
         """Run `change` on an index, and return its result: see `Catalog.writing`."""
-        target = self._allowed("write", name) or name
+        target = self.visible.resolve("write", name) or name
 
         def work() -> T:
             with self.catalog.writing(target) as index:
@@ -248,29 +240,14 @@ class IndexService:
             result = await writes.run(work)
         except Exception as failure:
             if is_fault(failure):
-                self.metrics.observe_write(index, failed=True)
-                reason = f"{_writes_to(index)} fail: {failure}"
-                if self._write_failures.get(index) != reason:
-                    self._write_failures[index] = reason
-                    _log.warning("%s", reason)
+                self._write_failures.failed(index, failure)
             raise
-        self.metrics.observe_write(index, failed=False)
-        if self._write_failures.pop(index, None) is not None:
-            _log.warning("%s work again", _writes_to(index))
+        self._write_failures.succeeded(index)
         return result
 
-    def faults_of_writes(self, failing: Collection[str]) -> list[str]:
-        """Return why writes fail, to the indexes that the request may see or their directory.
-
-        failing  indexes whose last write failed: see `Metrics.failing_writes`
-
-        Another process of the service may have had the failure; its log has the reason.
-        """
-        return [
-            self._write_failures.get(index, f"{_writes_to(index)} fail; see the log of the service")
-            for index in sorted(failing)
-            if not index or self._access.sees(index)
-        ]
+    def write_faults(self, failing: Collection[str]) -> list[str]:
+        """Return why writes fail: see `WriteFailures.reasons`."""
+        return self._write_failures.reasons(failing, self.access)
 
     async def create_index(self, name: str, settings: Mapping[str, Setting]) -> None:
         """Create an empty index and serve it.
@@ -278,7 +255,7 @@ class IndexService:
         IndexExists; QueryError for an invalid name or setting, or settings that make an index
         read-only; WritingRefused, InsufficientScope.
         """
-        self._access.require("write", name)
+        self.access.require("write", name)
         self._state["index"] = name
 
         def work() -> None:
@@ -301,7 +278,7 @@ class IndexService:
 
         IndexNotFound; QueryError for an alias; WritingRefused, InsufficientScope.
         """
-        self._access.require("write", name)
+        self.access.require("write", name)
         self._state["index"] = name
 
         def work() -> list[str]:
@@ -321,7 +298,7 @@ class IndexService:
                 return [path.name for path in left]
 
         left = await self._run_write("", work)
-        self.metrics.observe_write(name, failed=False)
+        self._write_failures.forget(name)
         return left
 
     @property
@@ -337,7 +314,7 @@ class IndexService:
         It runs in the threads for expensive requests. AnalyticsOff, IndexNotFound,
         InsufficientScope, StoreError.
         """
-        target = self._allowed("write", name) or name
+        target = self.visible.resolve("write", name) or name
         with self.catalog.use_if_current(target) as opened:
             self._state["index"] = target
             index = target if opened is None else opened.name
@@ -350,7 +327,7 @@ class IndexService:
         WritingRefused if the service is read-only, InsufficientScope.
         """
         jobs = self._writable_jobs()
-        target = self._allowed("write", name) or name
+        target = self.visible.resolve("write", name) or name
 
         def work() -> Job:
             with self.catalog.use(target) as index:
@@ -385,21 +362,25 @@ class IndexService:
         """Return the jobs that the request may see, newest first, of all indexes or of one."""
         jobs = self._writable_jobs()
         if index is not None:
-            index = self._allowed("write", index)
+            index = self.visible.resolve("write", index)
 
         def work() -> list[Job]:
-            return [job for job in jobs.all() if self._sees(job) and index in (None, job.index)]
+            return [
+                job
+                for job in jobs.all()
+                if self.visible.has_job(job) and index in (None, job.index)
+            ]
 
         return await self._admission.run(work)
 
     async def job(self, id_: int, *, cancel: bool = False) -> Job:
         """Return a job, after its cancellation if `cancel`; JobNotFound."""
         jobs = self._writable_jobs()
-        self._access.require("write")
+        self.access.require("write")
 
         def work() -> Job:
             job = jobs.get(id_)
-            if not self._sees(job):
+            if not self.visible.has_job(job):
                 raise job_not_found(id_)
             return jobs.cancel(id_) if cancel else job
 
@@ -413,97 +394,21 @@ class IndexService:
         job = await asyncio.to_thread(self.jobs.open_job, index)
         return None if job is None else job.id
 
-    def _sees(self, job: Job) -> bool:
-        """Return whether the request may know of a job, by its index or an alias of it."""
-        return self._access.sees(job.index) or job.index in self.aliases().values()
-
     def _writable_jobs(self) -> Jobs:
         """Return the jobs; WritingRefused if the service is read-only."""
         if self.jobs is None or self._writes is None:
             raise _read_only()
         return self.jobs
 
-    def aliases(self) -> dict[str, str]:
-        """Return the aliases that the request may see, with their indexes."""
-        sees = self._access.sees
-        aliases = self.catalog.aliases().items()
-        return {name: index for name, index in aliases if sees(name) or sees(index)}
-
     async def change_aliases(self, change: Callable[[Catalog], None]) -> None:
         """Change aliases; InsufficientScope for a key that is restricted to some indexes."""
-        self._access.require_all("write")
+        self.access.require_all("write")
 
         def work() -> None:
             with _settings_from_client():
                 change(self.catalog)
 
         await self._run_write("", work)
-
-    def _allowed(self, scope: str, name: str | None) -> str | None:
-        """Return the index of a name or alias, if the request may use it with this scope.
-
-        An alias is resolved here, so that the checked index is the one used even if the alias
-        changes meanwhile.
-        """
-        name = self._visible(name)
-        if name is None:
-            self._access.require(scope)
-            return None
-        index = self.catalog.aliases().get(name, name)
-        self._access.require(scope, index if self._access.sees(index) else name)
-        return index
-
-    def _allowed_part(
-        self, name: str | None, scope: Scope = "search"
-    ) -> tuple[str | None, Given | None]:
-        """Return the index of a name or alias, and the filter of a tenant token for it.
-
-        A filter for the alias and one for the index both apply.
-        """
-        filters = self._access.filters
-        if filters is None:
-            return self._allowed(scope, name), None
-        name = self._visible(name)
-        index = self._allowed(scope, name)
-        only = [filters[each] for each in dict.fromkeys((name, index)) if each and each in filters]
-        if not only:
-            raise InsufficientScope(
-                f"the tenant token is not valid for index {name!r}; use another token",
-                scope="search",
-                field="index",
-            )
-        return index, only[0] if len(only) == 1 else And(tuple(map(filter_of, only)))
-
-    def _visible(self, name: str | None) -> str | None:
-        """Return the requested index; errors name only indexes that the request may see."""
-        if self._access.indexes is None:
-            return name
-        aliases = sorted(self.aliases())
-        statuses = self.catalog.statuses()
-        served = sorted(each.name for each in statuses if self._access.sees(each.name)) or aliases
-        choices = ", ".join(served) or "none"
-        if name is None:
-            if len(served) != 1:
-                raise QueryError(f"index is missing; choose one of {choices}", field="index")
-            return served[0]
-        if name in self._access.indexes and name not in (*served, *aliases):
-            raise IndexNotFound(f"no index `{name}`; choose from {choices}", field="index")
-        return name
-
-
-def _restricted(index: Index, only: Given) -> Index:
-    """Return the documents of a tenant token; InsufficientScope if its filter is invalid now."""
-    try:
-        return index.restricted(only)
-    except QueryError as error:
-        raise InsufficientScope(
-            f"cannot apply the filter of the tenant token: {error.message}; create another token",
-            scope="search",
-        ) from None
-
-
-def _writes_to(index: str) -> str:
-    return f"writes to index `{index}`" if index else "writes to the index directory"
 
 
 def _read_only() -> WritingRefused:
@@ -531,51 +436,3 @@ def _without_code(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
             field="tokenizer",
         )
     return settings
-
-
-def service_of(request: Request) -> IndexService:
-    """Return the service of the application with the access of a request."""
-    app_state, state = request.app.state, request.scope.setdefault("state", {})
-    service: IndexService = app_state.service
-    # Raises KeyError, and so refuses, if the middleware did not set the access.
-    return service.for_request(state["access"] if app_state.needs_keys else FULL_ACCESS, state)
-
-
-class Requires:
-    """Dependency of a route: its key needs one of the scopes; without scopes, no key is needed.
-
-    tenants  whether tenant tokens are valid: the route reads documents by `IndexService.read` only,
-             and nothing that it returns is of other documents
-    InsufficientScope; WritingRefused if no key was sent.
-    """
-
-    def __init__(self, *scopes: Scope, tenants: bool = False) -> None:
-        self.scopes = scopes
-        self.tenants = tenants
-
-    async def __call__(self, request: Request) -> None:
-        """Refuse a request without one of the scopes."""
-        if not self.scopes:
-            return
-        service = service_of(request)
-        if not service.catalog.is_listed:
-            await asyncio.to_thread(service.catalog.list_again)
-        if service.access.filters is not None and not self.tenants:
-            raise InsufficientScope(
-                "a tenant token cannot be used here; it can search, suggest, search facets, "
-                "get, compare and explain documents, and send events; use an API key",
-                scope=self.scopes[0],
-            )
-        service.require(*self.scopes)
-
-
-def requires(*scopes: Scope, tenants: bool = False) -> list[Any]:
-    """Return the `dependencies` of a route, or of a router: see `Requires`."""
-    return [Depends(Requires(*scopes, tenants=tenants))]
-
-
-async def _service(request: Request) -> IndexService:
-    return service_of(request)
-
-
-Service = Annotated[IndexService, Depends(_service)]

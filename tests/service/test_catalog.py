@@ -301,7 +301,7 @@ def test_a_status_stays_readable_when_its_index_is_replaced(catalog_of, home):
         ("000001", len(DOCUMENTS)),
         ("000001", 2),
     ]
-    told, _ = app.state.service.metrics.exposition(statuses, "")
+    told, _ = app.state.resources.metrics.exposition(statuses, "")
     assert b'klsa_index_documents{index="second"} 2.0' in told
 
 

@@ -14,7 +14,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.app import ROUTERS, create_app
 from klsa_search.service.background import PeriodicTask, Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.index_service import Requires
+from klsa_search.service.dependencies import Requires
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys, needs_key
 from klsa_search.service.middleware.limits import LoadShedder

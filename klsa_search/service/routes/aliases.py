@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body
 from pydantic import Field
 
-from klsa_search.service.index_service import Service, requires
+from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.requests import Name, RequestModel
 from klsa_search.service.schemas.responses import Answer
 
@@ -40,7 +40,7 @@ class AliasList(Answer):
 )
 async def aliases(service: Service) -> AliasList:
     """List aliases and their indexes."""
-    found = service.aliases().items()
+    found = service.visible.aliases().items()
     return AliasList(aliases=[AliasAnswer(name=name, index=index) for name, index in found])
 
 

@@ -16,7 +16,7 @@ from klsa_search.search.index import Index
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.reports import as_csv, report, searched_queries
 from klsa_search.service.analytics.store import EventRow
-from klsa_search.service.index_service import Service, requires
+from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.requests import (
     RequestModel,
     Text,

@@ -26,7 +26,8 @@ from klsa_search.search.writing import (
     declared_of,
     with_dimensions,
 )
-from klsa_search.service.index_service import IndexService, Service, requires
+from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.limits import LINES, content_type
 from klsa_search.service.schemas.document_answers import LineAnswer, WarningAnswer, WriteAnswer
 from klsa_search.service.schemas.errors import Failure, documented

@@ -15,7 +15,7 @@ from klsa_search.errors import QueryError
 from klsa_search.evaluation.comparison import Contrast
 from klsa_search.evaluation.systems import compare_rankers, own_judgements
 from klsa_search.search.index import Index
-from klsa_search.service.index_service import Service, requires
+from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import QueryText, RequestModel, Text, field_error
 from klsa_search.service.schemas.responses import Answer, elapsed

@@ -7,7 +7,8 @@ from dataclasses import replace
 from fastapi import APIRouter, Request, Response
 
 from klsa_search.search.index import Index
-from klsa_search.service.index_service import IndexService, Service, requires
+from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.document_answers import DocumentAnswer
 from klsa_search.service.schemas.requests import (
     DocumentRequest,

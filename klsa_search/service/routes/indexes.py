@@ -12,7 +12,8 @@ from pydantic import Field
 
 from klsa_search.errors import IndexNotFound, QueryError, SettingsError
 from klsa_search.search.index import Index
-from klsa_search.service.index_service import IndexService, Service, requires
+from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.index_answers import (
@@ -121,7 +122,7 @@ async def index_details(name: str, service: Service) -> IndexDetails:
 
     `job` names its waiting or running refit; after it, the index has learnt from its documents.
     """
-    target = service.aliases().get(name, name)
+    target = service.visible.aliases().get(name, name)
     for status in await service.current_statuses(also=target if target != name else None):
         if status.name == target:
             job = await service.open_job(target)

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Request
 from pydantic import Field
 
-from klsa_search.service.index_service import Service, requires, service_of
+from klsa_search.service.dependencies import Service, requires, service_of
 from klsa_search.service.schemas.index_answers import JobAnswer
 from klsa_search.service.schemas.requests import (
     Name,

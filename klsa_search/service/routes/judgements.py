@@ -11,7 +11,8 @@ from pydantic import AfterValidator, Field
 from klsa_search.collection.qrels import qrels_text
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search.index import Index
-from klsa_search.service.index_service import IndexService, Service, requires
+from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.requests import (
     QueryText,
     RequestModel,

@@ -13,7 +13,7 @@ from klsa_search.mining.map import document_map
 from klsa_search.mining.related_terms import related, strongest_terms
 from klsa_search.mining.similar import similar
 from klsa_search.search.index import Index
-from klsa_search.service.index_service import Service, requires
+from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.mining import (
     ClassifiedAnswer,
     ClassifyAnswer,

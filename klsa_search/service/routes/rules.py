@@ -11,7 +11,8 @@ from pydantic_core import to_json
 
 from klsa_search.errors import QueryError, RuleNotFound, SettingsError
 from klsa_search.search.index import Index
-from klsa_search.service.index_service import IndexService, Service, requires
+from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.requests import RequestModel
 from klsa_search.service.schemas.responses import Answer
 from klsa_search.storage.rules import MAX_RULES, Rule

@@ -19,7 +19,8 @@ from klsa_search.cluster.calls import count_partitions
 from klsa_search.errors import KlsaError, QueryError, StoreError
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
-from klsa_search.service.index_service import IndexService, Service, requires, service_of
+from klsa_search.service.dependencies import Service, requires, service_of
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.job_ledger import Job
 from klsa_search.service.schemas.federation import merged
 from klsa_search.service.schemas.health import Alive, Health, Links, Readiness, Welcome
@@ -235,7 +236,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     """
     every = service.catalog.statuses()
     ok = service.is_searchable(every)
-    statuses = service.statuses()
+    statuses = service.visible.statuses()
     summaries = [IndexSummary.of(status) for status in statuses]
     response.status_code = 200 if ok else 503
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
@@ -251,7 +252,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     failing = await asyncio.to_thread(service.metrics.failing_writes)
     degraded = bool(faults or failing) or any(status.failure is not None for status in every)
     if service.access.scopes:
-        faults += service.faults_of_writes(failing)
+        faults += service.write_faults(failing)
     else:
         faults = []
     return Health(

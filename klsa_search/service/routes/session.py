@@ -6,7 +6,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from klsa_search.errors import QueryError
-from klsa_search.service.index_service import IndexService, Service, requires
+from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.keys import Scope
 from klsa_search.service.schemas.responses import Answer
 

@@ -11,7 +11,8 @@ from pydantic import Field
 from klsa_search.search.costs import estimated_cost, suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
-from klsa_search.service.index_service import IndexService, Service, requires, service_of
+from klsa_search.service.dependencies import Service, requires, service_of
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.requests import (
     IndexName,
     QueryText,

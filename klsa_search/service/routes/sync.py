@@ -17,7 +17,7 @@ from klsa_search.collection.opening import open_collection
 from klsa_search.errors import BadDocument, CollectionError, QueryError, SettingsError
 from klsa_search.search.index import Index
 from klsa_search.search.sync import MAX_DELETE_PATTERN, max_deletions
-from klsa_search.service.index_service import Service, requires
+from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.middleware.limits import LINES
 from klsa_search.service.routes.documents import LINES_BODY, body_of, refuse_other_types
 from klsa_search.service.schemas.document_answers import SyncAnswer

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
 from klsa_search.errors import QueryError
-from klsa_search.service.index_service import Service, requires
+from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import Name, RequestModel

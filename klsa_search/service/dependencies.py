@@ -1,0 +1,71 @@
+"""Dependencies of routes: the index service with the access of a request, and required scopes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from starlette.convertors import PathConvertor, register_url_convertor
+
+from klsa_search.errors import InsufficientScope
+from klsa_search.service.index_service import IndexService
+from klsa_search.service.keys import Scope
+from klsa_search.service.middleware.auth import FULL_ACCESS
+
+
+class _RestOfPath(PathConvertor):
+    """The rest of a path, with slashes and line ends, as in IDs of documents."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("whole", _RestOfPath())
+
+
+def service_of(request: Request) -> IndexService:
+    """Return the service of the application with the access of a request."""
+    app_state, state = request.app.state, request.scope.setdefault("state", {})
+    # Raises KeyError, and so refuses, if the middleware did not set the access.
+    access = state["access"] if app_state.needs_keys else FULL_ACCESS
+    return IndexService(app_state.resources, access, state)
+
+
+class Requires:
+    """Dependency of a route: its key needs one of the scopes; without scopes, no key is needed.
+
+    tenants  whether tenant tokens are valid: the route reads documents by `IndexService.read` only,
+             and nothing that it returns is of other documents
+    InsufficientScope; WritingRefused if no key was sent.
+    """
+
+    def __init__(self, *scopes: Scope, tenants: bool = False) -> None:
+        self.scopes = scopes
+        self.tenants = tenants
+
+    async def __call__(self, request: Request) -> None:
+        """Refuse a request without one of the scopes."""
+        if not self.scopes:
+            return
+        service = service_of(request)
+        if not service.catalog.is_listed:
+            await asyncio.to_thread(service.catalog.list_again)
+        if service.access.filters is not None and not self.tenants:
+            raise InsufficientScope(
+                "a tenant token cannot be used here; it can search, suggest, search facets, "
+                "get, compare and explain documents, and send events; use an API key",
+                scope=self.scopes[0],
+            )
+        service.require(*self.scopes)
+
+
+def requires(*scopes: Scope, tenants: bool = False) -> list[Any]:
+    """Return the `dependencies` of a route, or of a router: see `Requires`."""
+    return [Depends(Requires(*scopes, tenants=tenants))]
+
+
+async def _service(request: Request) -> IndexService:
+    return service_of(request)
+
+
+Service = Annotated[IndexService, Depends(_service)]
