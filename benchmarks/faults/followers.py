@@ -20,8 +20,9 @@ from klsa_search import build, open_index
 from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.indexing import refit
 from klsa_search.service.catalog import Catalog
+from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.follower import follow
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow
 
 _NAME = "followed"
 _IDS = [str(number) for number in range(12)]
@@ -164,7 +165,7 @@ def _lead(home: Path, kept: str, journal: Path) -> None:
             stream.write(f"{state} {time.monotonic()}\n")
         if state % _REFIT_EVERY == 0:
             refit(home / _NAME).close()
-        repository.back_up(home, keep=3)
+        back_up(repository, home, keep=3)
 
 
 def _follow(kept: str, own: Path) -> None:

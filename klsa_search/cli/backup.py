@@ -53,9 +53,10 @@ def backup(
     if take_over and not all_:
         raise click.UsageError("--take-over needs --all")
     if all_:
+        from klsa_search.storage.backup_writer import back_up
         from klsa_search.storage.repository import Repository
 
-        done = Repository(arguments[0]).back_up(home, keep, take_over=take_over)
+        done = back_up(Repository(arguments[0]), home, keep, take_over=take_over)
         echo(
             f"backup {done.number}: {_count(done.indexes)} in {arguments[0]}, "
             f"{in_bytes(done.written)} written, checksums verified"

@@ -21,8 +21,9 @@ from klsa_search.cli.main import explain, run
 from klsa_search.cli.options import home_option
 from klsa_search.core.parallel import exit_with_parent
 from klsa_search.errors import KlsaError
+from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.follower import follow
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow
 
 MODULE: Final = "klsa_search.cli.replication_child"
 
@@ -46,7 +47,7 @@ def replicate(work: str, location: str, home: Path, every: float, keep: int | No
             if work == "follow":
                 follow(repository, home)
             else:
-                done = repository.back_up(home, keep)
+                done = back_up(repository, home, keep)
                 failure = "; ".join(f"`{name}`: {fault}" for name, fault in done.faults.items())
         except (KlsaError, OSError) as error:
             failure = explain(error)

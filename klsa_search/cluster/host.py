@@ -26,13 +26,15 @@ from klsa_search.search.partition import (
     PartitionSearch,
 )
 from klsa_search.search.query_request import QueryRequest
+from klsa_search.storage.backup_format import build_id
 from klsa_search.storage.collection_terms import open_collection_terms
+from klsa_search.storage.follower import follow_partition
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.objects import absolute
 from klsa_search.storage.partitions import terms_folder, terms_generation
-from klsa_search.storage.repository import Repository, build_id
-from klsa_search.storage.restore import follow_partition, restore_partition
+from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import restore_partition
 
 MAX_VERSIONS: Final = 3
 """Number of recent versions that a host keeps, for searches that began before a write."""
@@ -50,7 +52,7 @@ class FollowedBuild(NamedTuple):
 
     repository  its directory or URL
     every       seconds between two checks for a later log
-    build       see `repository.build_id`
+    build       see `backup_format.build_id`
     terms       build of the terms that all partitions share
     """
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from klsa_search.storage.manifest import FileName, Frozen
+from klsa_search.storage.manifest import FileName, Frozen, Manifest
 from klsa_search.storage.names import NAME, PARTITION
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -98,3 +99,9 @@ class Backup(Frozen):
         """Return the names of all objects that it uses."""
         copies = self.indexes.values()
         return {piece for copy in copies for file in copy.files() for piece in file.pieces}
+
+
+def build_id(manifest: Manifest) -> str:
+    """Return a value that is the same for two copies of one build, and no other."""
+    files = sorted((name, entry.sha256) for name, entry in manifest.files.items())
+    return hashlib.sha256(repr((manifest.build.created, files)).encode()).hexdigest()

@@ -222,3 +222,10 @@ def partition_of(id_: str, partitions: int) -> int:
     [0, 2, 3, 0, 2, 1]
     """
     return (hash_of(id_) >> 32) % partitions
+
+
+def generations_in_use(path: Path) -> list[Path]:
+    """Return the generation in use of an index, or those of its partitions and their terms."""
+    if not is_partitioned(path):
+        return [current_generation(path)]
+    return [current_generation(path / name) for name in read_partitions(path).all_folders]

@@ -12,8 +12,9 @@ from klsa_search import build
 from klsa_search.cluster.calls import count_partitions
 from klsa_search.cluster.index import ClusterIndex
 from klsa_search.errors import ClusterFailed, SettingsError
+from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.follower import follow
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow
 from tests.cluster.worlds import QUERIES, documents
 from tests.support.waiting import wait_until
 
@@ -81,7 +82,7 @@ def test_a_lost_partition_comes_back_from_its_backup(cluster, tmp_path):
     kept, home = str(tmp_path / "kept"), tmp_path / "follower"
     here = build(documents(90), name="notes", home=tmp_path / "own", partitions=2, workers=1)
     here.add(documents(9, 2, 500))
-    Repository(kept).back_up(tmp_path / "own")
+    back_up(Repository(kept), tmp_path / "own")
     follow(Repository(kept), home)
     with ClusterIndex(home / "notes", cluster.RayCluster("local", follow=kept)) as there:
         (_, (process,)) = cluster_of(there).processes()

@@ -11,9 +11,11 @@ from klsa_search import build, open_index
 from klsa_search.cluster.host import PartitionHost, followed_builds
 from klsa_search.cluster.index import ClusterIndex
 from klsa_search.errors import IndexDamaged, IndexNotFound
+from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.follower import follow
 from klsa_search.storage.partitions import parts_of
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow, restore_partition
+from klsa_search.storage.restore import restore_partition
 from tests.cluster.local_workers import LocalCluster
 from tests.cluster.worlds import QUERIES, documents
 
@@ -30,7 +32,7 @@ class World:
         self.back_up()
 
     def back_up(self):
-        Repository(self.kept).back_up(self.source, keep=1)
+        back_up(Repository(self.kept), self.source, keep=1)
         follow(Repository(self.kept), self.front)
 
     def opened(self, replicas=1):

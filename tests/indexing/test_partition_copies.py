@@ -18,14 +18,16 @@ from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.storage import backup
 from klsa_search.storage.aliases import set_alias
 from klsa_search.storage.backup import copy_index
+from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation
+from klsa_search.storage.follower import follow
 from klsa_search.storage.generations import commit, describe_files, new_generation
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.partitions import partition_of
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow, restore_all, restore_index
+from klsa_search.storage.restore import restore_all, restore_index
 
 COUNT = 60
 
@@ -216,7 +218,7 @@ def test_a_copy_has_all_partitions_at_one_moment(
 def test_a_repository_has_an_index_in_partitions(index: Index, path: Path, tmp_path: Path) -> None:
     home, target = path.parent, Repository(str(tmp_path / "repository"))
     set_alias(home, "alias", "parts")
-    assert not target.back_up(home).faults
+    assert not back_up(target, home).faults
     restore_index(target, "parts", tmp_path / "other" / "again")
     assert content_at(tmp_path / "other" / "again") == content(index)
     restore_all(target, tmp_path / "all")
@@ -225,7 +227,7 @@ def test_a_repository_has_an_index_in_partitions(index: Index, path: Path, tmp_p
     with pytest.raises(IndexExists):
         restore_index(target, "parts", tmp_path / "all" / "parts")
     index.add([{"id": "later", "text": "zebra"}])
-    assert target.back_up(home).written < 100_000
+    assert back_up(target, home).written < 100_000
     with pytest.raises(IndexExists):
         restore_all(target, tmp_path / "all")
 
@@ -237,7 +239,7 @@ def test_a_follower_follows_writes_refits_and_splits(
     follower = tmp_path / "follower"
 
     def follows() -> None:
-        target.back_up(home)
+        back_up(target, home)
         follow(target, follower)
 
     follows()

@@ -17,9 +17,10 @@ from klsa_search.indexing.plan import plan_of_size
 from klsa_search.indexing.rewrite import repair
 from klsa_search.search.passage_index import PassageWrites
 from klsa_search.search.passage_searcher import PassageSearcher
+from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.follower import follow
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow
 from tests.support.worlds import random_documents
 
 
@@ -82,7 +83,7 @@ def test_passages_are_restored_and_followed(path, tmp_path):
     repository = Repository(str(tmp_path / "backups"))
     for change in (lambda: path, lambda: written(path)):
         change()
-        repository.back_up(path.parent)
+        back_up(repository, path.parent)
         follow(repository, tmp_path / "follower")
         assert answers(tmp_path / "follower" / "long") == answers(path)
 

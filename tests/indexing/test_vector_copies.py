@@ -9,8 +9,10 @@ from klsa_search import build, open_index
 from klsa_search.collection.vectors import quantised, vectors_of
 from klsa_search.indexing.rewrite import refit
 from klsa_search.storage.backup import copy_index
+from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.follower import follow
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow, restore_index
+from klsa_search.storage.restore import restore_index
 
 ROWS = {"a": [1, 2, 3], "b": [3, -1, 1], "c": [0, 5, 1]}
 
@@ -29,14 +31,14 @@ def home(tmp_path):
 
 def restored(home, tmp_path):
     repository = Repository(f"memory://{uuid.uuid4().hex}/backups")
-    repository.back_up(home)
+    back_up(repository, home)
     restore_index(repository, "cars", tmp_path / "copy")
     return tmp_path / "copy"
 
 
 def followed(home, tmp_path):
     repository = Repository(f"memory://{uuid.uuid4().hex}/backups")
-    repository.back_up(home)
+    back_up(repository, home)
     follow(repository, tmp_path / "follower")
     return tmp_path / "follower" / "cars"
 

@@ -13,11 +13,13 @@ from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing import rebuild, refit, repair
 from klsa_search.search.query_settings import change_settings
 from klsa_search.storage.backup import copy_index
+from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.checksums import verify
+from klsa_search.storage.follower import follow
 from klsa_search.storage.maintenance import rollback
 from klsa_search.storage.names import SETTINGS
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow, restore_index
+from klsa_search.storage.restore import restore_index
 
 TEXTS = ("the red wing", "a wing of the swallow", "swallow and robin", "the robin sings " * 30)
 CHANGES = {"alpha": 0.25, "z": 2, "match": "all", "page_title": "Birds", "boosts": "title^2"}
@@ -154,7 +156,7 @@ def test_copies_have_them(index, tmp_path):
     index.update_settings(**CHANGES)
     copy_index(index.path.parent, tmp_path / "copy")
     repository = Repository(f"memory://{uuid.uuid4().hex}/backups")
-    repository.back_up(tmp_path / "home")
+    back_up(repository, tmp_path / "home")
     restore_index(repository, "birds", tmp_path / "restored")
     follow(repository, tmp_path / "follower")
     for path in (tmp_path / "copy", tmp_path / "restored", tmp_path / "follower" / "birds"):
@@ -164,7 +166,7 @@ def test_copies_have_them(index, tmp_path):
         for changes in ({**CHANGES, "z": 9}, None):
             change_settings(index.path.parent, changes)
             index.refresh()
-            repository.back_up(tmp_path / "home")
+            back_up(repository, tmp_path / "home")
             follow(repository, tmp_path / "follower")
             assert follower.refresh()
             assert (follower.settings, follower.generation) == (index.settings, "000001")

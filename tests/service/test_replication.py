@@ -14,9 +14,10 @@ from klsa_search.service.app import create_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.replication import Replication
 from klsa_search.service.settings import read_settings
+from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.follower import follow
 from klsa_search.storage.replication_state import BACKUP_STATE, FOLLOWER_STATE, read_state
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow
 from tests.support.waiting import wait_until
 
 SAYS = "import sys; print(sys.argv[1], flush=True); sys.stdin.read()"
@@ -65,7 +66,7 @@ def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_o
     shutil.copytree(tiny_home, home)
     own.mkdir()
     repository = Repository(str(kept))
-    repository.back_up(home)
+    back_up(repository, home)
     follow = command_of(MODULE, "follow", str(kept), "--home", str(own), "--every", "0.1")
     following = replication_of("follow", *follow, home=own)
     catalog = catalog_of(own)
@@ -80,7 +81,7 @@ def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_o
         assert [each["name"] for each in client.get("/indexes").json()["indexes"]] == ["tiny"]
         with open_index(home / "tiny") as index:
             index.add([{"id": "new", "text": "A zeppelin"}])
-        repository.back_up(home)
+        back_up(repository, home)
         wait_until(lambda: number() == 2)
         hits = client.get("/search?q=zeppelin").json()["hits"]
         assert [hit["id"] for hit in hits] == ["new"]
@@ -125,7 +126,7 @@ def test_metrics_say_that_there_is_no_backup_yet(tiny_home, tmp_path, catalog_of
 def test_a_damaged_state_is_as_before_the_first_attempt(work, tiny_home, tmp_path, catalog_of):
     home = shutil.copytree(tiny_home, tmp_path / "home")
     repository = Repository(str(tmp_path / "kept"))
-    repository.back_up(home)
+    back_up(repository, home)
     if work == "follow":
         home = tmp_path / "follower"
         follow(repository, home)
@@ -137,7 +138,7 @@ def test_a_damaged_state_is_as_before_the_first_attempt(work, tiny_home, tmp_pat
         assert (health.status_code, health.json()[work]["number"]) == (200, None)
         for path in ("/indexes", "/metrics"):
             assert client.get(path).status_code == 200
-        follow(repository, home) if work == "follow" else repository.back_up(home)
+        follow(repository, home) if work == "follow" else back_up(repository, home)
         assert client.get("/health").json()[work]["number"] >= state.number
     assert replication.state().repository == state.repository
 

@@ -18,9 +18,11 @@ from klsa_search.errors import (
 )
 from klsa_search.storage.aliases import aliases_in, set_alias
 from klsa_search.storage.backup import readable_documents
+from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.documents import DocumentWriter
+from klsa_search.storage.follower import follow
 from klsa_search.storage.generations import commit, new_generation, sync_files
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.locks import exclusive_lock
@@ -30,7 +32,7 @@ from klsa_search.storage.names import SHARED_FILES
 from klsa_search.storage.objects import refuse_password
 from klsa_search.storage.replication_state import BACKUP_STATE, FOLLOWER_STATE, read_state
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow, restore_all, restore_index
+from klsa_search.storage.restore import restore_all, restore_index
 from klsa_search.storage.synonyms import read_synonyms, write_synonyms
 
 from .worlds import manifest_of
@@ -100,7 +102,7 @@ CARS = {"b": "two", "c": "three"}
 def test_all_indexes_are_restored_with_what_belongs_to_them(home, repository, tmp_path, place):
     if place == "directory":
         repository = Repository(str(tmp_path / "kept"))
-    done = repository.back_up(home)
+    done = back_up(repository, home)
     assert (done.number, done.indexes, done.faults) == (1, 2, {})
     other = tmp_path / "other"
     restore_all(repository, other)
@@ -118,7 +120,7 @@ def test_all_indexes_are_restored_with_what_belongs_to_them(home, repository, tm
 
 
 def test_one_index_is_restored_under_a_free_name(home, repository, tmp_path):
-    repository.back_up(home)
+    back_up(repository, home)
     restore_index(repository, "cars", home / "copy")
     assert texts(home / "copy") == CARS
     with pytest.raises(IndexExists):
@@ -130,15 +132,15 @@ def test_one_index_is_restored_under_a_free_name(home, repository, tmp_path):
 
 
 def test_only_what_changed_is_written_and_old_backups_stay(home, repository, tmp_path):
-    first = repository.back_up(home)
-    again = repository.back_up(home)
+    first = back_up(repository, home)
+    again = back_up(repository, home)
     assert first.written > again.written == 0
     assert list(repository.names()) == [2]  # equal to the first, whose place it takes
     add(home / "cars", Document(id="d", text="four"))
-    third = repository.back_up(home)
+    third = back_up(repository, home)
     assert 0 < third.written < first.written
     delete_index(home / "boats")
-    repository.back_up(home, keep=2)
+    back_up(repository, home, keep=2)
     assert list(repository.names()) == [3, 4]
     restore_all(repository, tmp_path / "before", number=3)
     assert home_texts(tmp_path / "before") == {"cars": CARS | {"d": "four"}, "boats": {}}
@@ -146,10 +148,10 @@ def test_only_what_changed_is_written_and_old_backups_stay(home, repository, tmp
 
 def test_what_no_backup_uses_is_removed(home, tmp_path):
     repository = Repository(str(tmp_path / "kept"))
-    repository.back_up(home)
+    back_up(repository, home)
     (tmp_path / "kept/objects" / ("0" * 64)).write_text("left by a killed backup")
     delete_index(home / "cars")
-    repository.back_up(home, keep=1)
+    back_up(repository, home, keep=1)
     (name,) = repository.names().values()
     kept = {path.name for path in (tmp_path / "kept/objects").iterdir()}
     assert kept == repository.read(name).pieces()
@@ -157,10 +159,10 @@ def test_what_no_backup_uses_is_removed(home, tmp_path):
 
 def test_objects_are_removed_with_the_backups_that_used_them(home, tmp_path):
     repository = Repository(str(tmp_path / "kept"))
-    repository.back_up(home)
+    back_up(repository, home)
     delete_index(home / "cars")
-    repository.back_up(home)
-    repository.back_up(home, keep=1)  # unchanged
+    back_up(repository, home)
+    back_up(repository, home, keep=1)  # unchanged
     (name,) = repository.names().values()
     assert repository.stored_pieces().keys() == repository.read(name).pieces()
 
@@ -169,49 +171,49 @@ def test_objects_are_removed_with_the_backups_that_used_them(home, tmp_path):
 def test_another_index_directory_is_refused_until_it_takes_over(home, repository, tmp_path, place):
     if place == "directory":
         repository = Repository(str(tmp_path / "kept"))
-    repository.back_up(home)
+    back_up(repository, home)
     names = repository.names()
     other = tmp_path / "other"
     build(other / "planes", Document(id="p", text="wing"))
     with pytest.raises(StoreError, match="--take-over") as refused:
-        repository.back_up(other, keep=1)
+        back_up(repository, other, keep=1)
     assert all(f"{path}`" in refused.value.message for path in (home, other))
     assert repository.names() == names
     restore_all(repository, tmp_path / "new machine")
     with pytest.raises(StoreError, match="--take-over"):
-        repository.back_up(tmp_path / "new machine")
-    assert repository.back_up(tmp_path / "new machine", take_over=True).number == 2
-    assert repository.back_up(tmp_path / "new machine").number == 3
+        back_up(repository, tmp_path / "new machine")
+    assert back_up(repository, tmp_path / "new machine", take_over=True).number == 2
+    assert back_up(repository, tmp_path / "new machine").number == 3
     with pytest.raises(StoreError, match="--take-over"):
-        repository.back_up(home)
-    assert repository.back_up(home, take_over=True).number == 4
+        back_up(repository, home)
+    assert back_up(repository, home, take_over=True).number == 4
     (name,) = repository.names().values()
     assert len(repository.read(name).owner.predecessors) == 1
 
 
 def test_a_moved_index_directory_continues_its_backups(home, repository, tmp_path):
-    repository.back_up(home)
+    back_up(repository, home)
     moved = home.rename(tmp_path / "moved")
-    assert repository.back_up(moved).number == 2
-    assert repository.back_up(moved.rename(home)).number == 3
+    assert back_up(repository, moved).number == 2
+    assert back_up(repository, moved.rename(home)).number == 3
 
 
 def test_a_copied_index_directory_is_another(home, repository, tmp_path):
-    repository.back_up(home)
+    back_up(repository, home)
     names = repository.names()
     copy = shutil.copytree(home, tmp_path / "copy")
     with pytest.raises(StoreError, match="--take-over"):
-        repository.back_up(copy, keep=1)
+        back_up(repository, copy, keep=1)
     assert repository.names() == names
-    assert repository.back_up(home).number == 2
+    assert back_up(repository, home).number == 2
     with pytest.raises(StoreError, match="--take-over"):
-        repository.back_up(copy)
+        back_up(repository, copy)
 
 
 def test_what_an_interrupted_backup_left_goes_with_the_next(home, repository):
-    repository.back_up(home)
+    back_up(repository, home)
     repository.write_piece("0" * 64, b"left")
-    repository.back_up(home)  # unchanged
+    back_up(repository, home)  # unchanged
     (name,) = repository.names().values()
     assert repository.stored_pieces().keys() == repository.read(name).pieces()
 
@@ -224,12 +226,12 @@ def test_a_backup_is_not_written_if_another_process_wrote_one_meanwhile(
 
     def meanwhile(directory):
         monkeypatch.undo()
-        Repository(repository.target).back_up(other)
+        back_up(Repository(repository.target), other)
         return aliases_in(directory)
 
-    monkeypatch.setattr("klsa_search.storage.repository.aliases_in", meanwhile)
+    monkeypatch.setattr("klsa_search.storage.backup_writer.aliases_in", meanwhile)
     with pytest.raises(StoreError, match="another process wrote to it meanwhile"):
-        repository.back_up(home)
+        back_up(repository, home)
     restore_all(repository, tmp_path / "restored")
     assert home_texts(tmp_path / "restored") == {"planes": {}}
 
@@ -238,14 +240,14 @@ def test_one_process_at_a_time_writes_to_a_directory(home, tmp_path):
     kept = tmp_path / "kept"
     kept.mkdir()
     with exclusive_lock(kept / ".lock"), pytest.raises(IndexBusy, match="kept"):
-        Repository(str(kept)).back_up(home)
+        back_up(Repository(str(kept)), home)
 
 
 def test_an_unreadable_index_keeps_its_last_backup(home, repository, tmp_path):
-    repository.back_up(home)
+    back_up(repository, home)
     (current_generation(home / "cars") / "manifest.json").write_text("{")
     add(home / "boats", Document(id="x", text="new"))
-    done = repository.back_up(home, keep=1)
+    done = back_up(repository, home, keep=1)
     assert done.faults.keys() == {"cars"}
     restore_all(repository, tmp_path / "other")
     assert home_texts(tmp_path / "other") == {"cars": CARS, "boats": {"x": "new"}}
@@ -253,7 +255,7 @@ def test_an_unreadable_index_keeps_its_last_backup(home, repository, tmp_path):
 
 def test_a_changed_backup_is_not_restored(home, tmp_path):
     repository = Repository(str(tmp_path / "kept"))
-    repository.back_up(home)
+    back_up(repository, home)
     for piece in (tmp_path / "kept/objects").iterdir():
         piece.write_bytes(b"?" + piece.read_bytes()[1:])
     with pytest.raises(IndexDamaged, match="has changed"):
@@ -269,7 +271,7 @@ def test_a_storage_that_returns_other_bytes_is_noticed(home, repository, monkeyp
     read = repository._store.read
     monkeypatch.setattr(repository._store, "read", lambda name: read(name)[:-1])
     with pytest.raises(StoreError, match="other content than was written"):
-        repository.back_up(home)
+        back_up(repository, home)
     assert repository.names() == {}
 
 
@@ -279,7 +281,7 @@ def test_a_follower_becomes_equal_again_and_again(home, repository, tmp_path):
         follow(repository, own)
 
     def followed():
-        repository.back_up(home, keep=2)
+        back_up(repository, home, keep=2)
         state = follow(repository, own)
         assert read_state(own / FOLLOWER_STATE) == state
         assert home_texts(own) == home_texts(home)
@@ -311,26 +313,26 @@ def test_a_follower_becomes_equal_again_and_again(home, repository, tmp_path):
 
 def test_a_source_that_went_back_is_followed(home, repository, tmp_path):
     own = tmp_path / "follower"
-    repository.back_up(home)
+    back_up(repository, home)
     first = list(repository.names())[-1]
     add(home / "cars", Document(id="d", text="four"))
-    repository.back_up(home)
+    back_up(repository, home)
     follow(repository, own)
     delete_index(home / "cars")
     restore_index(repository, "cars", home / "cars", number=first)
     add(home / "cars", Document(id="e", text="five"))
-    repository.back_up(home)
+    back_up(repository, home)
     follow(repository, own)
     assert texts(own / "cars") == CARS | {"e": "five"}
 
 
 def test_a_follower_keeps_what_it_has_if_a_backup_is_damaged_or_gone(home, tmp_path):
     kept, own = tmp_path / "kept", tmp_path / "follower"
-    Repository(str(kept)).back_up(home)
+    back_up(Repository(str(kept)), home)
     state = follow(Repository(str(kept)), own)
     before = home_texts(own)
     build(home / "cars", Document(id="z", text="again"))
-    Repository(str(kept)).back_up(home)
+    back_up(Repository(str(kept)), home)
     pieces = {path: path.read_bytes() for path in (kept / "objects").iterdir()}
     for path in pieces:
         path.unlink()
@@ -347,12 +349,12 @@ def test_a_follower_keeps_what_it_has_if_a_backup_is_damaged_or_gone(home, tmp_p
 
 def test_a_follower_stays_with_one_index_directory(home, repository, tmp_path):
     own, other = tmp_path / "follower", tmp_path / "other"
-    repository.back_up(home)
+    back_up(repository, home)
     leader = follow(repository, own).directory
     build(other / "planes")
     strange = Repository(f"memory://{uuid.uuid4().hex}/backups")
     for _ in range(3):
-        strange.back_up(other)
+        back_up(strange, other)
     for folder in ("backups", "objects"):  # as by two writers to a storage without locks
         for each in strange._store.sizes(folder):
             path = f"{folder}/{each}"
@@ -364,7 +366,7 @@ def test_a_follower_stays_with_one_index_directory(home, repository, tmp_path):
         state = read_state(own / FOLLOWER_STATE)
         assert (state.number, state.newest, state.ignored) == (1, 3, 3)
     add(home / "cars", Document(id="d", text="four"))
-    repository.back_up(home, take_over=True)
+    back_up(repository, home, take_over=True)
     state = follow(repository, own)
     assert home_texts(own) == home_texts(home)
     assert (state.number, state.ignored, state.directory) == (4, None, leader)
@@ -372,18 +374,18 @@ def test_a_follower_stays_with_one_index_directory(home, repository, tmp_path):
 
 def test_a_follower_follows_the_directory_that_took_over(home, repository, tmp_path):
     own, new = tmp_path / "follower", tmp_path / "new machine"
-    repository.back_up(home)
+    back_up(repository, home)
     follow(repository, own)
     restore_all(repository, new)
     add(new / "cars", Document(id="d", text="four"))
-    repository.back_up(new, keep=1, take_over=True)
+    back_up(repository, new, keep=1, take_over=True)
     state = follow(repository, own)
     assert home_texts(own) == home_texts(new)
     assert state.directory == read_state(new / BACKUP_STATE).directory
 
 
 def test_an_index_directory_with_other_indexes_does_not_follow(home, repository):
-    repository.back_up(home)
+    back_up(repository, home)
     with pytest.raises(StoreError, match="empty index directory"):
         follow(repository, home)
     assert texts(home / "cars") == CARS

@@ -1,0 +1,310 @@
+"""Write a backup of all indexes of an index directory to a repository."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from klsa_search.core.parallel import map_in_order
+from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, StoreError
+from klsa_search.storage.aliases import aliases_in
+from klsa_search.storage.backup import copy_logs, copy_shared_files
+from klsa_search.storage.backup_format import Backup, FileCopy, IndexCopy, Owner, build_id
+from klsa_search.storage.current import step_for
+from klsa_search.storage.files import explain
+from klsa_search.storage.generations import check_sizes
+from klsa_search.storage.locks import exclusive_lock
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.maintenance import indexes_in
+from klsa_search.storage.manifest import FileName, read_manifest
+from klsa_search.storage.names import MANIFEST
+from klsa_search.storage.partitions import (
+    generations_in_use,
+    is_partitioned,
+    read_partitions,
+    write_partitions,
+)
+from klsa_search.storage.query_settings import copy_settings
+from klsa_search.storage.replication_state import (
+    BACKUP_STATE,
+    ReplicationState,
+    directory_id,
+    location_of,
+    write_state,
+)
+from klsa_search.storage.repository import LOG_PIECE, PARALLEL, Repository
+
+_PIECE: Final = 2**23
+"""Bytes of a piece of a file of a generation."""
+
+_LOCK: Final = ".backup.lock"
+_TIMEOUT: Final = 60.0
+"""Seconds to wait for another backup of the same index directory."""
+
+
+@dataclass(frozen=True)
+class BackupResult:
+    """Result of a backup.
+
+    number   number of the backup
+    indexes  number of its indexes
+    written  bytes of the pieces that were not in the repository before
+    faults   why an index could not be read, by its name; its last backup is kept in this one
+    """
+
+    number: int
+    created: str
+    indexes: int
+    written: int
+    faults: Mapping[str, str] = field(default_factory=dict)
+
+
+def back_up(
+    repository: Repository, home: Path, keep: int | None = None, *, take_over: bool = False
+) -> BackupResult:
+    """Back up all indexes and aliases of an index directory, which may be in use.
+
+    keep       number of backups to keep; by default all
+    take_over  whether to write to a repository of another directory, which then belongs to
+               this one
+    Everything written is read back and compared. A backup that is equal to the previous one
+    takes its place. An index that cannot be read keeps its last backup, and is in
+    `BackupResult.faults`. IndexBusy while another backup of the directory or to a directory
+    runs; StoreError, also if the repository belongs to another directory.
+    """
+    if not home.is_dir():
+        raise IndexNotFound(f"no index directory `{home}`; check the path", field="home")
+    with exclusive_lock(home / _LOCK, timeout=_TIMEOUT), repository.lock():
+        names = repository.names()
+        last = names[max(names)] if names else None
+        before = repository.read(last) if last else None
+        owner = _owner(repository, home, before, take_over=take_over)
+        writer = IndexCopier(repository, before)
+        created = datetime.now(UTC).isoformat(timespec="milliseconds")
+        writer.copy(indexes_in(home))
+        aliases = aliases_in(home)  # later, as an alias moves to an index that was just built
+        writer.copy(home / name for name in set(aliases.values()))
+        indexes, faults = writer.copies, writer.faults
+        aliases = {name: index for name, index in aliases.items() if index in indexes}
+        backup = Backup(
+            package_version=version("klsa-search"),
+            owner=owner,
+            created=created,
+            indexes=indexes,
+            aliases=aliases,
+        )
+        number = max(names, default=0) + 1
+        if repository.names() != names:  # object storage has no locks
+            raise StoreError(
+                f"cannot back up to `{repository.target}`: another process wrote to it meanwhile; "
+                "let one index directory back up to one target"
+            )
+        name = repository.write(number, backup)
+        is_same = before is not None and (before.indexes, before.aliases) == (indexes, aliases)
+        equal = [last] if is_same and last else []
+        kept = [name for name in names.values() if name not in equal]
+        outdated = [] if keep is None else kept[: max(0, len(kept) + 1 - keep)]
+        repository.remove(equal + outdated)
+        repository.collect_garbage(writer.stored)
+        state = ReplicationState(repository.target, name, number, created, number, owner.id)
+        write_state(home / BACKUP_STATE, state)
+        return BackupResult(number, created, len(indexes), writer.written, faults)
+
+
+class IndexCopier:
+    """Copies indexes to a repository for one backup.
+
+    copies   copied indexes by name
+    faults   why an index could not be read, by its name; its last copy is in `copies`
+    stored   sizes of all objects of the repository by name
+    written  bytes that were not there before
+    """
+
+    def __init__(self, repository: Repository, before: Backup | None) -> None:
+        self._repository = repository
+        self._before = before.indexes if before else {}
+        self.copies: dict[str, IndexCopy] = {}
+        self.faults: dict[str, str] = {}
+        self.stored = repository.stored_pieces()
+        self.written = 0
+        self._lock = threading.Lock()  # of the previous two
+        self._failure: StoreError | None = None  # of the repository
+        self._known = {
+            file.sha256: file
+            for copy in self._before.values()
+            for file in copy.files()
+            if self.stored.keys() >= set(file.pieces)
+        }
+
+    def copy(self, paths: Iterable[Path]) -> None:
+        """Copy the indexes at these paths that were not copied yet."""
+        for path in paths:
+            if path.name in self.copies or path.name in self.faults:
+                continue
+            try:
+                self.copies[path.name] = self._copy(path)
+            except IndexNotFound:  # deleted meanwhile
+                continue
+            except (KlsaError, OSError) as fault:
+                if self._failure is not None:
+                    raise self._failure from fault
+                step = "check its owner and permissions"
+                self.faults[path.name] = (
+                    fault.message if isinstance(fault, KlsaError) else explain(fault, path, step)
+                )
+                if path.name in self._before:
+                    self.copies[path.name] = self._before[path.name]
+
+    def _copy(self, path: Path) -> IndexCopy:
+        """Copy the build in use, with the writes to it."""
+        while True:
+            generations = generations_in_use(path)
+            try:
+                return self._copy_build(path, generations)
+            except (KlsaError, OSError):
+                if generations_in_use(path) == generations:
+                    raise  # else it was replaced meanwhile
+
+    def _copy_build(self, path: Path, generations: Sequence[Path]) -> IndexCopy:
+        """Copy an index: its generation, or those of all partitions."""
+        files = list(map(self._copy_generation, generations))
+        builds = [build_id(read_manifest(generation)) for generation in generations]
+        with tempfile.TemporaryDirectory(prefix="klsa-backup-") as folder:
+            shared = Path(folder, "shared")
+            shared.mkdir()
+            copy_shared_files(path, shared)
+            before = self._before.get(path.name)
+            if not is_partitioned(path):
+                (generation,), (build,) = generations, builds
+                copy_settings(generation, read_manifest(generation), shared)
+                (log,), (state,) = self._copy_logs(path, generations, [before], builds)
+                return IndexCopy(
+                    build=build,
+                    log_state=state,
+                    generation=files[0],
+                    log=log,
+                    shared=self._store_all(shared),
+                )
+            found = read_partitions(path)
+            names = found.all_folders
+            known = [before.partitions.get(name) if before else None for name in names]
+            logs, states = self._copy_logs(path, generations, known, builds)
+            write_partitions(shared, found)
+            partitions = {
+                name: IndexCopy(build=build, log_state=state, generation=own, log=log, shared={})
+                for name, build, state, own, log in zip(
+                    names, builds, states, files, logs, strict=True
+                )
+            }
+            return IndexCopy(
+                build=hashlib.sha256(repr(builds).encode()).hexdigest(),
+                log_state=" ".join(states),
+                generation={},
+                log={},
+                shared=self._store_all(shared),
+                partitions=partitions,
+            )
+
+    def _copy_generation(self, generation: Path) -> dict[FileName, FileCopy]:
+        manifest = read_manifest(generation)
+        check_sizes(generation, manifest)
+        files = {
+            name: self._known.get(entry.sha256) or self._store(generation / name, entry.sha256)
+            for name, entry in manifest.files.items()
+        }
+        files[MANIFEST] = self._store(generation / MANIFEST)
+        return files
+
+    def _copy_logs(
+        self,
+        path: Path,
+        generations: Sequence[Path],
+        before: Sequence[IndexCopy | None],
+        builds: Sequence[str],
+    ) -> tuple[list[dict[FileName, FileCopy]], list[str]]:
+        """Copy the logs of an index, as they are at one moment; return files and states.
+
+        before  last copies; logs that have not changed since are not copied again
+        """
+        states = [WriteLog(generation).state_id() for generation in generations]
+        known = [
+            copy.log if copy and (copy.build, copy.log_state) == (build, state) else None
+            for copy, build, state in zip(before, builds, states, strict=True)
+        ]
+        logs = [log for log in known if log is not None]
+        if len(logs) == len(known) and (
+            len(logs) == 1 or states == [WriteLog(each).state_id() for each in generations]
+        ):
+            return logs, states
+        with tempfile.TemporaryDirectory(prefix="klsa-backup-") as folder:
+            targets = [Path(folder, f"{number}") for number in range(len(generations))]
+            for target in targets:
+                target.mkdir()
+            copy_logs(path, generations, targets)
+            states = [WriteLog(target).state_id() for target in targets]
+            return [self._store_all(target) for target in targets], states
+
+    def _store_all(self, folder: Path) -> dict[str, FileCopy]:
+        """Copy all files of a folder of changing files."""
+        return {path.name: self._store(path, size=LOG_PIECE) for path in sorted(folder.iterdir())}
+
+    def _store(self, path: Path, expected: str | None = None, size: int = _PIECE) -> FileCopy:
+        """Copy a file; IndexDamaged if it has another checksum than expected."""
+        whole, count = hashlib.sha256(), 0
+
+        def pieces() -> Iterator[bytes]:
+            nonlocal count
+            with path.open("rb") as stream:
+                while piece := stream.read(size):
+                    whole.update(piece)
+                    count += len(piece)
+                    yield piece
+
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            stored = map_in_order(
+                lambda piece: pool.submit(self._store_piece, piece), pieces(), ahead=PARALLEL
+            )
+            names = tuple(stored)
+        if expected is not None and whole.hexdigest() != expected:
+            raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")
+        return FileCopy(bytes=count, sha256=whole.hexdigest(), pieces=names)
+
+    def _store_piece(self, content: bytes) -> str:
+        name = hashlib.sha256(content).hexdigest()
+        with self._lock:
+            if self.stored.get(name) == len(content):
+                return name
+            self.stored[name] = len(content)
+            self.written += len(content)
+        try:
+            self._repository.write_piece(name, content)
+        except StoreError as failure:
+            self._failure = failure
+            raise
+        return name
+
+
+def _owner(repository: Repository, home: Path, last: Backup | None, *, take_over: bool) -> Owner:
+    """Return an index directory as the owner; StoreError if the last backup has another."""
+    own = Owner(id=directory_id(home), location=location_of(home))
+    if last is None:
+        return own
+    if last.owner.id == own.id:
+        return own.model_copy(update={"predecessors": last.owner.predecessors})
+    if not take_over:
+        raise StoreError(
+            f"cannot back up {own} to `{repository.target}`: it has the backups of {last.owner}; "
+            "use another target, or take this one over if that directory is no longer backed up: "
+            f"klsa-index backup --all {repository.target} --take-over"
+        )
+    earlier = dict.fromkeys((*last.owner.predecessors, last.owner.id))
+    earlier.pop(own.id, None)
+    return own.model_copy(update={"predecessors": tuple(earlier)})

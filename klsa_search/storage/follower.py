@@ -1,0 +1,224 @@
+"""Follow a repository of backups: keep indexes equal to the newest backup.
+
+    follow(repository, home) -> ReplicationState      make a directory equal to the newest backup
+    follow_partition(repository, generation, build)   replace its log by that of the newest backup
+
+A later log of the same generation replaces the earlier one in one step, so readers see the
+documents of an index as one backup has them. Query settings, synonyms, rules, judgements and
+aliases follow, each as a whole.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from klsa_search.errors import StoreError
+from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
+from klsa_search.storage.backup_format import Backup, IndexCopy
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.files import sync
+from klsa_search.storage.generations import writing
+from klsa_search.storage.locks import exclusive_lock
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log_writer import create_log
+from klsa_search.storage.maintenance import delete_index, indexes_in
+from klsa_search.storage.names import LOG_ID, NEW, WRITES, index_path
+from klsa_search.storage.partitions import read_partitions, write_partitions
+from klsa_search.storage.replication_state import (
+    FOLLOWER_STATE,
+    ReplicationState,
+    read_state,
+    write_state,
+)
+from klsa_search.storage.repository import Repository, number_of
+from klsa_search.storage.restore import (
+    RESTORE_LOCK,
+    generation_of_build,
+    install_copy,
+    is_same_build,
+    partition_copy,
+    partitions_of_copy,
+    replace_shared_files,
+)
+
+_PATIENCE: Final = 10.0  # seconds to wait while other partitions of the machine follow
+
+
+def follow(repository: Repository, home: Path) -> ReplicationState:
+    """Make an index directory equal to the newest backup, unless it is; return its state.
+
+    The directory belongs to the follower: an index that is not in the backup is deleted. So it
+    must be empty the first time; StoreError otherwise, and if the repository cannot be read: then
+    the directory stays as it is. It follows the index directory that wrote its first backup, and
+    those that took the repository over from it; StoreError if the newest backup is of another,
+    after following the newest of its own. IndexBusy while another process does the same.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    with exclusive_lock(home / RESTORE_LOCK):
+        file = home / FOLLOWER_STATE
+        state = read_state(file)
+        if state is None:
+            if names := [path.name for path in indexes_in(home)]:
+                raise StoreError(
+                    f"`{home}` has an index that was not restored from `{repository.target}` "
+                    f"({names[0]}); follow with an empty index directory",
+                    field="follow",
+                )
+            state = ReplicationState(repository.target)
+            write_state(file, state)
+        newest = repository.find()
+        if newest == state.backup:
+            return state
+        number = number_of(newest)
+        name = _newest_of_leader(repository, state.directory)
+        ignored = None if name == newest else number
+        seen = replace(state, newest=number, ignored=ignored)
+        if seen != state:
+            write_state(file, seen)
+        if name is not None and name != state.backup:
+            backup = repository.read(name)
+            _make_equal(repository, backup, home)
+            seen = ReplicationState(
+                repository.target,
+                backup=name,
+                number=number_of(name),
+                created=backup.created,
+                newest=number,
+                directory=backup.owner.id,
+                ignored=ignored,
+            )
+            write_state(file, seen)
+        if ignored is not None:
+            raise StoreError(
+                f"ignored backup {ignored} at `{repository.target}`: the index directory "
+                f"{repository.read(newest).owner} wrote it, and `{home}` follows the one with ID "
+                f"{(seen.directory or '')[:8]}; let one directory back up there, or follow the "
+                "other with an empty index directory",
+                field="follow",
+            )
+        return seen
+
+
+def _newest_of_leader(repository: Repository, leader: str | None) -> str | None:
+    """Return the newest backup of an index directory, or of one that took over from it.
+
+    leader  its ID; None for the directory that wrote the newest backup
+    """
+    return next(
+        (
+            name
+            for name in reversed(repository.names().values())
+            if leader is None or repository.read(name).owner.continues(leader)
+        ),
+        None,
+    )
+
+
+def follow_partition(repository: Repository, generation: Path, build: str) -> None:
+    """Replace the log of a partition by that of the newest backup of its build.
+
+    It stays as it is if no backup has a later state. IndexBusy while another process copies here;
+    IndexNotFound if no backup has this build; IndexDamaged, StoreError.
+    """
+    path = generation.parent
+    with exclusive_lock(path.parents[1] / RESTORE_LOCK, timeout=_PATIENCE):
+        if generation_of_build(path, build) == generation:
+            _replace_log(repository, partition_copy(repository, path, build), path)
+
+
+def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
+    """Make the indexes and aliases of a directory equal to a backup.
+
+    An alias moves when its new index is there, and before its old one is deleted.
+    """
+    for name in aliases_in(home):
+        if name in backup.indexes:
+            remove_alias(home, name)
+    faults = []
+    for name, copy in sorted(backup.indexes.items()):
+        path = index_path(home, name)
+        try:
+            if is_same_build(path, copy) and _follow_log(repository, copy, path):
+                if copy.partitions:
+                    _follow_partitions(repository, copy, path)
+                else:
+                    replace_shared_files(repository, copy, path, current_generation(path))
+            else:
+                install_copy(repository, copy, path)
+        except StoreError as fault:  # the others can still follow
+            faults.append(fault)
+    if faults:
+        raise faults[0]
+    gone = {path.name for path in indexes_in(home)} - backup.indexes.keys()
+    for name in gone & backup.aliases.keys():
+        delete_index(home / name)
+    own = aliases_in(home)
+    for name, index in backup.aliases.items():
+        if own.get(name) != index:
+            set_alias(home, name, index)
+    for name in own.keys() - backup.aliases.keys():
+        remove_alias(home, name)
+    for name in gone - backup.aliases.keys():
+        delete_index(home / name)
+
+
+def _follow_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
+    """Replace the logs of the build in use by those of a copy: see `_replace_log`.
+
+    Those of partitions follow one another.
+    """
+    if not copy.partitions:
+        return _replace_log(repository, copy, path)
+    names = read_partitions(path).all_folders
+    return all(
+        _replace_log(repository, own, path / name)
+        for name, own in zip(names, copy.partitions.values(), strict=True)
+    )
+
+
+def _replace_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
+    """Replace the log of the generation in use by that of a copy of the same build.
+
+    Return False if it is not a later state of the log, as after the source was restored.
+    """
+    generation = current_generation(path)
+    own = WriteLog(generation)
+    if own.state_id() == copy.log_state:
+        return True
+    if not copy.log or (generation / f"{WRITES}-wal").exists():  # left by another program
+        return False
+    fresh = path / f".{generation.name}.{NEW}"
+    with suppress(FileNotFoundError):  # left by a process that died
+        shutil.rmtree(fresh)
+    fresh.mkdir()
+    try:
+        for name, file in copy.log.items():
+            known = own.path if name == WRITES and own.path.exists() else None
+            repository.fetch(file, fresh / name, known)
+            sync(fresh / name)
+        with writing(path):
+            later = WriteLog(fresh)
+            if later.state_id() != copy.log_state or not later.continues(own):
+                return False
+            if not own.path.exists():
+                create_log(own.path)
+            if not own.state_id():  # readers need the ID only for a log with rows
+                (fresh / LOG_ID).replace(generation / LOG_ID)
+            (fresh / WRITES).replace(own.path)
+            sync(generation)
+    finally:
+        shutil.rmtree(fresh)
+    return True
+
+
+def _follow_partitions(repository: Repository, copy: IndexCopy, path: Path) -> None:
+    """Replace the changing files of an index in partitions besides their logs."""
+    replace_shared_files(repository, copy, path, None)
+    with writing(path):
+        found = partitions_of_copy(repository, copy, read_partitions(path).folders)
+        if found != read_partitions(path):
+            write_partitions(path, found)
