@@ -43,7 +43,7 @@ from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Collection
-    from klsa_search.indexing.build import PartitionWorkers
+    from klsa_search.indexing.generation_builder import PartitionWorkers
 
 
 @click.group()

@@ -28,8 +28,8 @@ from klsa_search.core.child_processes import end, pipes_of_worker, read_requests
 from klsa_search.core.parallel import exit_with_parent, processors
 from klsa_search.core.progress import Progress, silent
 from klsa_search.errors import KlsaError
-from klsa_search.indexing.build import Built, PartitionWorkers, write_generation
 from klsa_search.indexing.document_spool import ordinals_file, spooled
+from klsa_search.indexing.generation_builder import Built, PartitionWorkers, write_generation
 from klsa_search.indexing.partition_rows import write_features, write_rows
 from klsa_search.indexing.reading import StoredCollection, read
 from klsa_search.indexing.training import open_training, weigh_partition

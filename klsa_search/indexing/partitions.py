@@ -25,14 +25,6 @@ from klsa_search.collection.model import Collection, Document
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import DOCUMENTS, Progress
 from klsa_search.errors import SettingsError
-from klsa_search.indexing.build import (
-    Built,
-    PartitionWorkers,
-    manifest_of,
-    refuse_unused_texts,
-    require_fields,
-    spectrum_entry,
-)
 from klsa_search.indexing.checks import (
     refuse_large_source,
     refuse_one_partition,
@@ -43,6 +35,14 @@ from klsa_search.indexing.checks import (
 )
 from klsa_search.indexing.collection_terms import with_collection_terms
 from klsa_search.indexing.document_spool import DocumentSpool, spooled
+from klsa_search.indexing.generation_builder import (
+    Built,
+    PartitionWorkers,
+    manifest_of,
+    refuse_unused_texts,
+    require_fields,
+    spectrum_entry,
+)
 from klsa_search.indexing.language_sample import LanguageSample
 from klsa_search.indexing.partition_tasks import TRAINING, PartitionTask, take_steps
 from klsa_search.indexing.reading import (
@@ -70,17 +70,9 @@ from klsa_search.storage.directories import (
 )
 from klsa_search.storage.generations import index_lock
 from klsa_search.storage.maintenance import delete_index, use_partitions
-from klsa_search.storage.manifest import (
-    FieldsEntry,
-    SpectrumEntry,
-    read_manifest,
-)
+from klsa_search.storage.manifest import FieldsEntry, SpectrumEntry, read_manifest
 from klsa_search.storage.names import PARTITIONS_WORK
-from klsa_search.storage.partitions import (
-    MAX_PARTITIONS,
-    PartitionSet,
-    partition_of,
-)
+from klsa_search.storage.partitions import MAX_PARTITIONS, PartitionSet, partition_of
 
 
 def refuse_unpartitioned(partitions: int, settings: Settings) -> None:

@@ -22,8 +22,8 @@ from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import SettingsError, StoreError
-from klsa_search.indexing.build import build_generation
 from klsa_search.indexing.checks import memory_budget
+from klsa_search.indexing.generation_builder import build_generation
 from klsa_search.indexing.partitions import build_set, refuse_unpartitioned
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.replay import LogTail, replay, replayed_settings

@@ -20,9 +20,10 @@ from klsa_search.core.config import Settings
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
-from klsa_search.indexing.build import build, build_generation
+from klsa_search.indexing.build import build
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.computed_vectors import with_computed_vectors
+from klsa_search.indexing.generation_builder import build_generation
 from klsa_search.indexing.partitions import build_set
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.repartition import repartition, stored_documents

@@ -17,7 +17,6 @@ from klsa_search.search.explain.explanation import RuleEffect
 from klsa_search.storage.rules import Boost, Rule
 
 if TYPE_CHECKING:
-    from klsa_search.search.collectors import Collector
     from klsa_search.search.passage_index import PassageIndex
     from klsa_search.search.state import State
 
@@ -209,23 +208,6 @@ def positions_of(
             taken.add(position)
             positions[doc_id] = position
     return positions
-
-
-class PinnedFirst:
-    """Pinned documents, then those of another order, which does not contain them."""
-
-    def __init__(self, order: Collector, pinned: Pinned) -> None:
-        self._order, self._pinned = order, pinned
-
-    def first(self, count: int) -> TopDocs:
-        """Return the first documents, at most `count`, and how many there are."""
-        pinned, size = self._pinned, len(self._pinned.positions)
-        top = self._order.first(max(count - size, 1))
-        return TopDocs(
-            np.append(pinned.doc_ids.astype(top.doc_ids.dtype), top.doc_ids)[:count],
-            np.append(pinned.scores, top.scores)[:count],
-            top.total + size,
-        )
 
 
 def without(mask: Mask | None, doc_ids: Sequence[int], size: int) -> Mask:

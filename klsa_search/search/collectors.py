@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.errors import QueryError
-from klsa_search.search.applied_rules import Pinned, PinnedFirst, positions_of, without
+from klsa_search.search.applied_rules import Pinned, positions_of, without
 from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.facets import Facet, facet_of
@@ -341,3 +341,20 @@ def _collect_distinct(order: Collector, count: int, field: Field, found: Documen
         if np.count_nonzero(kept) >= count or len(doc_ids) < size:
             return TopDocs(doc_ids[kept][:count], scores[kept][:count], total)
         size *= 4
+
+
+class PinnedFirst:
+    """Pinned documents, then those of another order, which does not contain them."""
+
+    def __init__(self, order: Collector, pinned: Pinned) -> None:
+        self._order, self._pinned = order, pinned
+
+    def first(self, count: int) -> TopDocs:
+        """Return the first documents, at most `count`, and how many there are."""
+        pinned, size = self._pinned, len(self._pinned.positions)
+        top = self._order.first(max(count - size, 1))
+        return TopDocs(
+            np.append(pinned.doc_ids.astype(top.doc_ids.dtype), top.doc_ids)[:count],
+            np.append(pinned.scores, top.scores)[:count],
+            top.total + size,
+        )

@@ -9,13 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-from klsa_search.core.keywords import SearchParameters
-
-if TYPE_CHECKING:
-    from klsa_search.search.filters.masks import Given
-    from klsa_search.search.state import State
+from typing import Final, NamedTuple
 
 SEARCH: Final = 1.0
 WORD: Final = 0.1
@@ -69,13 +63,6 @@ RANKINGS_WITH_PASSAGES: Final = 4
 """Rankings of a search if documents are divided into passages: see `PassageSearcher.top`."""
 
 CHARACTERS_PER_WORD: Final = 6
-
-_QUICK_HITS: Final = 20
-_QUICK_QUERY: Final = 256
-"""Hits and characters of a query that are quick: ten hits take 50 µs."""
-
-_QUICK_BYTES: Final = 2**20
-"""Total bytes of the k longest documents up to which a search is quick: 5 ms if all are hits."""
 
 
 class QueryCounts(NamedTuple):
@@ -161,34 +148,3 @@ def filter_cost(text: str, *, is_json: bool, documents: int, contents: Mapping[s
     per_condition = CONDITION + CONDITION_DOCUMENT * documents
     of_texts = CONTAINS_BYTE * contains * texts
     return FILTER_CHARACTER * len(text) + conditions * per_condition + of_texts
-
-
-def counts_of(
-    state: State, query: str, parameters: SearchParameters, given: Given | None
-) -> QueryCounts:
-    """Return counts of what makes a query expensive: see `Index.query_counts`."""
-    reading, _ = state.parameters.read(parameters)
-    counts = state.query_parser.counts(query, reading)
-    rules = state.rules.for_query(query) if state.rules else ()
-    boosts = sum(len(rule.then.boost) for rule in rules)
-    rankings = 1 if state.passages is None else RANKINGS_WITH_PASSAGES
-    return counts._replace(
-        hit_bytes=state.documents.mean_size,
-        boosts=boosts,
-        rankings=rankings,
-        terms=len(state.snapshot.vocabulary),
-        filter_ms=0.0 if given is None else state.filters.cost(given),
-    )
-
-
-def is_quick(state: State, query: str, k: int) -> bool:
-    """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""
-    if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.info.analyzer.tokenizes:
-        return False
-    terms = state.query_parser.known_terms_of(query)
-    return (
-        terms is not None
-        and not (state.rules and state.rules.for_query(query))
-        and state.searcher.is_quick(terms)
-        and state.documents.size_of_longest(k) <= _QUICK_BYTES
-    )

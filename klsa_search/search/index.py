@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Unpack
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.config import SearchSettings
@@ -15,7 +16,7 @@ from klsa_search.errors import EmbedderFailed
 from klsa_search.search.assembly import assemble_results
 from klsa_search.search.budget import CountTokens, estimated_tokens
 from klsa_search.search.collectors import collect
-from klsa_search.search.costs import QueryCounts, counts_of, is_quick
+from klsa_search.search.costs import QueryCounts
 from klsa_search.search.excerpts import Excerpt, excerpt_of
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
@@ -32,6 +33,7 @@ from klsa_search.search.options import (
 )
 from klsa_search.search.planning import parse_query, plan_search, query_vector
 from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query_costs import counts_of, is_quick
 from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel, intersection
@@ -432,3 +434,13 @@ class Index(WritableIndex):
         live = self._opened().snapshot.live
         first = np.arange(self.max_doc)[slice(None) if live is None else live.allowed][:1]
         self.hits(first, np.zeros(len(first), np.float32), ())
+
+
+def ids_of(index: Index) -> Callable[[DocIds], npt.NDArray[Any]]:
+    """Return a function that returns the IDs of live documents by doc id: (n,) of str.
+
+    It is for many rankings: it reads all IDs first.
+    """
+    live, ids = index.live_doc_ids(), np.array(index.ids(), dtype=object)
+    order = np.argsort(live)
+    return lambda doc_ids: ids[order[np.searchsorted(live, doc_ids, sorter=order)]]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from klsa_search.search.state import State
+State = TypeVar("State")
 
 
-class RestrictedStates:
+class RestrictedStates(Generic[State]):
     """Caches the restricted states of one state, by filter, and ends with it; thread-safe."""
 
     def __init__(self) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.cached import lazy_property
@@ -27,10 +26,6 @@ from klsa_search.search.rankers.feedback import add_feedback
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking import Rank
 from klsa_search.search.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from klsa_search.search.index import Index
-
 
 T = TypeVar("T")
 
@@ -51,16 +46,6 @@ def in_parallel(
         return list(chain.from_iterable(map(work, chunks)))
     with ThreadPoolExecutor(min(threads, len(chunks))) as pool:
         return list(chain.from_iterable(pool.map(work, chunks)))
-
-
-def ids_of(index: Index) -> Callable[[DocIds], npt.NDArray[Any]]:
-    """Return a function that returns the IDs of live documents by doc id: (n,) of str.
-
-    It is for many rankings: it reads all IDs first.
-    """
-    live, ids = index.live_doc_ids(), np.array(index.ids(), dtype=object)
-    order = np.argsort(live)
-    return lambda doc_ids: ids[order[np.searchsorted(live, doc_ids, sorter=order)]]
 
 
 _QUICK_POSTINGS: Final = 2**17

@@ -6,12 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.config import (
-    QUERY_SETTINGS,
-    LanguageSettings,
-    SearchSettings,
-    Settings,
-)
+from klsa_search.core.config import QUERY_SETTINGS, LanguageSettings, SearchSettings, Settings
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.filters.masks import FilterCache
 from klsa_search.search.options import Parameters
@@ -83,7 +78,7 @@ class State:
     quality: Quality
     suggester: Suggester
     rules: RuleSet
-    restricted: RestrictedStates = field(init=False, default_factory=RestrictedStates)
+    restricted: RestrictedStates[State] = field(init=False, default_factory=RestrictedStates)
 
     def close(self) -> None:
         """Close the tables of IDs, of documents and passages; lookups raise StoreError then."""

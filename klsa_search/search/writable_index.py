@@ -13,10 +13,13 @@ from klsa_search.collection.opening import Reading, open_collection
 from klsa_search.collection.searched_text import all_texts
 from klsa_search.collection.vectors import VECTORS, set_vectors, vectors_of
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
-from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
+from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError, WritingRefused
+from klsa_search.kernels.segments import aligned
 from klsa_search.kernels.vector_space import VectorSpaces
+from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.configurable_index import ConfigurableIndex
 from klsa_search.search.embedders import embed_documents, has_same_text, without_outdated
+from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.search.state import State
 from klsa_search.search.sync import (
     Comparison,
@@ -30,7 +33,6 @@ from klsa_search.search.writing import (
     BATCH_DOCUMENTS,
     Added,
     WriteResult,
-    check_writable,
     checked_vectors,
     declared_of,
     documents_of,
@@ -302,3 +304,25 @@ class WritableIndex(ConfigurableIndex):
             for text in all_texts(prepared, self.settings.searched_fields):
                 self.analyzer.terms(text)
         return prepared
+
+
+def check_writable(name: str, state: State, puts: int) -> None:
+    """Raise WritingRefused if so many documents cannot be added to an index.
+
+    Checked before a batch is logged: a log that cannot be applied would make the index unusable.
+    """
+    if field := needs_eigenvectors(state.info.settings):
+        raise WritingRefused(
+            f"index `{name}` is read-only: {field} = {getattr(state.info.settings, field)} reads "
+            "eigenvectors, which documents written after the build do not have; rebuild it with "
+            "the spectral function gvsm, head 0 and another ranker to allow writes"
+        )
+    # The first later document has the next aligned doc id.
+    used = max(len(state.snapshot), aligned(state.info.manifest.counts.documents))
+    if puts and used + puts > sparse_expansion.MAX_DOCUMENTS:
+        raise WritingRefused(
+            f"index `{name}` is full: {used:,} of {sparse_expansion.MAX_DOCUMENTS:,} doc "
+            f"ids are in use, and {puts:,} more documents were given; `klsa-index "
+            f"refit {name}` frees those of deleted documents, or divide the "
+            "documents among several indexes"
+        )

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, Unpack
+from typing import Final, Self, Unpack
 
 from klsa_search.collection.model import Collection, Document, Problems, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import Reading, open_collection
 from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of, with_vectors
 from klsa_search.core.config import Settings
-from klsa_search.errors import BadDocument, CollectionError, WritingRefused
-from klsa_search.kernels.segments import aligned
+from klsa_search.errors import BadDocument, CollectionError
 from klsa_search.kernels.vector_space import VectorSpaces
-from klsa_search.lowrank import sparse_expansion
-from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import DeclaredFields, FieldWarning, fitting, forms_of
-
-if TYPE_CHECKING:
-    from klsa_search.search.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,25 +160,3 @@ def declared_of(settings: Settings, fields: Fields) -> DeclaredFields:
     return DeclaredFields(
         declared | known, settings.separators(), forms_of(settings), settings.html or ()
     )
-
-
-def check_writable(name: str, state: State, puts: int) -> None:
-    """Raise WritingRefused if so many documents cannot be added to an index.
-
-    Checked before a batch is logged: a log that cannot be applied would make the index unusable.
-    """
-    if field := needs_eigenvectors(state.info.settings):
-        raise WritingRefused(
-            f"index `{name}` is read-only: {field} = {getattr(state.info.settings, field)} reads "
-            "eigenvectors, which documents written after the build do not have; rebuild it with "
-            "the spectral function gvsm, head 0 and another ranker to allow writes"
-        )
-    # The first later document has the next aligned doc id.
-    used = max(len(state.snapshot), aligned(state.info.manifest.counts.documents))
-    if puts and used + puts > sparse_expansion.MAX_DOCUMENTS:
-        raise WritingRefused(
-            f"index `{name}` is full: {used:,} of {sparse_expansion.MAX_DOCUMENTS:,} doc "
-            f"ids are in use, and {puts:,} more documents were given; `klsa-index "
-            f"refit {name}` frees those of deleted documents, or divide the "
-            "documents among several indexes"
-        )

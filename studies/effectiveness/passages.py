@@ -20,7 +20,7 @@ from klsa_search.collection import Document
 from klsa_search.collection.model import Query
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import AS_WORDS, DEPTH, Ranking
-from klsa_search.search.searcher import ids_of
+from klsa_search.search.index import ids_of
 from klsa_search.storage.passages import passages_of
 from studies.effectiveness.kinds import task_of
 from studies.effectiveness.measuring import Bench, Task, heading, percent, row

@@ -1,0 +1,289 @@
+"""Build one generation: read documents, weigh them, write files and manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from klsa_search.analysis.language_detection import DetectedLanguage
+from klsa_search.analysis.languages import analysed_as
+from klsa_search.collection.model import Collection
+from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.core.array_types import Eigenvalues
+from klsa_search.core.build_settings import PASSAGE_WORDS
+from klsa_search.core.config import Settings
+from klsa_search.core.progress import FILES, Progress, of_passages
+from klsa_search.indexing.checks import (
+    address,
+    reading_options,
+    refuse_beyond_budget,
+    refuse_large_source,
+    refuse_other_source,
+    refuse_overlap,
+    refuse_partitions,
+    refuse_to_drop_writes,
+    refuse_to_shrink,
+)
+from klsa_search.indexing.passages import DividedDocuments, number_of_passages
+from klsa_search.indexing.reading import (
+    StoredCollection,
+    read,
+    require_declared,
+    require_html,
+    require_searched,
+    require_split,
+    searched_before,
+)
+from klsa_search.indexing.weighing import weigh
+from klsa_search.search.index import Index
+from klsa_search.storage.checksums import note_checked
+from klsa_search.storage.files import write_fresh
+from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
+from klsa_search.storage.maintenance import remove_partitions
+from klsa_search.storage.manifest import (
+    FORMAT_VERSION,
+    BuildEntry,
+    Counts,
+    FieldsEntry,
+    FileEntry,
+    LanguageEntry,
+    Manifest,
+    SpaceEntry,
+    SpectrumEntry,
+    plugins_of,
+)
+from klsa_search.storage.names import MANIFEST, PASSAGES
+from klsa_search.storage.partitions import former_builds
+
+PartitionWorkers = Callable[[Callable[[Any], None], Sequence[Any]], Iterator[int]]
+"""Calls a function with each of some tasks, and yields the numbers of those that are done."""
+
+
+class Built(NamedTuple):
+    """Values for the manifest of a generation whose files are written.
+
+    counts  those of `Counts`, without `skipped`
+    digest  SHA-256 of all documents, in hexadecimal digits
+    language  as detected, if it was
+    """
+
+    settings: Settings
+    counts: Mapping[str, int]
+    spectra: Mapping[str, SpectrumEntry]
+    digest: str
+    fields: FieldsEntry
+    vectors: Sequence[SpaceEntry] = ()
+    language: DetectedLanguage | None = None
+
+
+def build_generation(
+    path: Path,
+    collection: Collection,
+    chosen: Settings,
+    report: Progress,
+    budget: int,
+    *,
+    replace: bool,
+    replay: Callable[[Path], AbstractContextManager[None]] | None = None,
+) -> Index:
+    """Build the next generation of the index at a path and open it. See `build`."""
+    started = time.monotonic()
+
+    def write(generation: Path) -> Built:
+        refuse_large_source(collection, chosen, budget)
+
+        def check(built: Built) -> None:
+            if not built.counts["terms"]:
+                refuse_unused_texts(collection)
+            require_fields(collection, built)
+            refuse_to_shrink(path, built.counts["documents"], collection, replace=replace)
+
+        built = _write(generation, collection, chosen, report, budget, check)
+        number = number_of_passages(generation, built.settings)
+        if number is not None:
+            _write_passages(generation, collection, built, number, started, report, budget)
+            built = built._replace(counts={**built.counts, "passages": number})
+        return built
+
+    return Index(write_generation(path, collection, write, report, replace=replace, replay=replay))
+
+
+def refuse_unused_texts(collection: Collection) -> None:
+    """Raise CollectionError if no document of an opened collection, which was read, has a text."""
+    if isinstance(collection, OpenedCollection):
+        collection.refuse_unused_texts()
+
+
+def require_fields(collection: Collection, built: Built) -> None:
+    """Raise SettingsError if no document has a field that is searched, split or declared."""
+    documents, fields, settings = built.counts["documents"], built.fields, built.settings
+    known = searched_before(collection)
+    require_searched(settings.searched_fields, fields, documents, known=known)
+    if not isinstance(collection, StoredCollection):  # it may have lost the last one
+        require_html(settings.html or (), fields, documents)
+        require_split(settings.separators(), fields, documents)
+        require_declared(settings.declared(), fields, documents)
+
+
+def _write(
+    generation: Path,
+    collection: Collection,
+    chosen: Settings,
+    report: Progress,
+    budget: int,
+    check: Callable[[Built], None] = lambda _: None,
+) -> Built:
+    """Read a collection and write all files of a generation.
+
+    check  refuses what was read, before it is weighed
+    """
+    counts, digest, fields, vectors, settings, language, _ = read(
+        collection, generation, chosen, report, memory=budget
+    )
+    documents, terms = counts.matrix.shape
+    sizes = {
+        "documents": documents,
+        "terms": terms,
+        "tokens": counts.tokens,
+        "non_zeros": counts.matrix.nnz,
+    }
+    built = Built(settings, sizes, {}, digest, fields, vectors, language)
+    check(built)
+    refuse_beyond_budget(counts, fields, generation, settings, budget)
+    spectra = weigh(counts, generation, settings, report)
+    entries = {
+        label: spectrum_entry(each.eigenvalues, each.residual, each.gap, each.trace)
+        for label, each in spectra.items()
+    }
+    return built._replace(spectra=entries)
+
+
+def _write_passages(
+    generation: Path,
+    collection: Collection,
+    built: Built,
+    number: int,
+    started: float,
+    report: Progress,
+    budget: int,
+) -> None:
+    """Write the index of the passages of a generation whose documents are written."""
+    words = built.settings.passage_words or PASSAGE_WORDS
+    language = analysed_as(built.settings.language)  # passages are too short to decide
+    chosen = built.settings.model_copy(update={"passages": "off", "language": language})
+    divided = DividedDocuments(generation, words)
+    types = {name: column.type for name, column in built.fields.columns.items()}
+    manifest = manifest_of(collection, built, started, {})
+    passages = StoredCollection(manifest, number, divided.read, types)
+    folder = generation / PASSAGES
+    folder.mkdir()
+    built = _write(folder, passages, chosen, of_passages(report), budget)
+    divided.write(folder)
+    manifest = manifest_of(passages, built, started, describe_files(folder))
+    write_fresh(folder / MANIFEST, manifest.as_text())
+
+
+def manifest_of(
+    collection: Collection, built: Built, started: float, files: Mapping[str, FileEntry]
+) -> Manifest:
+    """Return the manifest of a generation with these files."""
+    stored = collection if isinstance(collection, StoredCollection) else None
+    fingerprints = {} if stored is None else stored.fingerprints
+    language = None if built.language is None else LanguageEntry(**built.language._asdict())
+    if language is None and stored is not None and stored.language is not None:
+        language = stored.language if stored.language.language == built.settings.language else None
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        package_version=version("klsa-search"),
+        source=collection.name,
+        fingerprint=fingerprint_of(built.settings.fingerprint(), built.digest),
+        settings=built.settings.model_dump(mode="json"),
+        counts=Counts(skipped=collection.problems.count, **built.counts),
+        spectra=dict(built.spectra),
+        build=BuildEntry(
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - started, 3),
+            peak_memory=_peak_memory(),
+        ),
+        files=dict(files),
+        source_path=address(collection),
+        fields=built.fields,
+        reading=reading_options(collection),
+        vectors=[
+            space.model_copy(update={"fingerprint": fingerprints.get(space.name)})
+            for space in built.vectors
+        ],
+        plugins=plugins_of(built.settings),
+        detected=language,
+    )
+
+
+def write_generation(
+    path: Path,
+    collection: Collection,
+    write: Callable[[Path], Built],
+    report: Progress,
+    *,
+    replace: bool,
+    replay: Callable[[Path], AbstractContextManager[None]] | None = None,
+) -> Path:
+    """Write and commit the next generation of the index at a path; return its folder.
+
+    write   writes the files of the generation to an empty folder
+    replay  allows writes to the index meanwhile: entered with the new generation before its
+            commit, left when it is in use
+    """
+    started = time.monotonic()
+    refuse_overlap(path, collection)
+    if replay is None:
+        refuse_partitions(path)
+    former = former_builds(path)
+    with new_generation(path, allow_writes=replay is not None) as generation:
+        if not replace:
+            refuse_other_source(path, collection)
+            refuse_to_drop_writes(path)
+        built = write(generation)
+        report(FILES, 0, None)
+        manifest = manifest_of(collection, built, started, describe_files(generation))
+        sync_files(generation)  # before writers are locked out
+        with replay(generation) if replay else nullcontext():
+            commit(generation, manifest)
+        note_checked(generation, manifest)
+        remove_partitions(path, set(former_builds(path)) - set(former))
+    return generation
+
+
+def spectrum_entry(values: Eigenvalues, residual: float, gap: float, trace: float) -> SpectrumEntry:
+    """Return the diagnostics of a decomposition for the manifest; see `Spectrum`."""
+    return SpectrumEntry(
+        dimensions=len(values),
+        largest=float(values.max(initial=0.0)),
+        smallest=float(values.min(initial=values.max(initial=0.0))),
+        residual=residual,
+        gap=gap,
+        captured=float(values.sum() / trace) if trace else 0.0,
+    )
+
+
+def fingerprint_of(settings: str, digest: str) -> str:
+    """Return a fingerprint that is equal for equal documents, settings and format.
+
+    settings  fingerprint of the settings
+    digest    SHA-256 of the documents, in hexadecimal digits
+    """
+    parts = f"{FORMAT_VERSION}:{settings}:{digest}"
+    return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+
+def _peak_memory() -> int:
+    """Return the peak memory of the process in bytes; Linux reports KiB, macOS bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
