@@ -1,0 +1,124 @@
+"""Size of modules and functions, imports without circles, and types of the core packages."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import klsa_search
+from tests.support.sources import nodes
+
+PACKAGE = Path(klsa_search.__file__).parent
+
+MAX_LINES = 450
+"""Lines of a module."""
+
+LONGER = {"search/query/parser.py": 665}
+"""Lines of modules that are still longer, which only become fewer."""
+
+MAX_PARAMETERS = 8
+"""Parameters of a function, without `self` and `**options`."""
+
+OPTION_LISTS = {
+    "collection/opened_collection.py:__init__",
+    "indexing/build.py:build",
+    "search/costs.py:estimated_cost",
+    "search/index.py:search",
+    "service/app.py:create_app",
+}
+"""Functions whose keyword-only parameters are options of the public API, or of an application."""
+
+ANY = {
+    "analysis": 2,
+    "collection": 110,
+    "core": 31,
+    "delta": 10,
+    "embedding": 13,
+    "indexing": 12,
+    "kernels": 14,
+    "lowrank": 6,
+    "search": 67,
+    "storage": 75,
+}
+"""Uses of `Any` in the core packages, which only become fewer: JSON, and arrays of any type."""
+
+MUTUAL = {"search/passage_index.py": {"search/state.py"}}
+"""Imports for types of modules that define each other: a state has passages, which have a state."""
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Return the files of all modules by their dotted names, without that of the package."""
+    return {
+        ".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        ): path
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path != PACKAGE / "__init__.py"
+    }
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def imported() -> Iterator[tuple[Path, str]]:
+    """Yield (file, name of the imported module) of all imports of modules of the package."""
+    for path, node in nodes("klsa_search", ast.Import):
+        yield from ((path, alias.name) for alias in node.names if alias.name in modules())
+    for path, node in nodes("klsa_search", ast.ImportFrom):
+        for alias in node.names:
+            submodule = f"{node.module}.{alias.name}"
+            name = submodule if submodule in modules() else node.module
+            if name in modules():
+                yield path, name
+
+
+def test_no_module_is_long():
+    lines = {
+        name_of(path): len(path.read_text("utf-8").splitlines()) for path in modules().values()
+    }
+    long = {name: count for name, count in lines.items() if count > LONGER.get(name, MAX_LINES)}
+    assert not long
+    assert all(lines[name] > MAX_LINES for name in LONGER)
+
+
+def test_no_function_has_many_parameters():
+    # Parameters of commands are their options.
+    offences = set()
+    for kind in (ast.FunctionDef, ast.AsyncFunctionDef):
+        for path, function in nodes("klsa_search", kind):
+            given = function.args
+            names = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+            count = sum(argument.arg not in ("self", "cls") for argument in names)
+            if count > MAX_PARAMETERS and not name_of(path).startswith("cli/"):
+                offences.add(f"{name_of(path)}:{function.name}")
+    assert offences == OPTION_LISTS
+
+
+def test_imports_form_no_circle():
+    # Imports for types and those inside functions count as well.
+    graph: dict[str, set[str]] = {}
+    for path, name in imported():
+        target = name_of(modules()[name])
+        if target != name_of(path) and target not in MUTUAL.get(name_of(path), ()):
+            graph.setdefault(name_of(path), set()).add(target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(f"circle: {' <- '.join(error.args[1])}") from None
+
+
+def test_any_becomes_rarer_in_the_core():
+    used = Counter(
+        name_of(path).partition("/")[0]
+        for path, name in nodes("klsa_search", ast.Name)
+        if name.id == "Any"
+    )
+    assert {package: used[package] for package in ANY} == ANY, (
+        "lower the numbers of the packages that have fewer; where there are more, name the type"
+    )
