@@ -244,13 +244,15 @@ def unread_text(unread: Unread) -> str:
     if kinds[_KINDS:]:
         counted.append(f"{sum(unread.kinds[kind] for kind in kinds[_KINDS:]):,} of other kinds")
     first = ", ".join(unread.first[kind] for kind in kinds[:_KINDS])
-    files = "1 file" if unread.count == 1 else f"{unread.count:,} files"
+    left_out = any(kind.startswith(("excluded", "ignored")) for kind in kinds)
+    what = "files and folders" if left_out else "files"
+    files = "1 file" if unread.count == 1 else f"{unread.count:,} {what}"
     links = "; --follow-links reads linked files" if "linked" in unread.kinds else ""
     from klsa_search.collection.files.formats import missing_extra
 
     lacking: dict[str, list[str]] = {}
     for kind in kinds:
-        if extra := missing_extra(Path(f"_{kind}")):
+        if kind.startswith(".") and (extra := missing_extra(Path(f"_{kind}"))):
             lacking.setdefault(extra, []).append(kind)
     extras = "".join(
         f"; pip install 'klsa-search[{extra}]' reads {', '.join(suffixes)}"

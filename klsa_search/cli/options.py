@@ -112,6 +112,7 @@ def source_options(function: F) -> F:
         format_: str | None,
         on_error: str | None,
         follow_links: bool,
+        exclude: tuple[str, ...],
         sections: bool,
         encoding: str | None,
         id_column: str | None,
@@ -129,6 +130,7 @@ def source_options(function: F) -> F:
                     "format": format_,
                     "on_error": on_error,
                     "follow_links": follow_links or None,
+                    "exclude": exclude or None,
                     "sections": sections or None,
                     "encoding": encoding,
                     "columns": columns or None,
@@ -155,6 +157,14 @@ def source_options(function: F) -> F:
             "--follow-links",
             is_flag=True,
             help="Follow symbolic links in a SOURCE folder",
+        ),
+        click.option(
+            "--exclude",
+            metavar="GLOB",
+            multiple=True,
+            help="Leave out files and folders of a SOURCE folder or archive by a pattern as in "
+            ".gitignore, such as *.log or drafts/; one that begins with ! reads what others leave "
+            "out; repeatable",
         ),
         click.option(
             "--sections",

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
         Unread,
     )
     from klsa_search.collection.opened_collection import OpenedCollection
-    from klsa_search.collection.opening import Reading, open_collection
+    from klsa_search.collection.opening import open_collection
     from klsa_search.collection.public_collections import COLLECTIONS
     from klsa_search.collection.qrels import read_qrels
     from klsa_search.collection.queries import read_queries
+    from klsa_search.collection.reading_options import Reading
     from klsa_search.collection.trec import read_topics
 else:
     _MODULES = {
@@ -30,7 +31,7 @@ else:
         "OpenedCollection": "klsa_search.collection.opened_collection",
         "Problems": "klsa_search.collection.model",
         "Query": "klsa_search.collection.model",
-        "Reading": "klsa_search.collection.opening",
+        "Reading": "klsa_search.collection.reading_options",
         "Unread": "klsa_search.collection.model",
         "fetch": "klsa_search.collection.download",
         "open_collection": "klsa_search.collection.opening",

@@ -10,7 +10,14 @@ from klsa_search.collection import json_files
 from klsa_search.collection.csv_files import KNOWN_NAMES
 from klsa_search.collection.files.formats import format_of, is_archive, is_code, table_of
 from klsa_search.collection.files.rows import READERS
-from klsa_search.collection.folder import list_files, uncompressed_name, walk
+from klsa_search.collection.folder import (
+    EVERYTHING,
+    IGNORE_FILE,
+    Selection,
+    list_files,
+    uncompressed_name,
+    walk,
+)
 from klsa_search.collection.lines import head, head_bytes, utf16_of
 from klsa_search.collection.model import Unread
 from klsa_search.errors import CollectionError
@@ -29,7 +36,7 @@ DESCRIPTIONS = ("changelog", "copying", "licence", "license", "notice", "readme"
 SIDECARS = ("qrels", "queries", "topics")
 
 
-def detect_format(path: Path, links: bool = False) -> str:
+def detect_format(path: Path, selection: Selection = EVERYTHING) -> str:
     """Return the format of a file or folder; CollectionError if it is unknown or ambiguous."""
     if not path.is_dir():
         found = table_format(path) or sniff(path)
@@ -42,14 +49,14 @@ def detect_format(path: Path, links: bool = False) -> str:
         raise CollectionError(
             f"{path}: unknown format, {_description(path)}; name its format: {', '.join(FORMATS)}"
         )
-    if corpus_file(path, links):
+    if corpus_file(path, selection):
         return "beir"
-    if smart_documents(path, links):
+    if smart_documents(path, selection):
         return "smart"
     formats: dict[str, Path] = {}
     texts: dict[bool, Path] = {}
     unread = Unread()
-    for number, file in enumerate(walk(path, links, unread)):
+    for number, file in enumerate(walk(path, selection, unread)):
         if number >= (SAMPLE if formats or texts else MAX_SAMPLE):
             break
         found = sniff(file)
@@ -68,14 +75,25 @@ def detect_format(path: Path, links: bool = False) -> str:
     if formats and formats.keys() <= {"text", *READERS}:
         return "text"  # which reads the rows of tables, too
     seen = " and ".join(f"{name} ({file.name})" for name, file in sorted(formats.items()))
-    links_too = (
-        " (symbolic links are only followed with --follow-links, in Python follow_links=True)"
-    )
     raise CollectionError(
-        f"{path}: contains "
-        f"{seen or 'no file of a known format'}{links_too if 'linked' in unread.kinds else ''}; "
+        f"{path}: contains {seen or 'no file of a known format'}{_left_out(unread)}; "
         f"name the format or the file: {', '.join(FORMATS)}"
     )
+
+
+def _left_out(unread: Unread) -> str:
+    """Return which files of a folder are left out, for a message."""
+    facts = []
+    if "linked" in unread.kinds:
+        facts.append(
+            "symbolic links are only followed with --follow-links, in Python follow_links=True"
+        )
+    if any(IGNORE_FILE in kind for kind in unread.kinds):
+        facts.append(
+            f"files that {IGNORE_FILE} names are left out; --exclude '!*' reads them, in Python "
+            "exclude=['!*']"
+        )
+    return f" ({'; '.join(facts)})" if facts else ""
 
 
 def sniff(path: Path) -> str | None:
@@ -120,29 +138,29 @@ def table_format(path: Path) -> str | None:
     return "parquet" if head_bytes(path, 4) == b"PAR1" else None
 
 
-def corpus_file(folder: Path, links: bool = False) -> Path | None:
+def corpus_file(folder: Path, selection: Selection = EVERYTHING) -> Path | None:
     """Return the documents of a BEIR folder, `corpus.jsonl` or compressed; None if missing."""
-    return _named(folder, links, lambda name: name == "corpus.jsonl")
+    return _named(folder, selection, lambda name: name == "corpus.jsonl")
 
 
-def smart_documents(folder: Path, links: bool = False) -> Path | None:
+def smart_documents(folder: Path, selection: Selection = EVERYTHING) -> Path | None:
     """Return the documents of a SMART folder: the file with `.all` in its name or the only one."""
-    smart = [file for file in list_files(folder, links) if sniff(file) == "smart"]
+    smart = [file for file in list_files(folder, selection) if sniff(file) == "smart"]
     named = [file for file in smart if ".all" in file.name.lower()]
     candidates = named or smart
     return candidates[0] if len(candidates) == 1 else None
 
 
-def smart_queries(folder: Path, links: bool = False) -> Path | None:
+def smart_queries(folder: Path, selection: Selection = EVERYTHING) -> Path | None:
     """Return the queries of a SMART folder: `*.qry` or `query*`."""
-    return _named(folder, links, lambda name: name.endswith(".qry") or name.startswith("query"))
+    return _named(folder, selection, lambda name: name.endswith(".qry") or name.startswith("query"))
 
 
-def smart_judgements(folder: Path, links: bool = False) -> Path | None:
+def smart_judgements(folder: Path, selection: Selection = EVERYTHING) -> Path | None:
     """Return the judgements of a SMART folder: `*.rel`, `*.qrels`, `qrels*` or `cranqrel`."""
     return _named(
         folder,
-        links,
+        selection,
         lambda name: (
             name.endswith((".rel", ".qrel", ".qrels"))
             or name.startswith("qrels")
@@ -156,8 +174,8 @@ def is_sidecar(root: Path, file: Path) -> bool:
     return file.relative_to(root).parts[0].lower().startswith(SIDECARS)
 
 
-def _named(folder: Path, links: bool, matches: Callable[[str], bool]) -> Path | None:
-    files = list_files(folder, links)
+def _named(folder: Path, selection: Selection, matches: Callable[[str], bool]) -> Path | None:
+    files = list_files(folder, selection)
     return next((file for file in files if matches(uncompressed_name(file))), None)
 
 

@@ -3,49 +3,127 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from klsa_search.collection.intake import TruncatedFile
 from klsa_search.collection.model import Unread
+from klsa_search.errors import CollectionError
 
-DEPENDENCIES = ("__pycache__", "bower_components", "node_modules", "site-packages")
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+DEPENDENCIES: Final = ("__pycache__", "bower_components", "node_modules", "site-packages")
 """Names of folders below a source that hold packages of others or caches, and are left out."""
 
 COMPRESSED = (".gz", ".zip", ".zst")
 """Suffixes of compressed files; the suffix before them gives the format."""
 
+IGNORE_FILE: Final = ".gitignore"
 
-def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
+
+class Selection:
+    """Which files of a folder are read.
+
+    follow_links  whether symbolic links are followed
+    exclude       patterns of paths to leave out, as in `.gitignore`; one that begins with ! reads
+                  what an earlier one, a `.gitignore` file or `DEPENDENCIES` leaves out
+
+    CollectionError if a pattern is invalid.
+    """
+
+    def __init__(self, follow_links: bool = False, exclude: Sequence[str] = ()) -> None:
+        self.follow_links = follow_links
+        self.exclude = tuple(exclude)
+        for pattern in self.exclude:
+            if _spec([pattern]) is None:
+                raise CollectionError(
+                    f"exclude: {pattern!r} is not a pattern; write it as in a .gitignore file, "
+                    "such as *.log, drafts/ or docs/**/old",
+                    field="exclude",
+                )
+        self._spec = _spec(self.exclude) if self.exclude else None
+
+    def exclusion(self, path: str, ignored: Sequence[IgnoreFile] = ()) -> str | None:
+        """Return why a file or folder is left out; None if it is read.
+
+        path     below the source, with a slash at the end of a folder
+        ignored  the `.gitignore` files of the folders around it, outermost first
+        The last pattern of `exclude` that matches decides, else that of the innermost file.
+        """
+        found = self._spec.check_file(path) if self._spec else None
+        if found is not None and found.include is not None and found.index is not None:
+            return f"excluded by {self.exclude[found.index]}" if found.include else None
+        for file in reversed(ignored):
+            include = file.spec.check_file(path.removeprefix(file.folder)).include
+            if include is not None:
+                return f"ignored by {IGNORE_FILE}" if include else None
+        name = PurePosixPath(path).name
+        return f"{name} folder" if path.endswith("/") and name in DEPENDENCIES else None
+
+    def exclusion_of_member(self, name: str) -> str | None:
+        """Return why a file of an archive is left out, perhaps by a folder; None if it is read."""
+        at = name.find("/")
+        while at >= 0:
+            if found := self.exclusion(name[: at + 1]):
+                return found
+            at = name.find("/", at + 1)
+        return self.exclusion(name)
+
+
+class IgnoreFile(NamedTuple):
+    """A `.gitignore` file.
+
+    folder  that contains it, below the source and with a slash at the end; "" for the source
+    """
+
+    folder: str
+    spec: GitIgnoreSpec
+
+
+EVERYTHING: Final = Selection()
+
+
+def walk(
+    path: Path, selection: Selection = EVERYTHING, unread: Unread | None = None
+) -> Iterator[Path]:
     """Yield the files of a folder and its subfolders, sorted by name, folder by folder.
 
-    Hidden files and folders are left out, and folders named in `DEPENDENCIES`, which are added to
-    `unread`; the path itself may be one. Symbolic links are followed only with `links`, each
-    folder once. Other links, and entries that are neither file nor folder, are added to `unread`. A
-    path that is a file yields itself; the path itself may be a link. Memory: the names in one
-    folder of each level.
+    Hidden files and folders are left out. What the selection, `.gitignore` files or `DEPENDENCIES`
+    leave out is added to `unread`, a folder as one; the path itself may be such a folder. Symbolic
+    links are followed only if the selection does so, each folder once. Other links, and entries
+    that are neither file nor folder, are added to `unread`. A path that is a file yields itself;
+    the path itself may be a link. Memory: the names in one folder of each level.
     """
     if not path.is_dir():
         path.stat()  # raises if the path was removed
         yield path
         return
     walked = {_identity(path)}
-    open_folders = [iter(_entries(path))]
+    ignored = _ignore_files(path, "")
+    open_folders = [(iter(_entries(path)), "", ignored)]
     while open_folders:
-        entry = next(open_folders[-1], None)
+        entries, below, ignored = open_folders[-1]
+        entry = next(entries, None)
         if entry is None:
             open_folders.pop()
-        elif entry.name.startswith("."):
             continue
-        elif entry.is_symlink() and not links:
+        if entry.name.startswith("."):
+            continue
+        is_folder = os.path.isdir(entry.path)
+        name = f"{below}{entry.name}{'/' if is_folder else ''}"
+        if entry.is_symlink() and not selection.follow_links:
             record_unread(Path(entry.path), path, unread, "linked")
-        elif os.path.isdir(entry.path) and entry.name in DEPENDENCIES:
-            record_unread(Path(entry.path), path, unread, f"{entry.name} folder")
-        elif os.path.isdir(entry.path):
+        elif reason := selection.exclusion(name, ignored):
+            record_unread(Path(entry.path), path, unread, reason)
+        elif is_folder:
             identity = _identity(Path(entry.path))
             if identity not in walked:
                 walked.add(identity)
-                open_folders.append(iter(_entries(Path(entry.path))))
+                files = [*ignored, *_ignore_files(Path(entry.path), name)]
+                open_folders.append((iter(_entries(Path(entry.path))), name, files))
         elif os.path.isfile(entry.path):
             yield Path(entry.path)
         else:
@@ -53,11 +131,15 @@ def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Itera
 
 
 def single_file(
-    file: Path, is_sidecar: Callable[[Path], bool], root: Path, links: bool, unread: Unread
+    file: Path,
+    is_sidecar: Callable[[Path], bool],
+    root: Path,
+    selection: Selection,
+    unread: Unread,
 ) -> Iterator[Path]:
     """Yield one file of a folder; add the others, except sidecar files, to `unread`."""
     yield file
-    for path in walk(root, links, unread):
+    for path in walk(root, selection, unread):
         if path != file and not is_sidecar(path):
             record_unread(path, root, unread)
 
@@ -81,12 +163,15 @@ def display_path(path: Path, root: Path) -> str:
     return os.fsencode(path.relative_to(root).as_posix()).decode("utf-8", "replace")
 
 
-def list_files(path: Path, links: bool = False) -> list[Path]:
-    """Return the files directly in a folder, sorted by name; linked ones only with `links`."""
+def list_files(path: Path, selection: Selection = EVERYTHING) -> list[Path]:
+    """Return the files directly in a folder that a selection reads, sorted by name."""
+    ignored = _ignore_files(path, "")
     return [
         Path(entry.path)
         for entry in _entries(path)
-        if os.path.isfile(entry.path) and (links or not entry.is_symlink())
+        if os.path.isfile(entry.path)
+        and (selection.follow_links or not entry.is_symlink())
+        and not selection.exclusion(entry.name, ignored)
     ]
 
 
@@ -94,6 +179,29 @@ def uncompressed_name(path: PurePath) -> str:
     """Return the name of a file in lower case, without a suffix of compression."""
     name = path.name.lower()
     return next((name.removesuffix(suffix) for suffix in COMPRESSED if name.endswith(suffix)), name)
+
+
+def _ignore_files(folder: Path, below: str) -> list[IgnoreFile]:
+    """Return the `.gitignore` file of a folder, without invalid lines, in a list; or none."""
+    path = folder / IGNORE_FILE
+    if not path.is_file():
+        return []
+    try:
+        lines = path.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError as error:
+        raise TruncatedFile(f"{path}: cannot be read ({error.strerror})") from None
+    spec = _spec([line for line in lines if _spec([line]) is not None])
+    return [] if spec is None else [IgnoreFile(below, spec)]
+
+
+def _spec(patterns: Sequence[str]) -> GitIgnoreSpec | None:
+    """Return patterns, compiled; None if one is invalid."""
+    from pathspec import GitIgnoreSpec
+
+    try:
+        return GitIgnoreSpec.from_lines(patterns)
+    except (ValueError, re.error):
+        return None
 
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:

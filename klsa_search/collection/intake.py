@@ -32,6 +32,12 @@ class TruncatedFile(CollectionError):
     """
 
 
+def check_on_error(on_error: str) -> None:
+    """Raise CollectionError if a value is not stop or skip."""
+    if on_error not in ("stop", "skip"):
+        raise CollectionError(f"on_error = {on_error!r} is not 'stop' or 'skip'", field="on_error")
+
+
 class Intake:
     """Validates records; stops at the first invalid one, or counts them in `problems`.
 
@@ -60,10 +66,7 @@ class Intake:
         encoding: str | None = None,
     ) -> None:
         """Start without problems; CollectionError if `on_error` is not stop or skip."""
-        if on_error not in ("stop", "skip"):
-            raise CollectionError(
-                f"on_error = {on_error!r} is not 'stop' or 'skip'", field="on_error"
-            )
+        check_on_error(on_error)
         self.skipping = on_error == "skip"
         self.columns = columns
         self.cache = cache

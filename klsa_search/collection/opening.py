@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Final, ParamSpec, TypedDict, cast
+from typing import Any, BinaryIO, Final, Unpack, cast
 
 from klsa_search.collection import (
     folder,
@@ -24,7 +24,6 @@ from klsa_search.collection import (
     trec,
 )
 from klsa_search.collection.detection import (
-    FORMATS,
     corpus_file,
     detect_format,
     is_sidecar,
@@ -34,13 +33,13 @@ from klsa_search.collection.detection import (
     sniff,
     table_format,
 )
-from klsa_search.collection.encodings import check_encoding
 from klsa_search.collection.files.formats import is_archive, missing_extra
 from klsa_search.collection.files.reading import folder_documents, paths
 from klsa_search.collection.files.rows import READERS as TABLE_READERS
 from klsa_search.collection.files.rows import Reader
+from klsa_search.collection.folder import Selection
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.mappings import PLAIN, Columns
+from klsa_search.collection.mappings import PLAIN
 from klsa_search.collection.model import Document, Row, Unread
 from klsa_search.collection.nested import path_names
 from klsa_search.collection.opened_collection import OpenedCollection
@@ -51,63 +50,16 @@ from klsa_search.collection.public_collections import (
     find,
     smart_rules,
 )
+from klsa_search.collection.reading_options import Folders, PathLike, Reading, ReadingOptions
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 
-PathLike = str | os.PathLike[str]
-Folders = PathLike | Iterable[PathLike]
 _ROWS: Final = Path("documents")  # in messages
 READERS: dict[str, Reader] = {**TABLE_READERS, "trec": trec.documents}
 
 
-class Reading(TypedDict, total=False):
-    """Keyword arguments of `open_collection` for reading a source, to be passed as `**reading`.
-
-    >>> lenient: Reading = {"format": "jsonl", "on_error": "skip"}
-    >>> len(list(open_collection("reports.jsonl", **lenient).documents()))
-    6
-    """
-
-    format: str | None
-    on_error: str
-    data: Folders | None
-    follow_links: bool
-    columns: Mapping[str, str | Sequence[str]] | None
-    sections: bool
-    encoding: str | None
-
-
-P = ParamSpec("P")
-_DEFAULTS: Final[tuple[object, ...]] = (None, False, "stop", {})
-
-
-def _keeping_options(opening: Callable[P, OpenedCollection]) -> Callable[P, OpenedCollection]:
-    """Return a function that also stores the options of `Reading` in the opened collection."""
-
-    @wraps(opening)
-    def opened(*args: P.args, **reading: P.kwargs) -> OpenedCollection:
-        collection = opening(*args, **reading)
-        collection.options = {
-            name: dict(value) if isinstance(value, Mapping) else value
-            for name, value in reading.items()
-            if name in Reading.__annotations__.keys() - {"data"} and value not in _DEFAULTS
-        }
-        return collection
-
-    return opened
-
-
-@_keeping_options
 def open_collection(
-    source: PathLike | BinaryIO | Iterable[Row] | Mapping[str, Any],
-    *,
-    format: str | None = None,  # noqa: A002 - the word users know, as in --format
-    on_error: str = "stop",
-    data: Folders | None = None,
-    follow_links: bool = False,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    sections: bool = False,
-    encoding: str | None = None,
+    source: PathLike | BinaryIO | Iterable[Row] | Mapping[str, Any], **reading: Unpack[Reading]
 ) -> OpenedCollection:
     """Open a source and detect its format; documents are read on demand.
 
@@ -127,6 +79,9 @@ def open_collection(
     follow_links
               follow symbolic links in a folder, also to files outside; the source itself may
               always be a link
+    exclude   patterns of files and folders below a folder or in an archive that are not read, as in
+              a `.gitignore` file: ["*.log", "drafts/"]. `.gitignore` files in the folder are
+              followed, too; "!*" reads what they and `DEPENDENCIES` leave out
     columns   columns of a table, JSON or Python objects for "id", "title" and "text"; several
               texts are joined: {"id": "ticket", "text": ["body", "notes"]}
     sections  make one document of each section, page or chapter of a file
@@ -145,13 +100,14 @@ def open_collection(
     >>> "cran" in COLLECTIONS, "jsonl" in FORMATS
     (True, True)
     """
-    Intake(on_error)
-    check_encoding(encoding)
-    named = Columns.of(columns)
-    if format is not None and format not in FORMATS:
-        raise CollectionError(
-            f"unknown format {format!r}; the formats are: {', '.join(FORMATS)}", field="format"
-        )
+    options = ReadingOptions.of(reading)
+    collection = _opened(source, options)
+    collection.options = options.stored
+    return collection
+
+
+def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
+    on_error, named = options.on_error, options.columns
     if isinstance(source, str) and source.startswith(irds.PREFIX):
         return irds.collection(irds.load(source.removeprefix(irds.PREFIX)), on_error)
     if isinstance(source, str) and source.startswith(tables.PREFIX):
@@ -162,7 +118,7 @@ def open_collection(
         read = partial(_rows, source)
         return OpenedCollection("documents", "records", on_error, read, columns=named)
     if isinstance(source, io.IOBase):
-        return _stream(cast(BinaryIO, source), format, on_error, named, encoding)
+        return _stream(cast(BinaryIO, source), options)
     if not isinstance(source, str | os.PathLike):
         if isinstance(source, Mapping):
             source = mappings.records_by_id(source)
@@ -172,13 +128,19 @@ def open_collection(
                 f"{', '.join(COLLECTIONS)}, or an iterable of documents",
                 field="source",
             )
-        read = partial(_records, cast(Iterable[Any], source))
+        read = partial(_records, source)
         return OpenedCollection("documents", "records", on_error, read, columns=named)
     if source == PYTHON_DOCS:
         return _python_docs(on_error)
     if source in COLLECTIONS:
-        return _smart(source, find(source, _folders(data)), on_error, target=source, links=True)
-    path = Path(source)
+        path = find(source, _folders(options.data))
+        return _smart(source, path, on_error, Selection(follow_links=True), target=source)
+    return _opened_path(Path(source), options)
+
+
+def _opened_path(path: Path, options: ReadingOptions) -> OpenedCollection:
+    """Open a file or folder."""
+    on_error, named, selection = options.on_error, options.columns, options.selection
     if not path.exists():
         raise CollectionError(
             f"{path}: no such file, folder or collection; the collections are: "
@@ -191,7 +153,7 @@ def open_collection(
             "file",
             field="source",
         )
-    kind = format or detect_format(path, follow_links)
+    kind = options.format or detect_format(path, selection)
     is_folder = path.is_dir() or (kind == "text" and is_archive(path))
     if named != PLAIN and kind not in TABLE_READERS and not (kind == "text" and is_folder):
         raise CollectionError(
@@ -199,47 +161,51 @@ def open_collection(
             f"{', '.join(TABLE_READERS)}, and text if it is a folder with such files",
             field="columns",
         )
-    if sections and kind != "text":
+    if selection.exclude and not (path.is_dir() or is_archive(path)):
+        raise CollectionError(
+            f"{path}: a file; exclude is for folders and archives of files", field="exclude"
+        )
+    if options.sections and kind != "text":
         raise CollectionError(
             f"{path}: the format {kind} has no sections; only text files have", field="sections"
         )
-    _refuse_encoding(encoding, kind, str(path))
+    _refuse_encoding(options.encoding, kind, str(path))
     # Both are used in JSON and messages, and a path may have bytes that are not UTF-8.
     address = os.fsencode(path.resolve()).decode("utf-8", "replace")
     name = address.rpartition(os.sep)[2]
     if kind == "smart":
-        return _smart(name, path, on_error, links=follow_links, address=address)
+        return _smart(name, path, on_error, selection, address=address)
     if kind == "beir":
-        corpus = corpus_file(path, follow_links) if path.is_dir() else None
+        corpus = corpus_file(path, selection) if path.is_dir() else None
         if corpus is None:
             raise CollectionError(f"{path}: not a BEIR folder, because it has no corpus.jsonl")
         # Judgements refer to ids, so documents are not numbered.
         documents = partial(_one_file, partial(json_files.documents, may_number=False), corpus)
-        found = partial(folder.single_file, corpus, partial(is_sidecar, path), path, follow_links)
+        found = partial(folder.single_file, corpus, partial(is_sidecar, path), path, selection)
     elif kind == "text":
-        documents = partial(folder_documents, path, links=follow_links, sections=sections)
-        found = partial(paths, path, follow_links)
+        documents = partial(folder_documents, path, selection=selection, sections=options.sections)
+        found = partial(paths, path, selection)
         if next(found(Unread()), None) is None:
-            _refuse_unreadable(path, follow_links)
+            _refuse_unreadable(path, selection)
     elif path.is_dir():
-        documents = partial(_many_files, path, kind, follow_links)
-        found = partial(_files, path, kind, follow_links)
+        documents = partial(_many_files, path, kind, selection)
+        found = partial(_files, path, kind, selection)
     else:
         documents = partial(_one_file, READERS[kind], path)
-        found = partial(folder.walk, path, follow_links)
+        found = partial(folder.walk, path, selection)
     within = path.is_dir()
     return OpenedCollection(
         name,
         kind,
         on_error,
         documents,
-        queries=partial(queries.queries, path, follow_links) if within else list,
-        judgements=partial(queries.judgements, path, follow_links) if within else list,
+        queries=partial(queries.queries, path, selection) if within else list,
+        judgements=partial(queries.judgements, path, selection) if within else list,
         files=found,
         root=path,
         address=address,
         columns=named,
-        encoding=encoding,
+        encoding=options.encoding,
     )
 
 
@@ -247,21 +213,21 @@ def _smart(
     name: str,
     path: Path,
     on_error: str,
+    selection: Selection,
     *,
     target: str | None = None,
-    links: bool = False,
     address: str | None = None,
 ) -> OpenedCollection:
     within = path.is_dir()
-    file = smart_documents(path, links) if within else path
+    file = smart_documents(path, selection) if within else path
     if file is None:
         raise CollectionError(
             f"{path}: no SMART documents found (one file with `.all` in its name, "
             "which begins with `.I`); name the file itself"
         )
     rules = smart_rules(file, target)
-    query_file = smart_queries(path, links) if within else None
-    qrels_file = smart_judgements(path, links) if within else None
+    query_file = smart_queries(path, selection) if within else None
+    qrels_file = smart_judgements(path, selection) if within else None
     if target and not (query_file and qrels_file):
         raise CollectionError(
             f"{path}: the queries or judgements of {target} are missing; "
@@ -275,31 +241,39 @@ def _smart(
         queries=partial(smart.queries, query_file, rules) if query_file else list,
         judgements=partial(smart.judgements, qrels_file, rules) if qrels_file else list,
         files=partial(
-            folder.single_file, file, lambda other: other in (query_file, qrels_file), path, links
+            folder.single_file,
+            file,
+            lambda other: other in (query_file, qrels_file),
+            path,
+            selection,
         ),
         root=path,
         address=address,
     )
 
 
-def _stream(
-    source: BinaryIO, kind: str | None, on_error: str, columns: Columns, encoding: str | None
-) -> OpenedCollection:
+def _stream(source: BinaryIO, options: ReadingOptions) -> OpenedCollection:
     """Open a stream by copying it to a temporary file, because format detection reads it first."""
     folder = TemporaryDirectory(prefix="klsa-stream-")
     path = Path(folder.name) / "stdin"
     with path.open("wb") as copy:
         shutil.copyfileobj(source, copy)
-    kind = kind or detect_format(path)
+    kind = options.format or detect_format(path)
     if kind not in READERS:
         raise CollectionError(
             f"a stream cannot be read as {kind}; choose one of {', '.join(READERS)}",
             field="format",
         )
-    _refuse_encoding(encoding, kind, "stdin")
+    _refuse_encoding(options.encoding, kind, "stdin")
     documents = partial(_one_file, READERS[kind], path)
     return OpenedCollection(
-        "stdin", kind, on_error, documents, columns=columns, encoding=encoding, holding=folder
+        "stdin",
+        kind,
+        options.on_error,
+        documents,
+        columns=options.columns,
+        encoding=options.encoding,
+        holding=folder,
     )
 
 
@@ -312,9 +286,9 @@ def _refuse_encoding(encoding: str | None, kind: str, name: str) -> None:
         )
 
 
-def _refuse_unreadable(path: Path, links: bool) -> None:
+def _refuse_unreadable(path: Path, selection: Selection) -> None:
     """Raise MissingExtra if all files of a folder need packages that are not installed."""
-    for file in folder.walk(path, links):
+    for file in folder.walk(path, selection):
         extra = missing_extra(file)
         if extra:
             require(extra)
@@ -336,13 +310,15 @@ def _one_file(reader: Reader, path: Path, intake: Intake) -> Iterator[Document]:
     return intake.read_file(reader(path, intake))
 
 
-def _many_files(root: Path, kind: str, links: bool, intake: Intake) -> Iterator[Document]:
-    for path in _files(root, kind, links):
+def _many_files(root: Path, kind: str, selection: Selection, intake: Intake) -> Iterator[Document]:
+    for path in _files(root, kind, selection):
         yield from intake.read_file(READERS[kind](path, intake))
 
 
-def _files(root: Path, kind: str, links: bool, unread: Unread | None = None) -> Iterator[Path]:
-    for path in folder.walk(root, links, unread):
+def _files(
+    root: Path, kind: str, selection: Selection, unread: Unread | None = None
+) -> Iterator[Path]:
+    for path in folder.walk(root, selection, unread):
         if is_sidecar(root, path):
             continue
         if (table_format(path) or sniff(path)) == kind:
@@ -382,7 +358,7 @@ def _rows(source: Any, intake: Intake) -> Iterator[Document]:
     return _records(mappings.rows(source), intake)
 
 
-def _folders(data: PathLike | Iterable[PathLike] | None) -> list[Path]:
+def _folders(data: Folders | None) -> list[Path]:
     if data is None:
         return collection_directories()
     return [Path(data)] if isinstance(data, str | os.PathLike) else [Path(place) for place in data]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from klsa_search.collection.folder import walk
+from klsa_search.collection.folder import Selection, walk
 from klsa_search.collection.model import Document
 
 # Installed packages, tests, and programs distributed with the library.
@@ -34,7 +34,7 @@ def documents(root: Path) -> Iterator[Document]:
     not imported; files that do not parse and nested functions are skipped. Memory: one module.
     """
     # On some systems the library is a folder of links.
-    for path in walk(root, links=True):
+    for path in walk(root, Selection(follow_links=True)):
         place = path.relative_to(root)
         if path.suffix == ".py" and OUTSIDE.isdisjoint(place.parts):
             parts = place.with_suffix("").parts

@@ -6,7 +6,12 @@ from pathlib import Path
 
 from klsa_search.collection import json_files
 from klsa_search.collection.detection import sniff
-from klsa_search.collection.folder import list_files, uncompressed_name
+from klsa_search.collection.folder import (
+    EVERYTHING,
+    Selection,
+    list_files,
+    uncompressed_name,
+)
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.lines import lines
 from klsa_search.collection.model import Judgement, Query
@@ -40,9 +45,9 @@ def read_query_lines(path: Path) -> list[Query]:
     return list(found.values())
 
 
-def queries(folder: Path, links: bool = False) -> list[Query]:
+def queries(folder: Path, selection: Selection = EVERYTHING) -> list[Query]:
     """Return the queries of `queries.jsonl`, else of all `topics*` files; empty without these."""
-    files = list_files(folder, links)
+    files = list_files(folder, selection)
     for file in files:
         if uncompressed_name(file) == "queries.jsonl":
             return json_files.queries(file)
@@ -54,20 +59,24 @@ def queries(folder: Path, links: bool = False) -> list[Query]:
     ]
 
 
-def judgements(folder: Path, links: bool = False) -> list[Judgement]:
+def judgements(folder: Path, selection: Selection = EVERYTHING) -> list[Judgement]:
     """Return the judgements of one split of `qrels/`, else of all `qrels*` files.
 
     The split is `test.tsv`, on which BEIR results are reported, or the first by name.
     """
     inner = folder / "qrels"
-    if inner.is_dir() and (links or not inner.is_symlink()):
+    if inner.is_dir() and (selection.follow_links or not inner.is_symlink()):
         splits = [
-            file for file in list_files(inner, links) if uncompressed_name(file).endswith(".tsv")
+            file
+            for file in list_files(inner, selection)
+            if uncompressed_name(file).endswith(".tsv")
         ]
         splits.sort(key=lambda file: uncompressed_name(file) != "test.tsv")
         return read_qrels(splits[0]) if splits else []
     files = [
-        file for file in list_files(folder, links) if uncompressed_name(file).startswith("qrels")
+        file
+        for file in list_files(folder, selection)
+        if uncompressed_name(file).startswith("qrels")
     ]
     return deduplicate((line for file in files for line in read_qrels(file)), folder)
 

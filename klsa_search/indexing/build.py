@@ -8,7 +8,8 @@ from typing import Any, Unpack, cast
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Collection, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
-from klsa_search.collection.opening import Reading, open_collection
+from klsa_search.collection.opening import open_collection
+from klsa_search.collection.reading_options import Reading
 from klsa_search.collection.row_vectors import GivenRows
 from klsa_search.core.config import Settings
 from klsa_search.core.keywords import IndexSettings

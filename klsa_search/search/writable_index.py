@@ -9,7 +9,8 @@ from typing import Any, Unpack, cast
 from klsa_search.collection.mappings import merged
 from klsa_search.collection.model import Collection, Document, Problems, Source, batches
 from klsa_search.collection.opened_collection import warn_of_skipped
-from klsa_search.collection.opening import Reading, open_collection
+from klsa_search.collection.opening import open_collection
+from klsa_search.collection.reading_options import Reading
 from klsa_search.collection.searched_text import all_texts
 from klsa_search.collection.vectors import VECTORS, set_vectors, vectors_of
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress

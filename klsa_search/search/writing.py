@@ -8,7 +8,8 @@ from typing import Final, Self, Unpack
 
 from klsa_search.collection.model import Collection, Document, Problems, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
-from klsa_search.collection.opening import Reading, open_collection
+from klsa_search.collection.opening import open_collection
+from klsa_search.collection.reading_options import Reading
 from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of, with_vectors
 from klsa_search.core.config import Settings
 from klsa_search.errors import BadDocument, CollectionError

@@ -184,6 +184,18 @@ def test_links_are_followed_when_asked(shell, notes, options, found):
     assert shell("klsa-index", "plan", notes, "--json", *options).json["sampled"] == found
 
 
+def test_files_left_out_by_patterns_are_named_and_stay_so(shell, notes):
+    (notes / ".gitignore").write_text("*.txt\n")
+    build = ["klsa-index", "build", notes, "--name", "notes", "--exclude", "*.[px]*"]
+    line = "5 files and folders: 3 excluded by *.[px]*, 1 ignored by .gitignore, 1 linked (first: c"
+    assert line in shell(*build).out
+    (notes / "f.xml").write_text("A page.")
+    assert "1 unchanged" in shell("klsa-index", "sync", "notes", notes).out
+    (notes / "node_modules").mkdir()
+    done = shell("klsa-index", "plan", notes, "--exclude", "*.*", "--exclude", "!a.md")
+    assert "7 files and folders: 5 excluded by *.*, 1 linked, 1 node_modules folder" in done.out
+
+
 def test_more_kinds_than_can_be_named(shell, notes):
     for kind in "fgijkl":
         (notes / f"x.{kind}").write_text("")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+from zipfile import ZipFile
 
 import pytest
 
 from klsa_search.collection import open_collection
-from klsa_search.collection.folder import walk
+from klsa_search.collection.folder import Selection, walk
 from klsa_search.errors import CollectionError
 from tests.support.waiting import PATIENCE
 
@@ -120,10 +121,10 @@ def test_links_that_lead_in_circles_end(tmp_path):
         for other in names:
             (tmp_path / name / f"to-{other}").symlink_to(tmp_path / other)
         (tmp_path / name / "up").symlink_to(tmp_path)
-    found = list(walk(tmp_path, links=True))
+    found = list(walk(tmp_path, Selection(follow_links=True)))
     assert len(found) == 12
     assert {path.resolve() for path in found} == {tmp_path / name / "a.txt" for name in names}
-    assert found == list(walk(tmp_path, links=True))
+    assert found == list(walk(tmp_path, Selection(follow_links=True)))
     assert len(ids(tmp_path, follow_links=True)) == 12
 
 
@@ -181,3 +182,71 @@ def test_folders_of_dependencies_are_left_out_and_counted(tmp_path, name):
     assert source.unread.kinds == {f"{name} folder": 1}
     assert source.unread.first == {f"{name} folder": f"web/{name}"}
     assert [each.id for each in open_collection(package.parent).documents()] == ["x/README.md"]
+
+
+def test_patterns_leave_out_files_and_folders(tmp_path):
+    fill(tmp_path, "a.md", "b.log.txt", "drafts/c.md", "deep/drafts/d.md", "deep/old.txt")
+    source = open_collection(tmp_path, format="text", exclude=["drafts/", "*.txt", "!old.txt"])
+    assert [document.id for document in source.documents()] == ["a.md", "deep/old.txt"]
+    assert source.unread.kinds == {"excluded by drafts/": 2, "excluded by *.txt": 1}
+    assert source.options == {"format": "text", "exclude": ["drafts/", "*.txt", "!old.txt"]}
+    assert ids(tmp_path, format="text", exclude="deep") == ["a.md", "b.log.txt", "drafts/c.md"]
+    assert ids(tmp_path, format="text", exclude="/drafts")[-1] == "deep/old.txt"
+
+
+def test_gitignore_files_leave_out_what_is_below_them(tmp_path):
+    fill(tmp_path, "a.md", "build/b.md", "notes/c.md", "notes/d.md", "notes/build/e.md", "d.md")
+    fill(tmp_path, ".gitignore", text="# made by tools\nbuild/\n!\n[z-a]\n")
+    fill(tmp_path / "notes", ".gitignore", text="/d.md\n!build/\n")
+    source = open_collection(tmp_path, format="text")
+    names = ["a.md", "d.md", "notes/build/e.md", "notes/c.md"]
+    assert [document.id for document in source.documents()] == names
+    assert source.unread.kinds == {"ignored by .gitignore": 2}
+    assert source.unread.first["ignored by .gitignore"] == "build"
+    assert len(ids(tmp_path, format="text", exclude=["!*"])) == 6
+
+
+def test_patterns_read_folders_of_packages(tmp_path):
+    fill(tmp_path, "a.md", "node_modules/b.md", "node_modules/c.js")
+    assert ids(tmp_path) == ["a.md"]
+    read = ids(tmp_path, exclude=["!node_modules/", "*.js"])
+    assert read == ["a.md", "node_modules/b.md"]
+
+
+def test_patterns_hold_in_archives(tmp_path):
+    with ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in ("a.md", "drafts/b.md", "node_modules/x/c.md"):
+            archive.writestr(name, "prose")
+    source = open_collection(tmp_path / "a.zip", exclude=["drafts/"])
+    assert [document.id for document in source.documents()] == ["a.md"]
+    assert source.unread.kinds == {"excluded by drafts/": 1, "node_modules folder": 1}
+    fill(tmp_path, "b.md")
+    assert ids(tmp_path, exclude=["a.zip/drafts"]) == ["a.zip/a.md", "b.md"]
+
+
+def test_a_folder_whose_files_are_all_ignored_is_refused(tmp_path):
+    fill(tmp_path, "a.md", "b.md")
+    fill(tmp_path, ".gitignore", text="*\n")
+    with pytest.raises(CollectionError, match=r"\.gitignore names are left out; --exclude '!\*'"):
+        open_collection(tmp_path)
+    assert ids(tmp_path, exclude=["!*"]) == ["a.md", "b.md"]
+
+
+def test_tables_and_collections_of_a_folder_are_left_out_likewise(tmp_path):
+    for name in ("2023.jsonl", "2024.jsonl"):
+        fill(tmp_path, name, text=f'{{"id": "{name}", "text": "prose"}}\n')
+    assert ids(tmp_path, exclude=["2023*"]) == ["2024.jsonl"]
+    fill(tmp_path / "beir", "corpus.jsonl", text='{"_id": "1"}\n')
+    fill(tmp_path / "beir", "queries.jsonl", text='{"_id": "q", "text": "prose"}\n')
+    assert open_collection(tmp_path / "beir").queries()
+    assert not open_collection(tmp_path / "beir", exclude=["queries.jsonl"]).queries()
+
+
+def test_unusable_patterns_are_refused(tmp_path):
+    fill(tmp_path, "a.jsonl", text='{"id": "1", "text": "prose"}\n')
+    with pytest.raises(CollectionError, match=r"exclude: '\[z-a\]' is not a pattern; write it"):
+        open_collection(tmp_path, exclude=["[z-a]"])
+    with pytest.raises(CollectionError, match="exclude is for folders and archives"):
+        open_collection(tmp_path / "a.jsonl", exclude=["*.log"])
+    with pytest.raises(TypeError, match="'excluded' is not an option"):
+        open_collection(tmp_path, excluded=["*.log"])

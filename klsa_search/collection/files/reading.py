@@ -21,6 +21,8 @@ from klsa_search.collection.files.rows import row_documents
 from klsa_search.collection.files.sandbox import Sandbox
 from klsa_search.collection.files.zip_files import ZippedFile, open_zip
 from klsa_search.collection.folder import (
+    EVERYTHING,
+    Selection,
     display_path,
     record_unread,
     suffix_of,
@@ -33,7 +35,7 @@ from klsa_search.core.extras import require
 
 
 def folder_documents(
-    root: Path, intake: Intake, links: bool = False, sections: bool = False
+    root: Path, intake: Intake, selection: Selection = EVERYTHING, sections: bool = False
 ) -> Iterator[Document]:
     """Stream the documents of a folder, archive or file; a file with an unknown suffix is text.
 
@@ -45,15 +47,15 @@ def folder_documents(
     Memory: one file.
     """
     with Sandbox() as sandbox:
-        for path in paths(root, links):
+        for path in paths(root, selection):
             name = display_path(path, root) if path != root else path.name
             of_file = FileIntake(intake, path, str(path))
             if path == root and is_archive(path):
-                documents = _zipped_documents(path, "", sections, of_file, sandbox)
+                documents = _zipped_documents(path, "", sections, selection, of_file, sandbox)
             elif path == root:
                 documents = _file_documents(path, name, sections, of_file, sandbox)
             else:
-                read = partial(_documents, path, name, sections, of_file, sandbox)
+                read = partial(_documents, path, name, sections, selection, of_file, sandbox)
                 documents = (
                     intake.cache.documents(path, read, lambda: intake.problems.count)
                     if intake.cache
@@ -62,13 +64,15 @@ def folder_documents(
             yield from of_file.read_file(documents)
 
 
-def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
+def paths(
+    root: Path, selection: Selection = EVERYTHING, unread: Unread | None = None
+) -> Iterator[Path]:
     """Yield the files that `folder_documents` reads, in its order.
 
     Others, including those whose packages are missing, are added to `unread`, but not tables of
     queries and judgements. MissingExtra if `root` is a file that needs packages.
     """
-    for path in walk(root, links, unread):
+    for path in walk(root, selection, unread):
         if path == root:
             extra = missing_extra(path)
             if extra and format_of(path):
@@ -81,32 +85,42 @@ def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iter
 
 
 def _documents(
-    path: Path, name: str, sections: bool, intake: FileIntake, sandbox: Sandbox
+    path: Path,
+    name: str,
+    sections: bool,
+    selection: Selection,
+    intake: FileIntake,
+    sandbox: Sandbox,
 ) -> Iterator[Document]:
     table = table_of(path)
     if table:
         return row_documents(path, name, table, intake)
     if is_archive(path):
-        return _zipped_documents(path, f"{name}/", sections, intake, sandbox)
+        return _zipped_documents(path, f"{name}/", sections, selection, intake, sandbox)
     return _file_documents(path, name, sections, intake, sandbox)
 
 
 def _zipped_documents(
-    path: Path, prefix: str, sections: bool, intake: FileIntake, sandbox: Sandbox
+    path: Path,
+    prefix: str,
+    sections: bool,
+    selection: Selection,
+    intake: FileIntake,
+    sandbox: Sandbox,
 ) -> Iterator[Document]:
     """Yield the documents of the files of an archive, whose names get a prefix."""
     try:
         with open_zip(path) as files, TemporaryDirectory(prefix="klsa-zip-") as folder:
             for file in files:
                 name = f"{prefix}{file.name}"
-                kind = _unread_kind(file)
+                kind = selection.exclusion_of_member(name) or _unread_kind(file)
                 if kind:
                     intake.unread.add(kind, name)
                     continue
                 try:
                     with file.unpacked(Path(folder)) as copy:
                         of_file = FileIntake(intake, copy, f"{path}/{file.name}")
-                        documents = _documents(copy, name, sections, of_file, sandbox)
+                        documents = _documents(copy, name, sections, selection, of_file, sandbox)
                         yield from of_file.read_file(documents)
                 except Unreadable as fault:
                     _refuse(intake, f"{path}/{file.name}", fault)
