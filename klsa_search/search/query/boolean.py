@@ -49,6 +49,11 @@ class BooleanQuery(NamedTuple):
         return [item for item in self.postfix if isinstance(item, Operand)]
 
 
+def may_be_boolean(text: str) -> bool:
+    """Return whether a text has AND, OR or NOT. Cost: 0.1 µs if it does not."""
+    return ("AND" in text or "OR" in text or "NOT" in text) and bool(_WORDS.search(text))
+
+
 def parse_boolean(text: str, fields: Collection[str]) -> BooleanQuery | None:
     """Return a Boolean query; None if no AND, OR or NOT is between words. Cost: 0.1 µs if none.
 
@@ -56,7 +61,7 @@ def parse_boolean(text: str, fields: Collection[str]) -> BooleanQuery | None:
     >>> [item if isinstance(item, str) else item.clause.text for item in query.postfix]
     ['cats', 'dogs', 'OR', 'mice', 'NOT', 'AND']
     """
-    if not ("AND" in text or "OR" in text or "NOT" in text) or not _WORDS.search(text):
+    if not may_be_boolean(text):
         return None
     padded = _PARENTHESES.sub(lambda sign: f" {sign[0]} " if len(sign[0]) == 1 else sign[0], text)
     reader = _Reader()

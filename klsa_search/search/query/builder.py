@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.parameters import SpellingName
-from klsa_search.search.query.evidence import Evidence
-from klsa_search.search.query.interpretation import QueryInterpretation, replace_words
+from klsa_search.search.query.evidence import LOCAL, Evidence
+from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed, replace_words
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.query.syntax import Clause
 from klsa_search.search.query.terms import UNKNOWN
@@ -52,11 +52,11 @@ class ParsingRules(NamedTuple):
     alone     whether documents contain no word of the query
     """
 
-    spelling: SpellingName
-    synonyms: Synonyms | None
-    last: Word | None
-    evidence: Evidence
-    has_case: bool
+    spelling: SpellingName = "off"
+    synonyms: Synonyms | None = None
+    last: Word | None = None
+    evidence: Evidence = LOCAL
+    has_case: bool = True
     alone: bool = False
 
 
@@ -66,6 +66,7 @@ class QueryBuilder:
 
     plain_words    plain words in sequence
     stop_words     stop words of phrases, and of what is required
+    left_out, boolean, relaxed  as in `QueryInterpretation`
     restrictions   what restricts the documents: clauses, with what they match by name
     plain_phrases  phrases without operator or field, with their restriction, and which documents
                    contain them
@@ -82,6 +83,9 @@ class QueryBuilder:
     words: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     stop_words: list[str] = field(default_factory=list)
+    left_out: tuple[str, ...] = ()
+    boolean: str | None = None
+    relaxed: Mapping[str, Relaxed] = field(default_factory=dict)
     phrases: list[str] = field(default_factory=list)
     required: list[str] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
@@ -147,10 +151,14 @@ class QueryBuilder:
         return QueryInterpretation(
             words=tuple(self.words),
             unknown=tuple(self.unknown),
+            stop_words=tuple(dict.fromkeys(self.stop_words)),
+            left_out=self.left_out,
             phrases=tuple(self.phrases),
             required=tuple(self.required),
             excluded=tuple(self.excluded),
             fields=tuple(self.fields),
+            boolean=self.boolean,
+            relaxed=self.relaxed,
             prefixes=self.prefixes,
             variants=self.variants,
             synonyms=self.synonyms_used,

@@ -8,17 +8,20 @@ side in documents. Adjacent words are joined if documents contain the joined wor
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain, pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.search.query.builder import Variant, Word
-from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.matching import count_phrase, phrase_question
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from klsa_search.search.query.pieces import Piece
 
 LONGEST: Final = 40
 """Characters of a word that is divided, at most."""
@@ -35,8 +38,8 @@ MAX_PARTS: Final = 6
 MAX_DIVISIONS: Final = 8
 """Divisions of an unknown word into three parts or more that are looked for, those into fewest."""
 
-CACHED: Final = 4096
-"""Phrases whose number of documents is remembered."""
+CACHED: Final = 2**13
+"""Words whose parts are remembered, and phrases whose number of documents is."""
 
 _BORDER: Final = re.compile(
     r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
@@ -57,6 +60,32 @@ def may_vary(text: str) -> bool:
 Words = tuple[Word, ...]
 
 
+class Part(NamedTuple):
+    """A run of letters and digits in a text.
+
+    begins_with_digit, ends_with_digit  whether its first and its last character are digits
+    is_unknown  whether no document contains it
+    after       the text between it and the next one, or the end; a blank ends a text
+    """
+
+    text: str
+    begins_with_digit: bool
+    ends_with_digit: bool
+    is_unknown: bool
+    after: str
+
+    def belongs_to(self, following: Part, between: str) -> bool:
+        """Return whether it and the next part may be parts of one word.
+
+        Words belong together across a sign, or a blank where letters meet digits or beside a word
+        that no document contains.
+        """
+        if between != " ":
+            return len(between) == 1 and between in _SIGNS
+        meets_digit = self.ends_with_digit != following.begins_with_digit
+        return meets_digit or self.is_unknown or following.is_unknown
+
+
 def words_of(text: str) -> list[str]:
     """Return the words of a text, without any sign."""
     return _PART.findall(text)
@@ -71,6 +100,7 @@ class Compounds:
         self._count = lru_cache(CACHED)(partial(count_phrase, snapshot))
         self._common = analyzer.common()
         self._halves = lru_cache(CACHED)(self._find_halves)
+        self._local_parts = lru_cache(CACHED)(partial(self._find_parts, LOCAL))
 
     def may_divide(self, word: str) -> bool:
         """Return whether `parts` may return any for a word that documents contain. Cost: 1 µs."""
@@ -80,11 +110,17 @@ class Compounds:
         """Return the parts of a word that documents write side by side; () if there are none.
 
         anywhere  divide a word of letters into two at any place, if it has no other parts
-        Cost: that of a phrase for each division whose parts are all terms.
+        Cost: that of a phrase for each division whose parts are all terms, once a word if only
+        documents of the snapshot are evidence.
         """
+        if evidence is LOCAL:
+            return self._local_parts(word, anywhere)
+        return self._find_parts(evidence, word, anywhere)
+
+    def _find_parts(self, evidence: Evidence, word: str, anywhere: bool) -> Words:
         if not 2 <= len(word) <= LONGEST or not word.isalnum():
             return ()
-        frequency = self._frequency(self._numbers.of_word(word))
+        frequency = self._frequency(self._numbers[word])
         least = frequency / (1 if word.isalpha() else RARER)
         divisions = self._divisions(word, frequency, evidence, anywhere=anywhere)
         found = (self._best(each, evidence, least) for each in divisions)
@@ -131,7 +167,7 @@ class Compounds:
 
     def _is_piece(self, part: str) -> bool:
         """Return whether documents contain a part of an unknown word, perhaps as a stop word."""
-        number = self._numbers.of_word(part)
+        number = self._numbers[part]
         return self._frequency(number) > 0 or (
             number == NO_TERM and self._analyzer.stop_code(part) > 0
         )
@@ -142,7 +178,7 @@ class Compounds:
         With *data* and *base*, which have meanings of their own, MAP of lisa falls by .6%.
         """
         for halves in self._halves(word):
-            terms = [self._numbers.of_word(half) for half in halves]
+            terms = [self._numbers[half] for half in halves]
             rarest = min(map(self._frequency, terms))
             if not frequency or 2 * self._documents_with(terms, evidence) >= rarest:
                 yield halves
@@ -155,47 +191,112 @@ class Compounds:
         """
         if not 2 <= len(word) <= LONGEST or not word.isalpha():
             return []
-        frequency = self._frequency(self._numbers.of_word(word))
+        frequency = self._frequency(self._numbers[word])
         folded = self._analyzer.folded(word)
         halves = (_cut(folded, [place]) for place in range(1, len(folded)))
         return [each for each in halves if all(self._may_be_part(part, frequency) for part in each)]
 
     def _may_be_part(self, part: str, frequency: int) -> bool:
-        number = self._numbers.of_word(part)
+        number = self._numbers[part]
         if number < 0 or self._frequency(number) < frequency:
             return False
         terms = self._snapshot.vocabulary.terms
         return len(part) == 1 or not frequency or terms[number] not in self._common
 
-    def joined(self, text: str, evidence: Evidence) -> list[Variant]:
+    def text_parts(self, text: str) -> tuple[Part, ...]:
+        """Return the runs of letters and digits of a text without blanks."""
+        runs = list(_PART.finditer(text))
+        ends = chain((run.start() for run in runs[1:]), [len(text)])
+        return tuple(
+            Part(
+                run[0],
+                run[0][0].isdecimal(),
+                run[0][-1].isdecimal(),
+                self._numbers[run[0]] == UNKNOWN,
+                text[run.end() : end],
+            )
+            for run, end in zip(runs, ends, strict=False)
+        )
+
+    def runs(self, piece: str) -> tuple[Variant, ...]:
+        """Return words joined by signs, in a text without blanks, that documents write as one."""
+        return self._local_variants(run[0] for run in _RUN.finditer(piece))
+
+    def inner(self, parts: Sequence[Part]) -> tuple[Variant, ...]:
+        """Return sequences of parts of a text without blanks that documents write as one word."""
+        return self._local_variants(self._sequences(parts))
+
+    def _local_variants(self, sequences: Iterable[str]) -> tuple[Variant, ...]:
+        variants = (self._variant(sequence, LOCAL) for sequence in sequences)
+        return tuple(variant for variant in variants if variant is not None)
+
+    def joined(self, text: str, pieces: Sequence[Piece], evidence: Evidence) -> list[Variant]:
         """Return words of a text that documents write joined: wi-fi, wifi; 10 mm, 10mm.
 
+        pieces  of the text
         Words are joined across a hyphen or another sign between letters, across a blank if letters
         meet digits there, if these are groups of digits, or if no document contains one of them.
         """
-        found: dict[str, Variant] = {}
-        for sequence in _sequences(text, self._unknown):
-            words = words_of(sequence)
-            joined = "".join(words)
-            number = self._numbers.of_word(joined)
-            if number >= 0 and len(list(self._analyzer.each(joined, str, str))) == 1:
-                numbers = [self._numbers.of_word(word) for word in words]
-                if " " in sequence and min(numbers) >= 0:
-                    apart = self._documents_with(numbers, evidence)
-                    if apart > RARER * self._frequency(number):
-                        continue
-                of = tuple(each for each in numbers if each >= 0)
-                found[sequence] = Variant(sequence, of, (Word(joined, number),))
+        found = {variant.written: variant for piece in pieces for variant in piece.runs}
+        belong, has_groups = [], False
+        for before, following in pairwise(pieces):
+            left, right = before.last, following.first
+            if left is None or right is None:
+                belong.append(False)
+            else:
+                belong.append(left.belongs_to(right, " "))
+                has_groups |= left.ends_with_digit and right.begins_with_digit
+        if has_groups:
+            self._add(found, (number[0] for number in _NUMBER.finditer(text)), evidence)
+        if not any(belong):
+            found |= {variant.written: variant for piece in pieces for variant in piece.inner}
+            return list(found.values())
+        first = 0
+        for after, belongs in enumerate([*belong, False], 1):
+            if not belongs:
+                parts = [part for piece in pieces[first:after] for part in piece.parts]
+                self._add(found, self._sequences(parts), evidence)
+                first = after
         return list(found.values())
+
+    def _add(self, found: dict[str, Variant], sequences: Iterable[str], evidence: Evidence) -> None:
+        for sequence in sequences:
+            if variant := self._variant(sequence, evidence):
+                found[sequence] = variant
+
+    def _sequences(self, parts: Sequence[Part]) -> Iterator[str]:
+        """Yield sequences of parts that belong together and are a word of the index, as written."""
+        for first, part in enumerate(parts):
+            joined = written = part.text
+            for before, following in pairwise(parts[first : first + MAX_PARTS]):
+                between = before.after or " "
+                if not before.belongs_to(following, between):
+                    break
+                joined += following.text
+                written += between + following.text
+                if self._numbers[joined] >= 0:
+                    yield written
+
+    def _variant(self, sequence: str, evidence: Evidence) -> Variant | None:
+        """Return the word that documents write for a sequence of words, if there is one."""
+        words = words_of(sequence)
+        joined = "".join(words)
+        number = self._numbers[joined]
+        if number < 0 or len(list(self._analyzer.each(joined, str, str))) != 1:
+            return None
+        numbers = [self._numbers[word] for word in words]
+        if " " in sequence and min(numbers) >= 0:
+            apart = self._documents_with(numbers, evidence)
+            if apart > RARER * self._frequency(number):
+                return None
+        of = tuple(each for each in numbers if each >= 0)
+        return Variant(sequence, of, (Word(joined, number),))
 
     def _documents_with(self, terms: Sequence[int], evidence: Evidence) -> int:
         """Return the number of live documents that contain terms in sequence."""
         return evidence.of(
             phrase_question(self._snapshot, terms), lambda: self._count(tuple(terms))
         )
-
-    def _unknown(self, word: str) -> bool:
-        return self._numbers.of_word(word) == UNKNOWN
 
     def _frequency(self, number: int) -> int:
         """Return the number of documents that contain a term, 0 if it is unknown."""
@@ -209,7 +310,7 @@ class Compounds:
         best = 0
         result: Words = ()
         for words in chain.from_iterable(map(_with_name, divisions)):
-            terms = [self._numbers.of_word(word) for word in words]
+            terms = [self._numbers[word] for word in words]
             if UNKNOWN in terms or max(terms) < 0:
                 continue
             pattern = [
@@ -239,32 +340,3 @@ def _with_name(words: Sequence[str]) -> Iterator[Sequence[str]]:
 def _cut(word: str, places: Sequence[int]) -> Sequence[str]:
     bounds = [0, *places, len(word)]
     return [word[first:after] for first, after in pairwise(bounds)]
-
-
-def _sequences(text: str, is_unknown: Callable[[str], bool]) -> Iterator[str]:
-    """Yield sequences of words that may be one word, as in the text.
-
-    Words belong together across a sign, or a blank where letters meet digits or beside a word that
-    no document contains.
-    """
-    yield from (run[0] for run in _RUN.finditer(text))
-    yield from (number[0] for number in _NUMBER.finditer(text))
-    words = list(_PART.finditer(text))
-    belong = [_belong(text, a, b, is_unknown) for a, b in pairwise(words)]
-    for first, word in enumerate(words):
-        for after in range(first, min(first + MAX_PARTS - 1, len(belong))):
-            if not belong[after]:
-                break
-            yield text[word.start() : words[after + 1].end()]
-
-
-def _belong(
-    text: str, left: re.Match[str], right: re.Match[str], is_unknown: Callable[[str], bool]
-) -> bool:
-    """Return whether two adjacent words may be parts of one."""
-    between = text[left.end() : right.start()]
-    if len(between) != 1 or between not in _SIGNS + " ":
-        return False
-    if between != " " or left[0][-1].isdecimal() != right[0][0].isdecimal():
-        return True
-    return is_unknown(left[0]) or is_unknown(right[0])

@@ -45,6 +45,18 @@ class Evidence:
         return found
 
 
+class _LocalEvidence(Evidence):
+    """Answers of the documents of one snapshot, which nobody needs afterwards."""
+
+    def of(self, question: Question, answer: Callable[[], _Answer]) -> _Answer:
+        """Return the answer of the documents."""
+        return answer()
+
+
+LOCAL: Final = _LocalEvidence()
+"""Evidence of one snapshot alone; what follows from it can be cached with the snapshot."""
+
+
 def added(answers: Sequence[Answers]) -> dict[Question, Any]:
     """Return the sums of the answers of all partitions to the questions that all of them ask.
 

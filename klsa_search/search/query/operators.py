@@ -8,13 +8,12 @@ from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.search.query.boolean import MAX_OPERANDS, BooleanQuery
-from klsa_search.search.query.builder import Word
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.interpretation import Relaxed
 from klsa_search.search.query.matching import documents_with
-from klsa_search.search.query.syntax import Clause, is_plain, parse, stray_signs
+from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.syntax import Clause, parse, stray_signs
 from klsa_search.search.query.term_dictionary import SHORTEST
-from klsa_search.search.query.terms import TermNumbers
 from klsa_search.search.snapshot import Snapshot
 
 SHORT: Final = 3
@@ -33,27 +32,15 @@ class OperatorReader:
     """
 
     def __init__(
-        self, snapshot: Snapshot, analyzer: Analyzer, numbers: TermNumbers, fields: Collection[str]
+        self, snapshot: Snapshot, analyzer: Analyzer, pieces: Pieces, fields: Collection[str]
     ) -> None:
         self._snapshot, self._analyzer = snapshot, analyzer
-        self._numbers, self._fields = numbers, fields
+        self._words, self._fields = pieces.words, fields
 
-    def words(self, text: str) -> list[Word]:
-        """Return the words of a text in order, with their term numbers."""
-        words = self._analyzer.each(text, str, str)
-        return [Word(word, self._numbers.of_word(word)) for word in words]
-
-    def tokenize(
-        self, query: str, operators: bool | None
-    ) -> tuple[Sequence[int] | None, list[Clause], Relaxed | None]:
-        """Return the term numbers of plain words; or None, clauses, and why they are words."""
-        numbers = self._numbers.of_bare(query)
-        if numbers is None and (operators is False or is_plain(query)):
-            numbers = self._numbers.of(query)
-        if numbers is not None:
-            return numbers, [], None
+    def read(self, query: str, operators: bool | None) -> tuple[list[Clause], Relaxed | None]:
+        """Return the clauses of a query, and why their operators are words if they are."""
         clauses = parse(query, self._fields)
-        return None, clauses, self._reason(query, clauses) if operators is None else None
+        return clauses, self._reason(query, clauses) if operators is None else None
 
     def _reason(self, query: str, clauses: Sequence[Clause]) -> Relaxed | None:
         """Return why the operators of a query are read as words, or None if they count.
@@ -73,7 +60,7 @@ class OperatorReader:
 
     def _size(self, clause: Clause) -> int:
         """Return the number of words of a clause; a hyphenated word is one."""
-        return len(self.words(clause.text.replace("-", "")))
+        return len(self._words(clause.text.replace("-", "")))
 
     def boolean_reason(self, query: str, boolean: BooleanQuery) -> Relaxed | None:
         """Return why AND, OR and NOT are read as words, or None if they are operators."""
@@ -101,7 +88,7 @@ class OperatorReader:
         for before, clause in pairwise(clauses):
             is_suffix = clause.sign == "-" and clause.kind == "word" and not clause.field
             if is_suffix and not before.has_sign:
-                words = [*self.words(before.text)[-1:], *self.words(clause.text)]
+                words = [*self._words(before.text)[-1:], *self._words(clause.text)]
                 if documents_with(self._snapshot, [word.number for word in words], evidence):
                     relaxed[clause.written] = "suffix"
                     clause = as_words(clause.text)

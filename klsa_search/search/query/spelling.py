@@ -8,6 +8,7 @@ word as they are long; the candidates are then compared as documents write them,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from rapidfuzz.distance import OSA
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
 from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.term_dictionary import ENDING, TermDictionary
 from klsa_search.search.query.word_forms import written_as
 from klsa_search.search.snapshot import Snapshot
@@ -69,7 +70,8 @@ class SpellChecker:
     """Corrects words by the terms of one snapshot; thread-safe.
 
     The first correction costs 0.1 s per million terms, each word some 10 ms for reading documents;
-    the candidates of 4,096 words are cached. Memory: 60 bytes a term.
+    the candidates of 4,096 words are cached, and their corrections by the documents of the snapshot
+    alone. Memory: 60 bytes a term.
     """
 
     def __init__(
@@ -81,7 +83,8 @@ class SpellChecker:
     ) -> None:
         self._snapshot, self._analyzer, self._term_dictionary = snapshot, analyzer, term_dictionary
         self._compounds = compounds
-        self._cache: dict[str, list[int]] = {}
+        self._candidates = lru_cache(_CACHE_SIZE)(self._find_candidates)
+        self._local_correction = lru_cache(_CACHE_SIZE)(partial(self._find_correction, LOCAL))
 
     def correction(
         self, word: str, evidence: Evidence, *, abbreviation: bool = False, alone: bool = False
@@ -93,6 +96,13 @@ class SpellChecker:
                and replace words from `SURE` letters in an index of any size, and shorter ones, but
                for abbreviations, in an index of `MANY` documents
         """
+        if evidence is LOCAL:
+            return self._local_correction(word, abbreviation, alone)
+        return self._find_correction(evidence, word, abbreviation, alone)
+
+    def _find_correction(
+        self, evidence: Evidence, word: str, abbreviation: bool, alone: bool
+    ) -> Correction | None:
         folded = self._analyzer.folded(word)
         if self._analyzer.term(folded) in self._common:
             return None
@@ -116,12 +126,7 @@ class SpellChecker:
         It is sure if only letters changed their order.
         """
         edits = 2 if len(word) >= LONG else 1
-        terms = self._cache.get(word)
-        if terms is None:
-            terms = self._candidates(word, edits)
-            if len(self._cache) >= _CACHE_SIZE:
-                self._cache.clear()
-            self._cache[word] = terms
+        terms = self._candidates(word, edits)
         frequencies = self._snapshot.query_kernel.frequencies
         best: tuple[tuple[int, int, str], int, str, str] | None = None
         for term, forms in zip(terms, self._term_dictionary.forms(terms, evidence), strict=True):
@@ -142,7 +147,7 @@ class SpellChecker:
         transposed = sorted(self._analyzer.folded(form)) == sorted(word)
         return Correction((term,), written, transposed)
 
-    def _candidates(self, word: str, edits: int) -> list[int]:
+    def _find_candidates(self, word: str, edits: int) -> list[int]:
         """Return terms near the stem of a word, or near as much of the word as they are long."""
         length_, stem = len(word), self._analyzer.term(word)
         longest = length_ + edits

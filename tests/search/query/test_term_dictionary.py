@@ -6,11 +6,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from klsa_search.search.query import term_dictionary as lexicon_module
-from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.evidence import Evidence
-from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.term_dictionary import TermDictionary
-from klsa_search.search.query.terms import TermNumbers
 
 
 def test_written_forms_survive_that_another_thread_forgets_them(few_words, monkeypatch):
@@ -29,26 +26,6 @@ def test_written_forms_survive_that_another_thread_forgets_them(few_words, monke
     assert lexicon.forms([wing], Evidence()) == expected[:1]  # which is all that is remembered now
     interruptions.append(lambda: lexicon.forms([flow], Evidence()))
     assert lexicon.forms([wing, drag], Evidence()) == expected
-
-
-class _Forgetting(dict):
-    """What is remembered, and forgotten by another thread once somebody knows that it is there."""
-
-    def __contains__(self, word):
-        found = super().__contains__(word)
-        self.clear()
-        return found
-
-
-def test_a_correction_survives_that_another_thread_forgets_it(few_words):
-    lexicon = TermDictionary(few_words.arrays, few_words.analyzer, few_words.documents)
-    numbers = TermNumbers(few_words.analyzer, few_words.arrays.vocabulary)
-    compounds = Compounds(few_words.arrays, few_words.analyzer, numbers)
-    spelling = SpellChecker(few_words.arrays, few_words.analyzer, lexicon, compounds)
-    expected = spelling.correction("netwrok", Evidence())
-    assert expected is not None
-    spelling._cache = _Forgetting(spelling._cache)
-    assert spelling.correction("netwrok", Evidence()) == expected
 
 
 def test_threads_look_up_forms_while_others_forget_them(few_words, monkeypatch):

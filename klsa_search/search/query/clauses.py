@@ -1,0 +1,228 @@
+"""Clauses: from a part of a query to the terms that rank, and the documents that it restricts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.search.query.builder import END, QueryBuilder, Variant, Word
+from klsa_search.search.query.completion import best_completions
+from klsa_search.search.query.compounds import Compounds, words_of
+from klsa_search.search.query.matching import containing_any, containing_phrase, pattern_names
+from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.spelling import SpellChecker
+from klsa_search.search.query.stop_words import StopWords
+from klsa_search.search.query.syntax import Clause
+from klsa_search.search.query.term_dictionary import SHORTEST, TermDictionary
+from klsa_search.search.query.terms import NO_TERM, UNKNOWN
+from klsa_search.search.snapshot import Snapshot
+from klsa_search.storage.columns.columns import Field
+
+EXPANSIONS: Final = 20
+"""Most frequent terms of a prefix that documents are ranked by, at most."""
+
+PAIRS: Final = 200
+"""Most frequent pairs with a single character that documents are ranked by, at most."""
+
+ALONE: Final = 8
+"""Factor by which a single character counts more where it stands alone than in a pair."""
+
+MAX_VARIANTS: Final = 32
+"""Other writings of words of one query that are searched, at most."""
+
+MAX_CORRECTIONS: Final = 10
+"""Words of one query that are corrected, at most, and that may be divided."""
+
+_NO_WORDS: Final[frozenset[str]] = frozenset()
+
+
+class ClauseReader:
+    """Reads clauses of queries to one snapshot into a builder; thread-safe.
+
+    columns  keyword fields that can be searched by name
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        analyzer: Analyzer,
+        pieces: Pieces,
+        compounds: Compounds,
+        term_dictionary: TermDictionary,
+        columns: Mapping[str, Field],
+    ) -> None:
+        self._snapshot, self._analyzer, self._pieces = snapshot, analyzer, pieces
+        self._compounds, self._term_dictionary = compounds, term_dictionary
+        self._columns = columns
+        self.spelling = SpellChecker(snapshot, analyzer, term_dictionary, compounds)
+        self.stop_words = StopWords(snapshot, analyzer)
+
+    def read(self, clause: Clause, builder: QueryBuilder) -> None:
+        """Add the terms of a clause to the query, and restrict the documents."""
+        if clause.has_sign:
+            builder.plain_words.append(END)
+        if clause.field in self._columns:
+            builder.restrict(clause, (), self._columns[clause.field].equal(clause.text))
+            return
+        evidence, spelling = builder.rules.evidence, builder.rules.spelling
+        pieces, words = self._pieces.of(clause.text), self._pieces.words(clause.text)
+        if clause.kind == "prefix" and len(words) == 1 and len(clause.text) >= SHORTEST:
+            terms = self._term_dictionary.beginning_with(clause.text, evidence)
+            self._read_terms(clause, terms, EXPANSIONS, builder)
+            return
+        alone = {word: terms for piece in pieces for word, terms in piece.characters.items()}
+        if clause.has_sign and len(words) == 1 and alone:
+            self._read_terms(clause, alone[words[0].text], PAIRS, builder)
+            return
+        variants: list[Variant] = []
+        if spelling != "off":
+            variants = self._compounds.joined(clause.text, pieces, evidence)
+            if clause.sign != "-":
+                words = self._correct(words, builder, _covered(variants))
+            variants += self._divided(words, builder)
+            variants = variants[: MAX_VARIANTS - len(builder.variants)]
+        if alone:
+            builder.characters |= {word: alone[word.text] for word in words if word.text in alone}
+        if clause.sign != "-":
+            covered = _covered(variants)
+            builder.rank([word for word in words if word.number >= 0 or word.text not in covered])
+            for variant in variants:
+                builder.vary(variant)
+        if not clause.has_sign:
+            builder.plain_words += words
+        if clause.sign or clause.field or clause.kind == "phrase":
+            self._restrict(clause, words, variants, builder)
+
+    def _restrict(
+        self,
+        clause: Clause,
+        words: Sequence[Word],
+        variants: Sequence[Variant],
+        builder: QueryBuilder,
+    ) -> None:
+        """Restrict the documents to those that contain the words of a clause, or do not."""
+        numbers = _trim(self.stop_words.numbers(words))
+        if not numbers:
+            return
+        matching = self.stop_words.containing(clause.text, numbers, clause.field)
+        stops = [word.text for word in words if word.number == NO_TERM]
+        builder.stop_words += stops if clause.sign != "-" else []
+        for variant in variants:
+            if variant.written == clause.text:
+                terms = [word.number for word in variant.words]
+                matching |= containing_phrase(self._snapshot, terms, clause.field)
+        builder.restrict(clause, pattern_names(self._snapshot, numbers), matching)
+
+    def _divided(self, words: Sequence[Word], builder: QueryBuilder) -> Iterator[Variant]:
+        """Yield words that documents also write in parts."""
+        for word in dict.fromkeys(words):
+            if word.number >= 0 and self._compounds.may_divide(word.text):
+                if len(builder.checked) >= MAX_CORRECTIONS:
+                    return
+                builder.checked.add(word.text)
+                if parts := self._compounds.parts(word.text, builder.rules.evidence):
+                    yield Variant(word.text, (word.number,), parts)
+
+    def _correct(
+        self, words: list[Word], builder: QueryBuilder, joined: Collection[str]
+    ) -> list[Word]:
+        """Replace words that no document contains by their corrections, or only record these.
+
+        joined  words that documents write joined to their neighbours, which are correct
+        """
+        spelling, synonyms, last, evidence, has_case, alone = builder.rules
+        corrected: list[Word] = []
+        for word in words:
+            if word.number != UNKNOWN:
+                corrected.append(word)
+                continue
+            matching = None
+            meant = synonyms is not None and self.term(word) in synonyms
+            if (
+                not meant
+                and word != last
+                and word.text not in joined
+                and (word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS)
+            ):
+                builder.checked.add(word.text)
+                matching = self.spelling.correction(
+                    word.text,
+                    evidence,
+                    abbreviation=has_case and any(map(str.isupper, word.text[1:])),
+                    alone=alone,
+                )
+            if matching is not None:
+                builder.corrections[word.text] = matching.words
+            if matching is None or spelling == "suggest" or not matching.sure:
+                corrected.append(word)
+            else:
+                corrected += map(Word, matching.words.split(), matching.terms)
+                builder.corrected.update(matching.terms)
+        return corrected
+
+    def term(self, word: Word) -> str:
+        """Return the term of a word, known or not; "" if it has none."""
+        if word.number >= 0:
+            return self._snapshot.vocabulary.terms[word.number]
+        return "".join(self._analyzer.terms(word.text)[:1]) if word.number == UNKNOWN else ""
+
+    def complete(self, word: Word, terms: Sequence[int], shown: str, builder: QueryBuilder) -> None:
+        """Add the completions of a word, or the pairs with a single character."""
+        evidence = builder.rules.evidence
+        parts = {*builder.characters, word}
+        keys = {one.number if one.number >= 0 else one.text for one in parts}
+        others = [words for other, words in builder.alternatives.items() if other not in keys]
+        key = word.number if word.number >= 0 else word.text
+        for term in terms:
+            builder.count(key, (term,))
+        if word in builder.characters and not others:
+            best = list(terms[:PAIRS])
+            builder.terms += [word.number] * (ALONE - 1) * (word.number >= 0)
+        else:
+            best = best_completions(self._snapshot, word, terms, others, evidence)
+        if not best:
+            return
+        names = self._snapshot.vocabulary.terms
+        builder.prefixes[shown] = tuple(names[term] for term in best)
+        added = [term for term in best if term not in builder.terms]
+        builder.terms += added
+        own = word.number if word.number >= 0 else best[0]
+        if alternatives := [names[term] for term in added if term != own]:
+            builder.completions = names[own], alternatives
+
+    def _read_terms(
+        self, clause: Clause, terms: list[int], limit: int, builder: QueryBuilder
+    ) -> None:
+        """Read a prefix or a single character, which match these terms.
+
+        limit  terms that documents are ranked by, the most frequent, at most
+        """
+        names = tuple(self._snapshot.vocabulary.terms[term] for term in terms[:limit])
+        if clause.sign != "-":
+            builder.terms += terms[:limit]
+            builder.prefixes[clause.shown] = names
+            for term in terms:
+                builder.count(clause.shown, (term,))
+        if clause.field:
+            allowed = np.zeros(len(self._snapshot), np.bool_)
+            for term in terms:
+                allowed |= containing_phrase(self._snapshot, [term], clause.field)
+            builder.restrict(clause, names[:1], allowed)
+        elif clause.sign:
+            builder.restrict(clause, names[:1], containing_any(self._snapshot, terms))
+
+
+def _covered(variants: Sequence[Variant]) -> Collection[str]:
+    """Return the words that have other writings."""
+    if not variants:
+        return _NO_WORDS
+    return {word for variant in variants for word in words_of(variant.written)}
+
+
+def _trim(numbers: list[int]) -> list[int]:
+    """Return the words of a phrase from its first term to its last."""
+    terms = [place for place, number in enumerate(numbers) if number != NO_TERM]
+    return numbers[terms[0] : terms[-1] + 1] if terms else []

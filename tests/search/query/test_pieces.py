@@ -1,0 +1,97 @@
+"""Pieces of queries between blanks: analysis and syntax never look across a blank."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build
+from klsa_search.analysis import Analyzer
+from klsa_search.collection.model import Document
+from klsa_search.core.config import AnalysisSettings, LanguageSettings
+from klsa_search.search.query import pieces as pieces_module
+from klsa_search.search.query.boolean import may_be_boolean
+from klsa_search.search.query.compounds import Compounds
+from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query.parser import QueryParser
+from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.syntax import is_plain
+from klsa_search.search.query.term_dictionary import TermDictionary
+from klsa_search.search.query.terms import TermNumbers
+from klsa_search.search.snapshot import open_snapshot
+
+WORDS = [
+    "wing", "Wings", "don't", "o'neil", "wing's", "x_1", "re-entry", "I", "the", "naïve", "飛行",
+    "飛", "C++", "C#", ".NET", "ASP.NET", "AND", "(NOT", "-wing", '"wing', "wi*", "10", "000", "mm",
+    "10mm", "utf8", "utf", "8", "air", "foil", "airfoil", "e\u0301", "\u0301", "🇫🇮", "ﬁne",
+]  # fmt: skip
+LANGUAGES = [
+    AnalysisSettings(),
+    AnalysisSettings(language="turkish"),
+    AnalysisSettings(stemmer="none", stop_words="none"),
+    AnalysisSettings(symbols=False),
+]
+pieces = st.sampled_from([*WORDS, " ", "  ", "'", "’", "_", "-", "\t", "\x1c", "\x00", "A" * 300])
+texts = st.lists(pieces, max_size=12).map(" ".join) | st.lists(pieces, max_size=8).map("".join)
+any_texts = texts | st.text(max_size=20)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@given(text=any_texts)
+def test_words_of_a_text_are_those_of_its_pieces(language, text):
+    analyzer = Analyzer(language)
+    parts = text.split(" ")
+    words = [word for part in parts for word in analyzer.each(part, str, str)]
+    assert words == list(analyzer.each(text, str, str))
+    assert [term for part in parts for term in analyzer.terms(part)] == analyzer.terms(text)
+
+
+@given(text=any_texts)
+def test_operators_of_a_text_are_those_of_its_pieces(text):
+    parts = text.split(" ")
+    assert is_plain(text) == all(map(is_plain, parts))
+    assert may_be_boolean(text) == any(map(may_be_boolean, parts))
+
+
+DOCUMENTS = [
+    {"id": "1", "text": "an airfoil of 10 mm, an air foil of 10mm; utf8 is utf-8"},
+    {"id": "2", "text": "the air foil, a wing and 10000 wings of 10 000 mm"},
+    {"id": "3", "text": "飛行機 on the wing, fine re-entry, reentry and C++"},
+]
+"""Documents that write some words in two ways."""
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory):
+    index = build(DOCUMENTS, name="two", home=tmp_path_factory.mktemp("home"))
+    yield open_snapshot(index.path, index.settings)
+    index.close()
+
+
+def documents_at(doc_ids):
+    return [Document(**DOCUMENTS[doc_id]) for doc_id in doc_ids]
+
+
+@given(text=texts, alone=st.booleans())
+def test_what_is_cached_of_words_changes_no_query(snapshot, text, alone):
+    """Evidence of partitions may differ from call to call, so nothing of it is cached."""
+    parser = QueryParser(snapshot, Analyzer(), {}, documents_at)
+    reading = LanguageSettings()
+    for _ in range(2):
+        by_cache = parser.parse(text, reading, correct_alone=alone)
+        parsed = parser.parse(text, reading, correct_alone=alone, evidence=Evidence())
+        assert [n for n in by_cache.terms if n >= 0] == [n for n in parsed.terms if n >= 0]
+        assert parser.interpretation(text, by_cache) == parser.interpretation(text, parsed)
+
+
+def test_cache_is_bounded_and_has_no_long_pieces(snapshot, monkeypatch):
+    monkeypatch.setattr(pieces_module, "_CACHE_SIZE", 10)
+    numbers = TermNumbers(Analyzer(), snapshot.vocabulary)
+    compounds = Compounds(snapshot, Analyzer(), numbers)
+    terms = TermDictionary(snapshot, Analyzer(), documents_at)
+    cache = Pieces(Analyzer(), numbers, compounds, terms)
+    for number in range(50):
+        cache.of(f"word{number} {'x' * 65}")
+        assert len(cache) <= 10
+        assert "x" * 65 not in cache
