@@ -42,9 +42,7 @@ EXACT: Final = 1.9
 
 Fitted on twelve collections: judged queries, one rare word of a title and two words of one, versus
 queries of other collections, random words and invented ones; leaving out any one collection gives
-1.7 to 2.1. `python -m studies.effectiveness exact-matches` repeats this with other queries on nine
-collections: it fits 1.1 (1.0 to 1.4), raises the mean AUC from 0.919 to 0.931 and lowers the Brier
-score from 0.121 to 0.108; on one collection, of long pages, it does harm.
+1.7 to 2.1. On one collection, of long pages, it does harm.
 """
 
 _QUERIES: Final = 300  # generated queries of each kind

@@ -5,21 +5,13 @@
     python -m studies.effectiveness ablation        [--json FILE]
     python -m studies.effectiveness leave-one-out   [--json FILE]
     python -m studies.effectiveness unseen          [--json FILE] [TASK...]
-    python -m studies.effectiveness stop-lists      [--json FILE]
-    python -m studies.effectiveness searched-fields [--json FILE] [TASK...]
     python -m studies.effectiveness folded-in       [--json FILE]
-    python -m studies.effectiveness feedback        [--json FILE]
     python -m studies.effectiveness quality         [--json FILE]
-    python -m studies.effectiveness exact-matches   [--json FILE] [TASK...]
     python -m studies.effectiveness spelling        [--json FILE] [TASK...]
-    python -m studies.effectiveness search-box      [--json FILE] [TASK...]
-    python -m studies.effectiveness operators       [--json FILE] [TASK...]
     python -m studies.effectiveness partitions      [--json FILE] [TASK...]
     python -m studies.effectiveness passages        [--json FILE] [TASK...]
-    python -m studies.effectiveness evidence        [--json FILE] [TASK...]
     python -m studies.effectiveness vectors         [--json FILE] [TASK...]
     python -m studies.effectiveness similar         [--json FILE] [TASK...]
-    python -m studies.effectiveness synonym-proposals  [--json FILE] [TASK...]
 
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The
 collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the seven of `kinds` that
@@ -41,23 +33,15 @@ from typing import Any
 
 from studies.effectiveness import (
     ablation,
-    evidence,
-    exact_matches,
-    feedback,
     folded_in,
     kinds,
     leave_one_out,
-    operators,
     partitions,
     passages,
     quality,
-    search_box,
-    searched_fields,
     similar,
     spelling,
     steps,
-    stop_lists,
-    synonym_proposals,
     unseen,
     vectors,
 )
@@ -69,37 +53,23 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "ablation": ablation.report,
     "leave-one-out": leave_one_out.report,
     "unseen": unseen.report,
-    "stop-lists": stop_lists.report,
-    "searched-fields": searched_fields.report,
     "folded-in": folded_in.report,
-    "feedback": feedback.report,
     "quality": quality.report,
-    "exact-matches": exact_matches.report,
     "spelling": spelling.report,
-    "search-box": search_box.report,
-    "operators": operators.report,
     "passages": passages.report,
     "partitions": partitions.report,
-    "evidence": evidence.report,
     "vectors": vectors.report,
     "similar": similar.report,
-    "synonym-proposals": synonym_proposals.report,
 }
 
 _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "kinds": kinds.report,
     "unseen": unseen.report,
-    "exact-matches": exact_matches.report,
     "spelling": spelling.report,
-    "search-box": search_box.report,
-    "operators": operators.report,
-    "searched-fields": searched_fields.report,
     "passages": passages.report,
     "partitions": partitions.report,
-    "evidence": evidence.report,
     "vectors": vectors.report,
     "similar": similar.report,
-    "synonym-proposals": synonym_proposals.report,
 }
 
 

@@ -1,39 +1,16 @@
 """A small run of each benchmark: its output and the files it writes."""
 
 import json
-import shutil
-import subprocess
-import sys
 
 import pytest
 
 from tests.benchmarks.commands import ROOT, run
-from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def figures(path):
     return json.loads(path.read_text())
-
-
-def test_batch(built, world, capsys):
-    run("benchmarks.batch", built, world / "queries.tsv", "--rounds", 1, "--k", 3)
-    assert capsys.readouterr().out.count("queries/s by threads") == 2
-
-
-def test_restarts(built, world, tmp_path):
-    found = tmp_path / "found.json"
-    home = tmp_path / "home"
-    shutil.copytree(built, home / "corpus")
-    pem = ROOT / "tests" / "cli" / "localhost.pem"
-    few = ("--rate", 20, "--times", 1, "--certificate", pem, "--json", found)
-    run("benchmarks.restarts", home, "corpus", world / "queries.tsv", *few)
-    told = figures(found)
-    assert told.keys() == {"workers", "certificate"}
-    assert all(row["lost"] == 0 < row["requests"] for row in told.values())
 
 
 def test_corpora(world, tmp_path):
@@ -47,21 +24,6 @@ def test_corpora(world, tmp_path):
     made = (tmp_path / "one").read_text()
     assert made == (tmp_path / "two").read_text()
     assert len(made.splitlines()) == 5
-
-
-def test_estimators(world, tmp_path):
-    found = tmp_path / "found.json"
-    arguments = ["--components", "20", "--rounds", "1", "--patience", "1000"]
-    data = ["--data", str(world / "reuters21578")]
-    # Ways that are timed in processes of their own have to find it by name.
-    subprocess.run(
-        [sys.executable, "-m", "benchmarks.estimators", *arguments, *data, "--json", str(found)],
-        check=True,
-        cwd=ROOT,
-        capture_output=True,
-        timeout=PATIENCE,
-    )
-    assert 0 < figures(found)["latent_semantic"]["kept"] < 1
 
 
 def test_fast_and_exact(built, world, capsys):
@@ -107,20 +69,6 @@ def test_writing(world, tmp_path):
     assert figures(found)["durable_s"] > 0
 
 
-def test_sync(world, tmp_path):
-    found = tmp_path / "found.json"
-    run("benchmarks.sync", world / "corpus.jsonl", "--first", 30, "--share", 0.1, "--json", found)
-    told = figures(found)
-    assert [told[name] for name in ("added", "changed", "deleted", "again_batches")] == [3, 3, 3, 0]
-
-
-def test_pauses(built, world, tmp_path):
-    found, corpus, queries = tmp_path / "found.json", world / "corpus.jsonl", world / "queries.tsv"
-    few = ("--count", 5, "--seconds", 0.1)
-    run("benchmarks.pauses", built, corpus, queries, *few, "--json", found)
-    assert figures(found)["meanwhile_longest_ms"] > 0
-
-
 def test_peers(world, tmp_path):
     cache, found = tmp_path / "cache", tmp_path / "found.json"
     some = ("--peers", "klsa", "klsa-bm25", "--k", 5, "--rounds", 1, "--json", found)
@@ -140,20 +88,3 @@ def test_filtering(world, tmp_path, capsys):
     run("benchmarks.filtering", world / "corpus.jsonl", world / "queries.tsv", *arguments)
     assert min(figures(found).values()) > 0
     assert "| plain | " in capsys.readouterr().out
-
-
-def test_page(built, world, tmp_path):
-    if not any(map(shutil.which, BROWSERS)):
-        pytest.skip("there is no Chromium: apt install chromium")
-    found = tmp_path / "found.json"
-    # A process of its own: another browser may be open in this one.
-    command = [sys.executable, "-m", "benchmarks.page", built.parent, built.name]
-    options = ["--queries", "1", "--letters", "3", "--json", found]
-    subprocess.run(
-        [*command, world / "queries.tsv", *options], cwd=ROOT, check=True, timeout=PATIENCE
-    )
-    told = figures(found)
-    assert told["first_hits_ms"]["most"] > 0
-    assert told["key_to_answer_ms"]["median"] > 0
-    assert 100 < told["visit_kb"] < 250
-    assert told["layout_shift"]["most"] < 0.1

@@ -2,38 +2,27 @@
 
 import itertools
 import json
-import re
 
 import numpy as np
 import pytest
 
-from klsa_search.collection import Document
-from klsa_search.collection.model import Judgement, Query
 from studies.effectiveness import (
     ablation,
-    exact_matches,
-    feedback,
     folded_in,
     kinds,
     leave_one_out,
-    operators,
     quality,
     reuters,
-    search_box,
-    searched_fields,
     spelling,
     steps,
-    stop_lists,
-    synonym_proposals,
     unseen,
 )
 from studies.effectiveness.by_document import by_document
 from studies.effectiveness.citations import _links
 from studies.effectiveness.known_item import sentence_to_rest, title_to_text
-from studies.effectiveness.measuring import TARGETS, Bench, Task, compared
+from studies.effectiveness.measuring import TARGETS, Bench, compared
 from tests.benchmarks.commands import run
 from tests.studies.conftest import NAMES, toy_task
-from tests.support.worlds import random_documents
 
 pytestmark = pytest.mark.slow
 
@@ -105,20 +94,6 @@ def test_leave_one_out_and_the_figures(toy, tmp_path, monkeypatch):
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_feedback(tmp_path, monkeypatch):
-    monkeypatch.setattr(feedback, "FOUR", ("cran",))
-    texts = random_documents(80, 40)
-    documents = [Document(id=str(n), text=text) for n, text in enumerate(texts)]
-    judgements = [
-        Judgement(query_id="q", document_id=str(n), grade=1, gain=1) for n in range(1, 80, 2)
-    ]
-    task = Task("cran", documents, [Query(id="q", text="t03 t07 t11")], judgements)
-    monkeypatch.setattr(feedback.Task, "of_target", lambda *_: task)
-    found = feedback.report(Bench(tmp_path), tmp_path)["cran"]
-    assert found["feedback"] != found["default"]
-    assert feedback.average_precision(["a", "b", "c"], {"a", "c", "d"}) == (1 + 2 / 3) / 3
-
-
 def test_folded_in(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(folded_in, "FOUR", ("cran",))
     found = folded_in.report(Bench(tmp_path), tmp_path)["cran"]
@@ -137,112 +112,11 @@ def test_quality(toy, tmp_path, monkeypatch):
         assert sum(of_task["hits"]) > 0
 
 
-def test_exact_matches(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr(exact_matches, "WORD", re.compile(r"\w+"))
-    monkeypatch.setattr(exact_matches, "EACH", 6)
-    found = exact_matches.report(Bench(tmp_path), tmp_path, ("cran", "med"))
-    assert list(found) == ["cran", "med"]
-    for of_task in found.values():
-        answers = np.array(of_task["answers"])
-        assert 0 < answers[:, 2].mean() < 1
-        assert (answers[:, 0] > exact_matches.NOTHING).any()  # some have every word
-
-
-def test_the_fit_by_hand():
-    """Exact matches of queries that can be answered are underrated by 2 in log-odds."""
-    odds = np.linspace(-4, 4, 2001)
-    labels = np.random.default_rng(0).random(len(odds)) < 1 / (1 + np.exp(-odds))
-    answers = np.stack((odds - 2, np.full(len(odds), exact_matches.NOTHING), labels), axis=1)
-    exact = exact_matches.fitted([answers])
-    assert exact == pytest.approx(2, abs=0.2)
-    assert exact_matches.measures(answers, exact)[1] < exact_matches.measures(answers, 0.0)[1]
-
-
-def test_stop_lists(toy, tmp_path, monkeypatch):
-    (tmp_path / "cacm").mkdir()
-    words = [f"{topic}{n}" for topic in NAMES for n in (1, 2)]
-    (tmp_path / "cacm" / "common_words").write_text("\n".join(words))
-    for name in ("TARGETS", "FOUR"):
-        monkeypatch.setattr(stop_lists, name, ("cran",))
-    found = stop_lists.report(Bench(tmp_path), tmp_path)
-    smart = found["SMART (cacm's common_words)"]["bm25"]["cran"]
-    assert found["as shipped"]["bm25"]["cran"] == found["no stop words"]["bm25"]["cran"] != smart
-
-
-def test_forms_of_bm25_over_fields():
-    world = searched_fields.counted(
-        toy_task(), fields=[{"title": "wing", "text": "wing drag"}, {"text": "drag flow flow flow"}]
-    )
-    forms, form = searched_fields, searched_fields.Form
-    one = forms.saturations(world.counts, form(1, own_lengths=False, k1=1.2)).toarray()
-    heavy = forms.saturations(world.counts, form(2, own_lengths=False, k1=1.2)).toarray()
-    own = forms.saturations(world.counts, form(2, own_lengths=True, k1=1.2)).toarray()
-    wing = 0  # the first word
-    assert one[0, wing] == pytest.approx(2 / (1.2 * (0.25 + 0.75 * 3 / 3.5) + 2))
-    assert heavy[0, wing] == pytest.approx(3 / (1.2 * (0.25 + 0.75 * 4 / 4) + 3))
-    f = 2 + 1 / (0.25 + 0.75 * 2 / 3)
-    assert own[0, wing] == pytest.approx(f / (1.2 + f))
-    assert not one[1, wing]
-
-
-def test_the_forms_find_the_documents_of_a_topic(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(searched_fields, "task_of", lambda name, _: toy_task(name))
-    found = searched_fields.report(Bench(tmp_path), tmp_path, ["cran", "cran+"])
-    assert found.keys() == {"cran", "cran+"}
-    assert all(min(values) > 0.2 for values in found["cran"].values())
-    assert len(capsys.readouterr().out.splitlines()) == 2 + len(searched_fields.FORMS)
-
-
 def test_spelling(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(spelling, "task_of", lambda name, _: toy_task())
     found = spelling.report(Bench(tmp_path), tmp_path, ["cran"])["cran"]
     assert found["off"] == found["auto"]
     assert "put right" in capsys.readouterr().out
-
-
-def test_synonym_proposals(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(synonym_proposals, "task_of", lambda name, _: toy_task())
-    found = synonym_proposals.report(Bench(tmp_path), tmp_path, ["cran"])
-    assert found["cran"] == found["all"]
-    assert found["cran"]["right"] <= found["cran"]["proposed"] <= found["cran"]["words"]
-    assert "first is right" in capsys.readouterr().out
-
-
-def test_search_box(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(search_box, "task_of", lambda name, _: titled_task())
-    found = search_box.report(Bench(tmp_path), tmp_path, ["cran"])["cran"]
-    assert found["off all"] == found["last all"] == (1, 1)
-    assert found["last 4"] >= found["off 4"]
-    assert found["short"]["with"] >= found["short"]["without"]
-    assert capsys.readouterr().out.count("| cran |") == 2
-
-
-def titled_task():
-    """Documents whose titles are unlike each other."""
-    words = ["boundary", "layer", "flutter", "nozzle", "orbit", "wake", "drag", "cone"]
-    titles = [f"{one} {other}" for one, other in itertools.combinations(words, 2)]
-    documents = [Document(id=str(n), title=title, text=title) for n, title in enumerate(titles)]
-    return Task("titled", documents, [], [])
-
-
-def test_operators(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(operators, "task_of", lambda name, _: toy_task())
-    found = operators.report(Bench(tmp_path), tmp_path, ["cran"])["cran"]
-    assert set(found) == {*operators.ADDITIONS, "costs"}
-    for label in operators.ADDITIONS:
-        assert found[label]["off"] == found[label]["default"]
-    assert "| cran |" in capsys.readouterr().out
-
-
-def test_what_is_added_to_queries_is_the_same_each_time():
-    asked = [Query(id=str(i), text="how does a wing bear heat") for i in range(20)]
-    for label, add in operators.ADDITIONS.items():
-        texts = [query.text for query in operators._added(asked, add)]
-        assert texts == [query.text for query in operators._added(asked, add)]
-        assert (len(set(texts)) > 2) == (label != "as they are")
-    short = [Query(id="1", text="bald tyres")]
-    for label in ("quotes", "dashes"):
-        assert operators._added(short, operators.ADDITIONS[label]) == short
 
 
 def test_kinds(tmp_path, monkeypatch, capsys):

@@ -2,12 +2,10 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from klsa_search.collection import Document
-from klsa_search.storage.passages import PassageId
-from studies.effectiveness import evidence, manual_questions, passages
+from studies.effectiveness import passages
 from studies.effectiveness.measuring import Bench
 from tests.studies.conftest import toy_task
 
@@ -39,53 +37,3 @@ def test_articles_contain_their_paragraphs():
     for each in paragraphs:
         article, begin, end = spans[each.id]
         assert texts[article][begin:end] == each.text
-
-
-def test_chunks_contain_all_words_once():
-    text = " ".join(f"w{n}" for n in range(650))
-    chunks = evidence.fixed_chunks(Document(id="d", title="T", text=text))
-    assert [len(each.text.split()) for each in chunks] == [300, 300, 50]
-    assert "".join(each.text for each in chunks) == text
-    for each in chunks:
-        _, begin, end = PassageId.of(each.id)
-        assert text[begin:end] == each.text
-
-
-def test_recall_by_hand():
-    question = evidence.Question("q", [[PassageId("d", 0, 10), PassageId("e", 5, 9)],
-                                       [PassageId("d", 90, 100)]])  # fmt: skip
-    assert evidence.recall(question, [PassageId("d", 0, 4)]) == 0
-    assert evidence.recall(question, [PassageId("d", 0, 3), PassageId("d", 3, 5)]) == 0.5
-    assert evidence.recall(question, [PassageId("e", 0, 7), PassageId("d", 50, 200)]) == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "asked"),
-    [
-        ("python-reference", manual_questions.REFERENCE),
-        ("python-library", manual_questions.LIBRARY),
-    ],
-)
-def test_answers_are_in_the_manuals(name, asked):
-    source = evidence.SOURCES[name](None)
-    texts = {each.id: each.text for each in source.documents}
-    assert len({text for text, _ in asked}) == len(asked)
-    assert len(source.questions) > 0.7 * len(asked)  # others are of another version of Python
-    words_of = dict(asked)
-    for question in source.questions:
-        for document_id, begin, end in question.answers[0]:
-            assert texts[document_id][begin:end].split() == words_of[question.text].split()
-            assert end - begin < 200
-
-
-def test_evidence_within_a_budget(tmp_path, monkeypatch):
-    documents = [
-        Document(id=f"d{n}", title=f"Part {n}", text=f"{word} leaks. " * 3 + "Oil. " * 20)
-        for n, word in enumerate(("pump", "valve", "seal", "hose"))
-    ]
-    questions = [evidence.Question("valve", [evidence.spans_of("valve leaks.", documents)])]
-    source = evidence.Source(documents, questions)
-    monkeypatch.setattr(evidence, "SOURCES", {"toy": lambda _: source})
-    found = evidence.report(Bench(tmp_path), tmp_path)["toy"]
-    assert set(found) == {f"{t}, {r}" for t in ("chunks", "passages") for r in ("bm25", "klsa")}
-    assert all(np.mean(recalls) == 1 for recalls in found.values())

@@ -25,8 +25,8 @@ other words it is one, which fits them best: several move documents that contain
 
 MORE_FREQUENT: Final = 4
 """Factor by which a completion is more frequent than the last word, if documents contain that as
-well: rarer ones move documents down that are found by the complete word. Both constants are from
-`python -m studies.effectiveness search-box`.
+well: rarer ones move documents down that are found by the complete word. Both constants were
+chosen on beginnings of titles of cran, cacm, cisi and awsdocs.
 """
 
 MAX_COMPLETIONS: Final = 100

@@ -18,7 +18,7 @@ from klsa_search.search.snapshot import Snapshot
 
 SHORT: Final = 3
 """Largest number of words of a query in which operators always count. On judged queries with
-operators added, larger values lose: `python -m studies.effectiveness operators`.
+operators added, larger values lose.
 """
 
 MAX_SIGNS: Final = 64
