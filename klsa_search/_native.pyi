@@ -399,6 +399,49 @@ def compact_rows(columns: _I32, values: _F32, sizes: _I32) -> int:
     Return their number: (n, width), (n, width), (n,).
     """
 
+def pack_rows(
+    starts: _I64,
+    columns: _I32,
+    values: _F32 | _F64,
+    ranks: _I64 | None,
+    packed_starts: _I64,
+    packed: _U32,
+    steps: _F32,
+) -> int:
+    """Write the positive entries of rows as column << 8 | level; return their number.
+
+    values         in rows that begin at `starts`
+    ranks          new number of each column; entries from 2^24 on are left out
+    packed_starts  starts of the packed rows
+    packed         as long as `values`
+    steps          (rows,) 1/255 of the largest value of a row; a level is 1 to 255 of them
+    """
+
+def pack_table(starts: _I64, columns: _I32, values: _F32, table: _U32, steps: _F32) -> None:
+    """Write the largest positive entries of each row off the diagonal, as of `pack_rows`.
+
+    table  (rows, width), largest first, padded with 0; ties are ordered by column
+    Cost O(entries log width).
+    """
+
+def pack_partition_table(
+    starts: _I64,
+    columns: _I32,
+    values: _F32,
+    first: int,
+    ordinals: _I64,
+    table: _U32,
+    steps: _F32,
+    documents: _U32,
+    levels: _U8,
+) -> None:
+    """Write what `pack_table` does for a partition, whose diagonal begins at column `first`.
+
+    ordinals           of all columns, by which ties are ordered
+    table              entries whose columns are rows of the partition, numbered from 0
+    documents, levels  (rows, width) ordinals and levels of the others
+    """
+
 def encode_pairs(keys: _I64, frequencies: _I64, terms: int, first: int, after: int) -> _U8:
     """Return the codes of term pairs whose lesser term is in [first, after).
 

@@ -8,10 +8,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from scipy import sparse
 
 import klsa_search
 from klsa_search import _native
 from klsa_search.analysis.characters import all_characters, ascii_characters
+from klsa_search.lowrank.sparse_expansion import pack_partition_table
 from klsa_search.search.engine.engine import KlsaEngine
 
 _SUBJECTS = ("The engine", "A cold pump", "Every valve", "Some lanes of the road", "No garden")
@@ -60,6 +62,8 @@ def _call_directly() -> None:
         block, sums = np.ones((2, 2), real), np.zeros((3, 2), real)
         features.add_to_features(begins, ends, block, sums)
         features.add_to_documents(begins, ends, sums, block)
+    rows = sparse.csr_array(np.arange(20, dtype=np.float32).reshape(4, 5))
+    pack_partition_table(rows, 3, 1, np.array([9, 7, 5, 8, 6]))
     words = np.array([0, 1, 2, 1, 0, 3, 1, -1, 2, 2], np.int32)
     lengths, ranks = np.array([1, 4, 2, 3], np.int32), np.array([2, 0, 1, 3], np.int32)
     codes, sizes = _native.encode_documents(words, lengths, ranks, 2)
@@ -67,6 +71,7 @@ def _call_directly() -> None:
     numbers, terms = np.array([0, 1], np.int64), np.array([0, 2], np.int64)
     forward.count_term(numbers, 0, np.array([2, 1], np.int64))
     forward.find_phrase(numbers, terms, -1, 1)
+    forward.count_phrase(numbers, terms, np.array([2, 1], np.int64), 0)
     for document in numbers:
         forward.find_words(int(document), terms)
     for text in ("It's  a ﬁne\n day: don't. 2nd half", "½ 日本語の検索 café 🇩🇪🙂", "plain"):

@@ -11,7 +11,7 @@ costs as much as a hundred additions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search import _native
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.latent_space import LatentSpace
@@ -35,8 +36,6 @@ NUMBERS = 2**24
 MAX_DOCUMENTS = NUMBERS
 """Limit of doc ids of a writable index, which entries store in 24 bits."""
 
-_BLOCK = 8_192  # rows packed at a time; sorting takes 40 bytes per entry
-
 _Packed = npt.NDArray[np.uint32]
 _Steps = npt.NDArray[np.float32]
 
@@ -49,23 +48,11 @@ def pack_rows(
     ranks  new numbers of the columns; those from 2^24 on are left out
     Cost O(entries).
     """
-    N = rows.shape[0]
-    steps = np.zeros(N, np.float32)
-    sizes, packed = [np.zeros(1, np.int64)], [np.zeros(0, np.uint32)]
-    for begin in range(0, N, _BLOCK):
-        end = min(begin + _BLOCK, N)
-        entries = slice(rows.indptr[begin], rows.indptr[end])
-        documents = np.repeat(np.arange(end - begin), np.diff(rows.indptr[begin : end + 1]))
-        numbers, values = rows.indices[entries], rows.data[entries]
-        numbers = numbers if ranks is None else ranks[numbers]
-        largest = np.zeros(end - begin, np.float32)
-        np.maximum.at(largest, documents, values)
-        steps[begin:end] = largest / LEVELS
-        kept = (numbers < NUMBERS) & (values > 0)
-        levels = _levels(values[kept], steps[begin:end][documents[kept]])
-        packed.append((numbers[kept].astype(np.uint32) << np.uint32(8)) | levels)
-        sizes.append(np.bincount(documents[kept], minlength=end - begin))
-    return np.cumsum(np.concatenate(sizes)), np.concatenate(packed), steps
+    starts, columns, values = _arrays_of(rows)
+    packed_starts, steps = np.empty_like(starts), np.empty(len(starts) - 1, np.float32)
+    packed = np.empty(len(values), np.uint32)
+    size = _native.pack_rows(starts, columns, values, ranks, packed_starts, packed, steps)
+    return packed_starts, packed[:size], steps
 
 
 def unpack_rows(
@@ -79,16 +66,15 @@ def unpack_rows(
     return sparse.csr_array((values, numbers, narrow_indptr(starts)), shape=(len(steps), columns))
 
 
-def pack_table(rows: sparse.csr_array, width: int, first_row: int = 0) -> tuple[_Packed, _Steps]:
+def pack_table(rows: sparse.csr_array, width: int) -> tuple[_Packed, _Steps]:
     """Return the `width` largest positive entries of each row, packed, and the step of each row.
 
-    Entries are (N, width), largest first, padded with 0; ties are ordered by column. The diagonal,
-    which begins at column `first_row`, is left out. Cost O(entries log entries).
+    Entries are (N, width), largest first, padded with 0; ties are ordered by column. The diagonal
+    is left out. Cost O(entries log width).
     """
-    table, steps = np.zeros((rows.shape[0], width), np.uint32), np.zeros(rows.shape[0], np.float32)
-    for kept in _strongest(rows, width, first_row, None, steps):
-        packed = (kept.columns.astype(np.uint32) << np.uint32(8)) | kept.levels
-        table[kept.documents, _places(kept.documents)] = packed
+    n = rows.shape[0]
+    table, steps = np.empty((n, width), np.uint32), np.empty(n, np.float32)
+    _native.pack_table(*_arrays_of(rows), table, steps)
     return table, steps
 
 
@@ -102,65 +88,20 @@ def pack_partition_table(
     The `width` largest entries of a row are divided, so each table can have fewer.
     """
     n = rows.shape[0]
-    table, steps = np.zeros((n, width), np.uint32), np.zeros(n, np.float32)
-    elsewhere = RowsElsewhere(np.zeros((n, width), np.uint32), np.zeros((n, width), np.uint8))
-    for kept in _strongest(rows, width, first_row, ordinals, steps):
-        is_own = (kept.columns >= first_row) & (kept.columns < first_row + n)
-        own, others = kept.among(is_own), kept.among(~is_own)
-        packed = ((own.columns - first_row).astype(np.uint32) << np.uint32(8)) | own.levels
-        table[own.documents, _places(own.documents)] = packed
-        places = others.documents, _places(others.documents)
-        elsewhere.documents[places] = ordinals[others.columns]
-        elsewhere.levels[places] = others.levels
+    table, steps = np.empty((n, width), np.uint32), np.empty(n, np.float32)
+    elsewhere = RowsElsewhere(np.empty((n, width), np.uint32), np.empty((n, width), np.uint8))
+    _native.pack_partition_table(*_arrays_of(rows), first_row, ordinals, table, steps, *elsewhere)
     return table, steps, elsewhere
 
 
-class _Entries(NamedTuple):
-    """Entries of some rows, ordered by row, largest first: row, column and level of each."""
-
-    documents: npt.NDArray[np.int64]
-    columns: npt.NDArray[np.int64]
-    levels: npt.NDArray[np.uint32]
-
-    def among(self, chosen: npt.NDArray[np.bool_]) -> _Entries:
-        """Return the chosen entries."""
-        return _Entries(self.documents[chosen], self.columns[chosen], self.levels[chosen])
-
-
-def _strongest(
+def _arrays_of(
     rows: sparse.csr_array,
-    width: int,
-    first_row: int,
-    ordinals: npt.NDArray[np.int64] | None,
-    steps: _Steps,
-) -> Iterator[_Entries]:
-    """Yield the `width` largest positive entries of each row off the diagonal, in blocks of rows.
-
-    ordinals  of the columns, by which ties are ordered; None for the order of the columns
-    steps     (N,) the step of each row, which is written
-    """
-    N = rows.shape[0]
-    for begin in range(0, N, _BLOCK):
-        end = min(begin + _BLOCK, N)
-        within = slice(rows.indptr[begin], rows.indptr[end])
-        documents = np.repeat(np.arange(begin, end), np.diff(rows.indptr[begin : end + 1]))
-        columns, values = rows.indices[within].astype(np.int64), rows.data[within]
-        others = np.flatnonzero((columns != documents + first_row) & (values > 0))
-        ties = columns[others] if ordinals is None else ordinals[columns[others]]
-        order = others[np.lexsort((ties, -values[others], documents[others]))]
-        places = _places(documents[order])
-        first = order[places == 0]
-        steps[documents[first]] = values[first] / LEVELS
-        chosen = order[places < width]
-        levels = _levels(values[chosen], steps[documents[chosen]])
-        yield _Entries(documents[chosen], columns[chosen], levels)
-
-
-def _places(documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the place of each entry in its row; `documents` are its rows, in order."""
-    first = np.flatnonzero(np.diff(documents, prepend=-1))
-    sizes = np.diff(np.append(first, len(documents)))
-    return np.arange(len(documents)) - np.repeat(first, sizes)
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
+    return (
+        rows.indptr.astype(np.int64, copy=False),
+        rows.indices.astype(np.int32, copy=False),
+        rows.data,
+    )
 
 
 def unpack_table(table: _Packed) -> sparse.csr_array:
@@ -176,11 +117,6 @@ def unpack_table(table: _Packed) -> sparse.csr_array:
     matrix = sparse.csr_array((levels, columns, starts), shape=(N, N))
     matrix.sort_indices()
     return matrix
-
-
-def _levels(values: npt.NDArray[np.floating], steps: _Steps) -> _Packed:
-    levels: _Packed = np.maximum(np.rint(values / steps), 1).astype(np.uint32)
-    return levels
 
 
 ENTRIES = 48
@@ -236,26 +172,20 @@ class SparseExpansion:
         nearest: sparse.csr_array,
         latent: LatentSpace,
         entries: int = ENTRIES,
-        *,
-        first: int = 0,
-        ranks: npt.NDArray[np.int64] | None = None,
     ) -> SparseExpansion:
-        """Return the sparse expansion of a kernel of all documents or some of them.
+        """Return the sparse expansion of a kernel.
 
         nearest  (N, N) the largest positive entries of each row of K
         entries  number of entries stored per row
-        first    doc id of the first document
-        ranks    ranks of the features by frequency; by default those in these documents
         Features beyond the 2^24 most frequent are left out. Cost O(entries log entries).
         """
         N, F = kernel.features.shape
-        if ranks is None:
-            ranks = ranks_of(np.bincount(kernel.features.indices, minlength=F))
+        ranks = ranks_of(np.bincount(kernel.features.indices, minlength=F))
         mean = np.zeros(min(F, NUMBERS), np.float32)
         kept = ranks < NUMBERS
         mean[ranks[kept]] = kernel.mean[kept]
         starts, features, steps = pack_rows(kernel.features, ranks)
-        rows, row_steps = pack_table(nearest, entries, first)
+        rows, row_steps = pack_table(nearest, entries)
         m = latent.documents.shape[1]
         vectors = np.zeros((N, document_vector_width(m)), np.int8)
         vectors[:, :m] = np.rint(latent.documents * LATENT_LEVELS)

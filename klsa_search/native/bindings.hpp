@@ -10,6 +10,7 @@ void bind_engine(nanobind::module_& module);
 void bind_fold_in(nanobind::module_& module);
 void bind_forward(nanobind::module_& module);
 void bind_neighbours(nanobind::module_& module);
+void bind_packed_rows(nanobind::module_& module);
 void bind_pair_codes(nanobind::module_& module);
 void bind_postings(nanobind::module_& module);
 void bind_products(nanobind::module_& module);

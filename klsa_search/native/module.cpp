@@ -35,6 +35,7 @@ NB_MODULE(_native, module) {
     klsa::bind_fold_in(module);
     klsa::bind_forward(module);
     klsa::bind_neighbours(module);
+    klsa::bind_packed_rows(module);
     klsa::bind_pair_codes(module);
     klsa::bind_postings(module);
     klsa::bind_products(module);

@@ -9,6 +9,7 @@ from scipy import sparse
 from klsa_search.lowrank.sparse_expansion import (
     LEVELS,
     NUMBERS,
+    pack_partition_table,
     pack_rows,
     pack_table,
     unpack_rows,
@@ -18,7 +19,8 @@ from klsa_search.lowrank.sparse_expansion import (
 
 def some_rows(seed=0, size=40, columns=50):
     random = np.random.default_rng(seed)
-    return sparse.csr_array(random.random((size, columns)) * (random.random((size, columns)) < 0.3))
+    dense = random.random((size, columns)) * (random.random((size, columns)) < 0.3)
+    return sparse.csr_array(dense.astype(np.float32))
 
 
 def test_rows_come_back_within_half_a_step():
@@ -48,7 +50,8 @@ def test_what_24_bits_cannot_number_is_left_out():
 
 
 def test_a_table_holds_the_strongest_others_strongest_first():
-    rows = sparse.csr_array([[9.0, 1, 4, 2], [0, 9, 0, 0], [3, 3, 9, 3], [0, 0, 0, 0]])
+    dense = [[9, 1, 4, 2], [0, 9, 0, 0], [3, 3, 9, 3], [0, 0, 0, 0]]
+    rows = sparse.csr_array(np.array(dense, np.float32))
     table, steps = pack_table(rows, 2)
     assert (table >> 8).tolist() == [[2, 3], [0, 0], [0, 1], [0, 0]]
     assert (table & 255).tolist() == [[255, 127], [0, 0], [255, 255], [0, 0]]
@@ -62,3 +65,30 @@ def test_a_table_comes_back_in_levels():
     others = rows.toarray()
     np.fill_diagonal(others, 0)
     assert np.abs(back - others).max() <= 0.5001 * steps.max()
+
+
+def test_a_partition_table_divides_the_strongest_by_partition():
+    # Rows 2 and 3 of five documents; the table of 3 entries a row is divided.
+    rows = np.array([[5, 2, 9, 4, 4], [1, 0, 0, 9, 8]], np.float32)
+    ordinals = np.array([10, 11, 12, 14, 13])
+    table, steps, elsewhere = pack_partition_table(sparse.csr_array(rows), 3, 2, ordinals)
+    assert (table >> 8).tolist() == [[1, 0, 0], [0, 0, 0]]
+    assert (table & 255).tolist() == [[204, 0, 0], [0, 0, 0]]
+    assert elsewhere.documents.tolist() == [[10, 13, 0], [13, 10, 0]]
+    assert elsewhere.levels.tolist() == [[255, 204, 0], [255, 32, 0]]
+    assert steps == pytest.approx([5 / 255, 8 / 255])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_packed_rows_are_those_of_numpy(kind):
+    random = np.random.default_rng(3)
+    rows = sparse.random_array((60, 90), density=0.3, rng=random, dtype=kind)
+    rows = sparse.csr_array(rows)
+    rows.data[::7] *= -1
+    starts, entries, steps = pack_rows(rows)
+    dense = rows.toarray()
+    assert np.array_equal(steps, np.float32(dense.max(axis=1)) / np.float32(LEVELS))
+    documents, columns = np.nonzero(dense > 0)
+    levels = np.maximum(np.rint(dense[documents, columns] / steps[documents]), 1)
+    assert np.array_equal(entries, columns << 8 | levels.astype(np.int64))
+    assert np.array_equal(np.diff(starts), np.bincount(documents, minlength=60))
