@@ -43,7 +43,7 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
         *_html_rows(manifest),
         ("terms", f"{counts.terms:,}"),
         ("non-zeros", f"{counts.non_zeros:,}"),
-        *_field_rows(manifest.fields, counts.documents),
+        *_field_rows(manifest.fields, counts.documents, manifest.settings.get("units") or ()),
         *[
             (
                 f"vectors ({space.name})",
@@ -76,10 +76,12 @@ def _html_rows(manifest: Manifest) -> list[tuple[str, str]]:
     return [("HTML read as text", ", ".join(names))] if names else []
 
 
-def _field_rows(fields: FieldsEntry, documents: int) -> list[tuple[str, str]]:
+def _field_rows(fields: FieldsEntry, documents: int, units: Sequence[str]) -> list[tuple[str, str]]:
     """Return rows of the filterable metadata fields, and of the others with the reason."""
+    unit = {name: f" in {unit}" for name, _, unit in (each.rpartition("=") for each in units)}
     columns = [
-        f"{name} ({column.type}{', lists' * column.lists}, {documents - column.missing:,} documents"
+        f"{name} ({column.type}{unit.get(name, '')}{', lists' * column.lists}, "
+        f"{documents - column.missing:,} documents"
         + (f", {column.texts:,} texts" if column.type == "keyword" else "")
         + (f", {column.misfits:,} with another value)" if column.misfits else ")")
         for name, column in fields.columns.items()

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, cast, get_args, get_origin
 
 import click
 from pydantic.fields import FieldInfo
@@ -284,31 +284,14 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callable[[F], F]:
     flag = "--" + name.replace("_", "-")
-    if name == "fields":
-        return click.option(
-            "--field",
-            name,
-            multiple=True,
-            metavar="NAME[:TYPE]",
-            callback=lambda _context, _option, given: given or None,
-            help=f"{_sentence(field)}; repeatable",
-        )
-    if name == "split":
+    if name in _REPEATED:
+        flag, metavar = _REPEATED[name]
         return click.option(
             flag,
             name,
             multiple=True,
-            metavar="NAME=SEPARATOR",
-            callback=lambda _context, _option, given: given or None,
-            help=f"{_sentence(field)}; repeatable",
-        )
-    if name == "html":
-        return click.option(
-            flag,
-            name,
-            multiple=True,
-            metavar="NAME",
-            callback=lambda _context, _option, given: () if given == ("none",) else given or None,
+            metavar=metavar,
+            callback=_none_of_fields if name == "html" else _given_or_none,
             help=f"{_sentence(field)}; repeatable",
         )
     if name == "own_stop_words":
@@ -332,6 +315,27 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
         type=type_of(field.annotation, field.metadata),
         help=f"{_sentence(field)}  [default: {default or own}]",
     )
+
+
+_REPEATED: Final = {
+    "fields": ("--field", "NAME[:TYPE]"),
+    "html": ("--html", "NAME"),
+    "split": ("--split", "NAME=SEPARATOR"),
+    "units": ("--units", "NAME=UNIT"),
+}
+"""Flag and value of the options that are given once for each value of a setting."""
+
+
+def _given_or_none(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    return given or None
+
+
+def _none_of_fields(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    return () if given == ("none",) else given or None
 
 
 def _sentence(field: FieldInfo) -> str:

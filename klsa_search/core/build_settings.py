@@ -199,6 +199,26 @@ class FieldSettings(SettingsGroup):
         description="read numbers in texts of metadata fields, such as 1.250, with this decimal "
         "sign; by default their values decide",
     )
+    units: Annotated[
+        tuple[str, ...],
+        BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+    ] = Field(
+        (),
+        max_length=MAX_FIELDS,
+        description="read texts of this metadata field as numbers with a currency or percent sign: "
+        "NAME=UNIT, as in 'price=€'; by default its values decide",
+    )
+
+    @field_validator("units", mode="after")
+    @classmethod
+    def _units_once(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        names = [each.rpartition("=")[0] for each in given]
+        for each, name in zip(given, names, strict=True):
+            if not name.strip() or each.endswith("="):
+                raise conflict("units", "give NAME=UNIT, as in 'price=€'", each)
+            if names.count(name) > 1:
+                raise conflict("units", f"{name!r} has two units", each)
+        return tuple(sorted(given))
 
     @field_validator("split", mode="after")
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,8 @@ from klsa_search.search.planning import QueryPlan
 from klsa_search.search.results import Hit, highlighted
 from klsa_search.search.snippets import LENGTH, snippet
 from klsa_search.search.state import State
-from klsa_search.storage.columns.values import as_number
+from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.columns.values import DECLARED_LIMITS, as_number, coercion
 
 
 def fetch_hits(
@@ -115,7 +116,7 @@ def _hits_with(
 ) -> tuple[Hit, ...]:
     """Return hits of ranked documents with these snippets, in order."""
     records = state.documents.records(doc_ids.tolist())
-    numbers = [name for name, field in state.fields.items() if field.type == "number"]
+    numbers = _number_coercions(state.fields)
     return tuple(
         Hit(
             rank=rank,
@@ -131,7 +132,28 @@ def _hits_with(
     )
 
 
-def _parse_numbers(metadata: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
+def _number_coercions(fields: Fields) -> dict[str, Callable[[object], Any]]:
+    """Return what reads the texts of each number field."""
+    return {
+        name: coercion(
+            "number",
+            DECLARED_LIMITS,
+            declared=True,
+            forms=fields.forms,
+            unit=fields.forms.unit(name),
+        )
+        for name, field in fields.items()
+        if field.type == "number"
+    }
+
+
+def _parse_numbers(
+    metadata: Mapping[str, Any], coercions: Mapping[str, Callable[[object], Any]]
+) -> Mapping[str, Any]:
     """Return metadata with numeric texts of number fields converted to numbers."""
-    numbers_ = {name: as_number(metadata[name]) for name in fields if name in metadata}
+    numbers_ = {
+        name: as_number(metadata[name], coerce)
+        for name, coerce in coercions.items()
+        if name in metadata
+    }
     return {**metadata, **numbers_} if numbers_ else metadata

@@ -26,6 +26,7 @@ from klsa_search.search.writing import Drift
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.checksums import check_once
 from klsa_search.storage.columns.columns import Fields, open_fields
+from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.generations import check_sizes
 from klsa_search.storage.log import LogPosition
@@ -117,7 +118,7 @@ def _open_checked(
         last=LogPosition(),
         drift=Drift(),
     )
-    fields = open_fields(generation, manifest.fields, len(snapshot))
+    fields = open_fields(generation, manifest.fields, len(snapshot), forms_of(settings))
     quality = Quality(snapshot, settings.seed)
     passages = None
     if manifest.has_passages:

@@ -31,7 +31,15 @@ from klsa_search.search.filters.conditions import (
 from klsa_search.search.filters.json_form import filter_of_mapping
 from klsa_search.search.filters.relative_dates import absolute, is_relative
 from klsa_search.search.filters.text import filter_of_text
+from klsa_search.storage.columns.amounts import amount
 from klsa_search.storage.columns.columns import Field, Fields, RangeMask, column_predicate
+from klsa_search.storage.columns.local_forms import (
+    LocalForms,
+    could_be_thousands,
+    local_date,
+    local_number,
+    number_in,
+)
 from klsa_search.storage.columns.values import NUMBER
 
 Given = str | Mapping[str, Any] | Filter
@@ -166,7 +174,7 @@ def _finder(
     field = fields.filterable(condition.field, "filter")
     finder = column_predicate(field)
     try:
-        values = [_typed(field, value, now) for value in condition.values]
+        values = [_typed(field, value, now, fields.forms) for value in condition.values]
         match condition.comparison:
             case "=" | "IN":
                 return finder.any_of(values)
@@ -204,13 +212,42 @@ def _id_finder(condition: Condition, find: FindDocuments) -> RangeMask:
     return in_range
 
 
-def _typed(field: Field, value: Value, now: datetime) -> Value:
+def _typed(field: Field, value: Value, now: datetime, forms: LocalForms) -> Value:
     """Convert a text to a number for a number field, as all values of the text form are texts.
 
-    A relative date of a date field becomes the date that it is now.
+    A number or date in a local form is read as the build reads those of the field. A relative date
+    of a date field becomes the date that it is now. QueryError for a number with two meanings.
     """
-    if field.type == "date" and is_relative(value):
-        return absolute(str(value), now)
-    if field.type == "number" and isinstance(value, str) and NUMBER.fullmatch(value):
-        return float(value) if re.search("[.eE]", value) else int(value)
-    return value
+    if not isinstance(value, str) or field.type == "keyword":
+        return value
+    text = value.strip()
+    if field.type == "date":
+        if is_relative(value):
+            return absolute(value, now)
+        return local_date(text, forms.dates) or value
+    return _number(field.name, text, forms)
+
+
+def _number(name: str, text: str, forms: LocalForms) -> float | int:
+    """Return the number of a text as in the column; QueryError."""
+    found, unit = amount(text), forms.unit(name)
+    fact = f"{name!r} is a number field: {text!r}"
+    if found is None or found.unit not in ("", unit):
+        raise QueryError(
+            f"{fact} is not a number{f' in {unit}' if unit else ''}; write it as in 2500.5",
+            field=name,
+        )
+    number = found.number
+    two_readings = could_be_thousands(number)
+    if two_readings and forms.decimal == (None if "," in number else "comma"):
+        thousands, decimals = re.sub("[.,]", "", number), number.replace(",", ".")
+        raise QueryError(
+            f"{fact} could be {float(decimals)!r} or {thousands}; write one of these", field=name
+        )
+    if NUMBER.fullmatch(number):
+        return float(number) if re.search("[.eE]", number) else int(number)
+    local = number_in(number, forms.decimal) if forms.decimal else None
+    local = local_number(number) if local is None else local
+    if local is None:
+        raise QueryError(f"{fact} is not a number; write it as in 2500.5", field=name)
+    return local

@@ -14,7 +14,6 @@ from klsa_search.core.build_settings import FieldSettings, FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
-from klsa_search.storage.columns.type_detection import CANDIDATES
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,
     DETECTED_LIMITS,
@@ -23,6 +22,7 @@ from klsa_search.storage.columns.values import (
     elements,
     plain,
     type_of,
+    unit_of,
 )
 
 
@@ -46,6 +46,7 @@ class DeclaredFields:
         self.types = dict(types)
         self.separators = dict(separators or {})
         self.forms = forms
+        self._units = {name: forms.unit(name) for name in types}
         self.html = frozenset(html)
 
     @classmethod
@@ -89,7 +90,8 @@ class DeclaredFields:
         """Return which value of the next document does not fit its field, or None."""
         if not self.types or not metadata:
             return None
-        known, types = plain(self._divided(metadata_with_text(metadata, self.html))), {}
+        known = plain(self._divided(metadata_with_text(metadata, self.html)))
+        types, units = {}, {}
         for name, kind in self.types.items():
             value = metadata.get(name)
             if isinstance(value, Mapping) and value:
@@ -97,15 +99,20 @@ class DeclaredFields:
                     f"the field {name!r} contains {shown(value)}, which is nested; declare its "
                     f"fields, as in `{name}.{next(iter(value))}`"
                 )
-            for value in elements(known.get(name)):
+            values = elements(known.get(name))
+            unit = units[name] = self._units[name] or unit_of(values)
+            for value in values:
                 try:
                     kind = kind or type_of(value)
-                    coercion(kind, DECLARED_LIMITS, declared=True, forms=self.forms)(value)
+                    coercion(kind, DECLARED_LIMITS, declared=True, forms=self.forms, unit=unit)(
+                        value
+                    )
                 except TypeMismatch as reason:
                     described = f"{kind} field" if kind else "field"
                     return f"the {described} {name!r} contains {shown(value)}, which is {reason}"
             types[name] = kind
         self.types.update(types)  # a rejected document decides no type
+        self._units.update(units)
         return None
 
 
@@ -121,7 +128,7 @@ def _equal(document: Document, before: Document | None) -> list[str]:
 
 def forms_of(settings: FieldSettings) -> LocalForms:
     """Return the forms of dates and numbers that settings name."""
-    return LocalForms(settings.dates, settings.decimal)
+    return LocalForms(settings.dates, settings.decimal, settings.units)
 
 
 def fitting(collection: Collection, declared: DeclaredFields) -> Iterator[Document]:
@@ -175,7 +182,8 @@ def field_warnings(
     """
     types: dict[str, FieldType] = {name: field.type for name, field in fields.items()}
     coercions = {
-        kind: coercion(kind, DETECTED_LIMITS, declared=False, forms=forms) for kind in CANDIDATES
+        name: coercion(kind, DETECTED_LIMITS, declared=False, forms=forms, unit=forms.unit(name))
+        for name, kind in types.items()
     }
     for document in documents:
         for name, value_or_list in plain(document.metadata).items():
@@ -183,7 +191,7 @@ def field_warnings(
                 continue
             for value in elements(value_or_list):
                 try:
-                    coercions[types[name]](value)
+                    coercions[name](value)
                 except TypeMismatch as mismatch:
                     message = (
                         f"document {document.id!r}: the {types[name]} field {name!r} has "

@@ -121,7 +121,7 @@ class DeltaColumns:
                 misfits = column.misfits(later)
                 content = column.content()
                 columns[name] = CombinedField(name, column.kind, parts, live, misfits, content)
-        return Fields(columns, others, len(live))
+        return Fields(columns, others, len(live), self._forms)
 
 
 def _parts(built: Field | None, later: Callable[[], Field], first: int) -> _Parts:
@@ -205,7 +205,13 @@ class _Column:
     def _set_kind(self, kind: FieldType) -> None:
         self.kind = kind
         self._values = GrowableArray(DTYPES[kind])
-        self._coerce = coercion(kind, self._limits, declared=self._declared, forms=self._forms)
+        self._coerce = coercion(
+            kind,
+            self._limits,
+            declared=self._declared,
+            forms=self._forms,
+            unit=self._forms.unit(self._name),
+        )
 
     def _coerced(self, values: list[Any]) -> tuple[list[Any], bool]:
         """Return the stored values of a document, and whether all of them fit."""

@@ -19,10 +19,16 @@ class LocalForms(NamedTuple):
 
     dates    order of day and month, as in 3/5/2025
     decimal  decimal sign, as in 1,250
+    units    NAME=UNIT of each field whose numbers have a currency or percent sign, sorted
     """
 
     dates: DateOrder | None = None
     decimal: DecimalSign | None = None
+    units: tuple[str, ...] = ()
+
+    def unit(self, name: str) -> str:
+        """Return the unit of a field; "" without one."""
+        return dict(each.rpartition("=")[::2] for each in self.units).get(name, "")
 
 
 GENERAL: Final = LocalForms()
@@ -33,17 +39,24 @@ _COMMA: Final = re.compile(
     rf"[+-]?(?:[1-9]\d{{0,2}}(?:[.{_SPACES}]\d{{3}})+|\d+)(?:,\d+)?", re.ASCII
 )
 _POINT: Final = re.compile(
-    rf"[+-]?(?:[1-9]\d{{0,2}}(?:[,{_SPACES}]\d{{3}})+|\d+)(?:\.\d+)?", re.ASCII
+    rf"[+-]?(?:[1-9]\d{{0,2}}(?:[,{_SPACES}]\d{{3}})+|[1-9]\d?(?:,\d\d)+,\d{{3}}|\d+)(?:\.\d+)?",
+    re.ASCII,
 )
 _ONLY_THREE: Final = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 _GROUPS: Final = re.compile(rf"[.,{_SPACES}]")
 _TIME: Final = r"(?:,?[ T]\s*(?P<time>\d{1,2}:\d\d(?::\d\d)?)\s*(?P<half>[AaPp][Mm])?(?: Uhr)?)?"
 _DOTTED: Final = re.compile(rf"(?P<d>\d\d?)\.(?P<m>\d\d?)\.(?P<y>\d{{4}}){_TIME}", re.ASCII)
+_DOTTED_SHORT: Final = re.compile(rf"(?P<d>\d\d)\.(?P<m>\d\d)\.(?P<y>\d\d){_TIME}", re.ASCII)
 _YEAR_FIRST: Final = re.compile(rf"(?P<y>\d{{4}})/(?P<m>\d\d?)/(?P<d>\d\d?){_TIME}", re.ASCII)
-_DAY_FIRST: Final = re.compile(rf"(?P<d>\d\d?)[/-](?P<m>\d\d?)[/-](?P<y>\d{{4}}){_TIME}", re.ASCII)
-_MONTH_FIRST: Final = re.compile(
-    rf"(?P<m>\d\d?)[/-](?P<d>\d\d?)[/-](?P<y>\d{{4}}){_TIME}", re.ASCII
+_YEAR: Final = r"(?P<y>\d{4}|\d\d)"
+_DAY_FIRST: Final = re.compile(
+    rf"(?P<d>\d\d?)(?P<s>[/-])(?P<m>\d\d?)(?P=s){_YEAR}{_TIME}", re.ASCII
 )
+_MONTH_FIRST: Final = re.compile(
+    rf"(?P<m>\d\d?)(?P<s>[/-])(?P<d>\d\d?)(?P=s){_YEAR}{_TIME}", re.ASCII
+)
+_YEAR_MAY_BE_FIRST: Final = re.compile(r"\d\d-(0\d|1[0-2])-([0-2]\d|3[01])(?!\d).*", re.ASCII)
+_SHORT_YEAR: Final = re.compile(r"\d\d?([./-])\d\d?\1\d\d(?!\d).*", re.ASCII)
 
 _MONTHS: Final = {
     name: number
@@ -75,6 +88,24 @@ _CENTURY: Final = 69
 """The first year of two digits that is in the 20th century, as in POSIX."""
 
 
+def has_short_year(text: str) -> bool:
+    """Return whether a date of digits has a year of two digits.
+
+    >>> has_short_year("31.12.24"), has_short_year("31.12.2024")
+    (True, False)
+    """
+    return _SHORT_YEAR.fullmatch(text) is not None
+
+
+def may_begin_with_year(text: str) -> bool:
+    """Return whether a date between hyphens could begin or end with a year of two digits.
+
+    >>> may_begin_with_year("24-12-31"), may_begin_with_year("24/12/31")
+    (True, False)
+    """
+    return _YEAR_MAY_BE_FIRST.fullmatch(text) is not None
+
+
 def local_number(text: str) -> float | None:
     """Return a number with a decimal comma, or with separators of thousands; None for another text.
 
@@ -85,10 +116,19 @@ def local_number(text: str) -> float | None:
     >>> local_number("1,250") is None
     True
     """
-    if _ONLY_THREE.fullmatch(text):
+    if could_be_thousands(text):
         return None
     comma, point = number_in(text, "comma"), number_in(text, "point")
     return comma if point is None or point == comma else point if comma is None else None
+
+
+def could_be_thousands(text: str) -> bool:
+    """Return whether the only separator of a number could be of decimals or of thousands.
+
+    >>> could_be_thousands("1.250"), could_be_thousands("1.2500")
+    (True, False)
+    """
+    return _ONLY_THREE.fullmatch(text) is not None
 
 
 def decimal_sign(text: str) -> DecimalSign | None:
@@ -120,13 +160,14 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
 
     order  of day and month between slashes or hyphens; None reads only dates that have points,
            begin with the year, or name the month in English or German
+    A year of two digits is from 1969 to 2068, as in POSIX.
 
-    >>> local_date("28.12.2025"), local_date("1.3.2025, 9:05 Uhr")
-    ('2025-12-28', '2025-03-01T09:05:00')
+    >>> local_date("28.12.2025"), local_date("1.3.2025, 9:05 Uhr"), local_date("31.12.24")
+    ('2025-12-28', '2025-03-01T09:05:00', '2024-12-31')
     >>> local_date("3/5/2025 2:05 PM", "month-first"), local_date("28/Dec/25 3:14 PM")
     ('2025-03-05T14:05:00', '2025-12-28T15:14:00')
     """
-    general = chain((_DOTTED, _YEAR_FIRST), _NAMED_MONTHS)
+    general = chain((_DOTTED, _DOTTED_SHORT, _YEAR_FIRST), _NAMED_MONTHS)
     found = next(filter(None, (form.fullmatch(text) for form in general)), None)
     if found is None and order is not None:
         found = (_DAY_FIRST if order == "day-first" else _MONTH_FIRST).fullmatch(text)

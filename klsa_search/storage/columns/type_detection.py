@@ -9,8 +9,14 @@ from typing import Final
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.kernels.spool import Spool
+from klsa_search.storage.columns.amounts import number_of
 from klsa_search.storage.columns.builder import ColumnBuilder
-from klsa_search.storage.columns.local_forms import GENERAL, LocalForms, decimal_sign
+from klsa_search.storage.columns.local_forms import (
+    GENERAL,
+    LocalForms,
+    decimal_sign,
+    has_short_year,
+)
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,
     DETECTED_LIMITS,
@@ -18,6 +24,7 @@ from klsa_search.storage.columns.values import (
     coercion,
     flattened,
     local_candidate,
+    unit_of,
 )
 
 NESTED: Final = "nested values"
@@ -42,7 +49,7 @@ _LOCAL_FORMS: Final = (
     ),
     (
         "date",
-        re.compile(r"\d\d?([/-])\d\d?\1(19|20)\d\d([ T,].*)?", re.ASCII),
+        re.compile(r"\d\d?([/-])\d\d?\1((19|20)\d\d|\d\d)([ T,].*)?", re.ASCII),
         "--dates day-first or --dates month-first decides (in Python dates=)",
     ),
 )
@@ -71,7 +78,10 @@ MAX_OTHERS: Final = 10_000
 
 
 class DetectedField:
-    """One field, with a builder for each type that it may have."""
+    """One field, with a builder for each type that it may have.
+
+    unit  of its numbers, by the settings or the first value
+    """
 
     def __init__(
         self,
@@ -83,6 +93,7 @@ class DetectedField:
         declared: bool = False,
     ) -> None:
         self._forms = forms
+        self.unit = forms.unit(name)
         self._local: dict[tuple[FieldType, LocalForms], ColumnBuilder] = {}
         self._signs: set[str] = set()  # decimal signs that its numbers show
         self._points: bool | None = None  # whether all numbers with a point may be thousands
@@ -113,6 +124,7 @@ class DetectedField:
             NAMED.get(each, NESTED) for each in dict.fromkeys(map(type, flat))
         )
         if not self._begun:
+            self.unit = self.unit or unit_of(flat)
             self._begin(CANDIDATES if type_ is None else (type_,))
         if type_ is None and NUMBERS in self._kinds:
             self._builders = [each for each in self._builders if each.kind == "number"]
@@ -145,7 +157,7 @@ class DetectedField:
             if builder.others > MAX_OTHERS:
                 del self._local[key]
         if any(kind == "number" for kind, _ in self._local):
-            texts = [each.strip() for each in flat if isinstance(each, str)]
+            texts = [number_of(each) for each in flat if isinstance(each, str)]
             if pointed := [text for text in texts if "." in text]:
                 may_be = all(map(_THREE_DECIMALS.fullmatch, pointed))
                 self._points = may_be and self._points is not False
@@ -223,6 +235,11 @@ class DetectedField:
                 f"is a {chosen.kind} field: {chosen.misfits:,} {documents} another value, which "
                 f"counts as missing; the first is {_quoted(self._odd[chosen.kind])}"
             )
+        if chosen.kind == "number" and self.unit:
+            return f"is a number field: its values are in {self.unit}"
+        if chosen.kind == "date" and has_short_year(str(self._first[0]).strip()):
+            first = _quoted(self._first)
+            return f"is a date field: years of two digits, as of {first}, are from 1969 to 2068"
         if chosen.kind == "number" and self._points and not self._decided:
             return (
                 "is a number field: all numbers with a point are as 1.250, and are read as 1.25; "
@@ -230,6 +247,12 @@ class DetectedField:
             )
         if chosen.kind != "keyword":
             return None
+        if self.unit and "number" in self._odd:
+            first, odd = _quoted(self._first), _quoted(self._odd["number"])
+            return (
+                f"is a keyword field: it has {first} and {odd}; a number field needs one currency "
+                "or sign"
+            )
         for kind, pattern, fix in _LOCAL_FORMS:
             if isinstance(self._first[0], str) and pattern.fullmatch(self._first[0].strip()):
                 return f"is a keyword field: {_quoted(self._first)} could be two {kind}s; {fix}"
@@ -259,14 +282,14 @@ class DetectedField:
                 kind,
                 limits,
                 self._spool,
-                coercion(kind, limits, declared=self._declared, forms=self._forms),
+                coercion(kind, limits, declared=self._declared, forms=self._forms, unit=self.unit),
             )
             for kind in types
         ]
         if len(types) > 1 and not self._declared:
             self._local = {
                 (kind, forms): ColumnBuilder(
-                    kind, limits, self._spool, local_candidate(kind, forms)
+                    kind, limits, self._spool, local_candidate(kind, forms, self.unit)
                 )
                 for kind, forms in _LOCAL
                 if not (self._forms.dates if kind == "date" else self._forms.decimal)

@@ -1,8 +1,8 @@
 """Values of metadata fields: their types, and how a column stores them.
 
 keyword  a string, ordered by code points; booleans and integers as in JSON
-number   float64, also of a numeric string, as in 2.5, 2,5 or 1.250,50; an integer that float64
-         cannot represent exactly does not fit
+number   float64, also of a numeric string, as in 2.5, 2,5 or 1.250,50, with the currency or percent
+         sign of its field; an integer that float64 cannot represent exactly does not fit
 date     microseconds since 1970 in UTC, of ISO 8601 dates and times such as 2024-03-01 or
          2024-03-01T09:30:00+01:00, and of 01.03.2024 and 2024/03/01; without a zone it is UTC, and
          digits beyond the microsecond are dropped
@@ -16,7 +16,7 @@ import json
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -30,11 +30,13 @@ from klsa_search.collection.nested import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.cached import lazy_property
+from klsa_search.storage.columns.amounts import amount, is_unit_alone
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
     LocalForms,
     local_date,
     local_number,
+    may_begin_with_year,
     number_in,
 )
 
@@ -157,7 +159,10 @@ def detected_number(value: object) -> float | None:
 
 def is_placeholder(value: object) -> bool:
     """Return whether a value is a string that conventionally stands for a missing one."""
-    return isinstance(value, str) and value.strip().casefold() in PLACEHOLDERS
+    if not isinstance(value, str):
+        return False
+    text = value.strip()
+    return text.casefold() in PLACEHOLDERS or is_unit_alone(text)
 
 
 def _whole(value: int) -> float:
@@ -207,13 +212,18 @@ _DETECTED: Final[Mapping[FieldType, Callable[[object], Any]]] = {
 
 
 def coercion(
-    kind: FieldType, limits: Limits, *, declared: bool, forms: LocalForms = GENERAL
+    kind: FieldType, limits: Limits, *, declared: bool, forms: LocalForms = GENERAL, unit: str = ""
 ) -> Callable[[object], Any]:
-    """Return the coercion of a column: None for a blank string, TypeMismatch if it does not fit."""
+    """Return the coercion of a column: None for a blank string, TypeMismatch if it does not fit.
+
+    unit  of the numbers in texts
+    """
     coerce = (COERCIONS if declared else _DETECTED)[kind]
     if (kind == "date" and forms.dates) or (kind == "number" and forms.decimal):
-        return partial(_local, kind, forms, coerce)
-    if kind != "keyword":
+        coerce = partial(_local, kind, forms, coerce)
+    if kind == "number":
+        return partial(_in_unit, unit, coerce)
+    if kind == "date":
         return coerce
 
     def limited(value: object) -> str | None:
@@ -223,6 +233,22 @@ def coercion(
         return text
 
     return limited
+
+
+def _in_unit(unit: str, coerce: Callable[[object], Any], value: object) -> Any:
+    """Coerce a value whose text has this unit, or is zero; Code if it has another unit."""
+    if not isinstance(value, str) or (not unit and value[:1].isdigit() and value[-1:].isdigit()):
+        return coerce(value)
+    found = amount(value.strip())
+    if found is None:
+        return coerce(value)
+    if found.unit == unit:
+        return coerce(found.number.removeprefix("+") if unit else found.number)
+    if not unit:
+        raise TypeMismatch(f"in {found.unit}")
+    if not found.unit and re.fullmatch("0(?:[.,]0+)?", found.number):
+        return 0.0
+    raise Code(f"in {found.unit or 'no unit'} instead of {unit}")
 
 
 def _local(
@@ -239,7 +265,7 @@ def _local(
     return coerce(value)
 
 
-def local_candidate(kind: FieldType, forms: LocalForms) -> Callable[[object], Any]:
+def local_candidate(kind: FieldType, forms: LocalForms, unit: str = "") -> Callable[[object], Any]:
     """Return a coercion that accepts values in a local form only, and whole numbers."""
 
     def not_local(value: object) -> Any:
@@ -251,7 +277,23 @@ def local_candidate(kind: FieldType, forms: LocalForms) -> Callable[[object], An
             return None
         raise TypeMismatch(f"not a {kind} in this form")
 
-    return partial(_local, kind, forms, not_local)
+    def ordered(value: object) -> Any:
+        if isinstance(value, str) and may_begin_with_year(value.strip()):
+            raise TypeMismatch("a date that may begin or end with its year")
+        return _local(kind, forms, not_local, value)
+
+    if kind == "date":
+        return ordered
+    return partial(_in_unit, unit, partial(_local, kind, forms, not_local))
+
+
+def unit_of(values: Iterable[object]) -> str:
+    """Return the unit of the first of some values that is not blank or a placeholder."""
+    for value in values:
+        if isinstance(value, str) and value.strip() and not is_placeholder(value):
+            found = amount(value.strip())
+            return found.unit if found is not None else ""
+    return ""
 
 
 def first_type(values: list[Any]) -> FieldType | None:
@@ -267,19 +309,22 @@ def first_type(values: list[Any]) -> FieldType | None:
     return None
 
 
-def as_number(value: Any) -> Any:
-    """Return numeric strings, also in a list, as numbers, and anything else unchanged."""
+def as_number(value: Any, coerce: Callable[[object], Any]) -> Any:
+    """Return numeric strings, also in a list, as numbers, and anything else unchanged.
+
+    coerce  of their field
+    """
     if isinstance(value, list):
-        return [as_number(each) for each in value]
+        return [as_number(each, coerce) for each in value]
     if not isinstance(value, str):
         return value
     try:
-        found = number(value)
+        found = coerce(value)
     except TypeMismatch:
         return value
     if found is None:
         return value
-    return int(found) if found.is_integer() and not re.search(r"[.eE]", value) else found
+    return int(found) if found.is_integer() and not re.search(r"[.,eE]", value) else found
 
 
 def type_of(value: object) -> FieldType:

@@ -3,6 +3,8 @@
 import pytest
 
 import klsa_search as klsa
+from klsa_search.errors import CollectionError, QueryError, SettingsError
+from klsa_search.indexing import rebuild
 from klsa_search.storage.columns.local_forms import decimal_sign, local_date, local_number
 
 
@@ -142,3 +144,119 @@ def test_points_that_may_be_thousands_are_reported(tmp_path, caplog):
 def test_versions_and_addresses_are_no_numbers_or_dates(tmp_path):
     rows = [{"v": "1.12.25", "ip": "10.0.0.1"}, {"v": "1.2.3", "ip": "10.0.0.12"}]
     assert types(build(tmp_path, rows)) == {"ip": "keyword", "v": "keyword"}
+
+
+CURRENCIES = [
+    (["€ 1.234,50", "€ 12,00", "-€ 3,10"], "€", [1234.5, 12, -3.1]),
+    (["$1,234.50", "$12.00", "($3.10)"], "$", [1234.5, 12, -3.1]),
+    (["12,5 %", "+3 %", "0"], "%", [12.5, 3, 0]),
+    (["1 234,00 kr", "12,50 kr.", "-   kr"], "kr", [1234, 12.5, None]),
+    (["CHF 1'234.50", "CHF 12", ""], "CHF", [1234.5, 12, None]),
+    (["₹1,23,456.00", "₹12.50", "n/a"], "₹", [123456, 12.5, None]),
+    (["1.234 EUR", "2,50 EUR", "12 EUR"], "EUR", [1234, 2.5, 12]),
+    (["1.234,50-", "2,00", "10,00-"], "", [-1234.5, 2, -10]),
+]
+
+
+@pytest.mark.parametrize(("values", "unit", "numbers"), CURRENCIES)
+def test_numbers_in_one_currency_are_numbers(tmp_path, caplog, values, unit, numbers):
+    index = build(tmp_path, [{"a": value} for value in values])
+    assert types(index) == {"a": "number"}
+    known = [float(each) if each == each else None for each in index.fields["a"].values]
+    assert known == numbers
+    assert (f"'a' is a number field: its values are in {unit}" in caplog.text) == bool(unit)
+    hit = index.search("pump", filter="a > 1000 OR a < -1000 OR a = 12.5").hits[0]
+    assert hit.metadata["a"] in numbers
+    index.add([{"id": "new", "text": "pump", "a": values[0]}])
+    later = rebuild(index).fields["a"].values
+    assert [later[0], later[-1]] == [numbers[0]] * 2
+
+
+def test_mixed_currencies_stay_texts(tmp_path, caplog):
+    rows = [{"a": "€ 5", "b": "5", "c": "€ 5"}, {"a": "$ 5", "b": "$ 6", "c": "7"}]
+    index = build(tmp_path, rows)
+    assert types(index) == dict.fromkeys("abc", "keyword")
+    told = "field 'a' is a keyword field: it has '€ 5' in document 1 and '$ 5' in document 2"
+    assert told in caplog.text
+    assert "'c' is a keyword field: it has '€ 5' in document 1 and '7'" in caplog.text
+
+
+def test_a_later_value_in_another_currency_is_reported(tmp_path):
+    index = build(tmp_path, [{"a": "€ 5"}, {"a": "€ 6"}])
+    added = index.add([{"id": "new", "text": "pump", "a": "$ 7"}])
+    (reason,) = added.warnings.reasons
+    assert "in $ instead of €" in reason
+    for name, error in (
+        ("a > '$ 5'", "field: '\\$ 5' is not a number in €"),
+        ("a > 5 €", "expected one of"),
+    ):
+        with pytest.raises(QueryError, match=error):
+            index.search("pump", filter=name)
+    assert [hit.id for hit in index.search("pump", filter="a > '5,50 €'").hits] == ["1"]
+
+
+def test_declared_fields_take_the_currency_of_their_first_value(tmp_path):
+    index = build(tmp_path, [{"a": "5 €"}, {"a": "6 €"}], fields=["a:number"])
+    assert index.settings.units == ("a=€",)
+    with pytest.raises(CollectionError, match="in \\$ instead of €"):
+        build(tmp_path, [{"a": "5 €"}, {"a": "6 $"}], fields=["a:number"])
+    assert types(build(tmp_path, [{"a": "5"}, {"a": "6 $"}], units=["a=$"])) == {"a": "keyword"}
+    for units in (["a"], ["=€"], ["a="], ["a=$", "a=€"]):
+        with pytest.raises(SettingsError, match="units"):
+            build(tmp_path, [{"a": "5 €"}], units=units)
+
+
+def test_codes_and_sizes_are_no_amounts(tmp_path):
+    rows = [{"a": "DIN 912", "b": "10 mm", "c": "2-", "d": "IT 5"}] * 3
+    assert set(types(build(tmp_path, rows)).values()) == {"keyword"}
+
+
+@pytest.mark.parametrize(
+    ("dates", "kind", "moment"),
+    [
+        (["31.12.24", "01.02.69"], "date", "1969-02-01"),
+        (["31/12/24", "01/02/25"], "date", "2025-02-01"),
+        (["12/31/24 9:05 PM", "1/2/25 10:00 AM"], "date", "2025-01-02"),
+        (["1/2/24", "3/4/25"], "keyword", None),
+        (["24-12-31", "25-01-15"], "keyword", None),
+    ],
+)
+def test_years_of_two_digits_are_read_if_the_order_shows(tmp_path, caplog, dates, kind, moment):
+    index = build(tmp_path, [{"on": on} for on in dates])
+    assert types(index) == {"on": kind}
+    if moment:
+        assert "years of two digits" in caplog.text
+        assert "from 1969 to 2068" in caplog.text
+        assert [hit.id for hit in index.search("pump", filter=f"on = {moment}").hits] == ["1"]
+    else:
+        assert "--dates day-first or --dates month-first" in caplog.text
+        assert types(build(tmp_path, [{"on": on} for on in dates], dates="day-first")) == {
+            "on": "date"
+        }
+
+
+def test_filters_read_numbers_and_dates_as_the_columns(tmp_path):
+    index = build(tmp_path, GERMAN)
+
+    def ids(filter_):
+        return {hit.id for hit in index.search("pump", filter=filter_).hits}
+
+    assert ids("price > 1.000,00") == ids("price > 1 000") == ids("price > '1000,00'") == {"1"}
+    assert ids("price = 2,5") == ids("price 2,4 TO 2,6") == ids("price IN ['2,50']") == {"0"}
+    assert ids({"field": "price", ">": "1.000,00"}) == {"1"}
+    assert ids("weight = 1,250") == set()
+    assert ids("open = 28.12.2025") == ids("open >= 1.2.2025") == {"0"}
+    with pytest.raises(QueryError, match=r"'1.250' could be 1.25 or 1250; write one of these"):
+        ids("weight = 1.250")
+    with pytest.raises(QueryError, match=r"'1,2,3' is not a number; write it as in 2500.5"):
+        ids("weight = '1,2,3'")
+    with pytest.raises(QueryError, match="quote a value with spaces"):
+        ids("open = 28.12.2025 09:30")
+
+
+def test_filters_ask_for_a_number_that_could_be_two(tmp_path):
+    index = build(tmp_path, [{"price": 2.5}, {"price": 1250}])
+    assert [hit.id for hit in index.search("pump", filter="price > 1 000").hits] == ["1"]
+    assert [hit.id for hit in index.search("pump", filter="price < 2.500,00").hits] != []
+    with pytest.raises(QueryError, match=r"'1,250' could be 1.25 or 1250"):
+        index.search("pump", filter="price = 1,250")
