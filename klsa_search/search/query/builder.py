@@ -66,6 +66,7 @@ class QueryBuilder:
 
     plain_words    plain words in sequence
     stop_words     stop words of phrases, and of what is required
+    in_capitals    whether AND, OR and NOT are words because all of the query is in capitals
     left_out, boolean, relaxed  as in `QueryInterpretation`
     restrictions   what restricts the documents: clauses, with what they match by name
     plain_phrases  phrases without operator or field, with their restriction, and which documents
@@ -83,6 +84,7 @@ class QueryBuilder:
     words: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     stop_words: list[str] = field(default_factory=list)
+    in_capitals: bool = False
     left_out: tuple[str, ...] = ()
     boolean: str | None = None
     relaxed: Mapping[str, Relaxed] = field(default_factory=dict)
@@ -104,20 +106,21 @@ class QueryBuilder:
 
     def count(self, word: int | str, terms: tuple[int, ...]) -> None:
         """Let documents that contain all of these terms count as containing a word."""
-        self.alternatives.setdefault(word, {})[terms] = None
+        if word not in self.alternatives:
+            self.alternatives[word] = {terms: None}
+        else:
+            self.alternatives[word][terms] = None
 
     def rank(self, words: Sequence[Word]) -> None:
         """Add the known ones of these words to the terms."""
         for word in words:
-            if word.number >= 0:
-                self.terms.append(word.number)
-                self.count(word.number, (word.number,))
-        self.words += [word.text for word in words if word.number >= 0]
-        self.unknown += [
-            word.text
-            for word in words
-            if word.number == UNKNOWN and word != self.rules.last and word not in self.characters
-        ]
+            number = word.number
+            if number >= 0:
+                self.terms.append(number)
+                self.words.append(word.text)
+                self.count(number, (number,))
+            elif number == UNKNOWN and word != self.rules.last and word not in self.characters:
+                self.unknown.append(word.text)
 
     def vary(self, variant: Variant) -> None:
         """Search another writing as well: rank by its terms, and let them count as the word."""

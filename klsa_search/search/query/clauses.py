@@ -8,11 +8,24 @@ from typing import Final
 import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.array_types import DocumentMask
+from klsa_search.search.query.boolean import BooleanQuery, Operand
 from klsa_search.search.query.builder import END, QueryBuilder, Variant, Word
 from klsa_search.search.query.completion import best_completions
 from klsa_search.search.query.compounds import Compounds, words_of
-from klsa_search.search.query.matching import containing_any, containing_phrase, pattern_names
-from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.matching import (
+    containing_any,
+    containing_phrase,
+    containing_words,
+    pattern_names,
+)
+from klsa_search.search.query.pieces import (
+    CHARACTERS,
+    MAY_JOIN,
+    Piece,
+    Pieces,
+    traits_of,
+)
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import Clause
@@ -73,28 +86,85 @@ class ClauseReader:
             terms = self._term_dictionary.beginning_with(clause.text, evidence)
             self._read_terms(clause, terms, EXPANSIONS, builder)
             return
-        alone = {word: terms for piece in pieces for word, terms in piece.characters.items()}
+        traits, alone = traits_of(pieces), {}
+        if traits & CHARACTERS:
+            alone = {word: terms for piece in pieces for word, terms in piece.characters.items()}
         if clause.has_sign and len(words) == 1 and alone:
             self._read_terms(clause, alone[words[0].text], PAIRS, builder)
             return
         variants: list[Variant] = []
         if spelling != "off":
-            variants = self._compounds.joined(clause.text, pieces, evidence)
-            if clause.sign != "-":
-                words = self._correct(words, builder, _covered(variants))
-            variants += self._divided(words, builder)
-            variants = variants[: MAX_VARIANTS - len(builder.variants)]
+            if traits & MAY_JOIN:
+                variants = self._compounds.joined(clause.text, pieces, evidence)
+            words, variants = self._vary(words, variants, builder, corrects=clause.sign != "-")
         if alone:
             builder.characters |= {word: alone[word.text] for word in words if word.text in alone}
         if clause.sign != "-":
-            covered = _covered(variants)
-            builder.rank([word for word in words if word.number >= 0 or word.text not in covered])
-            for variant in variants:
-                builder.vary(variant)
+            _rank(words, variants, builder)
         if not clause.has_sign:
             builder.plain_words += words
         if clause.sign or clause.field or clause.kind == "phrase":
             self._restrict(clause, words, variants, builder)
+
+    def read_boolean(self, boolean: BooleanQuery, builder: QueryBuilder) -> None:
+        """Read a Boolean query: rank by what it does not exclude, restrict to what it matches."""
+        masks: list[DocumentMask | None] = []  # None stands for words without a term
+        for item in boolean.postfix:
+            if isinstance(item, Operand):
+                masks.append(self._matching(item, builder))
+            elif item == "NOT":
+                mask = masks.pop()
+                masks.append(None if mask is None else ~mask)
+            else:
+                right, left = masks.pop(), masks.pop()
+                if left is None or right is None:
+                    masks.append(left if right is None else right)
+                else:
+                    masks.append(left & right if item == "AND" else left | right)
+        (builder.allowed,) = masks
+        # What ranks neither restricts further nor has synonyms.
+        builder.alternatives, builder.plain_words, builder.plain_phrases = {}, [], []
+
+    def _matching(self, operand: Operand, builder: QueryBuilder) -> DocumentMask | None:
+        """Read an operand; return which documents match it, or None if it has no term."""
+        clause, evidence = operand.clause, builder.rules.evidence
+        builder.allowed, builder.alternatives, unknown = None, {}, len(builder.unknown)
+        if operand.negated:
+            self.read(clause._replace(sign="-"), builder)
+            return None if builder.allowed is None else ~builder.allowed
+        self.read(clause._replace(sign=""), builder)
+        if len(builder.unknown) > unknown:
+            return np.zeros(len(self._snapshot), np.bool_)
+        words, allowed = builder.alternatives.values(), builder.allowed
+        if not words:
+            return allowed
+        containing = containing_words(self._snapshot, words, "all", evidence)
+        return containing if allowed is None else allowed & containing
+
+    def read_words(
+        self, pieces: Sequence[Piece], joined: Sequence[Variant], builder: QueryBuilder
+    ) -> None:
+        """Add a query of words without operators.
+
+        joined  other writings of words that belong together: see `Compounds.joined`
+        """
+        words = [word for piece in pieces for word in piece.words]
+        words, variants = self._vary(words, joined, builder, corrects=True)
+        _rank(words, variants, builder)
+
+    def _vary(
+        self,
+        words: list[Word],
+        joined: Sequence[Variant],
+        builder: QueryBuilder,
+        *,
+        corrects: bool,
+    ) -> tuple[list[Word], list[Variant]]:
+        """Return corrected words, and all other writings of words."""
+        if corrects:
+            words = self._correct(words, builder, _covered(joined))
+        variants = [*joined, *self._divided(words, builder)]
+        return words, variants[: MAX_VARIANTS - len(builder.variants)]
 
     def _restrict(
         self,
@@ -213,6 +283,15 @@ class ClauseReader:
             builder.restrict(clause, names[:1], allowed)
         elif clause.sign:
             builder.restrict(clause, names[:1], containing_any(self._snapshot, terms))
+
+
+def _rank(words: list[Word], variants: Sequence[Variant], builder: QueryBuilder) -> None:
+    """Rank by words and by their other writings."""
+    if covered := _covered(variants):
+        words = [word for word in words if word.number >= 0 or word.text not in covered]
+    builder.rank(words)
+    for variant in variants:
+        builder.vary(variant)
 
 
 def _covered(variants: Sequence[Variant]) -> Collection[str]:

@@ -52,43 +52,39 @@ _NUMBER: Final = re.compile(r"(?<![^\W_])\d{1,3}(?: \d{3})+(?![^\W_])")
 _VARIABLE: Final = re.compile(rf"\d|[a-z][A-Z]|[A-Z][A-Z][a-z]|[^\W_][{_SIGNS}][^\W_]")
 
 
-def may_vary(text: str) -> bool:
-    """Return whether a text has words that may be divided or joined by their form. Cost: 1 µs."""
-    return _VARIABLE.search(text) is not None
-
-
 Words = tuple[Word, ...]
-
-
-class Part(NamedTuple):
-    """A run of letters and digits in a text.
-
-    begins_with_digit, ends_with_digit  whether its first and its last character are digits
-    is_unknown  whether no document contains it
-    after       the text between it and the next one, or the end; a blank ends a text
-    """
-
-    text: str
-    begins_with_digit: bool
-    ends_with_digit: bool
-    is_unknown: bool
-    after: str
-
-    def belongs_to(self, following: Part, between: str) -> bool:
-        """Return whether it and the next part may be parts of one word.
-
-        Words belong together across a sign, or a blank where letters meet digits or beside a word
-        that no document contains.
-        """
-        if between != " ":
-            return len(between) == 1 and between in _SIGNS
-        meets_digit = self.ends_with_digit != following.begins_with_digit
-        return meets_digit or self.is_unknown or following.is_unknown
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text, without any sign."""
     return _PART.findall(text)
+
+
+LETTER: Final = 1
+DIGIT: Final = 2
+_UNKNOWN: Final = 4
+"""Kinds of an end of a part: a letter or a digit, and whether no document contains the part."""
+
+
+class Part(NamedTuple):
+    """A run of letters and digits in a text.
+
+    first, last  kinds of its ends
+    after        the text between it and the next one, or the end
+    """
+
+    text: str
+    first: int
+    last: int
+    after: str
+
+
+def _belong(left: int, right: int) -> bool:
+    """Return whether words on both sides of a blank may be parts of one, by the kinds there.
+
+    They may if letters meet digits, or if no document contains one of them.
+    """
+    return bool(left and right and ((left | right) & _UNKNOWN or left != right))
 
 
 class Compounds:
@@ -99,12 +95,12 @@ class Compounds:
         # Queries repeat words, and a phrase takes ten times as long as the rest of parsing.
         self._count = lru_cache(CACHED)(partial(count_phrase, snapshot))
         self._common = analyzer.common()
-        self._halves = lru_cache(CACHED)(self._find_halves)
+        self.may_divide = lru_cache(CACHED)(self._may_divide)
         self._local_parts = lru_cache(CACHED)(partial(self._find_parts, LOCAL))
 
-    def may_divide(self, word: str) -> bool:
-        """Return whether `parts` may return any for a word that documents contain. Cost: 1 µs."""
-        return may_vary(word) or bool(self._halves(word))
+    def _may_divide(self, word: str) -> bool:
+        """Return whether `parts` may return any for a word that documents contain."""
+        return _VARIABLE.search(word) is not None or bool(self._halves(word))
 
     def parts(self, word: str, evidence: Evidence, *, anywhere: bool = True) -> Words:
         """Return the parts of a word that documents write side by side; () if there are none.
@@ -183,7 +179,7 @@ class Compounds:
             if not frequency or 2 * self._documents_with(terms, evidence) >= rarest:
                 yield halves
 
-    def _find_halves(self, word: str) -> list[Sequence[str]]:
+    def _halves(self, word: str) -> list[Sequence[str]]:
         """Return the divisions of a word into two terms that are not rarer than the word.
 
         Two words of a phrase such as *some times* are no parts: neither is on the long stop list,
@@ -207,16 +203,13 @@ class Compounds:
         """Return the runs of letters and digits of a text without blanks."""
         runs = list(_PART.finditer(text))
         ends = chain((run.start() for run in runs[1:]), [len(text)])
-        return tuple(
-            Part(
-                run[0],
-                run[0][0].isdecimal(),
-                run[0][-1].isdecimal(),
-                self._numbers[run[0]] == UNKNOWN,
-                text[run.end() : end],
-            )
-            for run, end in zip(runs, ends, strict=False)
-        )
+        parts = []
+        for run, end in zip(runs, ends, strict=False):
+            word = run[0]
+            unknown = _UNKNOWN * (self._numbers[word] == UNKNOWN)
+            first, last = (DIGIT if end.isdecimal() else LETTER for end in (word[0], word[-1]))
+            parts.append(Part(word, unknown | first, unknown | last, text[run.end() : end]))
+        return tuple(parts)
 
     def runs(self, piece: str) -> tuple[Variant, ...]:
         """Return words joined by signs, in a text without blanks, that documents write as one."""
@@ -238,25 +231,19 @@ class Compounds:
         meet digits there, if these are groups of digits, or if no document contains one of them.
         """
         found = {variant.written: variant for piece in pieces for variant in piece.runs}
-        belong, has_groups = [], False
-        for before, following in pairwise(pieces):
-            left, right = before.last, following.first
-            if left is None or right is None:
-                belong.append(False)
-            else:
-                belong.append(left.belongs_to(right, " "))
-                has_groups |= left.ends_with_digit and right.begins_with_digit
-        if has_groups:
+        ends = [(before.last, following.first) for before, following in pairwise(pieces)]
+        if any(left & right & DIGIT for left, right in ends):
             self._add(found, (number[0] for number in _NUMBER.finditer(text)), evidence)
-        if not any(belong):
-            found |= {variant.written: variant for piece in pieces for variant in piece.inner}
-            return list(found.values())
         first = 0
-        for after, belongs in enumerate([*belong, False], 1):
-            if not belongs:
+        for after, (left, right) in enumerate([*ends, (0, 0)], 1):
+            if _belong(left, right):
+                continue
+            if after - first == 1:
+                found |= {variant.written: variant for variant in pieces[first].inner}
+            else:
                 parts = [part for piece in pieces[first:after] for part in piece.parts]
                 self._add(found, self._sequences(parts), evidence)
-                first = after
+            first = after
         return list(found.values())
 
     def _add(self, found: dict[str, Variant], sequences: Iterable[str], evidence: Evidence) -> None:
@@ -270,7 +257,10 @@ class Compounds:
             joined = written = part.text
             for before, following in pairwise(parts[first : first + MAX_PARTS]):
                 between = before.after or " "
-                if not before.belongs_to(following, between):
+                if between == " ":
+                    if not _belong(before.last, following.first):
+                        break
+                elif len(between) > 1 or between not in _SIGNS:
                     break
                 joined += following.text
                 written += between + following.text

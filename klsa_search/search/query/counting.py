@@ -11,7 +11,7 @@ from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.query.boolean import parse_boolean
 from klsa_search.search.query.clauses import MAX_CORRECTIONS
 from klsa_search.search.query.operators import MAX_SIGNS, OperatorReader
-from klsa_search.search.query.pieces import Pieces, numbers_of
+from klsa_search.search.query.pieces import CHARACTERS, SIGNS, Pieces, numbers_of, traits_of
 from klsa_search.search.query.syntax import Clause
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN
 from klsa_search.search.snapshot import Snapshot
@@ -60,7 +60,7 @@ class QueryCounter:
         operators = phrase_documents = 0
         has_prefix = False
         pieces = self._pieces.of(query)
-        if settings.operators is not False and any(piece.has_signs for piece in pieces):
+        if settings.operators is not False and traits_of(pieces) & SIGNS:
             clauses, reason = self._operators.read(query, settings.operators)
             if reason is None:
                 signed = [clause for clause in clauses if clause.has_sign][:MAX_SIGNS]
@@ -73,7 +73,7 @@ class QueryCounter:
         matches = sum(int(frequencies[number]) for number in {*numbers} if number >= 0)
         if max(numbers, default=NO_TERM) == NO_TERM:  # stop words are searched in all documents
             matches = phrase_documents = documents
-        if has_prefix or any(piece.characters for piece in pieces):
+        if has_prefix or traits_of(pieces) & CHARACTERS:
             matches = documents
         return QueryCounts(
             len(numbers),

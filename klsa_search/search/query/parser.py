@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from operator import attrgetter
 from typing import Final, NamedTuple
-
-import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
@@ -17,8 +14,8 @@ from klsa_search.core.config import LanguageSettings
 from klsa_search.core.parameters import MatchName
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.query.boolean import BooleanQuery, Operand, parse_boolean
-from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
+from klsa_search.search.query.boolean import BooleanQuery, parse_boolean
+from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Variant, Word
 from klsa_search.search.query.clauses import MAX_CORRECTIONS, ClauseReader
 from klsa_search.search.query.completion import last_word
 from klsa_search.search.query.compounds import Compounds
@@ -33,7 +30,18 @@ from klsa_search.search.query.operators import (
     first_signs,
     stray_operators,
 )
-from klsa_search.search.query.pieces import Piece, Pieces, numbers_of
+from klsa_search.search.query.pieces import (
+    BOOLEAN,
+    CHARACTERS,
+    HAS_UNKNOWN,
+    MAY_DIVIDE,
+    MAY_JOIN,
+    SIGNS,
+    Piece,
+    Pieces,
+    numbers_of,
+    traits_of,
+)
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.synonym_terms import add_synonyms
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms
@@ -45,8 +53,6 @@ from klsa_search.storage.columns.columns import Field
 
 MAX_TERMS: Final = 256
 """Distinct terms that a query is ranked by, at most; the lightest of more are left out."""
-
-_IS_INERT: Final = attrgetter("is_inert")
 
 
 class ParsedQuery(NamedTuple):
@@ -146,7 +152,9 @@ class QueryParser:
             raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
         evidence = evidence or LOCAL
         last = self._last_word(query, evidence) if complete_last else None
-        parsed = None if last else self._parse_plain(query, settings, evidence)
+        parsed = None
+        if not last:
+            parsed = self._parse_words(query, settings, evidence, correct_alone=correct_alone)
         if parsed is None:
             parsed = self._parse(query, settings, evidence, last, correct_alone=correct_alone)
         return parsed if len(parsed.terms) <= MAX_TERMS else self._heaviest(query, parsed)
@@ -175,41 +183,52 @@ class QueryParser:
         terms = [term for term in parsed.terms if term in kept]
         return parsed._replace(terms=terms, reading=builder)
 
-    def _parse_plain(
-        self, query: str, settings: LanguageSettings, evidence: Evidence
+    def _parse_words(
+        self, query: str, settings: LanguageSettings, evidence: Evidence, *, correct_alone: bool
     ) -> ParsedQuery | None:
-        """Return a query of words that are ranked by as they are, or None for any other."""
+        """Parse a query of words and nothing else; return None for any other."""
         pieces = self._pieces.of(query)
-        numbers = numbers_of(pieces)
+        numbers, traits = numbers_of(pieces), traits_of(pieces)
         if max(numbers, default=NO_TERM) < 0:  # no words, or stop words alone
             return None
-        if not all(map(_IS_INERT, pieces)) and (
-            self._has_operators(pieces, settings)
-            or self._analyzer.tokenizes
-            or any(piece.characters for piece in pieces)
-            or (settings.spelling != "off" and self._varies(query, pieces, numbers, evidence))
-        ):
+        in_capitals = False
+        if settings.operators is not False:
+            in_capitals = settings.operators is None and traits & BOOLEAN > 0 and query.isupper()
+            if traits & SIGNS or (traits & BOOLEAN and not in_capitals):
+                return None
+            # More pieces than this are no short query.
+            is_short = len(pieces) <= SHORT + 2 or "  " in query
+            if settings.operators is None and is_short and self._stop_words.meant(query, SHORT):
+                return None
+        has_synonyms = traits & HAS_UNKNOWN or not self._first_terms.isdisjoint(numbers)
+        if traits & CHARACTERS or (settings.synonyms and self._synonyms and has_synonyms):
             return None
-        if settings.operators is None and self._stop_words.meant(query, SHORT):
-            return None
-        if settings.synonyms and not self._first_terms.isdisjoint(numbers):
-            return None
-        if settings.match == "any":
-            return ParsedQuery(numbers)
-        alternatives = [((number,),) for number in dict.fromkeys(numbers) if number >= 0]
-        return ParsedQuery(numbers, self._mask(None, alternatives, settings.match, evidence))
+        joined: list[Variant] = []
+        if settings.spelling == "off":
+            varies = False
+        else:
+            if traits & MAY_JOIN:
+                joined = self._compounds.joined(query, pieces, evidence)
+            varies = bool(joined or traits & HAS_UNKNOWN) or (
+                traits & MAY_DIVIDE > 0 and self._divides(pieces, evidence)
+            )
+        if not (varies or in_capitals):
+            if settings.match == "any":
+                return ParsedQuery(numbers)
+            words = [((number,),) for number in dict.fromkeys(numbers) if number >= 0]
+            return ParsedQuery(numbers, self._mask(None, words, settings.match, evidence))
+        has_case = not (traits & HAS_UNKNOWN and _is_in_capitals(query))
+        builder = QueryBuilder(ParsingRules(settings.spelling, None, None, evidence, has_case))
+        self._clauses.read_words(pieces, joined, builder)
+        if correct_alone and _needs_corrections(builder):
+            builder = QueryBuilder(builder.rules._replace(alone=True))
+            self._clauses.read_words(pieces, joined, builder)
+        builder.in_capitals = in_capitals
+        mask = self._mask(None, builder.alternatives.values(), settings.match, evidence)
+        return ParsedQuery(builder.terms, mask, builder)
 
-    def _has_operators(self, pieces: Sequence[Piece], settings: LanguageSettings) -> bool:
-        return settings.operators is not False and any(
-            piece.has_signs or piece.is_boolean for piece in pieces
-        )
-
-    def _varies(
-        self, query: str, pieces: Sequence[Piece], numbers: Sequence[int], evidence: Evidence
-    ) -> bool:
-        """Return whether a word is unknown, or documents also write it in another way."""
-        if UNKNOWN in numbers or self._compounds.joined(query, pieces, evidence):
-            return True
+    def _divides(self, pieces: Sequence[Piece], evidence: Evidence) -> bool:
+        """Return whether documents also write a word in parts."""
         dividing = dict.fromkeys(word for piece in pieces for word in piece.dividing)
         return any(
             self._compounds.parts(word.text, evidence) for word in [*dividing][:MAX_CORRECTIONS]
@@ -232,10 +251,10 @@ class QueryParser:
         relaxed: dict[str, Relaxed] = {}
         boolean, clauses = self._read_operators(query, settings, evidence, relaxed)
         last = None if boolean is not None or (clauses and clauses[-1].has_sign) else last
-        has_case = not (query.isupper() and len(query.split()) > 1)
+        has_case = not _is_in_capitals(query)
         rules = ParsingRules(settings.spelling, synonyms, last, evidence, has_case)
         builder = self._read_clauses(clauses, rules, boolean)
-        if correct_alone and builder.unknown and builder.corrected.issuperset(builder.terms):
+        if correct_alone and _needs_corrections(builder):
             rules = rules._replace(alone=True)
             builder = self._read_clauses(clauses, rules, boolean)
         while settings.operators is None and (unmatched := self._unmatched(builder)):
@@ -276,7 +295,7 @@ class QueryParser:
         if boolean is not None and why is not None and settings.operators is None:
             relaxed |= dict.fromkeys(boolean.operators, why)
             boolean = None
-        if not any(piece.has_signs for piece in self._pieces.of(query)):
+        if not traits_of(self._pieces.of(query)) & SIGNS:
             if boolean is not None:
                 relaxed |= dict.fromkeys(boolean.unbalanced, "not_an_operator")
                 return boolean, []
@@ -300,41 +319,6 @@ class QueryParser:
             each.text for each in clauses if each.sign != "-" and each.field not in self._columns
         ]
 
-    def _read_boolean(self, boolean: BooleanQuery, builder: QueryBuilder) -> None:
-        """Read a Boolean query: rank by what it does not exclude, restrict to what it matches."""
-        masks: list[DocumentMask | None] = []  # None stands for words without a term
-        for item in boolean.postfix:
-            if isinstance(item, Operand):
-                masks.append(self._matching(item, builder))
-            elif item == "NOT":
-                mask = masks.pop()
-                masks.append(None if mask is None else ~mask)
-            else:
-                right, left = masks.pop(), masks.pop()
-                if left is None or right is None:
-                    masks.append(left if right is None else right)
-                else:
-                    masks.append(left & right if item == "AND" else left | right)
-        (builder.allowed,) = masks
-        # What ranks neither restricts further nor has synonyms.
-        builder.alternatives, builder.plain_words, builder.plain_phrases = {}, [], []
-
-    def _matching(self, operand: Operand, builder: QueryBuilder) -> DocumentMask | None:
-        """Read an operand; return which documents match it, or None if it has no term."""
-        clause, evidence = operand.clause, builder.rules.evidence
-        builder.allowed, builder.alternatives, unknown = None, {}, len(builder.unknown)
-        if operand.negated:
-            self._clauses.read(clause._replace(sign="-"), builder)
-            return None if builder.allowed is None else ~builder.allowed
-        self._clauses.read(clause._replace(sign=""), builder)
-        if len(builder.unknown) > unknown:
-            return np.zeros(len(self._snapshot), np.bool_)
-        words, allowed = builder.alternatives.values(), builder.allowed
-        if not words:
-            return allowed
-        containing = containing_words(self._snapshot, words, "all", evidence)
-        return containing if allowed is None else allowed & containing
-
     def _mask(
         self,
         allowed: DocumentMask | None,
@@ -343,7 +327,9 @@ class QueryParser:
         evidence: Evidence,
     ) -> Mask | None:
         """Return the allowed documents that contain as many of these words as required."""
-        if match != "any" and words:
+        if match == "any":
+            return None if allowed is None else Mask(allowed)
+        if words:
             containing = containing_words(self._snapshot, words, match, evidence)
             allowed = containing if allowed is None else allowed & containing
         return None if allowed is None else Mask(allowed)
@@ -364,7 +350,7 @@ class QueryParser:
         for clause in clauses:
             self._clauses.read(clause, builder)
         if boolean is not None:
-            self._read_boolean(boolean, builder)
+            self._clauses.read_boolean(boolean, builder)
         if rules.last is not None:
             terms = self.term_dictionary.completions(rules.last.text, rules.evidence)
             self._clauses.complete(rules.last, terms, f"{rules.last.text}*", builder)
@@ -397,7 +383,7 @@ class QueryParser:
         """
         pieces = self._pieces.of(query)
         numbers = numbers_of(pieces)
-        if any(piece.has_signs or piece.is_boolean for piece in pieces) or UNKNOWN in numbers:
+        if traits_of(pieces) & (SIGNS | BOOLEAN | HAS_UNKNOWN):
             return None
         if max(numbers, default=0) < 0:  # stop words only
             return None
@@ -406,6 +392,8 @@ class QueryParser:
     def interpretation(self, query: str, parsed: ParsedQuery) -> QueryInterpretation:
         """Return how a query was interpreted."""
         if parsed.reading is not None:
+            if parsed.reading.in_capitals and (boolean := parse_boolean(query, self.fields)):
+                parsed.reading.relaxed = dict.fromkeys(boolean.operators, "capitals")
             return parsed.reading.interpretation(query)
         words = self.words(query)
         return QueryInterpretation(
@@ -421,3 +409,13 @@ class QueryParser:
     def words(self, text: str) -> list[Word]:
         """Return the words of a text in order, with their term numbers."""
         return self._pieces.words(text)
+
+
+def _is_in_capitals(query: str) -> bool:
+    """Return whether several words are all in capitals, which then say nothing about any."""
+    return query.isupper() and len(query.split()) > 1
+
+
+def _needs_corrections(builder: QueryBuilder) -> bool:
+    """Return whether documents contain no word of a query as it is written."""
+    return bool(builder.unknown) and builder.corrected.issuperset(builder.terms)

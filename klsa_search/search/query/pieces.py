@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import attrgetter, or_
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
@@ -15,7 +17,7 @@ from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import nfkc
 from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.builder import Variant, Word
-from klsa_search.search.query.compounds import Compounds, Part
+from klsa_search.search.query.compounds import LETTER, Compounds, Part
 from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.term_dictionary import TermDictionary
 from klsa_search.search.query.terms import UNKNOWN, TermNumbers
@@ -24,34 +26,47 @@ _CACHE_SIZE: Final = 2**15
 _LONGEST: Final = 64  # characters of a piece that is cached
 
 
+SIGNS: Final = 1
+"""It may have operators."""
+BOOLEAN: Final = 2
+"""It has AND, OR or NOT."""
+HAS_UNKNOWN: Final = 4
+"""It has a word that no document contains."""
+MAY_JOIN: Final = 8
+"""Its words may be joined to others, or to each other."""
+MAY_DIVIDE: Final = 16
+"""It has a word that documents may also write in parts."""
+CHARACTERS: Final = 32
+"""It has a single character of which documents may have pairs."""
+
+_ALL: Final = SIGNS | BOOLEAN | HAS_UNKNOWN | MAY_JOIN | MAY_DIVIDE | CHARACTERS
+_TRAITS: Final = attrgetter("traits")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """A piece of a query between blanks.
 
     numbers     term numbers of its words
-    words       its words
-    has_signs   whether it may have an operator
-    is_boolean  whether it may have AND, OR or NOT
+    words       its words; none if a custom tokenizer finds them, which may look across blanks
+    traits      what it may do besides adding its terms, as bits
     parts       its runs of letters and digits
-    first, last  those next to the blanks; None where a sign is
+    first, last  kinds of those next to the blanks: see `Part`; 0 where a sign is
     runs, inner  words joined by signs that documents write as one, and shorter sequences
-    dividing    words of the index that documents may also write in parts
+    dividing    words that documents may also write in parts
     characters  single characters that stand alone, with the terms of pairs that contain them
-    is_inert    whether it adds its terms to a query and nothing else, whatever the others are
     """
 
     numbers: tuple[int, ...]
     words: tuple[Word, ...]
-    has_signs: bool
-    is_boolean: bool
+    traits: int
     parts: tuple[Part, ...]
-    first: Part | None
-    last: Part | None
+    first: int
+    last: int
     runs: tuple[Variant, ...]
     inner: tuple[Variant, ...]
     dividing: tuple[Word, ...]
     characters: dict[str, list[int]]
-    is_inert: bool
 
 
 class Pieces(dict[str, Piece]):
@@ -99,34 +114,26 @@ class Pieces(dict[str, Piece]):
         """Read a piece, and cache it unless it is very long."""
         words = () if self._analyzer.tokenizes else self._words(text)
         numbers = tuple(word.number for word in words)
-        has_signs, is_boolean = not is_plain(text), may_be_boolean(text)
         parts = self._compounds.text_parts(text)
-        first = parts[0] if parts and text.startswith(parts[0].text) else None
-        last = parts[-1] if parts and not parts[-1].after else None
+        first = parts[0].first if parts and text.startswith(parts[0].text) else 0
+        last = parts[-1].last if parts and not parts[-1].after else 0
         runs, inner = self._compounds.runs(text), self._compounds.inner(parts)
         alone = self.characters(text)
         dividing = tuple(
             word for word in words if word.number >= 0 and self._compounds.may_divide(word.text)
         )
-        may_join = any(part.is_unknown for part in parts) or bool(
-            (first and first.begins_with_digit) or (last and last.ends_with_digit)
-        )
-        is_inert = not (
-            has_signs
-            or is_boolean
-            or runs
-            or inner
-            or dividing
-            or alone
-            or may_join
-            or UNKNOWN in numbers
-            or self._analyzer.tokenizes
+        traits = (
+            SIGNS * (not is_plain(text))
+            | BOOLEAN * may_be_boolean(text)
+            | HAS_UNKNOWN * (UNKNOWN in numbers)
+            | MAY_JOIN * (bool(runs or inner) or max(first, last) > LETTER)
+            | MAY_DIVIDE * bool(dividing)
+            | CHARACTERS * bool(alone)
         )
         piece = Piece(
             numbers=numbers,
             words=words,
-            has_signs=has_signs,
-            is_boolean=is_boolean,
+            traits=_ALL if self._analyzer.tokenizes else traits,
             parts=parts,
             first=first,
             last=last,
@@ -134,7 +141,6 @@ class Pieces(dict[str, Piece]):
             inner=inner,
             dividing=dividing,
             characters=alone,
-            is_inert=is_inert,
         )
         if len(text) <= _LONGEST:
             if len(self) >= _CACHE_SIZE:
@@ -146,6 +152,11 @@ class Pieces(dict[str, Piece]):
         return tuple(
             Word(word, self._numbers[word]) for word in self._analyzer.each(text, str, str)
         )
+
+
+def traits_of(pieces: Sequence[Piece]) -> int:
+    """Return what pieces may do besides adding their terms, as bits."""
+    return reduce(or_, map(_TRAITS, pieces), 0)
 
 
 def numbers_of(pieces: Sequence[Piece]) -> list[int]:
