@@ -35,8 +35,8 @@ HIT_BYTE: Final = 5e-6
 FILTER_CHARACTER: Final = 0.003
 """A character of a filter, to read it."""
 CONDITION: Final = 0.02
-CONDITION_DOCUMENT: Final = 2e-6
-"""A condition of a filter, and one of the documents whose value it is compared with."""
+CONDITION_VALUE: Final = 2e-6
+"""A condition of a filter, and one of the values that it is compared with."""
 CONTAINS_BYTE: Final = 2e-6
 """A byte of the distinct texts of a field, to search one text in them."""
 
@@ -132,19 +132,28 @@ def suggestions_cost(query: QueryCounts) -> float:
 _JOINS: Final = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)
 
 
-def filter_cost(text: str, *, is_json: bool, documents: int, contents: Mapping[str, int]) -> float:
+class FieldSize(NamedTuple):
+    """Values of a field in all documents, and bytes of its distinct texts."""
+
+    values: int
+    content: int
+
+
+def filter_cost(
+    text: str, *, is_json: bool, documents: int, sizes: Mapping[str, FieldSize]
+) -> float:
     """Return about how many milliseconds the mask of a filter takes, without reading it.
 
-    text      of the filter
-    contents  bytes of the distinct texts of each field
+    text       of the filter
+    documents  of the index, whose IDs a condition may be compared with
+    sizes      of each field
     """
     # At most so many: strings may contain the same.
     conditions = text.count('":') if is_json else 1 + len(_JOINS.findall(text))
     contains = text.lower().count("contains")
-    texts = 0
-    if contains:
-        named = [size for name, size in contents.items() if name in text]
-        texts = max(named or contents.values(), default=0)
-    per_condition = CONDITION + CONDITION_DOCUMENT * documents
+    named = [size for name, size in sizes.items() if name in text] or sizes.values()
+    values = max((size.values for size in named), default=0)
+    texts = max((size.content for size in named), default=0)
+    per_condition = CONDITION + CONDITION_VALUE * max(documents, values)
     of_texts = CONTAINS_BYTE * contains * texts
     return FILTER_CHARACTER * len(text) + conditions * per_condition + of_texts

@@ -14,7 +14,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
 from klsa_search.service.index_service import MAX_LIGHT_COST
 from klsa_search.service.routes import mining
-from klsa_search.service.schemas.search_requests import SearchRequest
+from klsa_search.service.schemas.search_requests import ExplainRequest, SearchRequest
 from tests.support.waiting import wait_until
 
 from .sockets import LONG, serving
@@ -151,17 +151,34 @@ def test_which_searches_are_heavy(tiny_home, asked, heavy):
         assert (body.cost(index) > MAX_LIGHT_COST) == heavy
 
 
+@pytest.mark.parametrize(
+    ("asked", "heavy"),
+    [
+        ({}, False),
+        ({"exact": True}, True),
+        ({"boosts": "title^2"}, True),
+        ({"z": 1501}, True),
+        ({"gamma": 0.5}, True),
+    ],
+)
+def test_what_scores_every_document_is_heavy(tiny_home, asked, heavy):
+    with open_index(tiny_home / "tiny") as index:
+        for request in (SearchRequest, ExplainRequest):
+            assert (request(q="wing", **asked).cost(index) > MAX_LIGHT_COST) == heavy
+
+
 def test_filters_cost_what_their_conditions_documents_and_texts_do():
-    def cost(text, documents=20_000, texts=100_000):
-        contents = {"code": texts, "other": 10**9}
-        return costs.filter_cost(text, is_json=False, documents=documents, contents=contents)
+    def cost(text, documents=20_000, values=20_000, texts=100_000):
+        sizes = {"code": costs.FieldSize(values, texts), "other": costs.FieldSize(10**9, 10**9)}
+        return costs.filter_cost(text, is_json=False, documents=documents, sizes=sizes)
 
     assert cost("code CONTAINS 1") < 1
     assert cost("code CONTAINS 1", texts=10**7) > MAX_LIGHT_COST
     assert cost("code = 1", texts=10**7) < 1
     assert cost("code = 1", documents=10**7) > MAX_LIGHT_COST
+    assert cost("code = 1", values=10**7) > MAX_LIGHT_COST  # many lists
     assert cost("code = 1 AND code = 2") > 1.9 * cost("code = 1")
-    assert costs.filter_cost('{"=": 1, ">": 2}', is_json=True, documents=10**6, contents={}) > 4
+    assert costs.filter_cost('{"=": 1, ">": 2}', is_json=True, documents=10**6, sizes={}) > 4
 
 
 def test_a_filter_whose_mask_is_cached_costs_nothing(tiny_home):

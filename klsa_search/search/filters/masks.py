@@ -17,7 +17,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.errors import QueryError
-from klsa_search.search.costs import filter_cost
+from klsa_search.search.costs import FieldSize, filter_cost
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.conditions import (
     And,
@@ -127,9 +127,11 @@ class FilterCache:
         if key_of(given) in self._cache:
             return 0.0
         kind, text = _key_of(given)
-        contents = {name: field.content for name, field in self._fields.items()}
-        is_json = kind == "json"
-        return filter_cost(text, is_json=is_json, documents=self._size, contents=contents)
+        sizes = {
+            name: FieldSize(field.value_count, field.content)
+            for name, field in self._fields.items()
+        }
+        return filter_cost(text, is_json=kind == "json", documents=self._size, sizes=sizes)
 
 
 def filter_of(given: Given) -> Filter:

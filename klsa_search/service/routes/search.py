@@ -17,7 +17,6 @@ from pydantic_core import from_json, to_json
 
 from klsa_search.cluster.calls import count_partitions
 from klsa_search.errors import KlsaError, QueryError, StoreError
-from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires, service_of
 from klsa_search.service.index_service import IndexService
@@ -212,13 +211,7 @@ async def _explain(name: str, id_: str, params: ExplainRequest, service: IndexSe
             explanation=found,
         )
 
-    return await service.read(
-        name,
-        compute,
-        cost=lambda index: estimated_cost(
-            index.query_counts(params.q), 1, explain=True, vector=bool(params.vector)
-        ),
-    )
+    return await service.read(name, compute, cost=params.cost)
 
 
 @router.get(

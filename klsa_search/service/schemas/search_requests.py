@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
@@ -11,6 +12,7 @@ from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.settings_group import optional_fields
 from klsa_search.search.budget import CANDIDATES
 from klsa_search.search.costs import estimated_cost
+from klsa_search.search.engine.params import MAX_SEEDS
 from klsa_search.search.filters.text import MAX_CHARACTERS
 from klsa_search.search.index import Index
 from klsa_search.search.options import GroupName, PrefixName
@@ -229,17 +231,27 @@ class _SearchRequest(RequestModel):
             facets=len(self.facets),
             max_facet_values=self.max_facet_values,
             sorts=len(self.sort) + (self.distinct is not None),
-            everything=options.get("exact", False)
-            or (self.rules and counts.boosts > 0)
-            or not _SCORE_ALL.isdisjoint(options)
-            or ranker_of(options.get("ranker", index.settings.ranker)).is_heavy,
+            everything=(self.rules and counts.boosts > 0) or _scores_all(options, index),
         )
 
 
 _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page", "analytics"))
 
-_SCORE_ALL: Final = frozenset(("min_score", "spectral", "boosts", "positive", "negative"))
+_SCORE_ALL: Final = frozenset(
+    ("min_score", "spectral", "gamma", "head", "boosts", "positive", "negative")
+)
 """Parameters that make a search score every document."""
+
+
+def _scores_all(options: Mapping[str, Any], index: Index) -> bool:
+    """Return whether every document is scored."""
+    return (
+        options.get("exact", False)
+        or options.get("z", 0) > MAX_SEEDS
+        or not _SCORE_ALL.isdisjoint(options)
+        or ranker_of(options.get("ranker", index.settings.ranker)).is_heavy
+    )
+
 
 _NOT_OPTIONS: Final = frozenset(
     (
@@ -356,6 +368,17 @@ class _ExplainRequest(RequestModel):
     def search_options(self) -> dict[str, Any]:
         """Return the options of `Index.explain`."""
         return self.model_dump(exclude={"q"}, exclude_none=True)
+
+    def cost(self, index: Index) -> float:
+        """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
+        options = self.search_options()
+        return estimated_cost(
+            index.query_counts(self.q),
+            1,
+            explain=True,
+            vector=bool(self.vector) or (self.vector is None and index.embeds_queries),
+            everything=_scores_all(options, index),
+        )
 
 
 if TYPE_CHECKING:

@@ -297,6 +297,11 @@ class Field:
         """Return about how many bytes the distinct texts of a keyword field have; 0 for others."""
         return self._texts.size
 
+    @property
+    def value_count(self) -> int:
+        """Return the number of values that a mask compares: of each document one, or its list."""
+        return len(self._values)
+
     def __len__(self) -> int:
         """Return N, the number of doc ids."""
         return len(self.values) if self.starts is None else len(self.starts) - 1

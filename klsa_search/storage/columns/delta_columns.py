@@ -119,8 +119,9 @@ class DeltaColumns:
             else:
                 parts = partial(_parts, column.built, column.part(column.kind), self._first)
                 misfits = column.misfits(later)
-                content = column.content()
-                columns[name] = CombinedField(name, column.kind, parts, live, misfits, content)
+                columns[name] = CombinedField(
+                    name, column.kind, parts, live, misfits, column.content(), column.value_count()
+                )
         return Fields(columns, others, len(live), self._forms)
 
 
@@ -197,6 +198,10 @@ class _Column:
         """Return the bytes of the distinct texts, of the build and of later documents."""
         return self._content + (self.built.content if self.built is not None else 0)
 
+    def value_count(self) -> int:
+        """Return the number of values, of the build and of later documents."""
+        return int(self._starts.rows[-1]) + (self.built.value_count if self.built else 0)
+
     def part(self, kind: FieldType) -> Callable[[], Field]:
         """Return a function that makes the column of the present later documents."""
         arguments = kind, self._values.rows, self._starts.rows, len(self._texts)
@@ -259,6 +264,7 @@ class CombinedField(Field):
     live     (N,) whether a doc id has a document
     misfits  documents with a value that is not of the type
     content  bytes of the distinct texts
+    value_count  number of values
     Masks are made part by part. `values`, `starts` and `texts` are combined on first use: O(N), and
     the texts.
     """
@@ -271,11 +277,12 @@ class CombinedField(Field):
         live: DocumentMask,
         misfits: int = 0,
         content: int = 0,
+        value_count: int = 0,
     ) -> None:
         self.name = name
         self.type = type
         self.misfits = misfits
-        self._content = content
+        self._content, self._value_count = content, value_count
         self._make_parts, self._live = parts, live
 
     def __len__(self) -> int:
@@ -286,6 +293,11 @@ class CombinedField(Field):
     def content(self) -> int:
         """Return the bytes of the distinct texts, those of deleted documents included."""
         return self._content
+
+    @property
+    def value_count(self) -> int:
+        """Return the number of values, those of deleted documents included."""
+        return self._value_count
 
     @property
     def missing(self) -> int:
