@@ -19,6 +19,7 @@ from klsa_search.cli.options import (
     source_options,
 )
 from klsa_search.cli.output import echo, escaped, write_json
+from klsa_search.core.build_settings import FieldSettings, FormSettings
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.progress import progress_bar
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.argument("source")
 @home_option
 @source_options
+@settings_options(*FormSettings.model_fields, default="as the index reads them")
 @json_option
 @debug_option
 def add(
@@ -39,12 +41,13 @@ def add(
     home: Path,
     reading: dict[str, Any],
     as_json: bool,
+    **forms: Any,
 ) -> None:
     """Add the documents of SOURCE to an index.
 
     SOURCE is as for klsa-index build. A document replaces the one with the same ID. Added
     documents are searchable at once, also by a running service; klsa-index rollback --writes
-    undoes the addition.
+    undoes the addition. Values in other forms than those of the index are converted.
     """
     from klsa_search.collection.opening import open_collection
     from klsa_search.search.opening import open_index
@@ -53,7 +56,7 @@ def add(
     collection = open_collection(source, **reading)
     with progress_bar() as bar:
         index = open_index(index_path(home, name))
-        added = index.add(collection, progress=bar)
+        added = index.add(collection, progress=bar, **given(forms))
     problems, unread = collection.problems, collection.unread
     if as_json:
         facts = index_facts(index) | {"added": added, "warnings": added.warnings.as_json()}
@@ -93,7 +96,9 @@ def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
 @click.argument("name")
 @home_option
 @memory_option
-@settings_options(*SearchSettings.model_fields, "fields", "split", "search", default="as it is")
+@settings_options(
+    *SearchSettings.model_fields, *FieldSettings.model_fields, "search", default="as it is"
+)
 @debug_option
 def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
     """Rebuild an index from its stored documents.

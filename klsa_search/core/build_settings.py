@@ -159,26 +159,8 @@ def _split_fields(given: object) -> object:
     return tuple(f"{name}={separator}" for name, separator in given.items())
 
 
-class FieldSettings(SettingsGroup):
-    """Metadata fields declared as columns; others are detected by their values."""
-
-    fields: Annotated[
-        tuple[str, ...],
-        # TOML and JSON have lists.
-        BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
-    ] = Field(
-        (),
-        max_length=MAX_FIELDS,
-        description="make this metadata field filterable: NAME:keyword, NAME:number, "
-        "NAME:date, or NAME alone, for the type of its first value",
-    )
-
-    split: Annotated[tuple[str, ...], BeforeValidator(_split_fields)] = Field(
-        (),
-        max_length=MAX_FIELDS,
-        description="divide texts of this metadata field into a list of values: "
-        "NAME=SEPARATOR, as in 'tags=;'",
-    )
+class FormSettings(SettingsGroup):
+    """How a source writes HTML, dates and numbers."""
 
     html: Annotated[
         tuple[str, ...] | None,
@@ -199,6 +181,36 @@ class FieldSettings(SettingsGroup):
         description="read numbers in texts of metadata fields, such as 1.250, with this decimal "
         "sign; by default their values decide",
     )
+
+    @field_validator("html", mode="after")
+    @classmethod
+    def _html_once(cls, given: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if given is not None and not all(map(str.strip, given)):
+            raise conflict("html", "give the name of a field", "")
+        return None if given is None else tuple(sorted(set(given)))
+
+
+class FieldSettings(FormSettings):
+    """Metadata fields declared as columns; others are detected by their values."""
+
+    fields: Annotated[
+        tuple[str, ...],
+        # TOML and JSON have lists.
+        BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+    ] = Field(
+        (),
+        max_length=MAX_FIELDS,
+        description="make this metadata field filterable: NAME:keyword, NAME:number, "
+        "NAME:date, or NAME alone, for the type of its first value",
+    )
+
+    split: Annotated[tuple[str, ...], BeforeValidator(_split_fields)] = Field(
+        (),
+        max_length=MAX_FIELDS,
+        description="divide texts of this metadata field into a list of values: "
+        "NAME=SEPARATOR, as in 'tags=;'",
+    )
+
     units: Annotated[
         tuple[str, ...],
         BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
@@ -232,13 +244,6 @@ class FieldSettings(SettingsGroup):
                 raise conflict("split", f"{name!r} is split twice", each)
             names.add(name)
         return tuple(sorted(given))
-
-    @field_validator("html", mode="after")
-    @classmethod
-    def _html_once(cls, given: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        if given is not None and not all(map(str.strip, given)):
-            raise conflict("html", "give the name of a field", "")
-        return None if given is None else tuple(sorted(set(given)))
 
     @field_validator("fields", mode="after")
     @classmethod

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
+from klsa_search.core.build_settings import FieldSettings
 from klsa_search.core.config import Settings
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.parallel import processors
@@ -30,6 +31,7 @@ from klsa_search.indexing.replay import LogTail, replay, replayed_settings
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import index_lock, writing
 from klsa_search.storage.log import WriteLog
@@ -86,7 +88,10 @@ def repartition(
                 f"`klsa-index refit {before.name}`",
                 field="partitions",
             )
-        collection, replayed = stored_documents(before), partial(_in_one, before, settings)
+        collection, replayed = (
+            stored_documents(before, settings),
+            partial(_in_one, before, settings),
+        )
         return build_generation(
             path, collection, settings, report, budget, replace=True, replay=replayed
         )
@@ -103,7 +108,7 @@ def repartition(
     with index_lock(path, allow_writes=True):
         _refuse_rebuilt(before)
         found = build_set(
-            path, stored_documents(before), settings, partitions, at_once, report, budget
+            path, stored_documents(before, settings), settings, partitions, at_once, report, budget
         )
         with writing(path):
             tails = _tails(before)
@@ -126,10 +131,16 @@ def _in_one(before: Index, settings: Settings, generation: Path) -> Iterator[Non
         retire_partitions(path)
 
 
-def stored_documents(before: Index) -> StoredCollection:
-    """Return the documents of a snapshot of an index as a collection."""
+def stored_documents(before: Index, settings: FieldSettings | None = None) -> StoredCollection:
+    """Return the documents of a snapshot of an index as a collection.
+
+    settings  of the index that is built of them; if they read dates or numbers in another way, the
+              types of keyword fields are detected again
+    """
     parts = before.partitions if isinstance(before, PartitionedIndex) else (before,)
     types = {name: field.type for each in parts for name, field in each.fields.items()}
+    if settings is not None and forms_of(settings) != forms_of(before.settings):
+        types = {name: kind for name, kind in types.items() if kind != "keyword"}
     return StoredCollection(before.manifest, len(before), before.live_documents, types)
 
 

@@ -150,7 +150,7 @@ def rebuilt(
         )
     snapshot = index.snapshot()  # without concurrent writes
     settings = Settings.checked({**snapshot.settings.model_dump(), **changes})
-    collection = stored_documents(snapshot)
+    collection = stored_documents(snapshot, settings)
     with ExitStack() as computing:
         if models.embedders:
             computing.enter_context(
@@ -231,7 +231,7 @@ def build_like(
     """
     settings = {**index.settings.model_dump(), **changes}
     return build(
-        stored_documents(index.snapshot()),
+        stored_documents(index.snapshot(), Settings.checked(settings)),
         name=name,
         home=home,
         progress=progress,

@@ -33,6 +33,7 @@ from klsa_search.search.writing import (
     BATCH_CHARACTERS,
     BATCH_DOCUMENTS,
     Added,
+    AddOptions,
     WriteResult,
     checked_vectors,
     declared_of,
@@ -50,7 +51,11 @@ class WritableIndex(ConfigurableIndex):
     """An open index that adds, deletes and patches documents; `Index` adds searches."""
 
     def add(
-        self, source: Source, *, progress: Progress | bool | None = None, **reading: Unpack[Reading]
+        self,
+        source: Source,
+        *,
+        progress: Progress | bool | None = None,
+        **options: Unpack[AddOptions],
     ) -> Added:
         """Add documents and return their number. They are durable and searchable on return.
 
@@ -58,8 +63,10 @@ class WritableIndex(ConfigurableIndex):
                   title, text and metadata. A document replaces the one with the same ID.
         progress  called with ("documents", number added so far, None) after each batch, or True for
                   a progress bar
-        reading   `format`, `on_error`, `columns` and so on, as in `build` (`Reading`); documents
-                  without IDs, which a build numbers, are refused
+        options   `format`, `on_error`, `columns` and so on, as in `build` (`Reading`); documents
+                  without IDs, which a build numbers, are refused. `html`, `dates` and `decimal`
+                  say how this source writes them if unlike the index: HTML of these fields is
+                  stored as text, dates as ISO 8601 and numbers as numbers
         Written in atomic batches of 1,000; if one fails, those before it are kept. BadDocument for
         an invalid document, or one with a value that does not fit a declared field; IndexBusy
         during a build; WritingRefused if the index is read-only or full; StoreError if the disk is.
@@ -74,7 +81,9 @@ class WritableIndex(ConfigurableIndex):
         """
         count, warnings = 0, Problems()
         with open_progress(progress) as report:
-            documents = documents_of(source, declared_of(self.settings, self.fields), **reading)
+            documents = documents_of(
+                source, declared_of(self.settings, self.fields), self.fields, options
+            )
             for puts in batches(documents, size=BATCH_DOCUMENTS, characters=BATCH_CHARACTERS):
                 written = self.write(puts)
                 count += written.written

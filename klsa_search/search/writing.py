@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Self, Unpack
+from typing import Final, Self, cast
 
 from klsa_search.collection.model import Collection, Document, Problems, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import open_collection
 from klsa_search.collection.reading_options import Reading
 from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of, with_vectors
+from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
 from klsa_search.core.config import Settings
 from klsa_search.errors import BadDocument, CollectionError
 from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import DeclaredFields, FieldWarning, fitting, forms_of
+from klsa_search.storage.columns.source_forms import SourceForms
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +99,30 @@ class Added(int):
         return type(self), (int(self), self.warnings)
 
 
+class AddOptions(Reading, total=False):
+    """Keyword arguments of `Index.add`: those of `Reading`, and how the source writes values."""
+
+    html: Sequence[str] | None
+    dates: DateOrder | None
+    decimal: DecimalSign | None
+
+
 def documents_of(
-    source: Source, declared: DeclaredFields, **reading: Unpack[Reading]
+    source: Source, declared: DeclaredFields, fields: Fields, options: AddOptions
 ) -> Iterator[Document]:
-    """Yield the documents of a source, one in memory at a time, that fit declared fields."""
+    """Yield the documents of a source, one in memory at a time, that fit declared fields.
+
+    fields  of the index
+    """
+    chosen = {name: value for name, value in options.items() if name in FormSettings.model_fields}
+    forms = SourceForms(FormSettings.checked(chosen), fields)
+    reading = cast(Reading, {n: value for n, value in options.items() if n not in chosen})
     opened = None
     if isinstance(source, Collection):
         collection = source
     else:
         collection = opened = open_collection(source, **reading)
-    for document in fitting(collection, declared):
+    for document in fitting(collection, declared, forms.converted if chosen else None):
         if isinstance(collection, OpenedCollection) and collection.numbered:
             raise CollectionError(
                 f"{collection.numbered[0]}: the documents have no IDs, and numbers "
@@ -115,6 +131,7 @@ def documents_of(
                 field="columns",
             )
         yield document
+    forms.report()
     if opened is not None:
         warn_of_skipped(opened)
 

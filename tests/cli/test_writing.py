@@ -78,6 +78,21 @@ def test_values_that_count_as_missing_are_told(shell, tmp_path):
     )
 
 
+def test_a_file_may_have_other_forms_than_the_index(shell, tmp_path):
+    (tmp_path / "de.csv").write_text("id;text;on;kg\n1;pump;31.12.2025;2,5\n", encoding="utf-8")
+    (tmp_path / "us.csv").write_text('id,text,on,kg\n2,<b>pump</b>,3/5/2026,"2,500"\n')
+    assert shell("klsa-index", "build", tmp_path / "de.csv", "--name", "cars").code == 0
+    forms = ["--dates", "month-first", "--decimal", "point", "--html", "text"]
+    done = shell("klsa-index", "add", "cars", tmp_path / "us.csv", *forms)
+    assert (done.code, done.err) == (0, "")
+    added = json.loads(shell("klsa-index", "export", "cars").out.splitlines()[-1])
+    assert added["text"] == "pump"
+    assert added["metadata"] == {"on": "2026-03-05", "kg": 2500.0}
+    done = shell("klsa-index", "refit", "cars", "--dates", "day-first", "--html", "none")
+    assert done.code == 0
+    assert shell("klsa-index", "info", "cars", "--json").json["settings"]["dates"] == "day-first"
+
+
 def test_writes_are_undone_by_the_batch(shell, built, new):
     shell("klsa-index", "add", "cars", new)
     shell("klsa-index", "remove", "cars", "tyre", "road")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from collections.abc import Collection as Names
-from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -131,12 +131,17 @@ def forms_of(settings: FieldSettings) -> LocalForms:
     return LocalForms(settings.dates, settings.decimal, settings.units)
 
 
-def fitting(collection: Collection, declared: DeclaredFields) -> Iterator[Document]:
-    """Yield the documents, as they are, that fit; have the collection skip others.
+def fitting(
+    collection: Collection,
+    declared: DeclaredFields,
+    converted: Callable[[Document], Document] | None = None,
+) -> Iterator[Document]:
+    """Yield the documents that fit, as they are or converted; have the collection skip others.
 
     Raise CollectionError if it cannot skip.
     """
-    for document in collection.documents():
+    documents = collection.documents()
+    for document in documents if converted is None else map(converted, documents):
         fault = declared.fault(document.metadata)
         if fault is None:
             yield document

@@ -260,3 +260,30 @@ def test_filters_ask_for_a_number_that_could_be_two(tmp_path):
     assert [hit.id for hit in index.search("pump", filter="price < 2.500,00").hits] != []
     with pytest.raises(QueryError, match=r"'1,250' could be 1.25 or 1250"):
         index.search("pump", filter="price = 1,250")
+
+
+def test_added_files_may_have_other_forms(tmp_path, caplog):
+    index = build(tmp_path, GERMAN)
+    (tmp_path / "us.csv").write_text(
+        "id,text,open,price,weight,due\n"
+        'us,"<p>caf&eacute;</p>",12/31/2026,"3,250.00","4,000",1/2/2026\n'
+    )
+    options = {"dates": "month-first", "decimal": "point", "html": ["text", "body"]}
+    assert index.add(tmp_path / "us.csv", **options) == 1
+    assert index.document("us").text == "café"
+    stored = {"open": "2026-12-31", "price": 3250.0, "weight": 4000.0, "due": "2026-01-02"}
+    assert index.document("us").metadata == stored
+    assert next(hit.id for hit in index.search("", sort=["weight:desc"]).hits) == "us"
+    assert types(index)["due"] == "date"
+    assert "html: no document has a field 'body'" in caplog.text
+    with pytest.raises(SettingsError, match="dates = 'backwards'"):
+        index.add(tmp_path / "us.csv", dates="backwards")
+
+
+def test_a_refit_reads_dates_and_numbers_in_given_forms(tmp_path):
+    rows = [{"on": "3/5/2025", "price": "1,250", "kind": "a"}] * 2
+    index = build(tmp_path, rows)
+    assert set(types(index).values()) == {"keyword"}
+    index = rebuild(index, dates="day-first", decimal="comma")
+    assert types(index) == {"on": "date", "price": "number", "kind": "keyword"}
+    assert index.search("pump", filter="price = 1.25 AND on = 2025-05-03").total == 2
