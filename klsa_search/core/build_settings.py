@@ -96,6 +96,11 @@ class KernelSettings(SettingsGroup):
         "NAME^WEIGHT, separated by commas; words count by the weight of their field, a whole "
         "number from 1 to 16",
     )
+    identifiers: bool | None = Field(
+        None,
+        description="find identifiers such as getUserName by their parts, too; by default if names "
+        "of code are frequent in the texts",
+    )
     common_weight: float = Field(
         0.5,
         ge=0.01,

@@ -146,7 +146,8 @@ class Settings(
     @property
     def searched_fields(self) -> SearchedFields:
         """Return the searched fields with their weights."""
-        return SearchedFields.of(self.search)
+        fields = SearchedFields.of(self.search)
+        return fields.with_identifiers() if self.identifiers else fields
 
     def fingerprint(self) -> str:
         """Return 16 hexadecimal digits that change with any setting."""
@@ -190,6 +191,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "fold_accents": False,
         "symbols": False,
         "search": "title,text",
+        "identifiers": False,
         "common_weight": 1.0,
         "burstiness": 1.0,
         "k1": 2.0,

@@ -8,6 +8,8 @@ from typing import Any, Final, NamedTuple, Self
 TITLE: Final = "title"
 TEXT: Final = "text"
 DEFAULT: Final = "title^2,text"
+IDENTIFIERS: Final = "^identifiers"
+"""Part of a document with the parts of its identifiers; no metadata field can have this name."""
 
 MAX_WEIGHT: Final = 16
 """Limit of the weight of a field in an index: f(t,d) is a sum of weights."""
@@ -51,7 +53,7 @@ def _shown(weight: float) -> str:
 
 
 class SearchedFields(NamedTuple):
-    """The parts of which a document is indexed, in order: title, other fields by name, text.
+    """The parts of which a document is indexed: title, other fields by name, identifiers, text.
 
     names    of all parts
     weights  of each part, whole numbers; 0 for a title or text that is not searched
@@ -76,15 +78,27 @@ class SearchedFields(NamedTuple):
         names = (TITLE, *sorted(weights.keys() - {TITLE, TEXT}), TEXT)
         return cls(names, tuple(int(weights.get(name, 0)) for name in names))
 
+    def with_identifiers(self) -> SearchedFields:
+        """Return these fields with the parts of the identifiers of title and text."""
+        (*names, text), (*weights, of_text) = self
+        return SearchedFields((*names, IDENTIFIERS, text), (*weights, 1, of_text))
+
+    @property
+    def has_identifiers(self) -> bool:
+        """Return whether parts of identifiers are searched."""
+        return IDENTIFIERS in self.names
+
     @property
     def searched(self) -> tuple[str, ...]:
         """Return the names of the fields that are searched."""
-        return tuple(name for name, weight in zip(*self, strict=True) if weight)
+        return tuple(
+            name for name, weight in zip(*self, strict=True) if weight and name != IDENTIFIERS
+        )
 
     @property
     def others(self) -> tuple[str, ...]:
         """Return the searched metadata fields."""
-        return self.names[1:-1]
+        return tuple(name for name in self.names[1:-1] if name != IDENTIFIERS)
 
     def __str__(self) -> str:
         """Return them as text, always the same for the same fields and weights."""

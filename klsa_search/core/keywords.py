@@ -70,6 +70,7 @@ class IndexSettings(TypedDict, total=False):
     k1: float
     b: float
     search: FieldWeights
+    identifiers: bool | None
     common_weight: float
     idf: IdfName
     burstiness: float

@@ -43,7 +43,6 @@ from klsa_search.indexing.generation_builder import (
     require_fields,
     spectrum_entry,
 )
-from klsa_search.indexing.language_sample import LanguageSample
 from klsa_search.indexing.partition_tasks import TRAINING, PartitionTask, take_steps
 from klsa_search.indexing.reading import (
     Extent,
@@ -53,6 +52,7 @@ from klsa_search.indexing.reading import (
     html_fields,
 )
 from klsa_search.indexing.sizes import spool_limit
+from klsa_search.indexing.text_sample import TextSample
 from klsa_search.indexing.training import MOST, open_training, train
 from klsa_search.kernels import bm25
 from klsa_search.kernels.spool import Spools
@@ -119,7 +119,7 @@ def _route(
 ) -> _Routed:  # fmt: skip
     """Write the documents of a collection to a file for each partition; return what was found."""
     declared = DeclaredFields.of(chosen)
-    sample = LanguageSample(chosen.searched_fields)
+    sample = TextSample(chosen.searched_fields)
     known = collection.types if isinstance(collection, StoredCollection) else {}
     columns = work / "columns"
     columns.mkdir()
@@ -146,6 +146,7 @@ def _route(
     entry = fields.finish(columns)
     sizes = [len(part.ordinals) for part in parts]
     detected = sample.language() if chosen.language == AUTO else None
+    chosen = sample.completed(chosen)
     language = language_name(chosen.language)
     if detected is not None:
         # Partitions have even less text to tell the language by.

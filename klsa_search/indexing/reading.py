@@ -40,8 +40,8 @@ from klsa_search.delta.features import DocumentFeatures, document_features
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.html_fields import HtmlFields
-from klsa_search.indexing.language_sample import LanguageSample
 from klsa_search.indexing.sizes import spool_limit
+from klsa_search.indexing.text_sample import TextSample
 from klsa_search.kernels.counts import BlockCounts, CountsBuilder, TermCounts
 from klsa_search.kernels.spool import Spools
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
@@ -233,7 +233,6 @@ def read(
     scratch = generation / SCRATCH
     scratch.mkdir()
     spools = Spools(scratch, spool_limit(memory))
-    searched = settings.searched_fields
     known = collection.types if isinstance(collection, StoredCollection) else {}
     fields = FieldsWriter(
         declared.types,
@@ -245,16 +244,17 @@ def read(
     html = html_fields(collection, settings)
     digest = hashlib.sha256()
     extent = Extent(collection)
-    sample = LanguageSample(searched) if settings.language == AUTO else None
+    is_complete = settings.language != AUTO and settings.identifiers is not None
+    sample = None if is_complete else TextSample(settings.searched_fields)
     processes = processes or processors()
 
     def counted(
-        batches: Iterator[list[str]], expected: Callable[[int], int | None]
+        batches: Iterator[list[Document]], expected: Callable[[int], int | None]
     ) -> tuple[CountsBuilder, Settings]:
-        """Count the terms of all texts, analysed in the language of the sample so far."""
+        """Count the terms of all documents, analysed as the sample so far tells."""
         beginning = list(islice(batches, 1))
-        chosen = settings if sample is None else _in_language(settings, sample.language())
-        analyzer = Analyzer(chosen)
+        chosen = settings if sample is None else sample.completed(settings)
+        analyzer, searched = Analyzer(chosen), chosen.searched_fields
         builder = CountsBuilder(
             spools,
             weights=searched.weights,
@@ -262,7 +262,8 @@ def read(
             first=() if trained is None else trained.vocabulary.terms,
         )
         done, parts = 0, len(searched.names)
-        with closing(_numbered(chain(beginning, batches), analyzer, processes)) as numbered:
+        texts_of = (all_texts(batch, searched) for batch in chain(beginning, batches))
+        with closing(_numbered(texts_of, analyzer, processes)) as numbered:
             for texts in numbered:
                 builder.extend(
                     texts.numbering,
@@ -278,7 +279,7 @@ def read(
 
     with DocumentWriter(generation) as writer, VectorsWriter(generation) as vectors:
 
-        def read_batches() -> Iterator[list[str]]:
+        def read_batches() -> Iterator[list[Document]]:
             for batch in html.stored(build_batches(fitting(collection, declared)), declared):
                 writer.extend(batch)
                 fields.extend(batch)
@@ -287,18 +288,17 @@ def read(
                 extent.add(batch)
                 if sample is not None:
                     sample.add(batch)
-                yield all_texts(batch, searched)
+                yield batch
 
         builder, first = counted(read_batches(), extent.documents)
+    asked = settings.language
     if sample is not None:
-        settings = _in_language(settings, sample.language())
-        if analysed_as(settings.language) != analysed_as(first.language):
-            # The first documents are in another language than most.
+        settings = sample.completed(settings)
+        if _is_read_otherwise(settings, first):  # the first documents are unlike most
             builder.close()
             with closing(DocumentReader(generation)) as stored:
                 size, documents = len(stored.starts) - 1, stored.live_documents()
-                again = (all_texts(batch, searched) for batch in build_batches(documents))
-                builder, _ = counted(again, lambda _: size)
+                builder, _ = counted(build_batches(documents), lambda _: size)
     columns = fields.finish(generation)
     settings = settings.model_copy(update={"html": html.report(), **fields.forms._asdict()})
     features: list[DocumentFeatures] = []
@@ -314,15 +314,20 @@ def read(
     write_forward(generation, builder.blocks(), counts)
     builder.close()
     shutil.rmtree(scratch)
-    detected = None if sample is None or settings.language == AUTO else sample.language()
+    detected = None
+    if sample is not None and asked == AUTO and settings.language != AUTO:
+        detected = sample.language()
     return ReadDocuments(
         counts, digest.hexdigest(), columns, vectors.entries(), settings, detected, features
     )
 
 
-def _in_language(settings: Settings, detected: DetectedLanguage) -> Settings:
-    """Return settings with a detected language."""
-    return settings.model_copy(update={"language": detected.language})
+def _is_read_otherwise(settings: Settings, before: Settings) -> bool:
+    """Return whether documents have other terms than by the settings before."""
+    return (
+        analysed_as(settings.language) != analysed_as(before.language)
+        or settings.identifiers != before.identifiers
+    )
 
 
 def html_fields(collection: Collection, settings: Settings) -> HtmlFields:

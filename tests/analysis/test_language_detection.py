@@ -12,9 +12,9 @@ from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.core.config import Settings
 from klsa_search.errors import SettingsError
-from klsa_search.indexing.language_sample import LanguageSample
 from klsa_search.indexing.plan import plan
 from klsa_search.indexing.rewrite import rebuild, refit
+from klsa_search.indexing.text_sample import TextSample
 from klsa_search.storage.manifest import LanguageEntry
 
 TEXTS = {
@@ -131,7 +131,7 @@ def test_an_index_begun_empty_detects_its_language_by_a_refit(tmp_path):
 def test_the_sample_spans_the_collection_and_depends_on_it_alone():
     fields = Settings().searched_fields
     documents = [Document(id=str(n), text=f"number {n}") for n in range(10_000)]
-    one, other = LanguageSample(fields), LanguageSample(fields)
+    one, other = TextSample(fields), TextSample(fields)
     one.add(documents)
     for document in documents:
         other.add([document])

@@ -14,6 +14,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.collection.identifiers import BORDER, LONGEST, MAX_PARTS
 from klsa_search.search.query.builder import Variant, Word
 from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.matching import count_phrase, phrase_question
@@ -23,17 +24,11 @@ from klsa_search.search.snapshot import Snapshot
 if TYPE_CHECKING:
     from klsa_search.search.query.pieces import Piece
 
-LONGEST: Final = 40
-"""Characters of a word that is divided, at most."""
-
 RARER: Final = 4
 """Factor by which a writing may be rarer than the one in the query, at most. Much rarer ones weigh
 too much: with any of them, MAP of awsdocs (`S3 bucket`, *S3bucket*) falls by 7%. Parts of names
 such as `InvokeEndpoint` must not be rarer at all.
 """
-
-MAX_PARTS: Final = 6
-"""Parts that a word is divided into, at most."""
 
 MAX_DIVISIONS: Final = 8
 """Divisions of an unknown word into three parts or more that are looked for, those into fewest."""
@@ -41,9 +36,6 @@ MAX_DIVISIONS: Final = 8
 CACHED: Final = 2**13
 """Words whose parts are remembered, and phrases whose number of documents is."""
 
-_BORDER: Final = re.compile(
-    r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
-)
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _SIGNS: Final = "-‐‑.,/&+_"
 _RUN: Final = re.compile(rf"[^\W_]++(?:[{_SIGNS}][^\W_]++)+")
@@ -315,7 +307,7 @@ class Compounds:
 
 def _borders(word: str) -> list[int]:
     """Return the places where letters meet digits, capitals begin, or groups of digits."""
-    pattern = _GROUPS if word.isdecimal() else _BORDER
+    pattern = _GROUPS if word.isdecimal() else BORDER
     places = [border.start() for border in pattern.finditer(word)]
     return places if len(places) < MAX_PARTS else []
 

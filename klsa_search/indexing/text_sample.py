@@ -1,4 +1,4 @@
-"""A sample of the documents of a collection, which tells its language."""
+"""A sample of the texts of a collection, which tells its language and whether they are code."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Iterable
 from typing import Final
 
 from klsa_search.analysis.language_detection import LONGEST, DetectedLanguage, detect_language
+from klsa_search.analysis.languages import AUTO
+from klsa_search.collection.identifiers import are_code
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import searched_texts
+from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import SearchedFields
 
 _LARGEST: Final = 512
 
 
-class LanguageSample:
+class TextSample:
     """Documents from all over a collection: each of the first, then at equal distances.
 
     The distance doubles whenever there are 512, so the sample depends on the collection alone.
@@ -42,3 +45,12 @@ class LanguageSample:
         if self._found is None:
             self._found = detect_language(self._texts)
         return self._found
+
+    def completed(self, settings: Settings) -> Settings:
+        """Return settings with what they leave to the texts: language and identifiers."""
+        changes: dict[str, object] = {}
+        if settings.language == AUTO:
+            changes["language"] = self.language().language
+        if settings.identifiers is None and self._texts:
+            changes["identifiers"] = settings.tokenizer is None and are_code(self._texts)
+        return settings.model_copy(update=changes)

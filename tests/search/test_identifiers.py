@@ -1,0 +1,95 @@
+"""Identifiers are found by their parts, in code and in texts about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from klsa_search import build
+from klsa_search.collection.identifiers import are_code, parts_of_identifiers
+from klsa_search.core.field_weights import SearchedFields
+from klsa_search.indexing.rewrite import rebuild
+from klsa_search.indexing.verify import verify_deep
+
+CODE = {
+    "camel": "call getUserName before logout",
+    "snake": "call get_user_name after login",
+    "error": "raise HTTPServerError(code)",
+    "digits": "parseJSON2Map(text) converts",
+    "prose": "a name for the server of a user",
+}
+
+
+@pytest.fixture(scope="module", params=["built", "added", "partitions"])
+def index(request, tmp_path_factory):
+    documents = [{"id": name, "text": text} for name, text in CODE.items()]
+    home = tmp_path_factory.mktemp("home")
+    if request.param == "partitions":
+        opened = build(documents, name="code", home=home, partitions=2, ranker="bm25")
+    else:
+        first = documents if request.param == "built" else documents[:3]
+        opened = build(first, name="code", home=home, ranker="bm25")
+        if request.param == "added":
+            opened.add(documents[3:])
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("user name", {"camel", "snake", "prose"}),
+        ("getUserName", {"camel", "snake"}),
+        ("get_user_name", {"camel", "snake"}),
+        ("http server error", {"error"}),
+        ("http_server_error", {"error"}),
+        ("HTTPServerError", {"error"}),
+        ("json map", {"digits"}),
+        ("parse_json_2_map", {"digits"}),
+    ],
+)
+def test_identifiers_are_found_by_their_parts(index, query, expected):
+    assert index.settings.identifiers
+    assert {hit.id for hit in index.search(query, match="all")} >= expected
+
+
+def test_what_is_typed_comes_first(index):
+    assert index.search("getUserName")[0].id == "camel"
+
+
+def test_snippets_show_only_the_text(index):
+    assert {hit.id: hit.snippet for hit in index.search("user name")}["camel"] == CODE["camel"]
+
+
+def test_prose_has_no_identifiers(tmp_path):
+    documents = [{"id": "1", "text": "a farm of an old man " * 9 + "by the name of McDonald"}]
+    with build(documents, name="prose", home=tmp_path) as index:
+        assert index.settings.identifiers is False
+    with build(documents, name="prose", home=tmp_path, identifiers=True, replace=True) as index:
+        assert index.search("donald")[0].id == "1"
+    verify_deep(tmp_path / "prose")
+
+
+def test_the_setting_turns_them_off(tmp_path):
+    documents = [{"id": name, "text": text} for name, text in CODE.items()]
+    with build(documents, name="code", home=tmp_path, identifiers=False) as index:
+        assert {hit.id for hit in index.search("json map")} == set()
+        with rebuild(index, identifiers=True) as rebuilt:
+            assert {hit.id for hit in rebuilt.search("json map")} == {"digits"}
+
+
+def test_each_part_counts_once():
+    assert parts_of_identifiers("getUser setUser2 user") == "get set 2"
+    assert parts_of_identifiers("plain words only") == ""
+    assert parts_of_identifiers("a" * 30 + "B1" * 30) == ""
+
+
+def test_names_of_code_are_counted():
+    assert are_code(["def read_file(path): return path"])
+    assert not are_code(["the function of the heart (and of the lungs)"])
+    assert not are_code([])
+
+
+def test_the_part_of_identifiers_is_no_field():
+    fields = SearchedFields.of("title^2,author,text").with_identifiers()
+    assert (fields.names[0], fields.names[-1]) == ("title", "text")
+    assert (fields.searched, fields.others) == (("title", "author", "text"), ("author",))
