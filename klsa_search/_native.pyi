@@ -87,9 +87,10 @@ class Engine:
     live          words of the mask of the live documents; None if all are
     reverse       arrays of `ReverseNeighbours`
     Immutable and thread-safe. Queries are term numbers, negative if unknown; IndexError for a term
-    beyond V. A mask changes no score. Results are written to rows of `documents` and `scores`,
-    (queries, k), best first; returns how many there are for each query, and the totals if `totals`,
-    else 0.
+    beyond V. A mask changes no score. Results are written to rows of `documents`, `scores` and, by
+    the default ranking, `exact`, (queries, k), best first; returns how many there are for each
+    query, and the totals if `totals`, else 0. `exact` has which parts of each score are not
+    estimates, see `search.engine.engine.Exact`.
     """
 
     def __init__(
@@ -124,17 +125,22 @@ class Engine:
         totals: bool,
         documents: _I32,
         scores: _F32,
+        exact: _U8,
     ) -> list[tuple[int, int]]:
         """Find the k best documents of each query by the default ranking."""
 
-    def score_parts(
-        self, query: _Query, k: int, params: KlsaParams, depths: RerankDepths, mask: _Words
-    ) -> tuple[_I32, _F32, _F32, _F32, _F32, _F32, npt.NDArray[np.uint8]]:
-        """Return documents and scores of one query, and the parts of these: (k,) each.
+    def saturations(self, terms: _I64, documents: _I64) -> _U16:
+        """Return the saturations of terms in documents, 0 for none: (documents, terms)."""
 
-        Expansion, coverage, latent, lexical; then bits of what is exact: 1 expansion, 2 coverage,
-        4 lexical.
-        """
+    def explain(
+        self,
+        query: _Query,
+        documents: _I32,
+        exact: _U8,
+        params: KlsaParams,
+        shared: SharedSeeds | None,
+    ) -> tuple[float, _I32, _F32, _U8, _F32, _F32, _F32, _F32, _F32, _F32, _I32, _F32]:
+        """Return what the scores of documents consist of, by the fields of `ScoreDetails`."""
 
     def seeds(
         self, query: _Query, params: KlsaParams
@@ -155,6 +161,7 @@ class Engine:
         totals: bool,
         documents: _I32,
         scores: _F32,
+        exact: _U8,
     ) -> tuple[int, int]:
         """Find the k best documents of one query by the seeds of all partitions."""
 

@@ -14,7 +14,6 @@ import klsa_search
 from klsa_search import _native
 from klsa_search.analysis.characters import all_characters, ascii_characters
 from klsa_search.lowrank.sparse_expansion import pack_partition_table
-from klsa_search.search.engine.engine import KlsaEngine
 
 _SUBJECTS = ("The engine", "A cold pump", "Every valve", "Some lanes of the road", "No garden")
 _VERBS = ("overheats", "leaks", "drips slowly onto the old floor", "needs care")
@@ -42,9 +41,10 @@ def _search(index: klsa_search.Index) -> None:
             index.search(query, k=5, filter="kind = draft", snippet_length=60, **options)
     index.search_many(_QUERIES, k=3)
     index.rank_many(_QUERIES, k=20)
-    index.search("engine coolant", k=4, explain=True)
+    index.search("engine coolant", k=4, explain=True, quality=True)
     index.suggest("cold pu")
     index.explain("engine coolant", "1")
+    index.scores("engine coolant", exact=True)
 
 
 def _lengths(text: str) -> list[int]:
@@ -90,23 +90,6 @@ def _call_directly() -> None:
     _native.best_passage(line.repeat(4), tokens, starts, ends, np.array([1.0, 0.5]), 12)
 
 
-def _score_parts(index: klsa_search.Index) -> None:
-    """Rank with the parts of the scores."""
-    top = KlsaEngine.top
-
-    def top_with_parts(engine: KlsaEngine, queries: Any, k: int, params: Any, *args: Any) -> Any:
-        for query in queries:
-            engine.top_parts(query, k, params, *args)
-        return top(engine, queries, k, params, *args)
-
-    def called(engine: KlsaEngine, *args: Any, totals: bool = False) -> Any:
-        return top_with_parts(engine, *args)
-
-    with patch.object(KlsaEngine, "top", called):
-        for query in _QUERIES:
-            index.rank(query, k=3)
-
-
 def use_everything() -> None:
     """Use an index in most ways that call the extension module."""
     _call_directly()
@@ -117,7 +100,6 @@ def use_everything() -> None:
     ):
         with klsa_search.build(_documents(0, 15), name="small", home=home) as index:
             _search(index)
-            _score_parts(index)
             index.add(_documents(15, 6))
             index.delete(["3", "16"])
             index.add(_documents(5, 2))

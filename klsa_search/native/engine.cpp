@@ -173,36 +173,58 @@ class EngineObject {
     Counts bm25(const std::vector<Query>& queries, Words mask, bool totals, Array2<i32> documents,
                 Array2<f32> scores) const {
         Request request = request_of(documents, mask, totals);
-        return for_each(queries, documents, scores,
+        return for_each(queries, documents, scores, nullptr,
                         [&](Searcher& searcher, Array<QueryTerm> query) { return searcher.bm25(query, request); });
     }
 
     Counts score(const std::vector<Query>& queries, nb::handle params, nb::handle depths, Words mask, bool totals,
-                 Array2<i32> documents, Array2<f32> scores) const {
+                 Array2<i32> documents, Array2<f32> scores, Array2<u8> exact) const {
         check_model();
         Request request = request_of(documents, mask, totals);
         Params p = params_of(params);
         Depths d = depths_of(depths);
-        return for_each(queries, documents, scores, [&](Searcher& searcher, Array<QueryTerm> query) {
+        return for_each(queries, documents, scores, &exact, [&](Searcher& searcher, Array<QueryTerm> query) {
             return searcher.score(query, request, p, d);
         });
     }
 
-    nb::tuple score_parts(const Query& query, i64 k, nb::handle params, nb::handle depths, Words mask) const {
-        check_model();
-        auto terms = distinct(query);
-        Request request{checked_k(k), checked_mask(mask), mask.has_value(), false, true};
-        Params p = params_of(params);
-        Depths d = depths_of(depths);
-        Hits hits;
+    nb::object saturations(In1<i64> terms, In1<i64> documents) const {
+        i64 n = length(documents), m = length(terms);
+        require_between(documents.data(), n, 0, postings_.size, "documents");
+        require_between(terms.data(), m, 0, postings_.weights.size, "terms");
+        std::vector<u16> result(n * m);
         {
             nb::gil_scoped_release release;
-            hits = search([&](Searcher& searcher) { return searcher.score(view(terms), request, p, d); });
+            for (i64 i = 0; i < n * m; i++)
+                result[i] = postings_.saturation(terms.data()[i % m], documents.data()[i / m]);
         }
-        return nb::make_tuple(array_of(std::move(hits.documents)), array_of(std::move(hits.scores)),
-                              array_of(std::move(hits.expansion)), array_of(std::move(hits.coverage)),
-                              array_of(std::move(hits.latent)), array_of(std::move(hits.lexical)),
-                              array_of(std::move(hits.exact)));
+        return array_of(std::move(result), {size_t(n), size_t(m)});
+    }
+
+    nb::tuple explain(const Query& query, In1<i32> documents, In1<u8> exact, nb::handle params,
+                      nb::handle shared) const {
+        check_model();
+        auto terms = distinct(query);
+        require(length(documents) == length(exact), "exact: not a value for each document");
+        require_between(documents.data(), length(documents), 0, postings_.size, "documents");
+        Params p = params_of(params);
+        Owners owners;
+        SharedSeeds s{};
+        if (!shared.is_none()) s = shared_of(shared, i64(terms.size()), owners);
+        Details d;
+        {
+            nb::gil_scoped_release release;
+            d = search([&](Searcher& searcher) {
+                return searcher.explain(view(terms), view(documents), view(exact), p, shared.is_none() ? nullptr : &s);
+            });
+        }
+        size_t n = documents.shape(0), m = terms.size(), z = d.weights.size(), lenders = size_t(model_->neighbours);
+        return nb::make_tuple(d.alpha, array_of(std::move(d.seeds)), array_of(std::move(d.weights)),
+                              array_of(std::move(d.exact)), array_of(std::move(d.expansion)),
+                              array_of(std::move(d.latent)), array_of(std::move(d.lexical)),
+                              array_of(std::move(d.by_seed), {n, z}), array_of(std::move(d.coverage), {n, m}),
+                              array_of(std::move(d.impacts), {n, m}), array_of(std::move(d.lenders), {n, lenders}),
+                              array_of(std::move(d.lent), {n, lenders, m}));
     }
 
     nb::tuple seeds(const Query& query, nb::handle params) const {
@@ -220,16 +242,15 @@ class EngineObject {
     }
 
     std::pair<i64, i64> score_shared(const Query& query, nb::handle params, nb::handle depths, nb::handle shared,
-                                     Words mask, bool totals, Array2<i32> documents, Array2<f32> scores) const {
+                                     Words mask, bool totals, Array2<i32> documents, Array2<f32> scores,
+                                     Array2<u8> exact) const {
         check_model();
         Request request = request_of(documents, mask, totals);
         Params p = params_of(params);
         Depths d = depths_of(depths);
         Owners owners;
-        SharedSeeds s = shared_of(shared, owners);
-        i64 terms = i64(distinct(query).size());
-        require(s.elsewhere.size == 0 || s.impacts.width == terms, "shared: not an impact for each term");
-        return for_each({query}, documents, scores, [&](Searcher& searcher, Array<QueryTerm> distinct_terms) {
+        SharedSeeds s = shared_of(shared, i64(distinct(query).size()), owners);
+        return for_each({query}, documents, scores, &exact, [&](Searcher& searcher, Array<QueryTerm> distinct_terms) {
             return searcher.score_shared(distinct_terms, request, p, d, s);
         })[0];
     }
@@ -245,7 +266,7 @@ class EngineObject {
         return mask;
     }
     Request request_of(const Array2<i32>& documents, const Words& mask, bool totals) const {
-        return {checked_k(i64(documents.shape(1))), checked_mask(mask), mask.has_value(), totals, false};
+        return {checked_k(i64(documents.shape(1))), checked_mask(mask), mask.has_value(), totals};
     }
     void check_model() const { require(model_.has_value(), "the engine has no model"); }
 
@@ -265,7 +286,7 @@ class EngineObject {
         return terms;
     }
 
-    SharedSeeds shared_of(nb::handle object, Owners& owners) const {
+    SharedSeeds shared_of(nb::handle object, i64 terms, Owners& owners) const {
         nb::object scorer = object.attr("scorer"), factors = object.attr("factors");
         auto float_of = [](nb::handle from, const char* name) { return f32(attribute<double>(from, name)); };
         SharedSeeds s{};
@@ -286,8 +307,20 @@ class EngineObject {
         require(s.best >= s.seeds && s.seeds >= 0 && s.first > 0, "shared: no seeds");
         require(s.features.size == s.sums.size && s.near.size == s.estimates.size, "shared: lengths differ");
         require(s.elsewhere.size == s.impacts.rows, "shared: not a row of impacts for each document");
+        require(s.elsewhere.size == 0 || s.impacts.width == terms, "shared: not an impact for each term");
         require_between(s.features.data, s.features.size, 0, NUMBERS, "shared: features");
         require_between(s.near.data, s.near.size, 0, postings_.size, "shared: near");
+        if (nb::object details = object.attr("details"); !details.is_none()) {
+            nb::object features = details.attr("features");
+            s.alpha = attribute<double>(details, "alpha");
+            s.weights = owners.view(attribute<In1<f32>>(details, "weights"));
+            s.starts = owners.view(attribute<In1<i64>>(features, "starts"));
+            s.entries = owners.view(attribute<In1<u32>>(features, "entries"));
+            s.scalars = owners.view(attribute<In2<f32>>(features, "document_scalars"));
+            bool fits = s.starts.size == s.weights.size + 1 && s.scalars.rows == s.weights.size && s.scalars.width == 3;
+            require(fits, "shared: not the features of each seed");
+            require_offsets(s.starts.data, s.starts.size, s.entries.size, "shared: starts");
+        }
         return s;
     }
 
@@ -304,10 +337,11 @@ class EngineObject {
     // Write the hits of each query in a row of the results; return how many, and the totals.
     template <class F>
     Counts for_each(const std::vector<Query>& queries, const Array2<i32>& documents, const Array2<f32>& scores,
-                    F run) const {
+                    const Array2<u8>* exact, F run) const {
         i64 rows = i64(queries.size()), k = i64(documents.shape(1));
-        bool fits = length(documents) == rows && length(scores) == rows && i64(scores.shape(1)) == k;
-        require(fits, "documents and scores: not a row of k for each query");
+        auto fits = [&](const auto& array) { return length(array) == rows && i64(array.shape(1)) == k; };
+        bool all_fit = fits(documents) && fits(scores) && (!exact || fits(*exact));
+        require(all_fit, "documents, scores and exact: not a row of k for each query");
         std::vector<std::vector<QueryTerm>> terms;
         for (const Query& query : queries) terms.push_back(distinct(query));
         Counts counts;
@@ -316,17 +350,19 @@ class EngineObject {
             Hits hits = search([&](Searcher& searcher) { return run(searcher, view(terms[size_t(i)])); });
             std::copy(hits.documents.begin(), hits.documents.end(), documents.data() + i * k);
             std::copy(hits.scores.begin(), hits.scores.end(), scores.data() + i * k);
+            if (exact) std::copy(hits.exact.begin(), hits.exact.end(), exact->data() + i * k);
             counts.emplace_back(i64(hits.documents.size()), hits.total);
         }
         return counts;
     }
 
-    // A NumPy array that owns a vector.
+    // A NumPy array that owns a vector, by default of its length.
     template <class T>
-    static nb::object array_of(std::vector<T>&& values) {
+    static nb::object array_of(std::vector<T>&& values, std::vector<size_t> shape = {}) {
         auto* vector = new std::vector<T>(std::move(values));
         nb::capsule owner(vector, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-        return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(vector->data(), {vector->size()}, owner));
+        if (shape.empty()) shape = {vector->size()};
+        return nb::cast(nb::ndarray<nb::numpy, T>(vector->data(), shape.size(), shape.data(), owner));
     }
 
     Owners owners_;
@@ -356,12 +392,14 @@ void bind_engine(nb::module_& module) {
         .def("bm25", &E::bm25, nb::arg("queries"), exact("mask").none(), nb::arg("totals"), exact("documents"),
              exact("scores"))
         .def("score", &E::score, nb::arg("queries"), nb::arg("params"), nb::arg("depths"), exact("mask").none(),
-             nb::arg("totals"), exact("documents"), exact("scores"))
-        .def("score_parts", &E::score_parts, nb::arg("query"), nb::arg("k"), nb::arg("params"), nb::arg("depths"),
-             exact("mask").none())
+             nb::arg("totals"), exact("documents"), exact("scores"), exact("exact"))
+        .def("saturations", &E::saturations, exact("terms"), exact("documents"))
+        .def("explain", &E::explain, nb::arg("query"), exact("documents"), exact("exact"), nb::arg("params"),
+             nb::arg("shared").none())
         .def("seeds", &E::seeds, nb::arg("query"), nb::arg("params"))
         .def("score_shared", &E::score_shared, nb::arg("query"), nb::arg("params"), nb::arg("depths"),
-             nb::arg("shared"), exact("mask").none(), nb::arg("totals"), exact("documents"), exact("scores"));
+             nb::arg("shared"), exact("mask").none(), nb::arg("totals"), exact("documents"), exact("scores"),
+             exact("exact"));
 }
 
 }  // namespace klsa

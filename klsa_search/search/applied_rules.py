@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
@@ -159,18 +158,17 @@ def rule_warnings(state: State) -> list[str]:
 class Pinned(NamedTuple):
     """Pinned documents that a search may return.
 
-    doc_ids    in order of precedence
+    top        in order of precedence
     positions  of each, from 1; all differ
     """
 
-    doc_ids: DocIds
+    top: TopDocs
     positions: list[int]
-    scores: Scores
 
     @property
     def ids(self) -> list[int]:
         """Return the doc ids as Python integers."""
-        ids: list[int] = self.doc_ids.tolist()
+        ids: list[int] = self.top.doc_ids.tolist()
         return ids
 
     def placed(self, top: TopDocs) -> TopDocs:
@@ -188,7 +186,7 @@ class Pinned(NamedTuple):
         ]
         for position, place in sorted(moved):
             order.insert(position - 1, place)
-        return TopDocs(top.doc_ids[order], top.scores[order], top.total)
+        return top.at(np.array(order, np.int64))
 
 
 def positions_of(

@@ -16,7 +16,7 @@ from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.facets import Facet, facet_of
 from klsa_search.search.planning import QueryPlan
-from klsa_search.search.ranking import Rank, scores_of
+from klsa_search.search.ranking import Rank, ranked
 from klsa_search.search.searcher import intersection, top_docs
 from klsa_search.search.state import State
 from klsa_search.search.vector_ranking import vector_parts, with_vectors
@@ -96,15 +96,12 @@ class ScoreCollector:
     def first(self, count: int) -> TopDocs:
         """Cost: a ranking for each doubling of the page up to `count`."""
         size = self._page
-        top = self._rank(size, self._mask)
-        doc_ids, scores = top.doc_ids, top.scores
+        first = top = self._rank(size, self._mask)
         while size < count and len(top.doc_ids) == size:
             size *= 2
             top = self._rank(size, self._mask)
-            new = ~np.isin(top.doc_ids, doc_ids)
-            doc_ids = np.concatenate((doc_ids, top.doc_ids[new]))[:size]
-            scores = np.concatenate((scores, top.scores[new]))[:size]
-        return TopDocs(doc_ids[:count], scores[:count], top.total)
+            first = first.joined(top.at(~np.isin(top.doc_ids, first.doc_ids))).at(slice(size))
+        return first.at(slice(count))._replace(total=top.total)
 
 
 class FieldCollector:
@@ -124,9 +121,9 @@ class FieldCollector:
         else:
             count_all = len(self._doc_ids)
         doc_ids, ranks = self._doc_ids[:count_all], self._ranks[:count_all]
-        scores = scores_of(self._rank, doc_ids, self._size)
-        order = np.lexsort((doc_ids, -scores, ranks))[:count]
-        return TopDocs(doc_ids[order], scores[order], len(self._doc_ids))
+        top = ranked(self._rank, doc_ids, self._size)
+        order = np.lexsort((doc_ids, -top.scores, ranks))[:count]
+        return top.at(order)._replace(total=len(self._doc_ids))
 
 
 class DocIdCollector:
@@ -165,7 +162,7 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
     if blank:
         mask = intersection(mask, state.snapshot.live)
     if rules.boosts and not blank:
-        rank = partial(_rank_by, boosted_scores(rank, rules.factors(size)))
+        rank = partial(_rank_among, _boosted(rank, rules.factors(size)))
     pinned = None
     if rules.pins:
         pinned = _pinned(plan, rank, mask, pinnable, size)
@@ -191,7 +188,7 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
     else:
         order = ScoreCollector(rank, mask if request.min_score is None else Mask(found), plan.page)
     if pinned is not None:
-        found[pinned.doc_ids] = True
+        found[pinned.top.doc_ids] = True
     top = _page(order, plan, pinned, distinct, found)
     if distinct is None:
         top = top._replace(total=int(np.count_nonzero(found)))
@@ -221,7 +218,7 @@ def _page(
         top = _collect_distinct(order, last, distinct, found)
     if pinned is not None:
         top = pinned.placed(top)
-    return TopDocs(top.doc_ids[plan.offset : count], top.scores[plan.offset : count], top.total)
+    return top.at(slice(plan.offset, count))
 
 
 def _pinned(
@@ -231,20 +228,28 @@ def _pinned(
     first_is_taken = plan.named is not None and (mask is None or plan.named in mask)
     positions = positions_of(plan.rules.pins, pinnable, first_is_taken=first_is_taken)
     doc_ids = np.array(list(positions), np.int64)
-    return Pinned(doc_ids, list(positions.values()), scores_of(rank, doc_ids, size))
+    return Pinned(ranked(rank, doc_ids, size), list(positions.values()))
 
 
-def boosted_scores(rank: Rank, factors: npt.NDArray[np.float64]) -> Scores:
-    """Return the scores of all documents times their factors: (N,) float32.
+def _boosted(rank: Rank, factors: npt.NDArray[np.float64]) -> TopDocs:
+    """Return all matches, their scores times the factors of the documents, best first.
 
+    factors  (N,)
     Cost: a ranking of all matches.
     """
     total = rank(1, None).total
     # Compared scores are those of a deep ranking, even for few matches.
     top = rank(max(total, ALL_CANDIDATES), None)
-    scores = np.zeros(len(factors), np.float32)
-    scores[top.doc_ids] = top.scores * factors[top.doc_ids]
-    return scores
+    scores = (top.scores * factors[top.doc_ids]).astype(np.float32)
+    order = np.lexsort((top.doc_ids, -scores))[: np.count_nonzero(scores)]
+    return top.at(order).rescored(scores[order], len(order))
+
+
+def _rank_among(top: TopDocs, k: int, mask: Mask | None) -> TopDocs:
+    """Return the k best of documents that are ranked already."""
+    if mask is not None:
+        top = top.at(mask.allowed[top.doc_ids])
+    return top.at(slice(k))._replace(total=len(top.doc_ids))
 
 
 def _rank_named_first(rank: Rank, named: int, alone: Mask, k: int, mask: Mask | None) -> TopDocs:
@@ -255,14 +260,15 @@ def _rank_named_first(rank: Rank, named: int, alone: Mask, k: int, mask: Mask | 
     top = rank(k, mask)
     if mask is not None and named not in mask:
         return top
-    is_named, total = top.doc_ids == named, top.total
-    score = top.scores[is_named]
-    if not len(score):
-        score = rank(1, alone).scores
-        total += 1 - len(score)
-    doc_ids = np.append(top.doc_ids.dtype.type(named), top.doc_ids[~is_named])
-    scores = np.append(score if len(score) else np.float32(0), top.scores[~is_named])
-    return TopDocs(doc_ids[:k], scores[:k], total)
+    is_named = top.doc_ids == named
+    if is_named.any():
+        first, total = top.at(is_named), top.total
+    else:
+        first = rank(1, alone)
+        total = top.total + 1 - len(first.doc_ids)
+        first = first.joined(first.unscored(np.array([named])))
+    ordered = first.at(slice(1)).joined(top.at(~is_named))
+    return ordered.at(slice(k))._replace(total=total)
 
 
 def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
@@ -333,13 +339,13 @@ def _collect_distinct(order: Collector, count: int, field: Field, found: Documen
     total = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
     size = 4 * count
     while True:
-        doc_ids, scores, _ = order.first(size)
-        groups = _groups_of(field, doc_ids)
-        first = np.zeros(len(doc_ids), np.bool_)
+        top = order.first(size)
+        groups = _groups_of(field, top.doc_ids)
+        first = np.zeros(len(groups), np.bool_)
         first[np.unique(groups, return_index=True)[1]] = True
         kept = first | (groups < 0)
-        if np.count_nonzero(kept) >= count or len(doc_ids) < size:
-            return TopDocs(doc_ids[kept][:count], scores[kept][:count], total)
+        if np.count_nonzero(kept) >= count or len(groups) < size:
+            return top.at(np.flatnonzero(kept)[:count])._replace(total=total)
         size *= 4
 
 
@@ -351,10 +357,6 @@ class PinnedFirst:
 
     def first(self, count: int) -> TopDocs:
         """Return the first documents, at most `count`, and how many there are."""
-        pinned, size = self._pinned, len(self._pinned.positions)
+        pinned, size = self._pinned.top, len(self._pinned.positions)
         top = self._order.first(max(count - size, 1))
-        return TopDocs(
-            np.append(pinned.doc_ids.astype(top.doc_ids.dtype), top.doc_ids)[:count],
-            np.append(pinned.scores, top.scores)[:count],
-            top.total + size,
-        )
+        return pinned.joined(top).at(slice(count))._replace(total=top.total + size)

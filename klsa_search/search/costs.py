@@ -26,7 +26,7 @@ MISSPELT_TERMS: Final = 50_000
 HIT: Final = 0.1
 HIGHLIGHT: Final = 0.3
 QUALITY: Final = 0.05
-EXPLANATION: Final = 3.5
+EXPLANATION: Final = 0.4
 """Each for one hit."""
 
 HIT_BYTE: Final = 5e-6

@@ -21,7 +21,6 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.config import Settings
 from klsa_search.errors import QueryError
-from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
@@ -29,15 +28,10 @@ from klsa_search.search.collection_statistics import (
     Weighing,
 )
 from klsa_search.search.collectors import SortKey, collect, distinct_field, sort_keys, values_of
-from klsa_search.search.engine.engine import TopDocs
+from klsa_search.search.engine.engine import NO_HITS, ScoreDetails, TopDocs
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
-from klsa_search.search.engine.shared_seeds import (
-    LocalSeeds,
-    SeedRows,
-    SharedSeeds,
-    narrow_ordinals,
-)
+from klsa_search.search.engine.shared_seeds import LocalSeeds, SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.hit_explanations import explanation_of
@@ -72,8 +66,8 @@ class SharedSeedsEngine:
         self._engine, self.shared = snapshot.klsa_engine, shared
         if shared is not None:
             near, is_here = snapshot.doc_ids_of(shared.near.astype(np.int64))
-            estimates = shared.estimates[is_here]
-            self.shared = shared._replace(near=near[is_here], estimates=estimates)
+            near, estimates = near[is_here].astype(np.int32), shared.estimates[is_here]
+            self.shared = shared._replace(near=near, estimates=estimates)
 
     def top(
         self,
@@ -86,12 +80,21 @@ class SharedSeedsEngine:
     ) -> list[TopDocs | None]:
         """Return the k best documents of each query: see `KlsaEngine.top_shared`."""
         if self.shared is None:
-            none = TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
-            return [none for _ in queries]
+            return [NO_HITS] * len(queries)
         return [
             self._engine.top_shared(terms, k, params, self.shared, mask, totals=totals)
             for terms in queries
         ]
+
+    def explain(
+        self,
+        terms: Sequence[int],
+        doc_ids: DocIds,
+        exact: npt.NDArray[np.uint8],
+        params: KlsaParams,
+    ) -> ScoreDetails:
+        """Return what the scores of documents consist of: see `KlsaEngine.explain`."""
+        return self._engine.explain(terms, doc_ids, exact, params, self.shared)
 
 
 class PartitionPage(NamedTuple):
@@ -172,7 +175,7 @@ class PartitionSearch:
             if self._request.explain:
                 records = self._state.documents.records(seeds.documents.tolist())
                 seeds = seeds._replace(names=tuple((each.id, each.title) for each in records))
-            rows = seed_rows(snapshot, seeds.documents[: params.seeds])
+            rows = snapshot.seed_rows(seeds.documents[: params.seeds])
             seeds = seeds._replace(documents=snapshot.ordinals_of(seeds.documents), rows=rows)
         if any(each is not None for each in (plan.mask, plan.pinnable, plan.vector)):
             plan = replace(plan, mask=None, pinnable=None, vector=None)
@@ -202,8 +205,9 @@ class PartitionSearch:
         """Return the hits at some places of the page."""
         assert self._top is not None
         chosen = np.array(places, np.int64)
-        top = TopDocs(self._top.doc_ids[chosen], self._top.scores[chosen], self._top.total)
-        return PartitionHits(*fetch_hits(self._state, self._ranked, self._plan, top))
+        return PartitionHits(
+            *fetch_hits(self._state, self._ranked, self._plan, self._top.at(chosen))
+        )
 
     def explain(self, id_: str, shared: SharedSeeds | None) -> Explanation:
         """Return the explanation of the score of a document, found or not; DocumentNotFound."""
@@ -303,42 +307,6 @@ class Partition(Index):
     def state(self) -> State:
         """Return the present state."""
         return self._opened()
-
-
-def seed_rows(snapshot: Snapshot, documents: DocIds) -> SeedRows:
-    """Return the rows of D of documents of a partition, with their entries in all partitions.
-
-    documents  (n,) doc ids
-    """
-    expansion, others = snapshot.sparse_expansion, snapshot.rows_elsewhere
-    assert expansion is not None
-    # Entries in this partition and in others, strongest first.
-    entries, width = expansion.rows[documents], expansion.rows.shape[1]
-    numbers = snapshot.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
-    levels = (entries & np.uint32(LEVELS)).astype(np.uint8)
-    built = len(others.levels)
-    if built:
-        places = np.minimum(documents, built - 1)
-        is_built = (documents < built)[:, None]
-        numbers = np.hstack((numbers, others.documents[places]))
-        levels = np.hstack((levels, others.levels[places] * is_built))
-        order = np.argsort(np.uint8(LEVELS) - levels, axis=1, kind="stable")[:, :width]
-        rows = np.arange(len(documents))[:, None]
-        numbers, levels = numbers[rows, order], levels[rows, order]
-    steps = np.zeros((len(documents), 2), np.float32)
-    steps[:, 0] = expansion.scales[documents, 0]
-    reverse, near = snapshot.reverse, min(snapshot.neighbour_count, width)
-    # Entries of later documents.
-    known = np.flatnonzero(documents < (0 if reverse is None else len(reverse.row_of)))
-    if reverse is not None and len(known):
-        at = reverse.row_of[documents[known]].astype(np.int64) - 1
-        known, at = known[at >= 0], at[at >= 0]
-        entries = np.zeros((len(documents), reverse.rows.shape[1]), np.uint32)
-        entries[known], steps[known, 1] = reverse.rows[at], reverse.steps[at]
-        later = snapshot.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
-        numbers = np.hstack((numbers, later))
-        levels = np.hstack((levels, (entries & np.uint32(LEVELS)).astype(np.uint8)))
-    return SeedRows(narrow_ordinals(numbers * (levels > 0)), levels, steps, width, near)
 
 
 def with_seeds(state: State, shared: SharedSeeds | None) -> State:

@@ -42,7 +42,7 @@ def best_passages_of(
     weights: Mapping[str, float] | None,
 ) -> BestPassages:
     """Return the best passages of documents that a search found."""
-    rows, _, counts = searcher.best_passages(plan.parsed, doc_ids, plan.parameters)
+    rows, counts = searcher.best_passages(plan.parsed, doc_ids, plan.parameters)
     snippets = [""] * len(doc_ids)
     for source, which, ids in (
         (searcher.passages.state, rows >= 0, rows),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import DocIds, values_at
 from klsa_search.core.growable_array import GrowableArray
 from klsa_search.kernels.segments import aligned
+from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.query.terms import UNKNOWN
 from klsa_search.storage.documents import DocumentReader
@@ -52,15 +53,20 @@ class PassageIndex:
         """Return the mask of the passages of the documents of a mask."""
         return None if documents is None else Mask(documents.allowed[self.document_of])
 
-    def best(self, rows: DocIds, scores: Scores) -> tuple[DocIds, DocIds, Scores]:
-        """Return documents with the row and the score of their best passage, best first.
+    def best(self, top: TopDocs) -> TopDocs:
+        """Return the best passage of each document, of passages best first."""
+        _, places = np.unique(self.document_of[top.doc_ids], return_index=True)
+        return top.at(np.sort(places))
 
-        rows, scores  of passages, best first
+    def best_of(self, doc_ids: DocIds, best: TopDocs) -> TopDocs:
+        """Return the best passage of each document: row -1 and score 0 if it has none.
+
+        best  at most one passage of each document
         """
-        documents = self.document_of[rows]
-        _, places = np.unique(documents, return_index=True)
-        places = np.sort(places)
-        return documents[places].astype(np.int64), rows[places], scores[places]
+        documents, none = self.document_of[best.doc_ids], len(best.doc_ids)
+        order = np.argsort(documents)
+        places = values_at(doc_ids, documents[order], order, missing=none)
+        return best.joined(best.unscored(np.full(1, -1))).at(places)
 
     def terms_of(self, numbers: Iterable[int], terms: Sequence[str]) -> list[int]:
         """Return term numbers of documents as those of passages; negative ones stay.

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import DocIds, Scores, values_at
 from klsa_search.core.config import SearchSettings
 from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
@@ -98,27 +98,15 @@ class PassageSearcher(Searcher):
 
     def best_passages(
         self, query: ParsedQuery, doc_ids: DocIds, parameters: SearchSettings
-    ) -> tuple[DocIds, Scores, npt.NDArray[np.int64]]:
-        """Return row and score of the best passage of each document, -1 and 0 without a match, and
-        how many of its passages match.
+    ) -> tuple[DocIds, npt.NDArray[np.int64]]:
+        """Return the row of the best passage of each document, -1 without a match, and how many of
+        its passages match.
         """
         mask = self._passages.mask_of(doc_ids)
         top = self._top_passages(self.of_passages(query), mask.size, parameters, mask)
-        documents, rows, scores = self._passages.best(top.doc_ids, top.scores)
+        best = self._passages.best_of(doc_ids, self._passages.best(top))
         matched, counts = np.unique(self._passages.document_of[top.doc_ids], return_counts=True)
-        return (
-            _looked_up(doc_ids, documents, rows, -1),
-            _looked_up(doc_ids, documents, scores, 0),
-            _looked_up(doc_ids, matched, counts, 0),
-        )
-
-    def own_scores(
-        self, query: ParsedQuery, doc_ids: DocIds, parameters: SearchSettings, dimensions: int
-    ) -> Scores:
-        """Return the scores of documents by themselves."""
-        mask = self._mask(doc_ids)
-        (own,) = super().top([query._replace(mask=None)], mask.size, parameters, dimensions, mask)
-        return _looked_up(doc_ids, own.doc_ids, own.scores, 0)
+        return best.doc_ids, values_at(doc_ids, matched, counts)
 
     def _top_with_passages(
         self,
@@ -137,50 +125,45 @@ class PassageSearcher(Searcher):
         while True:
             (own,) = super().top([query], size, parameters, dimensions, mask, totals=totals)
             passages = self._top_passages(of_passages, size, parameters, passage_mask)
-            documents, _, best = self._passages.best(passages.doc_ids, passages.scores)
+            found = self._passages.best(passages)
+            next_own, next_passage = _last(own, size), weight * _last(passages, size)
             # Scores of documents that are only in one of the lists.
-            missing = np.setdiff1d(documents, own.doc_ids)
-            (rest,) = (
-                super().top([query], len(missing), parameters, dimensions, self._mask(missing))
-                if len(missing)
-                else [TopDocs(own.doc_ids[:0], own.scores[:0], 0)]
-            )
-            doc_ids = np.concatenate((own.doc_ids, rest.doc_ids))
-            scores = np.concatenate((own.scores, rest.scores))
-            unknown = ~np.isin(doc_ids, documents)
-            known = scores + weight * _looked_up(doc_ids, documents, best, 0)
-            if len(known) > k:  # others cannot be among the k best
-                unknown &= scores + weight * _last(passages, size) >= np.partition(known, -k)[-k]
-            more, more_best = self._best_scores(of_passages, doc_ids[unknown], parameters)
-            documents, best = np.concatenate((documents, more)), np.concatenate((best, more_best))
-            scores = scores + weight * _looked_up(doc_ids, documents, best, 0)
-            order = np.lexsort((doc_ids, -scores))[:k]
-            if len(own.doc_ids) < size or (
-                len(order) == k
-                and scores[order[-1]] >= own.scores[-1] + weight * _last(passages, size)
-            ):
-                return TopDocs(doc_ids[order], scores[order], own.total)
+            missing = np.setdiff1d(self._passages.document_of[found.doc_ids], own.doc_ids)
+            if len(missing):
+                only = self._mask(missing)
+                (rest,) = super().top([query], len(missing), parameters, dimensions, only)
+                own = own.joined(rest)
+            best = self._passages.best_of(own.doc_ids, found)
+            scores, unknown = own.scores + weight * best.scores, best.doc_ids < 0
+            if len(scores) > k:  # others cannot be among the k best
+                unknown &= own.scores + next_passage >= np.partition(scores, -k)[-k]
+            found = self._add_best(found, of_passages, own.doc_ids[unknown], parameters)
+            best = self._passages.best_of(own.doc_ids, found)
+            scores = own.scores + weight * best.scores
+            order = np.lexsort((own.doc_ids, -scores))[:k]
+            is_complete = len(order) == k and scores[order[-1]] >= next_own + next_passage
+            if is_complete or not next_own:
+                top = own.at(order).rescored(scores[order], own.total)
+                return top._replace(passages=best.at(order))
             size *= 2
 
-    def _best_scores(
-        self, query: ParsedQuery, doc_ids: DocIds, parameters: SearchSettings
-    ) -> tuple[DocIds, Scores]:
-        """Return those of the documents that have a matching passage, and the scores of the best.
+    def _add_best(
+        self, found: TopDocs, query: ParsedQuery, doc_ids: DocIds, parameters: SearchSettings
+    ) -> TopDocs:
+        """Return best passages with those of more documents, as far as they match.
 
         Few passages are ranked at a time, because a document may have thousands.
         """
-        documents, best = [doc_ids[:0]], [np.zeros(0, np.float32)]
         while len(doc_ids):
             mask = self._passages.mask_of(doc_ids)
             size = min(_PASSAGES * len(doc_ids), mask.size)
             top = self._top_passages(query, size, parameters, mask)
-            found, _, scores = self._passages.best(top.doc_ids, top.scores)
-            documents.append(found)
-            best.append(scores)
+            best = self._passages.best(top)
+            found = found.joined(best)
             if size == mask.size or len(top.doc_ids) < size:
                 break
-            doc_ids = np.setdiff1d(doc_ids, found)
-        return np.concatenate(documents), np.concatenate(best)
+            doc_ids = np.setdiff1d(doc_ids, self._passages.document_of[best.doc_ids])
+        return found
 
     def _top_passages(
         self, query: ParsedQuery, k: int, parameters: SearchSettings, mask: Mask | None
@@ -204,16 +187,5 @@ class PassageSearcher(Searcher):
 
 
 def _last(top: TopDocs, size: int) -> np.float32:
-    """Return a bound for the scores of passages that are not among the first ones."""
+    """Return a bound for the scores of those that are not among the first ones; 0 for none."""
     return top.scores[-1] if len(top.scores) == size else np.float32(0)
-
-
-def _looked_up(doc_ids: DocIds, keys: DocIds, values: np.ndarray, missing: float) -> np.ndarray:
-    """Return the value of each doc id, or `missing`."""
-    order = np.argsort(keys)
-    places = np.searchsorted(keys[order], doc_ids)
-    found = np.full(len(doc_ids), missing, values.dtype)
-    known = places < len(keys)
-    known[known] = keys[order][places[known]] == doc_ids[known]
-    found[known] = values[order][places[known]]
-    return found

@@ -83,7 +83,7 @@ class Calibration(NamedTuple):
 class Quality:
     """The calibration of a build, fitted at the first use; writes do not change it.
 
-    Cost: 600 BM25 queries and the coverage of their hits, about a second, once.
+    Cost: 600 BM25 queries and the coverage of their hits, 0.2 s, once.
     """
 
     def __init__(self, built: Snapshot, seed: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import DocIds
 from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
 
@@ -14,15 +14,14 @@ Rank = Callable[[int, Mask | None], TopDocs]
 """Returns the k best documents of a mask, and how many match."""
 
 
-def scores_of(rank: Rank, doc_ids: DocIds, size: int) -> Scores:
-    """Return the scores of documents: (n,) float32, 0 for those that do not match.
+def ranked(rank: Rank, doc_ids: DocIds, size: int) -> TopDocs:
+    """Return documents in the order given, with score 0 if they do not match.
 
-    size  number of doc ids
+    size  number of doc ids of the index
     """
-    scores = np.zeros(size, np.float32)
-    if len(doc_ids):
-        allowed = np.zeros(size, np.bool_)
-        allowed[doc_ids] = True
-        top = rank(len(doc_ids), Mask(allowed))
-        scores[top.doc_ids] = top.scores
-    return scores[doc_ids]
+    allowed = np.zeros(size, np.bool_)
+    allowed[doc_ids] = True
+    top = rank(max(len(doc_ids), 1), Mask(allowed))
+    every = top.joined(top.unscored(np.setdiff1d(doc_ids, top.doc_ids)))
+    order = np.argsort(every.doc_ids)
+    return every.at(order[np.searchsorted(every.doc_ids, doc_ids, sorter=order)])

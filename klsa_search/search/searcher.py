@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.cached import lazy_property
@@ -15,10 +16,10 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
-from klsa_search.search.engine.engine import TopDocs
+from klsa_search.search.engine.engine import ScoreDetails, TopDocs
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import KlsaParams
-from klsa_search.search.engine.shared_seeds import SharedSeeds
+from klsa_search.search.engine.shared_seeds import SeedDetails, SharedSeeds
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers import ranker_of
@@ -83,6 +84,15 @@ class KlsaEngineLike(Protocol):
     ) -> list[TopDocs | None]:
         """Return the k best documents of each query; None for a query that it does not support."""
 
+    def explain(
+        self,
+        terms: Sequence[int],
+        doc_ids: DocIds,
+        exact: npt.NDArray[np.uint8],
+        params: KlsaParams,
+    ) -> ScoreDetails:
+        """Return what the scores of documents consist of."""
+
 
 class Engines(NamedTuple):
     """Engines that rank instead of those of a snapshot.
@@ -109,9 +119,15 @@ class Searcher:
         self._snapshot, self._defaults, self._engines = snapshot, defaults, engines
 
     @property
-    def shared_seeds(self) -> SharedSeeds | None:
-        """Return the seeds of several partitions that scores depend on, if there are some."""
-        return None if self._engines is None else self._engines.shared
+    def snapshot(self) -> Snapshot:
+        """Return the snapshot that it ranks."""
+        return self._snapshot
+
+    @property
+    def seed_details(self) -> SeedDetails | None:
+        """Return the seeds of several partitions that scores depend on, if they are explained."""
+        shared = None if self._engines is None else self._engines.shared
+        return None if shared is None else shared.details
 
     def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
         """Return the scores of all documents: (N,) float32."""
@@ -236,12 +252,19 @@ class Searcher:
         """Number of documents that contain each term, deleted ones included: (V,)."""
         return self._snapshot.query_kernel.postings.frequencies.data
 
-    def uses_klsa_engine(self, terms: list[int], parameters: SearchSettings) -> bool:
-        """Return whether the engine answers this query. Cost: a search."""
-        if not self._allows_klsa_engine(parameters):
-            return False
-        (top,) = self._klsa_top([terms], 1, parameters, None, totals=False)
-        return top is not None
+    def explain(
+        self,
+        terms: Sequence[int],
+        doc_ids: DocIds,
+        exact: npt.NDArray[np.uint8],
+        parameters: SearchSettings,
+    ) -> ScoreDetails:
+        """Return what scores by the engine of the default ranking consist of.
+
+        exact  which parts of each score are not estimates: see `TopDocs`
+        """
+        params = klsa_params(self._snapshot, parameters)
+        return self._klsa_engine.explain(terms, doc_ids, exact, params)
 
     def _klsa_top(
         self,
@@ -252,11 +275,10 @@ class Searcher:
         *,
         totals: bool,
     ) -> list[TopDocs | None]:
-        engine = self._snapshot.klsa_engine if self._engines is None else self._engines.klsa_engine
         check_deadline()
         own = parameters is self._defaults
         params = self._default_params if own else klsa_params(self._snapshot, parameters)
-        return engine.top(queries, k, params, mask, totals=totals)
+        return self._klsa_engine.top(queries, k, params, mask, totals=totals)
 
     def _rank_all(
         self,
@@ -294,6 +316,10 @@ class Searcher:
     @property
     def _bm25_engine(self) -> Bm25EngineLike:
         return self._snapshot.bm25_engine if self._engines is None else self._engines.bm25_engine
+
+    @property
+    def _klsa_engine(self) -> KlsaEngineLike:
+        return self._snapshot.klsa_engine if self._engines is None else self._engines.klsa_engine
 
     @lazy_property
     def _default_params(self) -> KlsaParams:

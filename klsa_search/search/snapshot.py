@@ -25,6 +25,7 @@ from klsa_search.kernels.weighting import mean_length
 from klsa_search.lowrank.expansion_matrix import Expansion
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (
+    LEVELS,
     NO_ROWS_ELSEWHERE,
     RowsElsewhere,
     SparseExpansion,
@@ -35,7 +36,7 @@ from klsa_search.lowrank.spectral_functions import spectral_function
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
-from klsa_search.search.engine.shared_seeds import FIRST_LATER
+from klsa_search.search.engine.shared_seeds import FIRST_LATER, SeedRows, narrow_ordinals
 from klsa_search.search.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.storage.arrays import has_array, open_array, read_vocabulary
@@ -166,6 +167,40 @@ class Snapshot:
         later = ordinals - FIRST_LATER
         is_later = (later >= built) & (later < len(self))
         return np.where(is_later, later, places), is_built | is_later
+
+    def seed_rows(self, documents: DocIds) -> SeedRows:
+        """Return the rows of D of documents, with their entries in all partitions.
+
+        documents  (n,) doc ids
+        """
+        expansion, others = self.sparse_expansion, self.rows_elsewhere
+        # Entries in this partition and in others, strongest first.
+        entries, width = expansion.rows[documents], expansion.rows.shape[1]
+        numbers = self.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
+        levels = (entries & np.uint32(LEVELS)).astype(np.uint8)
+        built = len(others.levels)
+        if built:
+            places = np.minimum(documents, built - 1)
+            is_built = (documents < built)[:, None]
+            numbers = np.hstack((numbers, others.documents[places]))
+            levels = np.hstack((levels, others.levels[places] * is_built))
+            order = np.argsort(np.uint8(LEVELS) - levels, axis=1, kind="stable")[:, :width]
+            rows = np.arange(len(documents))[:, None]
+            numbers, levels = numbers[rows, order], levels[rows, order]
+        steps = np.zeros((len(documents), 2), np.float32)
+        steps[:, 0] = expansion.scales[documents, 0]
+        reverse, near = self.reverse, min(self.neighbour_count, width)
+        # Entries of later documents.
+        known = np.flatnonzero(documents < (0 if reverse is None else len(reverse.row_of)))
+        if reverse is not None and len(known):
+            at = reverse.row_of[documents[known]].astype(np.int64) - 1
+            known, at = known[at >= 0], at[at >= 0]
+            entries = np.zeros((len(documents), reverse.rows.shape[1]), np.uint32)
+            entries[known], steps[known, 1] = reverse.rows[at], reverse.steps[at]
+            later = self.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
+            numbers = np.hstack((numbers, later))
+            levels = np.hstack((levels, (entries & np.uint32(LEVELS)).astype(np.uint8)))
+        return SeedRows(narrow_ordinals(numbers * (levels > 0)), levels, steps, width, near)
 
     def nearest(self, document: int) -> DocIds:
         """Return the documents in a row of D, strongest first, and reverse entries."""

@@ -29,7 +29,7 @@ from klsa_search.kernels.vector_space import ABSENT, VectorSpaces
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.ranking import Rank, scores_of
+from klsa_search.search.ranking import Rank, ranked
 from klsa_search.search.snapshot import Snapshot
 
 NEAREST: Final = 100
@@ -137,24 +137,23 @@ def with_vectors(rank: Rank, parts: VectorParts) -> Rank:
     """
     values = parts.values
 
-    def ranked(k: int, mask: Mask | None) -> TopDocs:
+    def by_both(k: int, mask: Mask | None) -> TopDocs:
         nearest, near = top_z(values if mask is None else values * mask.allowed, NEAREST)
-        by_words = scores_of(rank, nearest, len(values))
+        by_words = ranked(rank, nearest, len(values))
         furthest = near[-1] if len(near) == NEAREST else np.float32(0)
         size = max(2 * k, 20)
         while True:
             own = rank(size, mask)
-            others = ~np.isin(nearest, own.doc_ids)
-            doc_ids = np.concatenate((own.doc_ids, nearest[others]))
-            scores = np.concatenate((own.scores, by_words[others])) + values[doc_ids]
-            order = np.lexsort((doc_ids, -scores))[:k]
+            every = own.joined(by_words.at(~np.isin(nearest, own.doc_ids)))
+            scores = every.scores + values[every.doc_ids]
+            order = np.lexsort((every.doc_ids, -scores))[:k]
             complete = len(own.doc_ids) < size
             if complete or scores[order[-1]] >= own.scores[-1] + furthest:
-                total = own.total + int(np.count_nonzero(by_words == 0))
-                return TopDocs(doc_ids[order], scores[order], total)
+                total = own.total + int(np.count_nonzero(by_words.scores == 0))
+                return every.at(order).rescored(scores[order], total)
             size *= 2
 
-    return ranked
+    return by_both
 
 
 def standardised(cosines: Scores) -> Deviations:

@@ -21,17 +21,15 @@ from klsa_search.search.engine.formulas import (
     TermImpacts,
     distinct_known,
     distinct_query,
-    matched_share,
     part_factors,
     power,
-    query_alpha,
     query_impacts,
     seed_weights,
 )
 from klsa_search.search.engine.params import KlsaParams, RerankDepths
 from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, LocalSeeds, SharedSeeds
-from klsa_search.search.explain.part_scorer import PartScorer
 from klsa_search.search.snapshot import Snapshot
+from tests.oracle.parts import PartScorer, matched_share, query_alpha
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]

@@ -29,7 +29,6 @@ from klsa_search.search.partition import (
     LocalSearches,
     PartitionPage,
     SharedSeedsEngine,
-    seed_rows,
 )
 from klsa_search.search.partition_limits import UNSUPPORTED_METHODS
 from klsa_search.search.partitioned_index import PartitionedIndex
@@ -116,7 +115,7 @@ def test_rows_cross_partitions(one: Index, three: Index) -> None:
     ids, agree, whole = three.ids(), 0, 0
     for partition in three.partitions:
         snapshot = partition.arrays
-        rows = seed_rows(snapshot, np.arange(len(snapshot)))
+        rows = snapshot.seed_rows(np.arange(len(snapshot)))
         for doc_id, id_ in enumerate(partition.ids()):
             levels = rows.levels[doc_id].astype(int)
             assert (np.diff(levels) <= 0).all()
@@ -225,7 +224,7 @@ def test_one_engine_in_two_steps_is_the_engine(one: Index, query: str) -> None:
     local = engine.seeds(terms, params)
     assert local is not None
     assert whole is not None
-    local = local._replace(rows=seed_rows(snapshot, local.documents[: params.seeds]))
+    local = local._replace(rows=snapshot.seed_rows(local.documents[: params.seeds]))
     (shared,) = shared_seeds([local], params, snapshot.query_kernel.postings.step)
     assert shared is not None
     found = engine.top_shared(terms, 10, params, shared, totals=True)

@@ -10,6 +10,7 @@
 #include "seeds.hpp"
 #include "scores.hpp"
 #include "rank.hpp"
+#include "details.hpp"
 // clang-format on
 
 namespace klsa::KLSA_NS {

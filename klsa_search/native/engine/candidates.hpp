@@ -25,15 +25,9 @@ inline void State::score_coverage(i64 stride, i64 best, const i32* list, i64 cou
         for (i64 i = 0; i < std::min(AHEAD, count); i++) fetch(i);
     for (i64 i = 0; i < count; i++) {
         if (neighbours > 0 && i + AHEAD < count) fetch(i + AHEAD);
-        i64 slot = list[i], document = b.documents[slot], hits = 0;
+        i64 slot = list[i];
         u32 levels = 0;
-        if (document < model_->rows_elsewhere.rows) {
-            hits = find_near(document, best, neighbours, levels);
-        } else if (neighbours > 0) {
-            hits =
-                near_hits(model_->rows[document], neighbours, b.is_best.data(), b.near.data(), b.shares.data(), levels);
-            for (i64 place = 0; place < hits; place++) b.near[place] = b.slots[b.near[place]];
-        }
+        i64 hits = find_near(b.documents[slot], best, neighbours, levels);
         for (i64 place = 0; place < hits; place++) b.near[place] *= i32(stride);
         f32 part = NEIGHBOURHOOD / f32(std::max(levels, 1u)), total = 0;
         const f32* of_document = b.impacts.data() + (slot <= best ? slot * stride : 0);
@@ -44,9 +38,18 @@ inline void State::score_coverage(i64 stride, i64 best, const i32* list, i64 cou
     }
 }
 
-// Write rows of `impacts` and levels of the neighbours that are among the best, of this partition
-// and of others, strongest first; return how many. `levels` is the sum of the levels of all.
+// Write rows of `impacts` and levels of the neighbours that are among the best, strongest first;
+// return how many. `levels` is the sum of the levels of all.
 inline i64 State::find_near(i64 document, i64 best, i64 neighbours, u32& levels) {
+    if (document < model_->rows_elsewhere.rows) return find_near_elsewhere(document, best, neighbours, levels);
+    if (neighbours == 0) return 0;
+    i64 hits = near_hits(model_->rows[document], neighbours, b.is_best.data(), b.near.data(), b.shares.data(), levels);
+    for (i64 place = 0; place < hits; place++) b.near[place] = b.slots[b.near[place]];
+    return hits;
+}
+
+// The same for neighbours in this partition and in others.
+inline i64 State::find_near_elsewhere(i64 document, i64 best, i64 neighbours, u32& levels) {
     i64 hits = 0, here = 0, there = 0;
     const u32* row = model_->rows[document];
     for (i64 i = 0; i < neighbours; i++) {

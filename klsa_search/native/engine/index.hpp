@@ -103,6 +103,28 @@ struct Postings {
     int block_bits = 0;
     double step = 0;  // value of one step of a score
 
+    // The saturation of a term in a document, 0 if it does not contain it. Cost: the blocks before.
+    u16 saturation(i64 term, i64 document) const {
+        auto after = std::find_if(segments.begin(), segments.end(), [&](auto& s) { return s.first > document; });
+        if (after == segments.begin()) return 0;
+        const Segment& segment = after[-1];
+        i64 local = segment.local_term(term), block = (document - segment.first) >> block_bits;
+        if (local < 0) return 0;
+        i64 at = segment.starts[local], last = segment.starts[local + 1];
+        for (i64 i = segment.run_starts[local]; i < segment.run_starts[local + 1]; i++) {
+            const u16* run = segment.runs[i];
+            i64 end = std::min(at + run[1] + 1, last);
+            if (run[0] == block) {
+                u32 place = u32(document - segment.first - (block << block_bits));
+                const u32 *entries = segment.entries.data,
+                          *found = std::lower_bound(entries + at, entries + end, place << 16);
+                return found < entries + end && *found >> 16 == place ? u16(*found) : 0;
+            }
+            at = end;
+        }
+        return 0;
+    }
+
     void check() {
         require(!segments.empty(), "segments: none");
         block_bits = segments[0].block_bits;

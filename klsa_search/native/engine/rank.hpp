@@ -24,55 +24,68 @@
 namespace klsa::KLSA_NS {
 
 inline Hits State::score(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths) {
+    Prepared s = prepare(query, request, params, depths);
+    if (s.first == 0) return {};
+    Hits hits = rescore(request, params, depths, s);
+    clear_sums(s.ranges.seeds);
+    return hits;
+}
+
+// Steps 1 to 3.
+inline Prepared State::prepare(Array<QueryTerm> query, const Request& request, const Params& params,
+                               const Depths& depths) {
     totals_ = request.totals && !request.is_masked;  // totals are of documents in the mask
     i64 matched = std::max(request.k, params.best) + depths.filtered;
     i64 row_entries = model_->rows.width + reverse_->rows.width;
     load_query(query, matched);
     b.reserve_slots(p, *model_, matched, capacity(matched, params.seeds * row_entries));
+    Prepared s;
     i64 count = best_keys(p.live, std::max(params.best, request.k));
-    if (count == 0) return {};
+    if (count == 0) return s;
     i64 best = std::min(count, params.best), seeds = std::min(count, params.seeds);
-    f32 top = assign_slots(count, best, seeds, 0);
+    s.first = assign_slots(count, best, seeds, 0);
     if (request.is_masked) {
         is_masked_ = true;
         totals_ = request.totals;
-        count = assign_filtered(count, filtered_keys(request.mask, depths), top);
+        count = assign_filtered(count, filtered_keys(request.mask, depths), s.first);
     }
-    top *= f32(p.step);
+    f32 top = s.first * f32(p.step);
     fetch_seeds(seeds, count);
     i64 stride = look_up_impacts(best, 0);
     f32 angle = project_query();
     weigh_seeds(params, stride, seeds, top);
-    Ranges ranges{stride, best, seeds, count, add_rows(params, seeds, count)};
-    Centre centre = add_seed_features(params, seeds);
+    s.ranges = {stride, best, seeds, count, add_rows(params, seeds, count)};
+    s.centre = add_seed_features(params, seeds);
     for (i64 slot = 1; slot <= seeds; slot++)
-        b.expanded[slot] = clip(expansion_score(b.documents[slot], centre), params);
+        b.expanded[slot] = clip(expansion_score(b.documents[slot], s.centre), params);
     double share = matched_share(stride);
-    double alpha = params.alpha * (1 - params.hold_back * (share * share * share));
-    Factors factors = part_factors(params, seeds, alpha, top, angle);
-    Hits hits = rescore(request, params, depths, ranges, factors, centre);
+    s.alpha = params.alpha * (1 - params.hold_back * (share * share * share));
+    s.factors = part_factors(params, seeds, s.alpha, top, angle);
+    return s;
+}
+
+// Clear the sums of the features of the seeds.
+inline void State::clear_sums(i64 seeds) {
     for (i64 i = 0; i < seeds; i++) {
         i64 document = b.documents[i + 1], after = model_->feature_starts[document + 1];
         for (i64 at = model_->feature_starts[document]; b.weights[i] > 0 && at < after; at++)
             b.sums[model_->features[at] >> 8] = 0;
     }
-    return hits;
 }
 
 // Steps 4 and 5; then all candidates are forgotten.
-inline Hits State::rescore(const Request& request, const Params& params, const Depths& depths, const Ranges& r,
-                           const Factors& f, const Centre& centre) {
+inline Hits State::rescore(const Request& request, const Params& params, const Depths& depths, const Prepared& s) {
     const Mask& mask = request.mask;
+    const Ranges& r = s.ranges;
     i64 total = totals_ ? total_ + count_without(mask, r.matched, r.size) : 0;
-    std::fill_n(b.is_exact.data() + 1, r.size, u8(0));
+    std::fill_n(b.is_exact.data() + 1, r.size, u8(params.coverage > 0 ? 0 : COVERAGE_EXACT));
     std::fill_n(b.is_exact.data() + 1, r.seeds, u8(EXPANSION_EXACT | COVERAGE_EXACT));
     std::fill_n(b.covered.data() + r.matched + 1, r.size - r.matched, 0.f);
-    score_all(params, r, f);
+    score_all(params, r, s.factors);
     exclude_masked(mask, r.size);
-    rescore_coverage(params, r, depths.coverage, request.k, f);
-    i64 chosen = rescore_expansion(params, r.size, r.seeds, depths.expansion, f, centre);
-    Hits hits = write_results(r.size, chosen, request.k);
-    if (request.parts) write_parts(params, r, f, hits);
+    rescore_coverage(params, r, depths.coverage, request.k, s.factors);
+    i64 chosen = rescore_expansion(params, r.size, r.seeds, depths.expansion, s.factors, s.centre);
+    Hits hits = write_results(r.size, r.matched, chosen, request.k);
     hits.total = total;
     release_slots(r.size);
     return hits;
@@ -104,17 +117,24 @@ inline Seeds State::seeds(Array<QueryTerm> query, const Params& params) {
 // Search one partition by the seeds of all.
 inline Hits State::score_shared(Array<QueryTerm> query, const Request& request, const Params& params,
                                 const Depths& depths, const SharedSeeds& shared) {
+    Hits hits = rescore(request, params, depths, prepare_shared(query, request, params, depths, shared));
+    clear_shared(shared);
+    return hits;
+}
+
+inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& request, const Params& params,
+                                      const Depths& depths, const SharedSeeds& shared) {
     totals_ = request.totals && !request.is_masked;
     i64 matched = std::max(request.k, params.best) + depths.filtered;
     load_query(query, matched);
     b.reserve_slots(p, *model_, matched, capacity(matched, shared.near.size));
     i64 count = best_keys(p.live, std::max(params.best, request.k));
     i64 best = std::min(count, shared.best), seeds = std::min(count, shared.seeds);
-    f32 top = assign_slots(count, best, seeds, shared.first);
+    f32 first = assign_slots(count, best, seeds, shared.first);
     if (request.is_masked) {
         is_masked_ = true;
         totals_ = request.totals;
-        count = assign_filtered(count, filtered_keys(request.mask, depths), top);
+        count = assign_filtered(count, filtered_keys(request.mask, depths), first);
     }
     i64 stride = look_up_impacts(best, shared.elsewhere.size);
     load_elsewhere(shared, stride, best);
@@ -127,10 +147,13 @@ inline Hits State::score_shared(Array<QueryTerm> query, const Request& request, 
     for (i64 i = 0; i < shared.features.size; i++) b.sums[shared.features[i]] = shared.sums[i];
     for (i64 slot = 1; slot <= seeds; slot++)
         b.expanded[slot] = clip(expansion_score(b.documents[slot], shared.centre), params);
-    Hits hits = rescore(request, params, depths, ranges, shared.factors, shared.centre);
+    return {ranges, shared.factors, shared.centre, shared.alpha, first};
+}
+
+// Clear the sums of the features of the seeds, and the filter of the best documents elsewhere.
+inline void State::clear_shared(const SharedSeeds& shared) {
     for (u32 ordinal : b.elsewhere) b.elsewhere_filter[ordinal & (FILTER - 1)] = false;
     for (i64 i = 0; i < shared.features.size; i++) b.sums[shared.features[i]] = 0;
-    return hits;
 }
 
 }  // namespace klsa::KLSA_NS

@@ -18,19 +18,29 @@ struct Request {
     Mask mask;               // of documents that may be returned
     bool is_masked = false;  // whether this is more than the live documents
     bool totals = false;     // whether to count the documents that match
-    bool parts = false;      // whether to return the parts of the scores
 };
 
-// Which parts of a score are exact, one bit each.
+// Which parts of a score are not estimates, one bit each.
 enum Exact : u8 { EXPANSION_EXACT = 1, COVERAGE_EXACT = 2, LEXICAL_EXACT = 4 };
 
 struct Hits {
     std::vector<i32> documents;
     std::vector<f32> scores;
+    std::vector<u8> exact;  // see `Exact`; empty for BM25
     i64 total = 0;
-    // If requested: the parts of each score, in its units.
-    std::vector<f32> expansion, coverage, latent, lexical;
-    std::vector<u8> exact;
+};
+
+// What the scores of n documents consist of, in units of the score: see `ScoreDetails`.
+struct Details {
+    double alpha = 0;
+    std::vector<i32> seeds;  // documents, if they are of this index
+    std::vector<f32> weights;
+    std::vector<f32> expansion, latent, lexical;  // (n,)
+    std::vector<u8> exact;                        // (n,)
+    std::vector<f32> by_seed;                     // (n, seeds) of the exact expansion
+    std::vector<f32> coverage, impacts;           // (n, terms); of the document itself, in steps
+    std::vector<i32> lenders;                     // (n, neighbours) documents; -1 for none, -2 - i elsewhere
+    std::vector<f32> lent;                        // (n, neighbours, terms) in steps
 };
 
 // The best documents of one partition, of which the first may be seeds: see `LocalSeeds`.
@@ -65,6 +75,12 @@ struct SharedSeeds {
     Array<f32> estimates;
     Array<u32> elsewhere;  // ordinals of the best documents of other partitions, ascending
     Table<f32> impacts;    // of the terms of the query in these
+    // For explanations: α(q), the weights of all seeds, and their features.
+    double alpha;
+    Array<f32> weights;
+    Array<i64> starts;
+    Array<u32> entries;
+    Table<f32> scalars;
 };
 
 // One search: the same functions, compiled for several instruction sets.
@@ -76,6 +92,8 @@ class Searcher {
     virtual Seeds seeds(Array<QueryTerm> query, const Params& params) = 0;
     virtual Hits score_shared(Array<QueryTerm> query, const Request& request, const Params& params,
                               const Depths& depths, const SharedSeeds& shared) = 0;
+    virtual Details explain(Array<QueryTerm> query, Array<i32> documents, Array<u8> exact, const Params& params,
+                            const SharedSeeds* shared) = 0;
 };
 
 }  // namespace klsa

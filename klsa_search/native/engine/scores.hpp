@@ -118,8 +118,8 @@ inline i64 State::rescore_expansion(const Params& params, i64 size, i64 seeds, i
 }
 
 // Return the k best of the chosen slots, or of all if those do not suffice. Scores of results are
-// at least `MIN_SCORE`.
-inline Hits State::write_results(i64 size, i64 chosen, i64 k) {
+// at least `MIN_SCORE`. The lexical part of a document beyond `matched` is omitted from its score.
+inline Hits State::write_results(i64 size, i64 matched, i64 chosen, i64 k) {
     if (chosen < std::min(k, size)) chosen = select_slots(size, k);
     i64* keys = b.result_keys.data();
     i64 count = 0;
@@ -137,28 +137,14 @@ inline Hits State::write_results(i64 size, i64 chosen, i64 k) {
     Hits hits;
     hits.documents.resize(count);
     hits.scores.resize(count);
+    hits.exact.resize(count);
     for (i64 i = 0; i < count; i++) {
-        hits.documents[i] = i32(document_of(keys[i]));
+        i32 document = hits.documents[i] = i32(document_of(keys[i])), slot = b.slots[document];
+        hits.exact[i] = b.is_exact[slot] | (slot <= matched ? LEXICAL_EXACT : 0);
         i32 bits = i32(keys[i] >> 32);
         std::memcpy(&hits.scores[i], &bits, sizeof bits);
     }
     return hits;
-}
-
-// Write the parts of the scores of the results, and which of them are exact. The lexical part of a
-// document that only the expansion found is omitted from its score.
-inline void State::write_parts(const Params& params, const Ranges& r, const Factors& f, Hits& hits) {
-    for (i32 document : hits.documents) {
-        i32 slot = b.slots[document];
-        bool is_matched = slot <= r.matched, has_term = false;
-        for (i64 j = 0; j < terms && !is_matched && !has_term; j++) has_term = term_impact(j, document) > 0;
-        f32 latent = clip(f32(latent_score(document)), params);
-        hits.expansion.push_back(f.expansion * b.expanded[slot]);
-        hits.coverage.push_back(params.coverage > 0 ? f.coverage * b.covered[slot] : 0);
-        hits.latent.push_back(params.latent > 0 ? f.latent * latent : 0);
-        hits.lexical.push_back(is_matched ? f.lexical * power(b.lexical[slot], params.lexical_sharpness) : 0);
-        hits.exact.push_back(b.is_exact[slot] | (has_term ? 0 : LEXICAL_EXACT));
-    }
 }
 
 }  // namespace klsa::KLSA_NS

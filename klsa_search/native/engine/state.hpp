@@ -10,6 +10,15 @@ struct Ranges {
     i64 best, seeds, matched, size;
 };
 
+// What a search knows before it scores candidates.
+struct Prepared {
+    Ranges ranges{};
+    Factors factors{};
+    Centre centre{};
+    double alpha = 0;
+    f32 first = 0;  // k_q of the first seed, in steps; 0 if there is none
+};
+
 class State final : public Searcher {
   public:
     State(const Postings& postings, const Model* model, const ReverseRows* reverse, Buffers& buffers)
@@ -24,6 +33,8 @@ class State final : public Searcher {
     Seeds seeds(Array<QueryTerm> query, const Params& params) override;
     Hits score_shared(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths,
                       const SharedSeeds& shared) override;
+    Details explain(Array<QueryTerm> query, Array<i32> documents, Array<u8> exact, const Params& params,
+                    const SharedSeeds* shared) override;
 
   private:
     const Postings& p;
@@ -76,6 +87,7 @@ class State final : public Searcher {
     // candidates.hpp
     void score_coverage(i64 stride, i64 best, const i32* list, i64 count, i64 neighbours, f32* out);
     i64 find_near(i64 document, i64 best, i64 neighbours, u32& levels);
+    i64 find_near_elsewhere(i64 document, i64 best, i64 neighbours, u32& levels);
     i64 place_elsewhere(u32 ordinal, i64 best);
     f32 project_query();
     i32 latent_score(i64 document);
@@ -104,14 +116,29 @@ class State final : public Searcher {
     i64 drop_below(i64 count, f32 least);
     void rescore_coverage(const Params& params, const Ranges& r, i64 depth, i64 k, const Factors& f);
     i64 rescore_expansion(const Params& params, i64 size, i64 seeds, i64 depth, const Factors& f, const Centre& centre);
-    Hits write_results(i64 size, i64 chosen, i64 k);
-    void write_parts(const Params& params, const Ranges& r, const Factors& f, Hits& hits);
+    Hits write_results(i64 size, i64 matched, i64 chosen, i64 k);
     i32* score_bits() { return reinterpret_cast<i32*>(b.scores.data()); }
 
     // rank.hpp
     i64 capacity(i64 matched, i64 from_rows) const { return matched + std::min(p.size, from_rows) + 1; }
-    Hits rescore(const Request& request, const Params& params, const Depths& depths, const Ranges& r, const Factors& f,
-                 const Centre& centre);
+    Prepared prepare(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths);
+    Prepared prepare_shared(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths,
+                            const SharedSeeds& shared);
+    Hits rescore(const Request& request, const Params& params, const Depths& depths, const Prepared& s);
+    void clear_sums(i64 seeds);
+    void clear_shared(const SharedSeeds& shared);
+
+    // details.hpp
+    struct SeedFeatures {
+        Array<u32> entries;
+        const f32* scalars;  // as of `Model`
+        f32 weight;
+    };
+    std::vector<SeedFeatures> seed_features(i64 seeds, const SharedSeeds* shared);
+    void explain_parts(i64 i, i64 document, const Params& params, const Prepared& s, Details& d);
+    void explain_coverage(i64 i, i64 document, const Prepared& s, Details& d);
+    void divide_expansion(i64 document, f32 share, const Params& params, const std::vector<SeedFeatures>& seeds,
+                          f32* out);
 };
 
 }  // namespace klsa::KLSA_NS

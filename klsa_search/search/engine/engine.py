@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntFlag
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import DocIds, DocumentMask, Integers, Scores
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.sparse_expansion import NO_ROWS_ELSEWHERE, RowsElsewhere, SparseExpansion
 from klsa_search.search.engine.formulas import DocFeatures, distinct_known, query_impacts
@@ -27,24 +28,101 @@ class TopDocs(NamedTuple):
 
     doc_ids, scores  of documents that pass the mask and score above 0, at most k
     total            how many documents match, whatever k; 0 if not requested
+    exact            which parts of each score are not estimates, see `Exact`; None if the engine of
+                     the default ranking did not score them
+    before           the same documents with their scores before passages, vectors or boosts changed
+                     them; None if nothing did
+    passages         the best passage of each document, -1 with score 0 for none, if passages count
     """
 
     doc_ids: DocIds
     scores: Scores
     total: int
+    exact: npt.NDArray[np.uint8] | None = None
+    before: TopDocs | None = None
+    passages: TopDocs | None = None
+
+    def at(self, places: DocIds | DocumentMask | slice) -> TopDocs:
+        """Return the documents at some places, or of a mask or slice, with the same total."""
+        return TopDocs(
+            self.doc_ids[places],
+            self.scores[places],
+            self.total,
+            None if self.exact is None else self.exact[places],
+            None if self.before is None else self.before.at(places),
+            None if self.passages is None else self.passages.at(places),
+        )
+
+    def rescored(self, scores: Scores, total: int) -> TopDocs:
+        """Return the same documents with other scores."""
+        return TopDocs(self.doc_ids, scores, total, before=self)
+
+    def joined(self, others: TopDocs) -> TopDocs:
+        """Return these documents, then others, with the total of these."""
+
+        def both(one: TopDocs | None, other: TopDocs | None) -> TopDocs | None:
+            return None if one is None or other is None else one.joined(other)
+
+        has_exact = self.exact is not None and others.exact is not None
+        return TopDocs(
+            np.concatenate((self.doc_ids, others.doc_ids)),
+            np.concatenate((self.scores, others.scores)),
+            self.total,
+            np.concatenate((self.exact, others.exact)) if has_exact else None,  # type: ignore[arg-type]
+            both(self.before, others.before),
+            both(self.passages, others.passages),
+        )
+
+    def unscored(self, doc_ids: DocIds) -> TopDocs:
+        """Return other documents with score 0, to join them."""
+        ids = doc_ids.astype(self.doc_ids.dtype)
+        return TopDocs(
+            ids,
+            np.zeros(len(ids), np.float32),
+            0,
+            None if self.exact is None else np.zeros(len(ids), np.uint8),
+            None if self.before is None else self.before.unscored(doc_ids),
+            None if self.passages is None else self.passages.unscored(np.full_like(ids, -1)),
+        )
 
 
-class ScoreParts(NamedTuple):
-    """The parts that scores of the default ranking are sums of, in units of the score: (k,) each.
+class Exact(IntFlag):
+    """Parts of a score of the default ranking that are not estimates."""
 
-    exact  bits of what is not an estimate: 1 expansion, 2 coverage, 4 lexical
+    EXPANSION = 1
+    COVERAGE = 2
+    LEXICAL = 4
+    ALL = 7
+
+
+class ScoreDetails(NamedTuple):
+    """What the scores of n documents by the default ranking consist of, in units of the score.
+
+    alpha      α(q)
+    seeds      (z,) doc ids; none if they are of several partitions: see `SeedDetails`
+    weights    (z,) of the seeds
+    exact      (n,) which parts are not estimates: see `Exact`
+    expansion, latent, lexical  (n,)
+    by_seed    (n, z) what each seed adds to the exact expansion, but for rounding
+    coverage   (n, terms) what each distinct term of the query adds, in its order
+    impacts    (n, terms) of the terms in the document, if it is among the best, in steps of BM25
+    lenders    (n, neighbours) documents that lend it terms: doc ids, -1 for none, -2 - i for the
+               i-th of `BestElsewhere`
+    lent       (n, neighbours, terms) what each lends, in steps of BM25
     """
 
+    alpha: float
+    seeds: DocIds
+    weights: Scores
+    exact: npt.NDArray[np.uint8]
     expansion: Scores
-    coverage: Scores
     latent: Scores
     lexical: Scores
-    exact: npt.NDArray[np.uint8]
+    by_seed: npt.NDArray[np.float32]
+    coverage: npt.NDArray[np.float32]
+    impacts: npt.NDArray[np.float32]
+    lenders: npt.NDArray[np.int32]
+    lent: npt.NDArray[np.float32]
 
 
 class EngineQuery(NamedTuple):
@@ -66,16 +144,24 @@ class _Results:
     def __init__(self, queries: int, k: int) -> None:
         self.documents = np.empty((queries, k), np.int32)
         self.scores = np.empty((queries, k), np.float32)
+        self.exact = np.empty((queries, k), np.uint8)
 
-    def top_docs(self, counts: Sequence[tuple[int, int]]) -> list[TopDocs]:
+    def top_docs(self, counts: Sequence[tuple[int, int]], *, has_exact: bool) -> list[TopDocs]:
         """Return the results of each query: views of arrays that the batch shares."""
         return [
-            TopDocs(self.documents[row, :count], self.scores[row, :count], total)
+            TopDocs(
+                self.documents[row, :count],
+                self.scores[row, :count],
+                total,
+                self.exact[row, :count] if has_exact else None,
+            )
             for row, (count, total) in enumerate(counts)
         ]
 
 
 _NOTHING: Final = TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
+NO_HITS: Final = _NOTHING._replace(exact=np.zeros(0, np.uint8))
+"""Results of the default ranking for a query that finds nothing."""
 
 
 class Bm25Engine:
@@ -117,10 +203,18 @@ class Bm25Engine:
         for begin in range(0, len(queries), batch):
             part = queries[begin : begin + batch]
             results = _Results(len(part), request.k)
-            answers += results.top_docs(
-                self._engine.bm25(part, request.words, totals, results.documents, results.scores)
+            counts = self._engine.bm25(
+                part, request.words, totals, results.documents, results.scores
             )
+            answers += results.top_docs(counts, has_exact=False)
         return answers
+
+    def saturations(self, terms: Integers, doc_ids: DocIds) -> npt.NDArray[np.uint16]:
+        """Return the saturations of terms in documents, in 65,536ths, 0 for none: (n, terms).
+
+        Cost: 50 ns for each.
+        """
+        return self._engine.saturations(contiguous(terms, np.int64), contiguous(doc_ids, np.int64))
 
 
 KLSA_RESULTS: Final = 2**18
@@ -203,25 +297,32 @@ class KlsaEngine:
         for begin in range(0, len(queries), batch):
             part = queries[begin : begin + batch]
             results = _Results(len(part), request.k)
-            answers += results.top_docs(
-                self._engine.score(
-                    part, params, depths, request.words, totals, results.documents, results.scores
-                )
-            )
+            counts = self._engine.score(
+                part, params, depths, request.words, totals, results.documents, results.scores,
+                results.exact,
+            )  # fmt: skip
+            answers += results.top_docs(counts, has_exact=True)
         return answers
 
-    def top_parts(
-        self, terms: Sequence[int], k: int, params: KlsaParams, mask: Mask | None = None
-    ) -> tuple[TopDocs, ScoreParts]:
-        """Return the k best documents of a query, and the parts of their scores.
+    def explain(
+        self,
+        terms: Sequence[int],
+        doc_ids: DocIds,
+        exact: npt.NDArray[np.uint8],
+        params: KlsaParams,
+        shared: SharedSeeds | None = None,
+    ) -> ScoreDetails:
+        """Return what the scores of documents consist of.
 
-        The index must have documents. Cost: of `top`, and less than a microsecond for each result.
+        exact   which parts of each score are not estimates: see `TopDocs`
+        shared  as of `top_shared`, with `details`
+        Parts add up to the score, but for rounding of single floats. Cost: of `top`, and for each
+        document that of its features and those of all seeds: some 10 µs.
         """
-        request = EngineQuery(min(k, self._kernel.size), mask)
-        doc_ids, scores, expansion, coverage, latent, lexical, exact = self._engine.score_parts(
-            terms, request.k, params, self.depths(request, params), request.words
-        )
-        return TopDocs(doc_ids, scores, 0), ScoreParts(expansion, coverage, latent, lexical, exact)
+        documents = contiguous(doc_ids, np.int32)
+        if shared is not None:
+            shared = shared.native()
+        return ScoreDetails(*self._engine.explain(terms, documents, exact, params, shared))
 
     def seeds(self, terms: Sequence[int], params: KlsaParams) -> LocalSeeds | None:
         """Return the best documents of a query among these, with doc ids: see `shared_seeds`.
@@ -258,14 +359,14 @@ class KlsaEngine:
         """
         request = EngineQuery(min(k, self._kernel.size), mask, totals)
         if not request.k:
-            return _NOTHING
+            return NO_HITS
         results = _Results(1, request.k)
-        shared = shared._replace(near=shared.near.astype(np.int32))
+        depths = self.shared_depths(request, params)
         counts = self._engine.score_shared(
-            terms, params, self.shared_depths(request, params), shared, request.words, totals,
-            results.documents, results.scores,
+            terms, params, depths, shared.native(), request.words, totals,
+            results.documents, results.scores, results.exact,
         )  # fmt: skip
-        (top,) = results.top_docs([counts])
+        (top,) = results.top_docs([counts], has_exact=True)
         return top
 
     def shared_depths(self, request: EngineQuery, params: KlsaParams) -> RerankDepths:

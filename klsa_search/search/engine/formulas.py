@@ -16,11 +16,9 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds
 from klsa_search.kernels.postings import UNIT
 from klsa_search.kernels.query_kernel import QueryKernel
-from klsa_search.kernels.segments import Segments
-from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD, effective_alpha
+from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import (
     DOCUMENT_SCALARS,
-    LATENT_LEVELS,
     LEVELS,
     SparseExpansion,
 )
@@ -57,6 +55,12 @@ class DocFeatures(NamedTuple):
         entries = np.concatenate([expansion.features[:0], *pieces])
         scalars = expansion.document_vectors[documents].view(np.float32)[:, -DOCUMENT_SCALARS:]
         return cls(starts, entries, scalars)
+
+    def at(self, place: int) -> tuple[_Numbers, npt.NDArray[np.float64]]:
+        """Return numbers and values of the features of one of the documents."""
+        entries = self.entries[self.starts[place] : self.starts[place + 1]]
+        levels = (entries & np.uint32(LEVELS)).astype(np.float64)
+        return (entries >> np.uint32(8)).astype(np.int64), self.document_scalars[place, 0] * levels
 
 
 class ExpansionScorer(NamedTuple):
@@ -120,41 +124,6 @@ class ExpansionScorer(NamedTuple):
         centring = centring + document_scalars[:, 1] * (self.mean - self.scale * self.mean_square)
         exact = (self.step * total * document_scalars[:, 0] - centring).astype(_F)
         return np.maximum(exact, _F(0)) if self.clip else exact
-
-
-class QueryVector(NamedTuple):
-    """A query in the latent space.
-
-    coordinates  (w,) int16 in steps, as wide as a document vector
-    angle        one step of a cosine; 0 if no term of the query is in the space
-    """
-
-    coordinates: npt.NDArray[np.int16]
-    angle: np.float32
-
-    @classmethod
-    def of(
-        cls, kernel: QueryKernel, expansion: SparseExpansion, dimensions: int, query: Query
-    ) -> QueryVector:
-        """Project a query."""
-        coordinates_of, steps = expansion.terms, expansion.terms.view(np.float32)
-        vector = np.zeros(dimensions, _F)
-        for term, count in zip(*query, strict=True):
-            if term >= len(coordinates_of):  # only in documents added after the build
-                continue
-            step = _F(count) * kernel.burstiness[term] * steps[term, -1]
-            vector += step * coordinates_of[term, :dimensions].astype(_F)
-        coordinates = np.zeros(expansion.document_vectors.shape[1], np.int16)
-        largest = np.abs(vector).max(initial=_F(0))
-        if largest == 0:
-            return cls(coordinates, _F(0))
-        coordinates[:dimensions] = np.rint((vector / largest).astype(np.float64) * QUERY_LEVELS)
-        return cls(coordinates, largest / _F(QUERY_LEVELS * LATENT_LEVELS))
-
-    def cosines(self, document_vectors: npt.NDArray[np.int8], *, clip: bool) -> _Floats:
-        """Return L of documents with these vectors, in steps: (n,); with `clip`, clipped at 0."""
-        cosines = (document_vectors.astype(np.int32) @ self.coordinates.astype(np.int32)).astype(_F)
-        return np.maximum(cosines, _F(0)) if clip else cosines
 
 
 Entries = npt.NDArray[np.uint32]
@@ -229,49 +198,6 @@ def query_impacts(kernel: QueryKernel, numbers: Sequence[int], impacts: _Floats)
         (HALF * weights / (UNIT * kernel.postings.step)).astype(_F),
         order,
     )
-
-
-def term_saturations(
-    postings: Segments, terms: _Numbers, documents: DocIds
-) -> npt.NDArray[np.uint16]:
-    """Return the saturation of each term in each document: (n, T), 0 if it is not contained."""
-    saturated = np.zeros((len(documents), len(terms)), np.uint16)
-    for column, term in enumerate(terms.tolist()):
-        holding, saturations = postings.of_term(term)
-        if len(holding):
-            places = np.minimum(np.searchsorted(holding, documents), len(holding) - 1)
-            contains = holding[places] == documents
-            saturated[contains, column] = saturations[places[contains]]
-    return saturated
-
-
-def term_impacts(
-    kernel: QueryKernel, query: Query, saturations: npt.NDArray[np.uint16]
-) -> TermImpacts:
-    """Return the impacts of terms from their saturations."""
-    stride = -(-len(query.terms) // TERM_GROUP) * TERM_GROUP
-    impacts = np.zeros((len(saturations) + 1, stride), _F)
-    weights, half = np.zeros(stride, _F), np.ones(stride, _F)
-    for column, (term, count) in enumerate(zip(*query, strict=True)):
-        weight, saturation = count * kernel.weights[term], saturations[:, column]
-        steps = (saturation > 0) + ((weight * saturation.astype(np.int64)) >> 16)
-        impacts[:-1, column] = steps.astype(_F)
-        weights[column] = _F(count) * kernel.term_weights[term]
-        half[column] = _F(HALF * weight / (UNIT * kernel.postings.step))
-    return TermImpacts(impacts, weights, half)
-
-
-def query_alpha(kernel: QueryKernel, query: Query, terms: TermImpacts, params: KlsaParams) -> float:
-    """Return α(q), from the share of the query that the first of the best contains."""
-    share = matched_share(kernel, query, terms)
-    return effective_alpha(params.alpha, params.hold_back, share)
-
-
-def matched_share(kernel: QueryKernel, query: Query, terms: TermImpacts) -> float:
-    """Return the share of the query that the first of the best contains, by term weights."""
-    weights = query.counts * kernel.weights[query.terms]
-    contained = terms.impacts[0, : len(weights)] > 0
-    return int(weights[contained].sum()) / int(weights.sum())
 
 
 def coverage_scores(

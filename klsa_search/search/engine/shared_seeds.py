@@ -164,6 +164,10 @@ class SharedSeeds(NamedTuple):
     elsewhere: BestElsewhere
     details: SeedDetails | None = None
 
+    def native(self) -> SharedSeeds:
+        """Return the seeds with doc ids in `near` as native code takes them."""
+        return self._replace(near=self.near.astype(np.int32))
+
 
 class _Best(NamedTuple):
     """The best documents of all partitions, best first.

@@ -2,7 +2,7 @@
 
 All values are in units of the score. `lexical`, `coverage`, `latent`, `expansion`, `undivided`,
 `passage`, `vector` and the values of `rules` add up to the score; terms and seeds add up to their
-part.
+part. Scores are float32, and rounded relative to the best of the query, by some 10⁻⁷ of it.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ class Expanded:
     """Expansion part of a score: similarity to the seed documents, found by BM25.
 
     seeds   seeds that contribute most
-    others  contribution of all other seeds, and rounding
+    others  contribution of all other seeds, rounding, and what a score below 0 lacks, which counts
+            as 0
     """
 
     value: float
@@ -131,7 +132,10 @@ class Expanded:
 
 @dataclass(frozen=True, kw_only=True)
 class Undivided:
-    """Score of a plug-in that is not the sum of what single query words score."""
+    """Score that is not the sum of what single query words score.
+
+    It is that of a plug-in, or of a query of stop words alone.
+    """
 
     value: float
 

@@ -57,7 +57,7 @@ def test_blocks_of_any_size_give_the_same_answers(index, bits):
     for query in QUERIES:
         terms = [snapshot.vocabulary.numbers[term] for term in query.split()]
         for k in (10, 1000):
-            found, values, _ = top_of(engine, terms, k, params)
+            found, values, *_ = top_of(engine, terms, k, params)
             positions, scores = index.rank(query, k)
             assert np.array_equal(found, positions)
             assert np.array_equal(values, scores)

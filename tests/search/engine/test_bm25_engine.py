@@ -135,7 +135,7 @@ def test_a_first_block_unlike_the_others_misleads_nobody(rising, k):
 def test_ties_of_any_number_go_by_position(size):
     engine = Bm25Engine(kernel_of(np.full((size, 1), 0.5)))
     for k in (1, 30, size - 1, size, size + 1):
-        positions, scores, _ = best(engine, [0], k)
+        positions, scores, *_ = best(engine, [0], k)
         assert positions.tolist() == list(range(min(k, size)))
         assert len(set(scores.tolist())) == 1
 

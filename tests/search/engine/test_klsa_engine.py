@@ -145,7 +145,7 @@ def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(
     answer = top_of(snapshot.klsa_engine, terms, 60, klsa_params(snapshot, chosen))
     if answer is None:
         return
-    positions, scores, _ = answer
+    positions, scores, *_ = answer
     # Without unit length a sum may be negative; a result that contains a word scores above 0.
     exact = np.maximum(exact_scores(snapshot, terms, chosen), 0)
     near = 0.03 * np.abs(exact).max(initial=0)
@@ -187,7 +187,7 @@ def test_each_part_alone_is_what_it_is_by_its_definition(
     params = klsa_params(many, chosen)
     for terms in ([0], [3, 14, 3], [40, 1, 25], [*range(9)], [*range(20, 37)]):
         exact = exact_scores(many, terms, chosen)
-        positions, scores, _ = top_of(many.klsa_engine, terms, 20, params)
+        positions, scores, *_ = top_of(many.klsa_engine, terms, 20, params)
         assert len(positions) == 20
         assert np.abs(scores - exact[positions]).max() <= tolerance * np.abs(exact).max()
 
@@ -199,7 +199,7 @@ def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, 
     params = klsa_params(many, chosen)
     row = many.query_kernel.query_row(np.array([3]), np.ones(1, np.float32))
     exact = exact_scores(many, [3], chosen)
-    positions, scores, _ = top_of(many.klsa_engine, [3], 100, params)
+    positions, scores, *_ = top_of(many.klsa_engine, [3], 100, params)
     assert len(np.setdiff1d(positions, top_z(row, params.best)[0])) > 20
     assert np.abs(scores - exact[positions]).max() <= 3e-3 * exact.max()
 
@@ -209,7 +209,7 @@ def test_a_latent_part_that_no_seed_has_counts_as_it_is():
     snapshot = cut_world(random_documents(31, 12, 0), neighbours=1, dimensions=1)
     chosen = SearchSettings(alpha=0.001, z=1, coverage=0.0, latent=0.2)
     latent = snapshot.latent.cosines(np.zeros(1, np.int64), np.ones(1, np.float32))
-    positions, scores, _ = top_of(snapshot.klsa_engine, [0], 31, klsa_params(snapshot, chosen))
+    positions, scores, *_ = top_of(snapshot.klsa_engine, [0], 31, klsa_params(snapshot, chosen))
     assert latent[positions[0]] <= 0 < latent.max()
     exact = exact_scores(snapshot, [0], chosen)
     assert positions.tolist() == top_z(exact, 31)[0].tolist()
@@ -316,7 +316,7 @@ def test_equal_scores_go_by_position_wherever_the_answer_is_cut(many):
     chosen = SearchSettings(coverage=0.0)
     exact = exact_scores(snapshot, [1, 4], chosen)
     for k in (1, 2, 3, 4, 5, 17, 60):
-        positions, scores, _ = top_of(
+        positions, scores, *_ = top_of(
             snapshot.klsa_engine, [1, 4], k, klsa_params(snapshot, chosen)
         )
         order = np.lexsort((positions, -scores))

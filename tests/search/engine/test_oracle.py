@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from klsa_search import _native
 from klsa_search.core.config import SearchSettings
 from klsa_search.search.engine import engine as engines
-from klsa_search.search.engine.engine import EngineQuery
+from klsa_search.search.engine.engine import EngineQuery, Exact
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.rankers.klsa import klsa_params
 from tests.oracle.ranking import Oracle
@@ -51,18 +51,41 @@ def test_scores_equal_those_of_the_oracle(world, monkeypatch, way, small):
                 assert found.total == expected.total
 
 
+@pytest.mark.parametrize("small", [False, True])
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_parts_add_up_to_scores(world, way):
-    engine, params = world.klsa_engine, klsa_params(world, SearchSettings.checked(way))
-    for terms in ([0], [3, 14, 3], [*range(20)]):
-        (expected,) = engine.top([terms], 300, params)
-        found, parts = engine.top_parts(terms, 300, params)
-        assert found.doc_ids.tolist() == expected.doc_ids.tolist()
-        assert found.scores.tobytes() == expected.scores.tobytes()
-        total = parts.expansion + parts.coverage + parts.latent + parts.lexical
-        # Scores are estimates plus differences, so the last bits differ; they are above 0.
-        assert np.maximum(total, 0) == pytest.approx(found.scores, rel=1e-4, abs=1e-5)
-        assert (parts.exact[:10] == 7).all()
+def test_details_add_up_to_scores(world, way, small):
+    engine = replace(world, small=small).klsa_engine
+    params = klsa_params(world, SearchSettings.checked(way))
+    randomness = np.random.default_rng(3)
+    for terms in ([0], [3, -1, 14, 3], [*range(20)], randomness.integers(0, 60, 100).tolist()):
+        for k in (1, 40, 300, 900):
+            for share in (1.0, 0.5, 0.1):
+                mask = Mask(randomness.random(len(world)) < share)
+                (found,) = engine.top([terms], k, params, mask)
+                details = engine.explain(terms, found.doc_ids, found.exact, params)
+                parts = np.stack((details.expansion, details.latent, details.lexical))
+                total = parts.sum(0, np.float64) + details.coverage.sum(1, np.float64)
+                # Scores are rounded to floats at each step, and those below 0 count as 0.
+                rounding = 1e-6 * found.scores.max(initial=0)
+                assert np.abs(np.maximum(total, 0) - found.scores).max(initial=0) <= rounding
+                assert (found.exact[:10] == Exact.ALL).all()
+                exact = (details.exact & Exact.EXPANSION).astype(bool) & (details.expansion != 0)
+                by_seed = details.by_seed.sum(1, np.float64)
+                scale = np.abs(details.by_seed).sum(1)
+                assert (np.abs(by_seed - details.expansion)[exact] < 5e-3 * scale[exact]).all()
+
+
+def test_details_of_documents_that_a_query_does_not_find(world):
+    engine, params = world.klsa_engine, klsa_params(world, SearchSettings())
+    every = np.arange(len(world))
+    details = engine.explain([5, 8], every, np.full(len(world), Exact.ALL, np.uint8), params)
+    assert (details.exact == Exact.ALL).all()
+    saturations = world.bm25_engine.saturations(np.array([5, 8]), every)
+    assert ((details.lexical > 0) == saturations.any(1)).all()
+    for terms in ([], [-1]):
+        details = engine.explain(terms, every, np.zeros(len(world), np.uint8), params)
+        assert not any(array.any() for array in (details.expansion, details.lexical))
+        assert details.by_seed.shape == (len(world), 0)
 
 
 @given(

@@ -1,0 +1,174 @@
+"""Explanations add up to the score of the hit, whatever the index and the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import Explanation, Index, build
+from klsa_search.search.rankers import RANKERS
+from tests.support.worlds import as_if_large, random_documents
+
+DIMENSION = 8
+WORDS = [f"t{number:02d}" for number in range(40)]
+
+
+def records(count: int, seed: int = 0, repeats: int = 1) -> list[dict[str, Any]]:
+    randomness = np.random.default_rng(seed)
+    texts = random_documents(count * repeats, 40, seed)
+    return [
+        {
+            "id": f"{seed}-{number:03d}",
+            "title": f"No {number}",
+            "text": " ".join(texts[number * repeats : (number + 1) * repeats]),
+            "kind": ("draft", "final")[number % 2],
+            "year": 2000 + number % 7,
+            "_vectors": {"m": randomness.normal(size=DIMENSION).tolist()},
+        }
+        for number in range(count)
+    ]
+
+
+def plain(home: Any) -> Index:
+    return build(records(250), name="plain", home=home, language="none")
+
+
+def large(home: Any) -> Index:
+    with as_if_large():
+        return build(records(600), name="large", home=home, language="none")
+
+
+def small(home: Any) -> Index:
+    return build(records(60), name="small", home=home, language="none")
+
+
+def written(home: Any) -> Index:
+    with as_if_large():
+        index = build(records(200), name="written", home=home, language="none")
+    index.add(records(60, seed=1))
+    index.delete([f"0-{number:03d}" for number in range(0, 200, 5)])
+    return index
+
+
+def passages(home: Any) -> Index:
+    given = records(120, repeats=12)
+    return build(given, name="passages", home=home, language="none", passages=20)
+
+
+def restricted(home: Any) -> Index:
+    return plain(home).restricted("kind = final")
+
+
+def ruled(home: Any) -> Index:
+    index = large(home)
+    index.set_rules(
+        [
+            {"id": "up", "then": {"boost": [{"filter": "year >= 2004", "factor": 3}]}},
+            {"id": "down", "then": {"boost": [{"filter": "kind = draft", "factor": 0.3}]}},
+            {"id": "pin", "then": {"pin": [{"id": "0-003", "position": 2}]}},
+        ]
+    )
+    return index
+
+
+def partitioned(home: Any) -> Index:
+    given = [{**each, "_vectors": {}} for each in records(250)]
+    return build(given, name="parts", home=home, language="none", partitions=3, workers=1)
+
+
+MAKERS = (plain, large, small, written, passages, restricted, ruled, partitioned)
+OPTIONS: dict[str, st.SearchStrategy[Any]] = {
+    "ranker": st.sampled_from(sorted(RANKERS)),
+    "exact": st.booleans(),
+    "boosts": st.just({"title": 2.0}),
+    "z": st.sampled_from([1, 20, 2_000]),
+    "unit_length": st.booleans(),
+    "coverage": st.sampled_from([0.0, 0.4]),
+    "vector": st.just({"m": [1.0, -1.0] * (DIMENSION // 2)}),
+    "filter": st.sampled_from(["kind = draft", "year = 2003", "year = 1900"]),
+    "min_score": st.sampled_from([0.01, 0.3]),
+    "sort": st.just(["year:desc"]),
+    "distinct": st.just("year"),
+    "offset": st.sampled_from([5, 60]),
+    "group": st.just("passage"),
+}
+IN_PARTITIONS = ("unit_length", "coverage", "filter", "min_score", "sort", "distinct", "offset")
+
+
+@pytest.fixture(scope="module", params=MAKERS, ids=lambda maker: maker.__name__)
+def index(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Index]:
+    with request.param(tmp_path_factory.mktemp("explained")) as opened:
+        yield opened
+
+
+def assert_adds_up(found: Explanation, best: float) -> None:
+    """Check the sums of an explanation; scores are rounded relative to the best."""
+    rounding = 3e-6 * best
+    parts = (
+        found.lexical, found.coverage, found.latent, found.expansion, found.undivided,
+        found.passage, found.vector, *found.rules,
+    )  # fmt: skip
+    total = sum(part.value for part in parts if part is not None)
+    assert total == pytest.approx(found.score, abs=rounding)
+    for part in (found.lexical, found.coverage):
+        if part is not None and part.terms:
+            assert sum(term.value for term in part.terms) == pytest.approx(part.value, abs=rounding)
+    if found.lexical is not None:
+        assert sum(term.bm25 for term in found.lexical.terms) == pytest.approx(found.bm25)
+    if found.coverage is not None:
+        for term in found.coverage.terms:
+            shares = sum(lender.share for lender in term.lenders)
+            assert shares <= 1 + 1e-6
+            assert (shares > 0) == (term.near > 0)
+            assert (term.value > 0) == (term.own + term.near > 0)
+    if found.expansion is not None:
+        sums = sum(seed.value for seed in found.expansion.seeds) + found.expansion.others
+        assert sums == pytest.approx(found.expansion.value, abs=rounding)
+        assert all(0 <= seed.weight <= 1 for seed in found.expansion.seeds)
+    if found.passage is not None:
+        inner = found.passage.explanation
+        assert found.passage.value == pytest.approx(found.passage.weight * inner.score)
+        assert_adds_up(inner, best)
+
+
+@given(
+    words=st.lists(st.sampled_from([*WORDS, "unheard"]), min_size=1, max_size=12),
+    k=st.sampled_from([3, 40, 400]),
+    options=st.fixed_dictionaries({}, optional=OPTIONS),
+)
+def test_explanations_add_up(
+    index: Index, words: list[str], k: int, options: dict[str, Any]
+) -> None:
+    if index.name == "parts":
+        options = {name: options[name] for name in IN_PARTITIONS if name in options}
+    elif not index.arrays.has_spectrum and RANKERS[options.get("ranker", "klsa")].uses_lsi:
+        del options["ranker"]
+    if index.name != "passages" or options.keys() & {"sort", "distinct"}:
+        options.pop("group", None)
+    query = " ".join(words)
+    plain_hits = index.search(query, k, **options).hits
+    hits = index.search(query, k, explain=True, **options).hits
+    assert [(hit.id, hit.score) for hit in hits] == [(hit.id, hit.score) for hit in plain_hits]
+    best = max((hit.score for hit in hits), default=0)
+    for hit in hits:
+        assert hit.explanation is not None
+        assert hit.explanation.score == pytest.approx(hit.score, rel=1e-6)
+        assert_adds_up(hit.explanation, max(best, 1))
+
+
+def test_stop_words_alone_are_explained_whole(tmp_path: Any) -> None:
+    texts = ["To be or not to be", "The question", "A pump leaks"]
+    given = [{"id": str(at), "text": text} for at, text in enumerate(texts)]
+    with build(given, name="stop", home=tmp_path, language="english") as index:
+        (hit,) = index.search("to be or not to be", explain=True).hits
+        assert hit.explanation is not None
+        assert hit.explanation.undivided is not None
+        assert hit.explanation.undivided.value == hit.score == hit.explanation.score
+        assert index.explain("to be or not to be", "2").score == 0
