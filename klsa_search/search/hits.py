@@ -124,7 +124,9 @@ def _hits_with(
             score=score,
             title=record.title,
             snippet=snippet_,
-            metadata=_parse_numbers(without_vectors(record.metadata), numbers),
+            metadata=_parse_numbers(without_vectors(record.metadata), numbers)
+            if record.metadata
+            else record.metadata,
         )
         for rank, (record, snippet_, score) in enumerate(
             zip(records, snippets, scores.tolist(), strict=True), start=offset + 1

@@ -339,7 +339,7 @@ class OpenedIndex:
             raise StoreError("a snapshot is read-only; write to the index itself")
 
     def _opened(self) -> State:
-        check_process(self._process, self.name)
+        check_process(self._process, self.path)
         state = self._current.state
         if state is None:
             raise StoreError(

@@ -146,7 +146,7 @@ class OpenedPartitions(UnsupportedInPartitions):
         return OpenedSet(partitions, tuple(each.snapshot() for each in partitions), files)
 
     def _now(self) -> OpenedSet:
-        check_process(self._process, self.name)
+        check_process(self._process, self.path)
         if self._state is None:
             raise StoreError(f"index `{self.name}` was closed; open it again")
         return self._state

@@ -16,15 +16,16 @@ from klsa_search.storage.directories import is_index
 Opened = TypeVar("Opened")
 
 
-def check_process(opened_in: int, name: str) -> None:
+def check_process(opened_in: int, path: Path) -> None:
     """Raise StoreError if an index was opened by another process, from which this one was forked.
 
+    path  in the folder of the index
     Locks that threads of that process had acquired are never released here.
     """
     if opened_in != os.getpid():
         raise StoreError(
-            f"index `{name}` was opened before this process was forked; open it again in this "
-            "process with open_index, or start processes by spawn or forkserver"
+            f"index `{path.parent.name}` was opened before this process was forked; open it again "
+            "in this process with open_index, or start processes by spawn or forkserver"
         )
 
 

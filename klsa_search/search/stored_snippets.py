@@ -16,7 +16,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.characters import all_characters, ascii_characters
 from klsa_search.core.array_types import DocIds
 from klsa_search.kernels.vocabulary import Vocabulary
-from klsa_search.search.markup import without_markup
+from klsa_search.search.markup import has_marks, without_markup
 from klsa_search.search.snippets import LENGTH, snippet
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.forward_index import RESERVED, Forward
@@ -84,9 +84,13 @@ class StoredSnippets:
         assert passages is not None
         content, skipped = passages
         try:
-            result = [without_markup(passage) for passage in str(content, "utf-8").split("\0")[:-1]]
+            text = str(content, "utf-8")
         except UnicodeDecodeError as error:
             raise self._documents.damaged(error) from error
+        if has_marks(text):
+            result = [without_markup(passage) for passage in text.split("\0")[:-1]]
+        else:
+            result = without_markup(text).split("\0")[:-1]
         for place in skipped:
             text = self._documents.text(int(doc_ids[place]))
             result[place] = snippet(text, terms, self._analyzer, weights=weights, length=length)

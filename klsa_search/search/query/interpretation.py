@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 Relaxed = Literal[
     "plain_text",
@@ -76,7 +76,12 @@ class QueryInterpretation:
     id: str | None = None
 
 
+_WORD: Final = re.compile(r"\w+")
+
+
 def replace_words(query: str, words: Mapping[str, str]) -> str:
     """Replace words of a query."""
+    if all(map(_WORD.fullmatch, words)):
+        return _WORD.sub(lambda matching: words.get(matching[0], matching[0]), query)
     either = "|".join(map(re.escape, words))
     return re.sub(rf"(?<!\w)(?:{either})(?!\w)", lambda matching: words[matching[0]], query)
