@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from klsa_search.search.facets import Facet
     from klsa_search.search.index import Index
     from klsa_search.search.opening import list_indexes, open_index
-    from klsa_search.search.options import SearchOptions
+    from klsa_search.search.options import Query, SearchOptions
     from klsa_search.search.query.interpretation import QueryInterpretation
     from klsa_search.search.results import Highlight, Hit, Reranked, SearchResults
     from klsa_search.storage.columns.columns import Field
@@ -87,6 +87,7 @@ else:
         "Index": "klsa_search.search.index",
         "IndexSettings": "klsa_search.core.keywords",
         "KlsaError": "klsa_search.errors",
+        "Query": "klsa_search.search.options",
         "QueryInterpretation": "klsa_search.search.query.interpretation",
         "Reranked": "klsa_search.search.results",
         "SearchOptions": "klsa_search.search.options",
@@ -123,6 +124,7 @@ __all__ = [
     "Index",
     "IndexSettings",
     "KlsaError",
+    "Query",
     "QueryInterpretation",
     "Reranked",
     "SearchOptions",

@@ -297,12 +297,16 @@ def of_parameters(operation, schemas):
             )
             return
         if "title" in kind:  # of a model; a document may have any fields
-            rows += [
-                (name, about.get("description", "")) for name, about in kind["properties"].items()
-            ]
+            rows += [(name, _description(about)) for name, about in kind["properties"].items()]
     if rows:
         cells = (f"| `{name}` | {in_cell(text)} |" for name, text in rows)
         yield "\n".join(["| parameter | description |", "|---|---|", *cells])
+
+
+def _description(about):
+    """Return the description of a parameter, which is that of its type if it may be null."""
+    kinds = [about, *about.get("anyOf", ())]
+    return next((kind["description"] for kind in kinds if "description" in kind), "")
 
 
 def in_cell(text):

@@ -13,7 +13,7 @@ from klsa_search.client.search_calls import explain_call, search_body, search_ca
 from klsa_search.errors import SettingsError
 
 if TYPE_CHECKING:
-    from klsa_search.collection.model import Query
+    from klsa_search.collection.model import Topic
     from klsa_search.evaluation.runs import Ranking
     from klsa_search.search.explain.explanation import Explanation
     from klsa_search.search.results import SearchResults
@@ -42,8 +42,9 @@ class RemoteIndex:
         self, query: str, k: int, options: Mapping[str, Any]
     ) -> tuple[str, str, SearchResults]:
         """Return name, generation and results: see `Index.search`."""
-        call = search_call(self._name, query, k, options)
-        return self._send_named(call)
+        from klsa_search.search.options import Query
+
+        return self._send_named(search_call(self._name, Query(query, k, **options)))
 
     def explain(
         self, query: str, id_: str, options: Mapping[str, Any]
@@ -60,18 +61,22 @@ class RemoteIndex:
         return str(settings["ranker"])
 
     def rankings(
-        self, queries: Sequence[Query], k: int, options: Mapping[str, Any]
+        self, queries: Sequence[Topic], k: int, options: Mapping[str, Any]
     ) -> Iterator[Ranking]:
         """Yield the ranking of each query, with many queries in a request."""
         import numpy as np
 
         from klsa_search.evaluation.runs import Ranking
+        from klsa_search.search.options import Query
 
         size = min(_SEARCHES, max(1, _HITS // k))
         for begin in range(0, len(queries), size):
             batch = queries[begin : begin + size]
-            plain = {**options, "fields": [], "rules": False}  # as in `Index.rank_many`
-            bodies = [search_body(self._name, each.text, k, plain) for each in batch]
+            bodies = [
+                search_body(self._name, Query(each.text, k, rules=False, **options))
+                | {"fields": []}
+                for each in batch
+            ]
             call = Call("POST", "/multi-search", _hits_of_each, {"queries": bodies})
             found = self._client.send(call)
             for query, hits in zip(batch, found, strict=True):

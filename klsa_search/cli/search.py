@@ -25,7 +25,7 @@ from klsa_search.core.config import LanguageSettings, SearchSettings
 
 if TYPE_CHECKING:
     from klsa_search.cli.remote import RemoteIndex
-    from klsa_search.collection.model import Query
+    from klsa_search.collection.model import Topic
     from klsa_search.evaluation.record import RunRecord
     from klsa_search.evaluation.runs import Ranking
     from klsa_search.search.explain.explanation import Explanation
@@ -61,7 +61,7 @@ class LocalIndex:
         return options.get("ranker") or self._index.settings.ranker
 
     def rankings(
-        self, queries: Sequence[Query], k: int, options: Mapping[str, Any]
+        self, queries: Sequence[Topic], k: int, options: Mapping[str, Any]
     ) -> Iterator[Ranking]:
         """Yield the ranking of each query, some thousand in memory at a time."""
         from klsa_search.evaluation.runs import rank_best

@@ -14,7 +14,7 @@ from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
-    from klsa_search.collection.model import Judgement, Query
+    from klsa_search.collection.model import Judgement, Topic
     from klsa_search.evaluation.tuning import Tuning
 
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
@@ -126,7 +126,7 @@ def _check(
 
 def _judged(
     queries: Path | None, qrels: Path | None, target: str | None, data: Path | None
-) -> tuple[list[Query], list[Judgement]] | None:
+) -> tuple[list[Topic], list[Judgement]] | None:
     """Return queries and judgements, or None without any."""
     from klsa_search.collection.opening import open_collection
     from klsa_search.collection.qrels import read_qrels

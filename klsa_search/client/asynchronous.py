@@ -48,7 +48,7 @@ from klsa_search.core.keywords import IndexSettings
 from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
-from klsa_search.search.options import RankingOptions, SearchOptions
+from klsa_search.search.options import Query, RankingOptions, SearchOptions, as_query
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
@@ -250,10 +250,10 @@ class AsyncRemoteIndex:
         return await self._client.send(self._calls.update_settings(settings))
 
     async def search(
-        self, query: str, k: int = 10, **options: Unpack[SearchOptions]
+        self, query: str | Query, k: int = 10, **options: Unpack[SearchOptions]
     ) -> SearchResults:
         """Return the best documents: see `Index.search`; without `mask` and `count_tokens`."""
-        return await self._client.send(search_call(self.name, query, k, options))
+        return await self._client.send(search_call(self.name, as_query(query, k, options)))
 
     async def explain(
         self,

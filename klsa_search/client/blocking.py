@@ -49,7 +49,7 @@ from klsa_search.core.keywords import IndexSettings
 from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
-from klsa_search.search.options import RankingOptions, SearchOptions
+from klsa_search.search.options import Query, RankingOptions, SearchOptions, as_query
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
@@ -248,9 +248,11 @@ class RemoteIndex:
         """
         return self._client.send(self._calls.update_settings(settings))
 
-    def search(self, query: str, k: int = 10, **options: Unpack[SearchOptions]) -> SearchResults:
+    def search(
+        self, query: str | Query, k: int = 10, **options: Unpack[SearchOptions]
+    ) -> SearchResults:
         """Return the best documents: see `Index.search`; without `mask` and `count_tokens`."""
-        return self._client.send(search_call(self.name, query, k, options))
+        return self._client.send(search_call(self.name, as_query(query, k, options)))
 
     def explain(
         self,

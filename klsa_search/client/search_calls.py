@@ -12,6 +12,7 @@ from klsa_search.client.results import FederatedHit, FederatedResults
 from klsa_search.client.vectors import without_arrays
 from klsa_search.errors import QueryError
 from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.options import Query
 from klsa_search.search.results import Hit, SearchResults
 
 _RESULTS: Final = TypeAdapter(SearchResults)
@@ -19,27 +20,25 @@ _HIT: Final = TypeAdapter(Hit)
 _EXPLANATION: Final = TypeAdapter(Explanation)
 
 
-def search_call(index: str, query: str, k: int, options: Mapping[str, Any]) -> Call[SearchResults]:
+def search_call(index: str, query: Query) -> Call[SearchResults]:
     """Return the call of a search."""
-    return Call("POST", "/search", results_of, search_body(index, query, k, options))
+    return Call("POST", "/search", results_of, search_body(index, query))
 
 
-def search_body(index: str, query: str, k: int, options: Mapping[str, Any]) -> dict[str, Any]:
+def search_body(index: str | None, query: Query) -> dict[str, Any]:
     """Return the parameters of a search as JSON; QueryError for those that are not JSON."""
+    options = {
+        name: value
+        for name in query.model_fields_set - {"query", "k"}
+        if (value := getattr(query, name)) is not None
+    }
     for name in ("mask", "count_tokens"):
-        if options.get(name) is not None:
+        if name in options:
             raise QueryError(
                 f"{name} cannot be sent to a service; leave it out, or search the index in Python",
                 field=name,
             )
-    given = {
-        name: value
-        if isinstance(value, str | Mapping) or not isinstance(value, Iterable)
-        else list(value)
-        for name, value in options.items()
-        if value is not None
-    }
-    return {"index": index, "q": query, "k": k, **given, **_vector(options)}
+    return {"index": index, "q": query.query, "k": query.k, **options, **_vector(options)}
 
 
 def _vector(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,7 +68,7 @@ def explanation_of(answer: Any) -> Explanation:
 
 def multi_search_call(queries: Iterable[Mapping[str, Any]]) -> Call[list[SearchResults]]:
     """Return the call of several searches."""
-    bodies = [search_body(**_divided(query)) for query in queries]
+    bodies = [_body(query) for query in queries]
     return Call(
         "POST",
         "/multi-search",
@@ -83,8 +82,7 @@ def federated_search_call(
 ) -> Call[FederatedResults]:
     """Return the call of several searches whose hits are merged."""
     bodies = [
-        {name: value for name, value in search_body(**_divided(query)).items() if name != "k"}
-        for query in queries
+        {name: value for name, value in _body(query).items() if name != "k"} for query in queries
     ]
     body = {"queries": bodies, "federation": {"limit": limit, "offset": offset}}
     return Call("POST", "/multi-search", _merged, body)
@@ -105,11 +103,9 @@ def _merged(answer: Any) -> FederatedResults:
     return FederatedResults(hits, answer["total"], answer["offset"], results)
 
 
-def _divided(query: Mapping[str, Any]) -> dict[str, Any]:
-    options = dict(query)
-    return {
-        "index": options.pop("index", None),
-        "query": options.pop("q", ""),
-        "k": options.pop("k", 10),
-        "options": options,
-    }
+def _body(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of one of several searches; parameters of the service alone stay as are."""
+    options = dict(parameters)
+    index, text = options.pop("index", None), options.pop("q", "")
+    others = {name: options.pop(name) for name in options.keys() - Query.model_fields.keys()}
+    return search_body(index, Query(text, **options)) | others

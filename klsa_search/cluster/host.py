@@ -23,9 +23,9 @@ from klsa_search.search.partition import (
     PartitionHits,
     PartitionPage,
     PartitionPlan,
+    PartitionRequest,
     PartitionSearch,
 )
-from klsa_search.search.query_request import QueryRequest
 from klsa_search.storage.backup_format import build_id
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.follower import follow_partition
@@ -201,12 +201,12 @@ class PartitionHost:
                 _keep(self._views, preparation.version, self._partition.snapshot(), MAX_VERSIONS)
             return True
 
-    def begin(self, version: str, search: str, request: QueryRequest) -> PartitionPlan:
+    def begin(self, version: str, search: str, request: PartitionRequest) -> PartitionPlan:
         """Begin a search in a version, and return its plan; `search` names it in later rounds."""
         return self._search(version, search, request).search.begin()
 
     def collect(
-        self, version: str, search: str, request: QueryRequest, seeds: SharedSeeds | None
+        self, version: str, search: str, request: PartitionRequest, seeds: SharedSeeds | None
     ) -> PartitionPage:
         """Return the first documents; the search begins again if it is not kept."""
         kept = self._search(version, search, request)
@@ -218,7 +218,7 @@ class PartitionHost:
         self,
         version: str,
         search: str,
-        request: QueryRequest,
+        request: PartitionRequest,
         places: Sequence[int],
         seeds: tuple[SharedSeeds | None] | None = None,
     ) -> PartitionHits | Uncollected:
@@ -276,7 +276,7 @@ class PartitionHost:
             raise _UnpreparedError(version)
         return view
 
-    def _search(self, version: str, name: str, request: QueryRequest) -> _Search:
+    def _search(self, version: str, name: str, request: PartitionRequest) -> _Search:
         with self._lock:
             kept = self._searches.get(name)
         if kept is None:

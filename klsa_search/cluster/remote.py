@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from inspect import getattr_static
 from itertools import count
@@ -20,8 +19,13 @@ from klsa_search.errors import KlsaError, PartitionMissing, StoreError
 from klsa_search.search.budget import estimated_tokens
 from klsa_search.search.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
-from klsa_search.search.partition import Partition, PartitionHits, PartitionPage, PartitionPlan
-from klsa_search.search.query_request import QueryRequest
+from klsa_search.search.partition import (
+    Partition,
+    PartitionHits,
+    PartitionPage,
+    PartitionPlan,
+    PartitionRequest,
+)
 from klsa_search.search.writing import WriteResult
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.partitions import PartitionSet
@@ -209,7 +213,7 @@ class RemoteSearches:
         self._partitions, self._version = partitions, version
         self._first, self._name = next(_turn), uuid4().hex
         self._begun = 0
-        self._begins: list[tuple[str, QueryRequest] | None] = [None] * partitions.count
+        self._begins: list[tuple[str, PartitionRequest] | None] = [None] * partitions.count
         self._seeds: Sequence[SharedSeeds | None] = [None] * partitions.count
         self._failed: dict[int, str] = {}
 
@@ -218,14 +222,15 @@ class RemoteSearches:
         """Return the number of partitions."""
         return self._partitions.count
 
-    def begin(self, requests: Sequence[QueryRequest | None]) -> list[PartitionPlan | None]:
+    def begin(self, requests: Sequence[PartitionRequest | None]) -> list[PartitionPlan | None]:
         """Plan the search in each partition, and find its best documents."""
         self._begun += 1
         for number, request in enumerate(requests):
             if request is not None:
                 # The two cannot always be pickled.
                 evidence = dict(request.evidence)
-                own = replace(request, count_tokens=estimated_tokens, evidence=evidence)
+                query = request.query.model_copy(update={"count_tokens": estimated_tokens})
+                own = PartitionRequest(query, evidence, request.ranks_only)
                 self._begins[number] = f"{self._name}-{self._begun}", own
         return self._round("begin", [None if request is None else () for request in requests])
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
         Document,
         Judgement,
         Problems,
-        Query,
+        Topic,
         Unread,
     )
     from klsa_search.collection.opened_collection import OpenedCollection
@@ -30,7 +30,7 @@ else:
         "Judgement": "klsa_search.collection.model",
         "OpenedCollection": "klsa_search.collection.opened_collection",
         "Problems": "klsa_search.collection.model",
-        "Query": "klsa_search.collection.model",
+        "Topic": "klsa_search.collection.model",
         "Reading": "klsa_search.collection.reading_options",
         "Unread": "klsa_search.collection.model",
         "fetch": "klsa_search.collection.download",
@@ -59,8 +59,8 @@ __all__ = [
     "Judgement",
     "OpenedCollection",
     "Problems",
-    "Query",
     "Reading",
+    "Topic",
     "Unread",
     "fetch",
     "open_collection",

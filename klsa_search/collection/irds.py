@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.model import Document, Judgement, Query
+from klsa_search.collection.model import Document, Judgement, Topic
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError, FetchError
@@ -66,9 +66,9 @@ def _documents(dataset: Any, intake: Intake) -> Iterator[Document]:
         )
 
 
-def _queries(dataset: Any) -> list[Query]:
+def _queries(dataset: Any) -> list[Topic]:
     queries = _downloaded(dataset, "queries_iter")
-    return [Query(id=each.query_id, text=_text(each)) for each in queries]
+    return [Topic(id=each.query_id, text=_text(each)) for each in queries]
 
 
 def _judgements(dataset: Any) -> list[Judgement]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from klsa_search.collection.intake import Intake, TruncatedFile, document_fault, text_fault
 from klsa_search.collection.lines import head, lines, open_decompressed, translate_read_errors
 from klsa_search.collection.mappings import COMMON_NAMES, ID_NAMES, PLAIN, Columns, as_document
-from klsa_search.collection.model import Document, Query
+from klsa_search.collection.model import Document, Topic
 from klsa_search.collection.nested import has_path, path_names
 from klsa_search.errors import CollectionError
 
@@ -40,12 +40,12 @@ def documents(path: Path, intake: Intake, *, may_number: bool = True) -> Iterato
                 yield document
 
 
-def queries(path: Path) -> list[Query]:
+def queries(path: Path) -> list[Topic]:
     """Return the queries of a file of `_id` or `id` and `text`; CollectionError for a bad line.
 
     Always strict: a skipped query would change every measure.
     """
-    found: dict[str, Query] = {}
+    found: dict[str, Topic] = {}
     for number, line in lines(path):
         if line.isspace():
             continue
@@ -56,7 +56,7 @@ def queries(path: Path) -> list[Query]:
         if not document.id.strip() or document.id in found:
             fact = f"{document.id!r} is used before" if document.id.strip() else "is blank"
             raise CollectionError(f"{path}:{number}: the query id {fact}; correct the line")
-        found[document.id] = Query(id=document.id, text=document.text)
+        found[document.id] = Topic(id=document.id, text=document.text)
     return list(found.values())
 
 

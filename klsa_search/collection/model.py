@@ -24,8 +24,8 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """One query."""
+class Topic:
+    """A query of a test collection, with the ID that judgements and runs have."""
 
     id: str
     text: str
@@ -128,7 +128,7 @@ class Collection(Protocol):
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
 
-    def queries(self) -> list[Query]:
+    def queries(self) -> list[Topic]:
         """Return the queries in source order; empty if the source has none."""
 
     def judgements(self) -> list[Judgement]:

@@ -11,7 +11,7 @@ from typing import Any
 from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.mappings import PLAIN, Columns
-from klsa_search.collection.model import Document, Judgement, Problems, Query, Unread
+from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
 from klsa_search.collection.row_vectors import GivenRows, RowVectors
 from klsa_search.errors import CollectionError
 
@@ -39,7 +39,7 @@ class OpenedCollection:
         on_error: str,
         documents: Callable[[Intake], Iterator[Document]],
         *,
-        queries: Callable[[], list[Query]] = list,
+        queries: Callable[[], list[Topic]] = list,
         judgements: Callable[[], list[Judgement]] = list,
         files: Callable[[Unread], Iterable[Path]] = lambda _: (),
         root: Path | None = None,

@@ -14,19 +14,19 @@ from klsa_search.collection.folder import (
 )
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.lines import lines
-from klsa_search.collection.model import Judgement, Query
+from klsa_search.collection.model import Judgement, Topic
 from klsa_search.collection.qrels import deduplicate, read_qrels
 from klsa_search.collection.trec import read_topics
 from klsa_search.errors import CollectionError
 
 
-def read_query_lines(path: Path) -> list[Query]:
+def read_query_lines(path: Path) -> list[Topic]:
     """Return the queries of a file of lines, in order; blank lines are skipped.
 
     A line is an id, a tab and the text. CollectionError names file and line if there is no tab, if
     the id is blank or repeated, or if the line is not UTF-8.
     """
-    found: dict[str, Query] = {}
+    found: dict[str, Topic] = {}
     for number, line in lines(path):
         where = f"{path}:{number}"
         fault = text_fault(line)
@@ -41,11 +41,11 @@ def read_query_lines(path: Path) -> list[Query]:
         if not name or name in found:
             fact = f"{name!r} is used before" if name else "is blank"
             raise CollectionError(f"{where}: the query id {fact}; correct the line")
-        found[name] = Query(id=name, text=text)
+        found[name] = Topic(id=name, text=text)
     return list(found.values())
 
 
-def queries(folder: Path, selection: Selection = EVERYTHING) -> list[Query]:
+def queries(folder: Path, selection: Selection = EVERYTHING) -> list[Topic]:
     """Return the queries of `queries.jsonl`, else of all `topics*` files; empty without these."""
     files = list_files(folder, selection)
     for file in files:
@@ -81,14 +81,14 @@ def judgements(folder: Path, selection: Selection = EVERYTHING) -> list[Judgemen
     return deduplicate((line for file in files for line in read_qrels(file)), folder)
 
 
-def read_queries(file: str | Path) -> list[Query]:
+def read_queries(file: str | Path) -> list[Topic]:
     """Return the queries of one file: JSON lines, lines of id, tab and text, or TREC topics.
 
     The format is detected from the beginning of the file. CollectionError for another format or an
     invalid line. Memory: all queries.
 
     >>> read_queries("queries.jsonl")
-    [Query(id='1', text='leaking coolant')]
+    [Topic(id='1', text='leaking coolant')]
     """
     path = Path(file)
     if sniff(path) == "jsonl":

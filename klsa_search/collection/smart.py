@@ -10,7 +10,7 @@ from pathlib import Path
 
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import lines
-from klsa_search.collection.model import Document, Judgement, Query
+from klsa_search.collection.model import Document, Judgement, Topic
 from klsa_search.collection.qrels import deduplicate, parse_grade
 from klsa_search.errors import CollectionError
 
@@ -68,19 +68,19 @@ def documents(path: Path, intake: Intake, rules: SmartRules) -> Iterator[Documen
         )
 
 
-def queries(path: Path, rules: SmartRules) -> list[Query]:
+def queries(path: Path, rules: SmartRules) -> list[Topic]:
     """Return the queries of one file, with text .T and .W; CollectionError for a bad record.
 
     The later queries of CISI have both. Author, source and note (.A .B .N) are ignored.
     """
-    found: dict[str, Query] = {}
+    found: dict[str, Topic] = {}
     for order, record in enumerate(_records(path, rules), start=1):
         number = str(order) if rules.queries_by_order else record.id
         if record.fault or number in found:
             fault = record.fault or f"the query {number} is there before"
             raise CollectionError(f"{record.origin}: {fault}; correct the file")
         text = " ".join(f"{record.text('T')} {record.text('W')}".split())
-        found[number] = Query(id=number, text=text)
+        found[number] = Topic(id=number, text=text)
     return list(found.values())
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from klsa_search.collection.intake import Intake, text_fault
 from klsa_search.collection.lines import lines
-from klsa_search.collection.model import Document, Query
+from klsa_search.collection.model import Document, Topic
 from klsa_search.errors import CollectionError
 
 TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*+)[^<>]*+>")
@@ -46,20 +46,20 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
         intake.refuse(f"{path}:{begun}: <DOC> without </DOC>")
 
 
-def read_topics(path: str | Path) -> list[Query]:
+def read_topics(path: str | Path) -> list[Topic]:
     """Return the TREC topics of a file: id from <num>, text from <title>, else from <desc>.
 
     CollectionError if there is no topic, or one without a number, or a number occurs twice. Memory:
     the whole file.
 
     >>> read_topics("topics.txt")
-    [Query(id='301', text='wet roads')]
+    [Topic(id='301', text='wet roads')]
     """
     source = "".join(line for _, line in lines(Path(path)))
     fault = text_fault(source)
     if fault:
         raise CollectionError(f"{path}: the file {fault}; convert it to UTF-8")
-    found: dict[str, Query] = {}
+    found: dict[str, Topic] = {}
     for topic in TOPIC.finditer(source):
         where = f"{path}:{source.count(chr(10), 0, topic.start()) + 1}"
         fields = _topic_fields(topic[1])
@@ -68,7 +68,7 @@ def read_topics(path: str | Path) -> list[Query]:
             fact = f"the topic {number!r} is there before" if number else "a topic without <num>"
             raise CollectionError(f"{where}: {fact}; correct the file")
         text = fields.get("title") or fields.get("desc", "")
-        found[number] = Query(id=number, text=text)
+        found[number] = Topic(id=number, text=text)
     if not found:
         raise CollectionError(f"{path}: no <top> ... </top> in it; is it a TREC topics file?")
     return list(found.values())

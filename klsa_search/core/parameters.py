@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from klsa_search.core.field_weights import parse_weights, write_weights
@@ -35,6 +35,17 @@ def conflict(field: str, reason: str, value: object) -> PydanticCustomError:
     context = {"field": field, "reason": reason, "value": repr(value)}
     return PydanticCustomError("misfit", "{field} = {value}: {reason}", context)
 
+
+def encodable(text: str) -> str:
+    """Raise ValueError for half of a surrogate pair, which JSON can have and UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("it contains half of a surrogate pair") from error
+    return text
+
+
+Text = Annotated[str, AfterValidator(encodable)]
 
 Operators = Annotated[
     bool | None,
@@ -138,14 +149,6 @@ PassageWeight = Annotated[
     ),
 ]
 
-_WEIGHTS: Final[Any] = {
-    "anyOf": [
-        {"type": "string"},
-        {"type": "object", "additionalProperties": {"type": "number"}},
-    ]
-}
-"""JSON schema of the weights of fields, which may be a text or a mapping."""
-
 
 def _boosts(value: object) -> str:
     try:
@@ -158,15 +161,23 @@ def _boosts(value: object) -> str:
     return write_weights(sorted(item for item in factors.items() if item[1] != 1))
 
 
+_BOOSTS: Final = (
+    "multiply the weights of searched fields in BM25, as NAME^FACTOR, separated by commas, each "
+    "factor from 0.01 to 100; with boosts every document is scored, as with exact"
+)
 Boosts = Annotated[
     str,
     BeforeValidator(_boosts),
-    WithJsonSchema(_WEIGHTS),
-    Field(
-        description="multiply the weights of searched fields in BM25, as NAME^FACTOR, separated "
-        "by commas, each factor from 0.01 to 100; with boosts every document is scored, as with "
-        "exact"
+    WithJsonSchema(  # a mapping is valid as well
+        {
+            "anyOf": [
+                {"type": "string"},
+                {"type": "object", "additionalProperties": {"type": "number"}},
+            ],
+            "description": _BOOSTS,
+        }
     ),
+    Field(description=_BOOSTS),
 ]
 Exact = Annotated[
     bool,

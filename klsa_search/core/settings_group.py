@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from klsa_search.errors import SettingsError
-
-
-def optional_fields(group: type[BaseModel]) -> dict[str, Any]:
-    """Return the settings of a group as optional fields for `create_model`."""
-    return {
-        name: (
-            Annotated[field.annotation, Field(), *field.metadata] | None,
-            Field(None, description=field.description),
-        )
-        for name, field in group.model_fields.items()
-    }
 
 
 class SettingsGroup(BaseModel):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.collection.model import Query
+from klsa_search.collection.model import Topic
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import Progress
 from klsa_search.evaluation.measures import Judge
@@ -113,7 +113,7 @@ Table = npt.NDArray[np.float64]
 def measure_candidates(
     index: Index,
     candidates: Sequence[Candidate],
-    queries: Sequence[Query],
+    queries: Sequence[Topic],
     judge: Judge,
     *,
     progress: Progress | None = None,

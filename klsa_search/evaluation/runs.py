@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.lines import lines
-from klsa_search.collection.model import Query
+from klsa_search.collection.model import Topic
 from klsa_search.collection.qrels import checked_column
 from klsa_search.core.array_types import Scores
 from klsa_search.core.keywords import SearchParameters
@@ -36,7 +36,7 @@ DEPTH: Final = 1000
 
 def rank_best(
     index: Index,
-    queries: Sequence[Query],
+    queries: Sequence[Topic],
     k: int = DEPTH,
     *,
     threads: int = 1,

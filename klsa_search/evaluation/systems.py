@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from klsa_search.collection.model import Collection, Judgement, Query
+from klsa_search.collection.model import Collection, Judgement, Topic
 from klsa_search.core.config import Settings
 from klsa_search.core.parameters import RankerName
 from klsa_search.core.plugins import plugin_names
@@ -118,7 +118,7 @@ def judge_runs(
     return measured
 
 
-def judged_queries(collection: Collection, judge: Judge) -> list[Query]:
+def judged_queries(collection: Collection, judge: Judge) -> list[Topic]:
     """Return the judged queries, in source order; CollectionError if there are none."""
     judged, queries = frozenset(judge.query_ids), collection.queries()
     found = [query for query in queries if query.id in judged]
@@ -134,7 +134,7 @@ def judged_queries(collection: Collection, judge: Judge) -> list[Query]:
 def check_judgements(
     name: str,
     judgements: Sequence[Judgement],
-    queries: Sequence[Query],
+    queries: Sequence[Topic],
     index: Index,
     note: Callable[[str], object] | None,
 ) -> None:
@@ -164,7 +164,7 @@ def check_judgements(
         )
 
 
-def own_judgements(index: Index) -> tuple[list[Query], list[Judgement], int]:
+def own_judgements(index: Index) -> tuple[list[Topic], list[Judgement], int]:
     """Return the judged queries of an index, its judgements, and the number of skipped ones.
 
     Judgements of deleted documents are skipped. Raise CollectionError if there are no others.
@@ -179,13 +179,13 @@ def own_judgements(index: Index) -> tuple[list[Query], list[Judgement], int]:
             f"index `{index.name}` has no judgements{others}; judge hits on its "
             "page, or with index.judge(query, id, grade)"
         )
-    queries = [Query(id=str(each.number), text=each.text) for each in judged]
+    queries = [Topic(id=str(each.number), text=each.text) for each in judged]
     return queries, usable, len(judgements) - len(usable)
 
 
 def compare_rankers(
     index: Index,
-    queries: Sequence[Query],
+    queries: Sequence[Topic],
     judgements: Sequence[Judgement],
     rankers: Sequence[str],
 ) -> tuple[Mapping[str, Measured], Comparison]:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.collection.model import Document, Judgement, Query
+from klsa_search.collection.model import Document, Judgement, Topic
 from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import TEXT, TITLE
 from klsa_search.core.progress import Progress
@@ -53,7 +53,7 @@ class Halves:
 
     first: tuple[Document, ...]
     second: tuple[Document, ...]
-    queries: tuple[Query, ...]
+    queries: tuple[Topic, ...]
 
 
 def halve(documents: Iterable[Document], analyzer: Analyzer, seed: int = 0) -> Halves:
@@ -70,7 +70,7 @@ def halve(documents: Iterable[Document], analyzer: Analyzer, seed: int = 0) -> H
         first.append(replace(document, text=document.text[:cut]))
         second.append(replace(document, title="", text=document.text[cut:]))
         words = document.title.strip() or document.text[: tokens[FIRST_WORDS].start]
-        queries.append(Query(id=document.id, text=words))
+        queries.append(Topic(id=document.id, text=words))
     order = np.random.default_rng(seed).permutation(len(queries))
     sampled = np.sort(order[:QUERIES]).tolist()
     return Halves(tuple(first), tuple(second), tuple(queries[number] for number in sampled))
@@ -159,7 +159,7 @@ class Tuning:
 
 def tune(
     index: Index,
-    queries: Sequence[Query],
+    queries: Sequence[Topic],
     judgements: Iterable[Judgement],
     *,
     measure: str = "map",
@@ -244,7 +244,7 @@ def _own_alpha(settings: Settings) -> float:
 def _tuned(
     index: Index,
     candidates: Sequence[Candidate],
-    queries: Sequence[Query],
+    queries: Sequence[Topic],
     judge: Judge,
     *,
     folds: int,

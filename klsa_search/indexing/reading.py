@@ -26,7 +26,7 @@ from klsa_search.collection.model import (
     FileCollection,
     Judgement,
     Problems,
-    Query,
+    Topic,
     batches,
 )
 from klsa_search.collection.searched_text import all_texts
@@ -193,7 +193,7 @@ class StoredCollection:
         self._read = lambda: map(attach, read())
         self.fingerprints |= fingerprints
 
-    def queries(self) -> list[Query]:
+    def queries(self) -> list[Topic]:
         """Return no queries."""
         return []
 

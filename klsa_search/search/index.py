@@ -14,7 +14,6 @@ from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import EmbedderFailed
 from klsa_search.search.assembly import assemble_results
-from klsa_search.search.budget import CountTokens, estimated_tokens
 from klsa_search.search.collectors import collect
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.excerpts import Excerpt, excerpt_of
@@ -22,22 +21,13 @@ from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.hit_explanations import explanation_of
 from klsa_search.search.hits import fetch_hits, hits_of
-from klsa_search.search.options import (
-    GroupName,
-    PrefixName,
-    SearchOptions,
-    checked_mask,
-    finite_score,
-    names,
-    whole_number,
-)
+from klsa_search.search.options import Query, SearchOptions, as_query, whole_number
+from klsa_search.search.parameters import checked_mask
 from klsa_search.search.planning import parse_query, plan_search, query_vector
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query_costs import counts_of, is_quick
-from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel, intersection
-from klsa_search.search.snippets import LENGTH, checked_length
 from klsa_search.search.suggest.suggester import Suggestion, checked_typed
 from klsa_search.search.vector_ranking import GivenVector, vector_parts, with_vectors
 from klsa_search.search.writable_index import WritableIndex
@@ -138,35 +128,13 @@ class Index(WritableIndex):
 
     def search(
         self,
-        query: str,
+        query: str | Query,
         k: int = 10,
-        *,
-        offset: int = 0,
-        filter: Filter | None = None,  # noqa: A002 - the peers' name
-        sort: Iterable[str] = (),
-        facets: Iterable[str] = (),
-        max_facet_values: int = 100,
-        distinct: str | None = None,
-        min_score: float | None = None,
-        positive: Iterable[str] = (),
-        negative: Iterable[str] = (),
-        mask: DocumentMask | None = None,
-        explain: bool = False,
-        highlight: bool = False,
-        snippet_length: int = LENGTH,
-        quality: bool = False,
-        prefix: PrefixName | None = None,
-        group: GroupName = "document",
-        max_tokens: int | None = None,
-        count_tokens: CountTokens = estimated_tokens,
-        rerank: int | None = None,
-        rules: bool = True,
-        vector: GivenVector | None = None,
-        dimensions: int | None = None,
-        **parameters: Unpack[SearchParameters],
+        **options: Unpack[SearchOptions],
     ) -> SearchResults:
         """Return the k best documents with titles, snippets and metadata. See `rank`.
 
+        query  a text, or a `Query`, which has its options already: then leave out all others
         Unlike `rank`, a search finds the document whose ID is the query first, if the ID has a
         letter, and a digit or sign; and it corrects short words if documents contain no word of the
         query.
@@ -210,37 +178,9 @@ class Index(WritableIndex):
         >>> [hit.id for hit in index.search('"wet roads" -title:grip').hits]
         ['tyre', 'copy']
         """
-        return self._search(
-            QueryRequest(
-                query=query,
-                k=whole_number("k", k),
-                offset=whole_number("offset", offset, 0),
-                filter=filter,
-                sort=names("sort", sort),
-                facets=names("facets", facets),
-                max_facet_values=whole_number("max_facet_values", max_facet_values),
-                distinct=distinct,
-                min_score=finite_score(min_score),
-                positive=names("positive", positive),
-                negative=names("negative", negative),
-                mask=mask,
-                explain=explain,
-                highlight=highlight,
-                snippet_length=checked_length(snippet_length),
-                quality=quality,
-                prefix=prefix,
-                group=group,
-                max_tokens=None if max_tokens is None else whole_number("max_tokens", max_tokens),
-                count_tokens=count_tokens,
-                rerank=None if rerank is None else whole_number("rerank", rerank),
-                rules=rules,
-                vector=vector,
-                dimensions=dimensions,
-                parameters=parameters,
-            )
-        )
+        return self._search(as_query(query, k, options))
 
-    def _search(self, request: QueryRequest) -> SearchResults:
+    def _search(self, request: Query) -> SearchResults:
         """Return the results of a request, on the present state."""
         opened = self._opened()
         state, plan = plan_search(opened, request, self._models)
@@ -362,7 +302,7 @@ class Index(WritableIndex):
 
     def search_many(
         self,
-        queries: Iterable[str],
+        queries: Iterable[str | Query],
         k: int = 10,
         *,
         threads: int = 1,
@@ -373,7 +313,7 @@ class Index(WritableIndex):
         options  other arguments of `search`, the same for all queries: `SearchOptions`
         """
 
-        def work(batch: Sequence[str]) -> list[SearchResults]:
+        def work(batch: Sequence[str | Query]) -> list[SearchResults]:
             return [self.search(query, k, **options) for query in batch]
 
         return in_parallel(work, queries, whole_number("threads", threads))

@@ -1,140 +1,161 @@
-"""Options and parameters of a search, checked against the index."""
+"""A search as it is requested, with all its options, independent of any index."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Unpack, cast
 
 import numpy as np
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SkipValidation,
+    ValidationError,
+)
+from pydantic_core import PydanticCustomError
 
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.core.config import LanguageSettings, SearchSettings, unsearched
 from klsa_search.core.keywords import SearchParameters
-from klsa_search.errors import QueryError, SettingsError
-from klsa_search.search.budget import CountTokens
-from klsa_search.search.engine.mask import Mask
+from klsa_search.core.parameters import (
+    Alpha,
+    Boosts,
+    Coverage,
+    Exact,
+    Gamma,
+    Head,
+    HoldBack,
+    Latent,
+    LexicalSharpness,
+    Match,
+    Operators,
+    PassageWeight,
+    Ranker,
+    Sharpness,
+    Spectral,
+    Spelling,
+    Synonyms,
+    Text,
+    UnitLength,
+    Z,
+)
+from klsa_search.errors import QueryError
+from klsa_search.search.budget import CANDIDATES, CountTokens, estimated_tokens
 from klsa_search.search.filters.masks import Given
-from klsa_search.search.rankers import needs_eigenvectors, ranker_of
-from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.snippets import LENGTH, LONGEST
 from klsa_search.search.vector_ranking import GivenVector
-
-_CACHE_SIZE: Final = 1000
-"""Validated sets of parameters that are cached."""
-
-
-class Parameters:
-    """Validates the parameters of each call; those not given are those of the index."""
-
-    def __init__(
-        self,
-        name: str,
-        defaults: SearchSettings,
-        reading: LanguageSettings,
-        snapshot: Snapshot,
-    ) -> None:
-        self._name, self._defaults, self._snapshot = name, defaults, snapshot
-        self._reading = reading
-        self._checked: dict[tuple[Any, ...], tuple[LanguageSettings, SearchSettings]] = {}
-
-    def read(self, given: Mapping[str, object]) -> tuple[LanguageSettings, SearchSettings]:
-        """Validate all parameters of a search: for parsing the query, and for ranking.
-
-        Cost: 50 µs, or 1 µs if cached.
-        """
-        if not given:
-            return self._reading, self._defaults
-        # 1, 1.0 and True are equal, but not all are valid: the key includes the type.
-        key = tuple([(name, type(value), _hashable(value)) for name, value in given.items()])
-        try:
-            return self._checked[key]
-        except (KeyError, TypeError):  # not cached, or not hashable
-            parameters = dict(given)
-            reading = self._read(parameters)
-            chosen = self._check(parameters)
-            if chosen == self._defaults:
-                chosen = self._defaults  # the same object, which callers compare
-        if len(self._checked) >= _CACHE_SIZE:
-            self._checked.clear()
-        self._checked[key] = reading, chosen
-        return reading, chosen
-
-    def _read(self, given: dict[str, Any]) -> LanguageSettings:
-        """Remove the parameters for parsing from those of a search, and validate them."""
-        names = LanguageSettings.model_fields.keys() & given.keys()
-        changes = {name: value for name in names if (value := given.pop(name)) is not None}
-        if not changes:
-            return self._reading
-        try:
-            return LanguageSettings.checked({**self._reading.model_dump(), **changes})
-        except SettingsError as error:
-            raise QueryError(error.message, field=error.field) from None
-
-    def _check(self, given: dict[str, Any]) -> SearchSettings:
-        changes = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in given.items()
-            if value is not None
-        }
-        try:
-            chosen = SearchSettings.checked({**self._defaults.model_dump(), **changes})
-        except SettingsError as error:
-            raise QueryError(error.message, field=error.field) from None
-        reason = unsearched(chosen.boost_factors, self._snapshot.forward.fields)
-        if reason is not None:
-            raise QueryError(f"boosts = {chosen.boosts!r}: {reason}", field="boosts")
-        field = needs_eigenvectors(chosen)
-        if field is not None and not self._snapshot.has_spectrum:
-            value = getattr(chosen, field)
-            raise QueryError(
-                f"{field} = {value} is not available: index `{self._name}` does not have the "
-                f"eigenvectors of all its documents; rebuild it with --{field} {value}",
-                field=field,
-            )
-        return chosen
-
-    def dimensions(self, requested: int | None, parameters: SearchSettings) -> int:
-        """Return the number of eigenvectors to use, by default all that were built; QueryError."""
-        if not self._snapshot.has_spectrum:
-            if requested is None:
-                return len(self._snapshot.eigenvalues)
-            raise QueryError(
-                f"dimensions = {requested} is not available: index `{self._name}` does not have "
-                "the eigenvectors of all its documents; leave dimensions out",
-                field="dimensions",
-            )
-        uses_lsi = ranker_of(parameters.ranker).uses_lsi
-        basis = self._snapshot.lsi.basis if uses_lsi else self._snapshot.eigenvectors
-        built = int(basis.shape[1])
-        if requested is None:
-            return built
-        if not whole_number("dimensions", requested) <= max(built, 1):
-            raise QueryError(
-                f"dimensions = {requested} is more than the {built} that index "
-                f"`{self._name}` was built with; use fewer, or rebuild it with "
-                "more",
-                field="dimensions",
-            )
-        return requested
-
-
-def _hashable(value: object) -> object:
-    """Return a value, or the items of a mapping."""
-    return tuple(value.items()) if isinstance(value, Mapping) else value
-
-
-def whole_number(name: str, value: object, minimum: int = 1) -> int:
-    """Return a Python or NumPy integer of at least `minimum`; QueryError."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= minimum:
-        return int(value)
-    raise QueryError(f"{name} = {value!r} is not a whole number of at least {minimum}", field=name)
-
 
 PrefixName = Literal["last"]
 GroupName = Literal["document", "passage"]
 
 MAX_NAMES: Final = 100
 """Fields to sort by, to count or to return, and examples of relevance feedback, at most."""
+
+
+def _as_tuple(value: object) -> object:
+    """Return the items of a list or another iterable as a tuple, and everything else as it is."""
+    if isinstance(value, str):
+        raise PydanticCustomError("text", "it is a text; give a list")
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
+        return tuple(value)
+    return value
+
+
+Names = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), Field(max_length=MAX_NAMES)]
+
+
+class RankingParameters(BaseModel):
+    """Parameters of parsing and ranking; None means the setting of the index."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    dimensions: int | None = Field(
+        None, ge=1, description="number of eigenvectors to use, at most those built"
+    )
+    operators: Operators = None
+    spelling: Spelling | None = None
+    synonyms: Synonyms | None = None
+    match: Match | None = None
+    ranker: Ranker | None = None
+    alpha: Alpha | None = None
+    hold_back: HoldBack | None = None
+    z: Z | None = None
+    sharpness: Sharpness | None = None
+    spectral: Spectral | None = None
+    gamma: Gamma | None = None
+    head: Head | None = None
+    unit_length: UnitLength | None = None
+    coverage: Coverage | None = None
+    latent: Latent | None = None
+    lexical_sharpness: LexicalSharpness | None = None
+    passage_weight: PassageWeight | None = None
+    boosts: Boosts | None = None
+    exact: Exact | None = None
+
+    @property
+    def parameters(self) -> SearchParameters:
+        """Return the parameters that were passed, but for `dimensions`."""
+        names = self.model_fields_set & SearchParameters.__annotations__.keys()
+        return cast(SearchParameters, {name: getattr(self, name) for name in names})
+
+
+class QueryOptions(BaseModel):
+    """Options of a search: what is found, counted and returned."""
+
+    filter: SkipValidation[Given | None] = Field(
+        None,
+        description="filter on metadata, as text: year >= 2020 AND kind IN [a, b]; or as JSON: "
+        '{"field": "year", ">=": 2020}',
+    )
+    sort: Names = Field((), description="metadata fields to sort by, as field:asc or field:desc")
+    facets: Names = Field((), description="metadata fields to count the values of")
+    max_facet_values: int = Field(100, ge=1, description="maximum number of values of each facet")
+    distinct: Text | None = Field(
+        None,
+        description="metadata field; only the best document for each of its values is returned",
+    )
+    min_score: float | None = Field(None, description="minimum score")
+    positive: Names = Field((), description="IDs of relevant documents (relevance feedback)")
+    negative: Names = Field((), description="IDs of irrelevant documents (relevance feedback)")
+    highlight: bool = Field(
+        False,
+        description="highlight the words of the query in title, snippet and passages of other "
+        "searched fields; each is then the passage whose words contribute most to the score",
+    )
+    prefix: PrefixName | None = Field(
+        None,
+        description="last: search for completions of the last word too, for a search box that "
+        "searches while the user types",
+    )
+    snippet_length: int = Field(
+        LENGTH, ge=1, le=LONGEST, description="maximum length of a snippet, in characters"
+    )
+    quality: bool = Field(
+        False,
+        description="return how good a match each hit is, from 0 to 1, and whether any is good",
+    )
+    explain: bool = Field(False, description="explain the score of each hit")
+    rules: bool = Field(True, description="apply the rules of the index")
+    group: GroupName = Field(
+        "document",
+        description="passage: return passages of long documents, with their texts, instead of "
+        "documents; totals, facets and operators are then those of passages",
+    )
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        description="with group=passage: return the best passages that fit into this number of "
+        "tokens (estimated as a quarter of the bytes), at most k, without repetitions",
+    )
+    rerank: int | None = Field(
+        None, ge=1, description="let the reranker order this many of the first hits"
+    )
+    vector: SkipValidation[GivenVector | None] = Field(
+        None,
+        description="vector of the query, as {space: numbers}: documents near to it score more, "
+        "and match even without a word of the query",
+    )
 
 
 class RankingOptions(SearchParameters, total=False):
@@ -144,7 +165,7 @@ class RankingOptions(SearchParameters, total=False):
 
 
 class SearchOptions(RankingOptions, total=False):
-    """Keyword arguments of `Index.search`, to be passed as `**options`.
+    """Keyword arguments of `Index.search`, to be passed as `**options`; see `Query`.
 
     >>> recent: SearchOptions = {"filter": "year >= 2020", "sort": ["year:desc"], "alpha": 0.5}
     >>> [hit.id for hit in index.search("coolant", **recent).hits]
@@ -174,41 +195,101 @@ class SearchOptions(RankingOptions, total=False):
     vector: GivenVector | None
 
 
-def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
-    """Return a list of names as a tuple; QueryError."""
-    if isinstance(given, str):
-        raise QueryError(f"{parameter} = {given!r} is a text; give a list", field=parameter)
-    result = tuple(given)
-    for name in result:
-        if not isinstance(name, str):
-            raise QueryError(f"{parameter}: {name!r} is not a text", field=parameter)
-    if len(result) > MAX_NAMES:
-        raise QueryError(
-            f"{parameter}: {len(result):,} names, more than the limit of {MAX_NAMES}; give fewer",
-            field=parameter,
-        )
-    return result
+class _TextAndPage(BaseModel):
+    query: str = Field("", description="text to search for, with operators")
+    k: int = Field(10, ge=1, description="number of hits")
+    offset: int = Field(0, ge=0, description="number of hits to skip")
 
 
-def finite_score(value: Any) -> float | None:
-    """Return a finite minimum score; QueryError."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise QueryError(f"min_score = {value!r} is not a finite number", field="min_score")
-    return float(value)
+class Query(RankingParameters, QueryOptions, _TextAndPage):
+    """A search: a text with all options of `Index.search`, checked once and immutable.
 
+    It belongs to no index: `Index.search`, its snapshots and views, and the clients take it. It can
+    be pickled if `count_tokens` can, and names documents by ID, except in `mask`, which is that of
+    one state of one index. QueryError for an unknown option, a value outside its limits, and
+    options that exclude each other. Cost: 5 µs.
 
-def checked_mask(mask: object, max_doc: int) -> Mask | None:
-    """Return a mask of documents, None for all; QueryError."""
-    if mask is None:
-        return None
-    if not isinstance(mask, np.ndarray):
-        fact = f"a {type(mask).__name__}"
-    elif mask.dtype != np.bool_ or mask.shape != (max_doc,):
-        fact = f"of shape {mask.shape} and type {mask.dtype}"
-    else:
-        return Mask(mask)
-    raise QueryError(
-        f"mask is {fact}; give a bool array of length max_doc = {max_doc}", field="mask"
+    >>> query = Query("coolant", k=2, filter="year >= 2020", sort=["year:desc"])
+    >>> [hit.id for hit in index.search(query).hits]
+    ['leak', 'heat']
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    mask: SkipValidation[DocumentMask | None] = Field(
+        None, description="documents that may be found, (max_doc,) bool"
     )
+    count_tokens: SkipValidation[CountTokens] = Field(
+        estimated_tokens, description="returns the number of tokens of a text"
+    )
+
+    def __init__(self, query: str = "", k: int = 10, **options: Unpack[SearchOptions]) -> None:
+        """Check a search: see `Index.search` for the options."""
+        values = {name: _plain(value) for name, value in options.items()}
+        try:
+            BaseModel.__init__(self, **values, query=query, k=_plain(k))
+        except ValidationError as error:
+            raise _query_error(error) from None
+        self._check_combinations()
+
+    def _check_combinations(self) -> None:
+        """Refuse options that exclude each other; QueryError."""
+        if self.max_tokens is not None and (self.group != "passage" or self.offset):
+            raise QueryError(
+                "max_tokens: only the first passages can be limited in tokens; use "
+                "group = 'passage' without offset",
+                field="max_tokens",
+            )
+        if not (self.positive or self.negative):
+            return
+        if self.group == "passage":
+            raise QueryError(
+                "group: relevance feedback is by documents; leave the examples out, or use "
+                "group = 'document'",
+                field="group",
+            )
+        if self.explain:
+            raise QueryError(
+                "explain: scores moved by positive or negative examples cannot be "
+                "split into parts; leave the examples out",
+                field="explain",
+            )
+
+    @property
+    def candidates(self) -> int:
+        """Return the number of hits, from `offset` on, of which the results are chosen."""
+        return self.k if self.max_tokens is None else max(self.k, CANDIDATES)
+
+
+def as_query(query: str | Query, k: int, options: SearchOptions) -> Query:
+    """Return a text with its options as a `Query`; QueryError for options beside a `Query`."""
+    if not isinstance(query, Query):
+        return Query(query, k, **options)
+    if options or k != 10:
+        name = next(iter(options), "k")
+        raise QueryError(f"{name}: the query has its options already; pass it alone", field=name)
+    return query
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python, and every other value as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _query_error(error: ValidationError) -> QueryError:
+    """Return the error of the first invalid option."""
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "misfit":
+        return QueryError(first["msg"], field=first["ctx"]["field"])
+    name = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        options = ", ".join(sorted(Query.model_fields))
+        return QueryError(f"unknown option {name!r}; the options are: {options}", field=name)
+    return QueryError(f"{name} = {first['input']!r}: {first['msg']}", field=name)
+
+
+def whole_number(name: str, value: object, minimum: int = 1) -> int:
+    """Return a Python or NumPy integer of at least `minimum`; QueryError."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= minimum:
+        return int(value)
+    raise QueryError(f"{name} = {value!r} is not a whole number of at least {minimum}", field=name)

@@ -38,9 +38,9 @@ from klsa_search.search.hit_explanations import explanation_of
 from klsa_search.search.hits import fetch_hits
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS
+from klsa_search.search.options import Query
 from klsa_search.search.planning import QueryPlan, plan_search
 from klsa_search.search.query.evidence import Answers, Evidence
-from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.results import Hit
 from klsa_search.search.searcher import Engines, Searcher, ranks_with_klsa_engine
@@ -119,6 +119,19 @@ class PartitionPage(NamedTuple):
     facets: Mapping[str, Facet]
 
 
+class PartitionRequest(NamedTuple):
+    """A search as all partitions run it.
+
+    query       what is searched for
+    evidence    of all partitions, by which the query is parsed
+    ranks_only  whether it is a call of `Index.rank`: see `plan_search`
+    """
+
+    query: Query
+    evidence: Answers
+    ranks_only: bool = False
+
+
 class PartitionPlan(NamedTuple):
     """What one partition returns when a search begins.
 
@@ -152,10 +165,12 @@ class PartitionHits(NamedTuple):
 class PartitionSearch:
     """A search in one state of a partition, step by step."""
 
-    def __init__(self, state: State, request: QueryRequest) -> None:
-        self._state, self._request = state, request
+    def __init__(self, state: State, request: PartitionRequest) -> None:
+        self._state, self._query = state, request.query
         self._evidence = Evidence(request.evidence)
-        self._ranked, self._plan = plan_search(state, request, NO_MODELS, self._evidence)
+        self._ranked, self._plan = plan_search(
+            state, request.query, NO_MODELS, self._evidence, ranks_only=request.ranks_only
+        )
         self._top: TopDocs | None = None
 
     def begin(self) -> PartitionPlan:
@@ -172,7 +187,7 @@ class PartitionSearch:
                 )
             seeds = snapshot.klsa_engine.seeds(plan.parsed.terms, params)
         if seeds is not None:
-            if self._request.explain:
+            if self._query.explain:
                 records = self._state.documents.records(seeds.documents.tolist())
                 seeds = seeds._replace(names=tuple((each.id, each.title) for each in records))
             rows = snapshot.seed_rows(seeds.documents[: params.seeds])
@@ -191,10 +206,10 @@ class PartitionSearch:
         plan = self._plan
         top, facets = collect(ranked, plan)
         self._top = top
-        keys = sort_values(sort_keys(self._request.sort, ranked.fields), top.doc_ids)
+        keys = sort_values(sort_keys(self._query.sort, ranked.fields), top.doc_ids)
         ordinals = self._state.snapshot.ordinals_of(top.doc_ids)
         is_named = not any(keys) and top.doc_ids[:1].tolist() == [plan.named]
-        field = distinct_field(self._request.distinct, ranked)
+        field = distinct_field(self._query.distinct, ranked)
         own = [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
         distinct = [value for (value,) in own]
         return PartitionPage(
@@ -228,7 +243,7 @@ class LocalSearches:
         """Return the number of partitions."""
         return len(self._states)
 
-    def begin(self, requests: Sequence[QueryRequest | None]) -> list[PartitionPlan | None]:
+    def begin(self, requests: Sequence[PartitionRequest | None]) -> list[PartitionPlan | None]:
         """Plan the search in each partition, and find its best documents."""
         begun: list[PartitionPlan | None] = []
         for number, (state, request) in enumerate(zip(self._states, requests, strict=True)):

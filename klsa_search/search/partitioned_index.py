@@ -20,8 +20,8 @@ from klsa_search.search.costs import QueryCounts
 from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
-from klsa_search.search.options import whole_number
-from klsa_search.search.partition import LocalSearches, Partition
+from klsa_search.search.options import Query, whole_number
+from klsa_search.search.partition import LocalSearches, Partition, PartitionRequest
 from klsa_search.search.partition_limits import unsupported
 from klsa_search.search.partitioned_search import (
     PartitionSearches,
@@ -30,7 +30,6 @@ from klsa_search.search.partitioned_search import (
     search_partitions,
 )
 from klsa_search.search.query.evidence import Evidence, Question, added
-from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel
 from klsa_search.search.suggest.suggester import Suggestion, checked_typed
@@ -47,7 +46,7 @@ class PartitionedIndex(WritablePartitions):
     It has the methods of `Index`; those of `UNSUPPORTED_METHODS` raise PartitionsUnsupported.
     """
 
-    def _search(self, request: QueryRequest) -> SearchResults:
+    def _search(self, request: Query) -> SearchResults:
         view = self.snapshot()
         results = search_partitions(
             view._searches(),
@@ -59,7 +58,7 @@ class PartitionedIndex(WritablePartitions):
         warnings = view._without_vectors(request)
         return replace(results, warnings=(*results.warnings, *warnings)) if warnings else results
 
-    def _without_vectors(self, request: QueryRequest) -> tuple[str, ...]:
+    def _without_vectors(self, request: Query) -> tuple[str, ...]:
         """Return a warning if an embedder would make the vector of the query of one partition."""
         embedders = self._models.embedders.keys()
         if not embedders or request.vector is not None or not request.query.strip():
@@ -107,12 +106,10 @@ class PartitionedIndex(WritablePartitions):
         if mask is not None:
             raise unsupported(self.name, "masks of doc ids")
         states = self._now().states
-        request = QueryRequest.of_ranking(
-            query, whole_number("k", k), vector, dimensions, parameters
-        )
-        if warnings := self._without_vectors(request):
+        ranking = Query(query, k, vector=vector, dimensions=dimensions, **parameters)
+        if warnings := self._without_vectors(ranking):
             raise EmbedderFailed(warnings[0], field="embedder")
-        return rank_partitions(LocalSearches(states), request, self.name)
+        return rank_partitions(LocalSearches(states), ranking, self.name)
 
     def rank_many(
         self,
@@ -146,9 +143,12 @@ class PartitionedIndex(WritablePartitions):
     ) -> Explanation:
         """Return an explanation of the score of one document: see `Index.explain`."""
         states = self._now().states
-        ranking = QueryRequest.of_ranking(query, 1, vector, dimensions, parameters)
         searches = LocalSearches(states)
-        _, shared = plan_and_seeds(searches, replace(ranking, explain=True), self.name)
+        explained = Query(
+            query, 1, vector=vector, dimensions=dimensions, explain=True, **parameters
+        )
+        request = PartitionRequest(explained, {}, ranks_only=True)
+        _, shared = plan_and_seeds(searches, request, self.name)
         partition = partition_of(id, len(states))
         return searches.explain(partition, id, shared[partition])
 

@@ -11,17 +11,22 @@ import numpy as np
 
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.keywords import SearchParameters
 from klsa_search.embedding.checked import CheckedReranker
 from klsa_search.errors import QueryError
 from klsa_search.search.assembly import assemble_results
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
 from klsa_search.search.facets import Facet
-from klsa_search.search.partition import ALL_VALUES, PartitionHits, PartitionPage, PartitionPlan
+from klsa_search.search.options import Query
+from klsa_search.search.partition import (
+    ALL_VALUES,
+    PartitionHits,
+    PartitionPage,
+    PartitionPlan,
+    PartitionRequest,
+)
 from klsa_search.search.partition_doc_ids import global_doc_ids
 from klsa_search.search.planning import QueryPlan
 from klsa_search.search.query.evidence import Question, added
-from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.results import Hit, SearchResults
 
 UNSUPPORTED_OPTIONS: Final = {
@@ -48,7 +53,7 @@ class PartitionSearches(Protocol):
     def count(self) -> int:
         """Return the number of partitions."""
 
-    def begin(self, requests: Sequence[QueryRequest | None]) -> Sequence[PartitionPlan | None]:
+    def begin(self, requests: Sequence[PartitionRequest | None]) -> Sequence[PartitionPlan | None]:
         """Plan the search in each partition, and find its best documents.
 
         requests  None for a partition that keeps its earlier plan
@@ -71,18 +76,17 @@ class _Place(NamedTuple):
     place: int
 
 
-def refuse_unsupported(request: QueryRequest, index: str) -> None:
+def refuse_unsupported(query: Query, index: str) -> None:
     """Raise QueryError for options that partitions do not have."""
     for name, what in UNSUPPORTED_OPTIONS.items():
-        if _is_given(getattr(request, name)):
+        if _is_given(getattr(query, name)):
             raise QueryError(
                 f"{name}: index `{index}` has partitions, which do not support {what}; leave it "
                 "out, or build the index with one partition",
                 field=name,
             )
-    ranker = request.parameters.get("ranker")
-    if ranker is not None:  # planning may need arrays that no partition has
-        _refuse_ranker(ranker, index)
+    if query.ranker is not None:  # planning may need arrays that no partition has
+        _refuse_ranker(query.ranker, index)
 
 
 def refuse_ranking(plan: QueryPlan, index: str) -> None:
@@ -115,7 +119,7 @@ def _is_given(value: Any) -> bool:
 
 def search_partitions(
     searches: PartitionSearches,
-    request: QueryRequest,
+    query: Query,
     index: str,
     document_of: Callable[[str], Document],
     reranker: CheckedReranker | None = None,
@@ -125,21 +129,21 @@ def search_partitions(
     index        its name, for errors
     document_of  returns the document of an ID, for the reranker
     """
-    facets = dict.fromkeys((*request.facets, *([request.distinct] if request.distinct else ())))
-    own = replace(request, max_facet_values=ALL_VALUES, facets=tuple(facets))
-    plan, pages = _collected(searches, own, index)
-    order = merged_order(pages, request.sort, plan.page)
+    facets = dict.fromkeys((*query.facets, *([query.distinct] if query.distinct else ())))
+    counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
+    plan, pages = _collected(searches, PartitionRequest(counted, {}), index)
+    order = merged_order(pages, query.sort, plan.page)
     known = [page for page in pages if page is not None]
     total, found = sum(page.total for page in known), [page.facets for page in known]
-    if request.distinct is not None:
-        (counted,) = merged_facets(found, ALL_VALUES, [request.distinct]).values()
-        total = len(counted.values) + counted.missing
+    if query.distinct is not None:
+        (values,) = merged_facets(found, ALL_VALUES, [query.distinct]).values()
+        total = len(values.values) + values.missing
     order = order[plan.offset : plan.offset + plan.k]
     hits, best = _fetched(searches, order, plan.offset)
     return assemble_results(
-        replace(plan, request=request),
+        replace(plan, request=query),
         total,
-        merged_facets(found, request.max_facet_values, request.facets),
+        merged_facets(found, query.max_facet_values, query.facets),
         hits,
         best,
         reranker=reranker,
@@ -147,24 +151,22 @@ def search_partitions(
     )
 
 
-def rank_partitions(
-    searches: PartitionSearches, request: QueryRequest, index: str
-) -> tuple[DocIds, Scores]:
+def rank_partitions(searches: PartitionSearches, query: Query, index: str) -> tuple[DocIds, Scores]:
     """Return doc ids and scores of the best documents of all partitions, best first.
 
     Doc ids are those of `global_doc_ids`; equal scores are in the order of their ordinals.
     """
-    _, pages = _collected(searches, request, index)
+    _, pages = _collected(searches, PartitionRequest(query, {}, ranks_only=True), index)
     answered = [(number, page) for number, page in enumerate(pages) if page is not None]
     doc_ids = np.concatenate([global_doc_ids(number, page.doc_ids) for number, page in answered])
     scores = np.concatenate([page.scores for _, page in answered])
     ordinals = np.concatenate([page.ordinals for _, page in answered])
-    order = np.lexsort((doc_ids, ordinals, -scores))[: request.k]
+    order = np.lexsort((doc_ids, ordinals, -scores))[: query.k]
     return doc_ids[order], scores[order]
 
 
 def _collected(
-    searches: PartitionSearches, request: QueryRequest, index: str
+    searches: PartitionSearches, request: PartitionRequest, index: str
 ) -> tuple[QueryPlan, Sequence[PartitionPage | None]]:
     """Return the plan of a search, and its first documents in each partition."""
     plan, shared = plan_and_seeds(searches, request, index)
@@ -172,10 +174,10 @@ def _collected(
 
 
 def plan_and_seeds(
-    searches: PartitionSearches, request: QueryRequest, index: str
+    searches: PartitionSearches, request: PartitionRequest, index: str
 ) -> tuple[QueryPlan, Sequence[SharedSeeds | None]]:
     """Return the plan of a search, and the seeds of the query as each partition needs them."""
-    refuse_unsupported(request, index)
+    refuse_unsupported(request.query, index)
     begun = _begun(searches, request)
     answers = [each for each in begun if each is not None]
     leading = next((each for each in answers if each.named), answers[0])
@@ -184,15 +186,18 @@ def plan_and_seeds(
     return leading.plan, shared_seeds(found, leading.params, leading.step)
 
 
-def _begun(searches: PartitionSearches, request: QueryRequest) -> list[PartitionPlan | None]:
+def _begun(searches: PartitionSearches, request: PartitionRequest) -> list[PartitionPlan | None]:
     """Return the plans of all partitions, each of which parses the query by the evidence of all."""
     requests = [request] * searches.count
     begun = list(searches.begin(requests))
     named = [each is not None and each.named for each in begun]
     if any(named) and not all(named):
         # The others rank by the words of the ID, as the partition that has the document does.
-        words = SearchParameters(**{**request.parameters, "operators": False, "spelling": "off"})
-        by_words = replace(request, parameters=words, prefix=None)
+        by_words = request._replace(
+            query=request.query.model_copy(
+                update={"operators": False, "spelling": "off", "prefix": None}
+            )
+        )
         requests = [request if is_named else by_words for is_named in named]
         again = searches.begin([None if is_named else by_words for is_named in named])
         begun = [
@@ -202,7 +207,7 @@ def _begun(searches: PartitionSearches, request: QueryRequest) -> list[Partition
     known: dict[Question, Any] = {}
     while any(each.answers for each in begun if each is not None):
         known |= added([each.answers for each in begun if each is not None])
-        requests = [replace(own, evidence=known) for own in requests]
+        requests = [own._replace(evidence=known) for own in requests]
         begun = list(searches.begin(requests))
     return begun
 

@@ -13,12 +13,12 @@ from klsa_search.search.applied_rules import NO_RULES, AppliedRules, apply_rules
 from klsa_search.search.embedders import embedded_query
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.models import Models
-from klsa_search.search.options import checked_mask
+from klsa_search.search.options import Query
+from klsa_search.search.parameters import checked_mask
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.rules import texts_for_rules
-from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.reranking import checked_rerank
 from klsa_search.search.searcher import intersection
@@ -50,7 +50,7 @@ class QueryPlan:
     warnings    what failed, and is missing
     """
 
-    request: QueryRequest
+    request: Query
     parsed: ParsedQuery
     interpretation: QueryInterpretation
     named: int | None
@@ -68,12 +68,19 @@ class QueryPlan:
 
 
 def plan_search(
-    opened: State, request: QueryRequest, models: Models, evidence: Evidence | None = None
+    opened: State,
+    request: Query,
+    models: Models,
+    evidence: Evidence | None = None,
+    *,
+    ranks_only: bool = False,
 ) -> tuple[State, QueryPlan]:
     """Return the state that a search is executed on, and its plan.
 
     opened    state of an index
     evidence  of the documents of all partitions, by default of its own
+    ranks_only  whether it is a call of `Index.rank`, which does not look for the document whose ID
+                is the query, and does not correct short words
     The search is executed on the same state, or on that of its passages. QueryError for what the
     index does not have. If the embedder fails, `warnings` of the plan say so.
     """
@@ -83,9 +90,11 @@ def plan_search(
     if request.rerank is not None:
         checked_rerank(request.rerank, models.reranker, is_sorted=bool(request.sort))
     reading, chosen = state.parameters.read(request.parameters)
-    finds_id = request.group == "document" and not request.ranks_only
+    finds_id = request.group == "document" and not ranks_only
     named = _named_document(state, request.query) if finds_id else None
-    parsed, interpretation = _parse(state, request, reading, named, evidence)
+    parsed, interpretation = _parse(
+        state, request, reading, named, evidence, correct_alone=not ranks_only or request.explain
+    )
     dimensions = state.parameters.dimensions(request.dimensions, chosen)
     allowed = intersection(own, parsed.mask)
     rules = _rules(opened, state, request, interpretation, named)
@@ -148,10 +157,12 @@ def _named_document(state: State, query: str) -> int | None:
 
 def _parse(
     state: State,
-    request: QueryRequest,
+    request: Query,
     reading: LanguageSettings,
     named: int | None,
     evidence: Evidence | None,
+    *,
+    correct_alone: bool,
 ) -> tuple[ParsedQuery, QueryInterpretation]:
     """Return the parsed query, and its interpretation.
 
@@ -164,7 +175,7 @@ def _parse(
         query,
         reading,
         evidence=evidence,
-        correct_alone=not request.ranks_only or request.explain,
+        correct_alone=correct_alone,
         complete_last=request.prefix == "last" and named is None,
     )
     interpretation = state.query_parser.interpretation(query, parsed)
@@ -179,7 +190,7 @@ def _parse(
 def _rules(
     opened: State,
     state: State,
-    request: QueryRequest,
+    request: Query,
     interpretation: QueryInterpretation,
     named: int | None,
 ) -> AppliedRules:

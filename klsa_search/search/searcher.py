@@ -28,6 +28,7 @@ from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking import Rank
 from klsa_search.search.snapshot import Snapshot
 
+Q = TypeVar("Q")
 T = TypeVar("T")
 
 CHUNK: Final = 64
@@ -35,7 +36,7 @@ CHUNK: Final = 64
 
 
 def in_parallel(
-    work: Callable[[Sequence[str]], list[T]], queries: Iterable[str], threads: int
+    work: Callable[[Sequence[Q]], list[T]], queries: Iterable[Q], threads: int
 ) -> list[T]:
     """Call `work` with chunks of queries in threads; return the results in order of the queries.
 

@@ -9,7 +9,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.config import QUERY_SETTINGS, LanguageSettings, SearchSettings, Settings
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.filters.masks import FilterCache
-from klsa_search.search.options import Parameters
+from klsa_search.search.parameters import Parameters
 from klsa_search.search.passage_index import PassageIndex
 from klsa_search.search.passage_searcher import PassageSearcher
 from klsa_search.search.quality import Quality

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from klsa_search.collection.model import Query
+from klsa_search.collection.model import Topic
 from studies.effectiveness.measuring import Task
 
 FEWEST = 3
@@ -33,7 +33,7 @@ def by_document(task: Task) -> Task:
         name=f"{task.name}-by-document",
         corpus=f"{task.corpus}-by-document",
         documents=[document for document in task.documents if document.id not in out],
-        queries=[Query(id=query, text=f"{d.title}\n{d.text}") for query, d in asking.items()],
+        queries=[Topic(id=query, text=f"{d.title}\n{d.text}") for query, d in asking.items()],
         judgements=[
             judgement
             for judgement in task.judgements

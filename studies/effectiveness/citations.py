@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from klsa_search.collection import open_collection
-from klsa_search.collection.model import Judgement, Query
+from klsa_search.collection.model import Judgement, Topic
 from studies.effectiveness.measuring import Task
 
 FILES = {"cacm": "cacm/cacm.all", "cisi": "cisi/CISI.ALL"}
@@ -37,7 +37,7 @@ def citation_task(name: str, data: Path) -> Task:
     return Task(
         f"{name}-citations",
         documents,
-        [Query(id=document.id, text=document.title) for document in chosen],
+        [Topic(id=document.id, text=document.title) for document in chosen],
         [
             Judgement(query_id=document.id, document_id=other, grade=1, gain=1)
             for document in chosen

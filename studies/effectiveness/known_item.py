@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from klsa_search.collection import Document, open_collection
-from klsa_search.collection.model import Judgement, Query
+from klsa_search.collection.model import Judgement, Topic
 from studies.effectiveness.measuring import Task
 
 QUERIES = 250
@@ -58,7 +58,7 @@ def _task(name: str, documents: Sequence[Document], asked: dict[str, str]) -> Ta
     return Task(
         name,
         documents,
-        [Query(id=identity, text=text) for identity, text in chosen.items()],
+        [Topic(id=identity, text=text) for identity, text in chosen.items()],
         [Judgement(query_id=i, document_id=i, grade=1, gain=1) for i in chosen],
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from klsa_search import Index, build
 from klsa_search.collection import Document, open_collection
-from klsa_search.collection.model import Judgement, Query
+from klsa_search.collection.model import Judgement, Topic
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.evaluation.comparison import TIE
 from klsa_search.evaluation.measures import Judge
@@ -38,7 +38,7 @@ class Task:
 
     name: str
     documents: Sequence[Document]
-    queries: Sequence[Query]
+    queries: Sequence[Topic]
     judgements: Sequence[Judgement]
     corpus: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search import Index
-from klsa_search.collection.model import Query
+from klsa_search.collection.model import Topic
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import AS_WORDS, Ranking, rank_best
 from studies.effectiveness.kinds import KINDS, task_of
@@ -94,7 +94,7 @@ def _measured(bench: Bench, task: Task) -> dict[str, Any]:
     return found
 
 
-def _runs(index: Index, queries: Sequence[Query]) -> tuple[list[Ranking], list[Ranking]]:
+def _runs(index: Index, queries: Sequence[Topic]) -> tuple[list[Ranking], list[Ranking]]:
     """Return the rankings of the default, and the first ten of BM25."""
     best = list(rank_best(index, queries, **AS_WORDS))
     return best, list(rank_best(index, queries, _FIRST, ranker="bm25", **AS_WORDS))

@@ -17,7 +17,7 @@ import numpy as np
 
 from klsa_search import Index
 from klsa_search.collection import Document
-from klsa_search.collection.model import Query
+from klsa_search.collection.model import Topic
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import AS_WORDS, DEPTH, Ranking
 from klsa_search.search.index import ids_of
@@ -137,7 +137,7 @@ def _means(index: Index, task: Task, ranker: Ranker) -> dict[str, Means]:
     return {f"{weight:g}": dict(means) for weight, means in zip(weights, measured, strict=True)}
 
 
-def _scores(index: Index, query: Query, ranker: Ranker) -> tuple[np.ndarray, np.ndarray]:
+def _scores(index: Index, query: Topic, ranker: Ranker) -> tuple[np.ndarray, np.ndarray]:
     """Return the scores of documents by themselves, and those of their best passages."""
     own = index.scores(query.text, ranker=ranker, passage_weight=0, **AS_WORDS)
     both = index.scores(query.text, ranker=ranker, passage_weight=1, **AS_WORDS)

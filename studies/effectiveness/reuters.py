@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from klsa_search.collection import Document
-from klsa_search.collection.model import Judgement, Query
+from klsa_search.collection.model import Judgement, Topic
 from studies.datasets import read_reuters, reuters_folder
 from studies.effectiveness.known_item import title_to_text
 from studies.effectiveness.measuring import Task
@@ -82,7 +82,7 @@ def _topics(labelled: list[Labelled]) -> Task:
     return Task(
         "reuters-topics",
         [story.document for story in labelled],
-        [Query(id=t, text=NAMES.get(t, t.replace("-", " "))) for t in kept],
+        [Topic(id=t, text=NAMES.get(t, t.replace("-", " "))) for t in kept],
         [
             Judgement(query_id=topic, document_id=document, grade=1, gain=1)
             for topic, ids in kept.items()
@@ -108,7 +108,7 @@ def _titles(labelled: list[Labelled]) -> Task:
     return Task(
         "reuters-titles",
         [story.document for story in labelled if story.part == "train"],
-        [Query(id=held_out[i].document.id, text=held_out[i].document.title) for i in chosen],
+        [Topic(id=held_out[i].document.id, text=held_out[i].document.title) for i in chosen],
         [
             Judgement(query_id=held_out[i].document.id, document_id=document, grade=1, gain=1)
             for i in chosen

@@ -3,7 +3,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from klsa_search.collection.model import Query
+from klsa_search.collection.model import Topic
 from klsa_search.core.parameters import RankerName
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.runs import DEPTH, rank_best
@@ -20,19 +20,19 @@ from tests.support.plugins import forget, use, write_template
 
 def test_a_ranking_is_what_the_index_gives():
     index = FakeIndex({"q": [0.0, 2.0, -1.0, 3.0, 0.0]}, size=5)
-    (ranking,) = rank_best(index, [Query(id="1", text="q")])
+    (ranking,) = rank_best(index, [Topic(id="1", text="q")])
     assert ranking.document_ids == ("d3", "d1")
     assert ranking.scores.tolist() == [3, 2]
 
 
 def test_no_more_documents_are_judged_than_trec_does():
     index = FakeIndex({"q": np.arange(1, 1501).tolist()}, size=1500)
-    (ranking,) = rank_best(index, [Query(id="1", text="q")])
+    (ranking,) = rank_best(index, [Topic(id="1", text="q")])
     assert len(ranking.document_ids) == DEPTH == 1000
 
 
 def test_an_index_without_documents_answers_nothing():
-    (ranking,) = rank_best(FakeIndex({}, size=0), [Query(id="1", text="q")])
+    (ranking,) = rank_best(FakeIndex({}, size=0), [Topic(id="1", text="q")])
     assert ranking.document_ids == ()
 
 
@@ -61,7 +61,7 @@ def test_every_system_is_judged_on_its_own_preset(tmp_path):
 
 def test_queries_nobody_judged_are_not_asked():
     index, collection = tiny()
-    collection.asked.append(Query(id="3", text="first"))
+    collection.asked.append(Topic(id="3", text="first"))
     judge_systems(collection, lambda *_: index)
     assert len(index.asked) == 2 * len(SYSTEMS)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from klsa_search.collection.model import Query
+from klsa_search.collection.model import Topic
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.evaluation.tuning import tune, tune_by_halves
 from klsa_search.indexing.build import build
@@ -39,7 +39,7 @@ def index_of(tmp_path):
 
 def asked(topics="abcdef", each=4):
     """Queries of one word; what is on its topic is relevant, whether it holds the word or not."""
-    queries = [Query(id=f"{t}{n}", text=f"{t}{n}") for t in topics for n in range(each)]
+    queries = [Topic(id=f"{t}{n}", text=f"{t}{n}") for t in topics for n in range(each)]
     judged = [judgement(q.id, d.id) for q in queries for d in topical() if d.id[0] == q.id[0]]
     return queries, judged
 
@@ -64,7 +64,7 @@ def test_an_index_that_keeps_d_cut_is_tuned_over_all_functions_of_the_spectrum(i
 def test_where_nothing_can_be_gained_nothing_is_changed(index_of):
     # Every word of the first topic's documents finds what the default already ranks first.
     index = index_of()
-    queries = [Query(id=str(n), text=topical()[n].text) for n in range(0, 60, 5)]
+    queries = [Topic(id=str(n), text=topical()[n].text) for n in range(0, 60, 5)]
     judged = [judgement(q.id, topical()[int(q.id)].id) for q in queries]
     tuning = tune(index, queries, judged)
     assert tuning.held_out.default == 1
@@ -116,7 +116,7 @@ def test_too_few_queries_and_folds(index_of):
         tune(index, queries, judged)
     with pytest.raises(SettingsError, match="folds = 1"):
         tune(index, queries, judged, folds=1)
-    renamed = [Query(id="x" + query.id, text=query.text) for query in queries]
+    renamed = [Topic(id="x" + query.id, text=query.text) for query in queries]
     with pytest.raises(CollectionError, match="no judgement names a relevant document"):
         tune(index, renamed, asked()[1])
     strange = [replace(judgement, document_id="?") for judgement in asked()[1]]

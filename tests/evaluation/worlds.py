@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from klsa_search.collection.model import Document, Judgement, Problems, Query
+from klsa_search.collection.model import Document, Judgement, Problems, Topic
 from klsa_search.evaluation import candidates
 
 
@@ -42,7 +42,7 @@ class FakeIndex:
 @dataclass
 class FakeCollection:
     name: str = "tiny"
-    asked: list[Query] = field(default_factory=list)
+    asked: list[Topic] = field(default_factory=list)
     judged: list[Judgement] = field(default_factory=list)
     format: str = "fake"
     problems: Problems = field(default_factory=Problems)
@@ -70,7 +70,7 @@ def tiny():
     """One query answered, one that finds nothing; of the first, d1 and d3 are relevant."""
     index = FakeIndex({"first": [3.0, 2.0, 0.0, 1.0]}, size=4)
     collection = FakeCollection(
-        asked=[Query(id="1", text="first"), Query(id="2", text="unknown words")],
+        asked=[Topic(id="1", text="first"), Topic(id="2", text="unknown words")],
         judged=[judgement("1", "d1"), judgement("1", "d3"), judgement("2", "d0")],
     )
     return index, collection

@@ -13,7 +13,7 @@ from typing import get_type_hints
 
 import pytest
 
-from klsa_search import Index, IndexSettings, SearchOptions, SearchParameters
+from klsa_search import IndexSettings, SearchParameters
 from klsa_search.collection import Reading, open_collection
 from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
 from klsa_search.core.keywords import FieldWeights, Tokenizer
@@ -124,10 +124,6 @@ def test_names_and_types_are_those_of_the_settings():
         "passages": str | int,  # is kept as text
     }
     assert get_type_hints(IndexSettings) == declared(Settings) | also
-
-
-def test_options_of_a_search_are_its_parameters():
-    assert get_type_hints(SearchOptions) == named(Index.search) | get_type_hints(SearchParameters)
 
 
 def test_reading_is_what_opening_takes():

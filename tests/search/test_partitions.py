@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from klsa_search import Index, build, open_index
+from klsa_search import Index, Query, build, open_index
 from klsa_search.errors import (
     DocumentNotFound,
     EmbedderFailed,
@@ -28,6 +28,7 @@ from klsa_search.search.engine.shared_seeds import shared_seeds
 from klsa_search.search.partition import (
     LocalSearches,
     PartitionPage,
+    PartitionRequest,
     SharedSeedsEngine,
 )
 from klsa_search.search.partition_limits import UNSUPPORTED_METHODS
@@ -37,7 +38,6 @@ from klsa_search.search.partitioned_search import (
     merged_order,
     plan_and_seeds,
 )
-from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.storage.partitions import partition_of
 from tests.oracle.ranking import Oracle
@@ -130,7 +130,7 @@ def test_rows_cross_partitions(one: Index, three: Index) -> None:
 def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
     assert isinstance(three, PartitionedIndex)
     for query in QUERIES:
-        request = QueryRequest.of_ranking(query, 20, None, None, {})
+        request = PartitionRequest(Query(query, 20), {}, ranks_only=True)
         states = [partition.state() for partition in three.partitions]
         _, shared = plan_and_seeds(LocalSearches(states), request, three.name)
         for state, own in zip(states, shared, strict=True):
@@ -549,10 +549,10 @@ def test_rank_returns_doc_ids_of_all_partitions(one: Index, three: Index, ranker
 
 
 def test_runs_are_ranked_by_id(one: Index, three: Index) -> None:
-    from klsa_search.collection.model import Query
+    from klsa_search.collection.model import Topic
     from klsa_search.evaluation.runs import rank_best
 
-    queries = [Query(id=str(number), text=text) for number, text in enumerate(QUERIES)]
+    queries = [Topic(id=str(number), text=text) for number, text in enumerate(QUERIES)]
     whole = list(rank_best(one, queries, ranker="bm25"))
     for one_run, run in zip(whole, rank_best(three, queries, ranker="bm25"), strict=True):
         assert run.scores.tolist() == one_run.scores.tolist()

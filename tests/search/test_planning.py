@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import pickle
 from contextlib import closing
-from dataclasses import fields
 
+import numpy as np
 import pytest
 
-from klsa_search import Index, SearchOptions, build
-from klsa_search.core.keywords import SearchParameters
+from klsa_search import Index, Query, SearchOptions, build
 from klsa_search.errors import QueryError
 from klsa_search.search.assembly import assemble_results
 from klsa_search.search.collectors import collect
 from klsa_search.search.hits import fetch_hits
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.planning import plan_search
-from klsa_search.search.query_request import QueryRequest
 from klsa_search.search.state import open_state
 
 PARTS = ("pump", "leak", "seal", "oil", "valve")
@@ -52,20 +50,6 @@ def index(tmp_path_factory):
 def state(index):
     with closing(open_state(index.path)) as opened:
         yield opened
-
-
-class Requests(Index):
-    """Returns the request of a search instead of its results."""
-
-    def __init__(self):
-        pass
-
-    def _search(self, request):
-        return request
-
-
-def requested(query, k=10, **options) -> QueryRequest:
-    return Requests().search(query, k, **options)
 
 
 def searched(state, request, models):
@@ -105,26 +89,51 @@ def test_steps_on_a_state_find_what_the_index_finds(index, state, query, options
     models = MODELS if "rerank" in options else NO_MODELS
     with closing(Index(index.path, models=models)) as opened:
         expected = opened.search(query, **options)
-    assert searched(state, requested(query, **options), models) == expected
+    assert searched(state, Query(query, **options), models) == expected
 
 
-def test_a_request_has_every_option_of_a_search():
-    options = SearchOptions.__annotations__.keys() - SearchParameters.__annotations__.keys()
-    assert {each.name for each in fields(QueryRequest)} == options | {
-        *("query", "k", "parameters", "evidence", "ranks_only")
-    }
+def test_a_query_has_every_option_of_a_search():
+    assert Query.model_fields.keys() == SearchOptions.__annotations__.keys() | {"query", "k"}
 
 
-def test_a_request_keeps_what_iterators_yield():
-    request = requested("oil", sort=iter(["year"]), facets=iter(["year"]), positive=iter(["d1"]))
-    assert (request.sort, request.facets, request.positive) == (("year",), ("year",), ("d1",))
-    assert pickle.loads(pickle.dumps(request)) == request
+def test_a_query_keeps_what_iterators_yield():
+    query = Query("oil", sort=iter(["year"]), facets=iter(["year"]), positive=iter(["d1"]))
+    assert (query.sort, query.facets, query.positive) == (("year",), ("year",), ("d1",))
+    assert pickle.loads(pickle.dumps(query)) == query
+
+
+def test_a_query_takes_numbers_of_numpy():
+    query = Query("oil", np.int64(3), min_score=np.float64(0.5), alpha=np.float64(0.25))
+    assert (query.k, query.min_score, query.parameters) == (3, 0.5, {"alpha": 0.25})
+
+
+def test_a_query_that_is_passed_alone_finds_what_its_options_find(index):
+    options = {"filter": "year >= 2001", "facets": ["year"], "alpha": 0.4, "highlight": True}
+    query = Query("oil valve", 3, **options)
+    expected = index.search("oil valve", 3, **options)
+    assert index.search(query) == index.search_many([query])[0] == expected
+
+
+@pytest.mark.parametrize("options", [{"offset": 0}, {"alpha": 0.2}])
+def test_options_beside_a_query_are_an_error(index, options):
+    with pytest.raises(QueryError, match="pass it alone") as refused:
+        index.search(Query("oil"), **options)
+    assert refused.value.field == next(iter(options))
 
 
 @pytest.mark.parametrize(
     ("options", "field"),
     [
         ({"k": 0}, "k"),
+        ({"k": True}, "k"),
+        ({"sort": "year"}, "sort"),
+        ({"sort": [1]}, "sort"),
+        ({"facets": ["year"] * 101}, "facets"),
+        ({"min_score": float("nan")}, "min_score"),
+        ({"snippet_length": 10_001}, "snippet_length"),
+        ({"alpha": 2.0}, "alpha"),
+        ({"boosts": "title^0"}, "boosts"),
+        ({"colour": "red"}, "colour"),
         ({"group": "page"}, "group"),
         ({"prefix": "first"}, "prefix"),
         ({"max_tokens": 10}, "max_tokens"),
@@ -134,7 +143,7 @@ def test_a_request_keeps_what_iterators_yield():
     ],
     ids=str,
 )
-def test_a_request_is_checked_without_an_index(options, field):
+def test_a_query_is_checked_without_an_index(options, field):
     with pytest.raises(QueryError) as refused:
-        requested("oil", **options)
+        Query("oil", **options)
     assert refused.value.field == field

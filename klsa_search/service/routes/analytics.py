@@ -10,6 +10,7 @@ from fastapi import APIRouter, Body, Request, Response
 from pydantic import AfterValidator, Field, model_validator
 
 from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
+from klsa_search.core.parameters import Text
 from klsa_search.errors import BadDocument
 from klsa_search.mining.synonym_proposals import propose_synonyms
 from klsa_search.search.index import Index
@@ -19,7 +20,6 @@ from klsa_search.service.analytics.store import EventRow
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.requests import (
     RequestModel,
-    Text,
     documented_parameters,
     field_error,
     read_parameters,

@@ -9,15 +9,19 @@ from typing import Annotated, Any, Literal, Self
 from fastapi import APIRouter, Body, Response
 from pydantic import Field, model_validator
 
-from klsa_search.collection.model import Judgement, Query
-from klsa_search.core.parameters import Ranker
+from klsa_search.collection.model import Judgement, Topic
+from klsa_search.core.parameters import Ranker, Text
 from klsa_search.errors import QueryError
 from klsa_search.evaluation.comparison import Contrast
 from klsa_search.evaluation.systems import compare_rankers, own_judgements
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.errors import documented
-from klsa_search.service.schemas.requests import QueryText, RequestModel, Text, field_error
+from klsa_search.service.schemas.requests import (
+    QueryText,
+    RequestModel,
+    field_error,
+)
 from klsa_search.service.schemas.responses import Answer, elapsed
 
 MAX_JUDGED = 500
@@ -155,7 +159,7 @@ async def evaluate(name: str, body: Annotated[EvaluateBody, Body()], service: Se
     return await service.read(name, compute, heavy=True)
 
 
-def _judged(index: Index, body: EvaluateBody) -> tuple[list[Query], list[Judgement], int]:
+def _judged(index: Index, body: EvaluateBody) -> tuple[list[Topic], list[Judgement], int]:
     """Return queries, judgements, and the number of judged documents not in the index."""
     if body.queries is None or not isinstance(body.judgements, dict):
         queries, judgements, gone = own_judgements(index)
@@ -167,7 +171,7 @@ def _judged(index: Index, body: EvaluateBody) -> tuple[list[Query], list[Judgeme
                 field="judgements",
             )
         return queries, judgements, gone
-    queries = [Query(id=id_, text=text) for id_, text in body.queries.items()]
+    queries = [Topic(id=id_, text=text) for id_, text in body.queries.items()]
     judgements = [
         Judgement(query_id=query, document_id=document, grade=grade, gain=max(grade, 0))
         for query, grades in body.judgements.items()

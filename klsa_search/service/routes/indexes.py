@@ -10,6 +10,7 @@ import numpy as np
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
+from klsa_search.core.parameters import Text
 from klsa_search.errors import IndexNotFound, QueryError, SettingsError
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
@@ -23,7 +24,7 @@ from klsa_search.service.schemas.index_answers import (
     JobAnswer,
 )
 from klsa_search.service.schemas.replication_answers import replication_answers
-from klsa_search.service.schemas.requests import Name, RequestModel, Text
+from klsa_search.service.schemas.requests import Name, RequestModel
 from klsa_search.service.schemas.responses import Answer
 
 router = APIRouter()

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Body, Request, Response
 from pydantic import AfterValidator, Field
 
 from klsa_search.collection.qrels import qrels_text
+from klsa_search.core.parameters import Text
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
@@ -16,7 +17,6 @@ from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.requests import (
     QueryText,
     RequestModel,
-    Text,
     documented_parameters,
     read_parameters,
 )

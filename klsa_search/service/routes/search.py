@@ -103,7 +103,7 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
     def compute(index: Index) -> bytes:
         begin = time.perf_counter()
         with count_partitions(partial=params.partial) as tally:
-            results = index.search(params.q or "", params.count, **params.search_options())
+            results = index.search(params.search())
         found = time.perf_counter()
         search_id = None
         if service.recorder is not None and params.analytics:
@@ -202,7 +202,13 @@ async def _explain(name: str, id_: str, params: ExplainRequest, service: IndexSe
     def compute(index: Index) -> ExplainAnswer:
         begin = time.perf_counter()
         index = index.snapshot()
-        found = index.explain(params.q, id_, **params.search_options())
+        found = index.explain(
+            params.q,
+            id_,
+            vector=params.vector,
+            dimensions=params.dimensions,
+            **params.parameters,
+        )
         return ExplainAnswer(
             query=params.q,
             index=index.name,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
+from klsa_search.core.parameters import Text
 from klsa_search.search.costs import estimated_cost, suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
@@ -17,7 +18,6 @@ from klsa_search.service.schemas.requests import (
     IndexName,
     QueryText,
     RequestModel,
-    Text,
     documented_parameters,
     read_parameters,
 )

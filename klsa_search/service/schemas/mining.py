@@ -7,13 +7,12 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from klsa_search.core.parameters import Text, encodable
 from klsa_search.service.schemas.requests import (
     MAX_HITS,
     Name,
     QueryText,
     RequestModel,
-    Text,
-    encodable,
     field_error,
 )
 from klsa_search.service.schemas.responses import Answer

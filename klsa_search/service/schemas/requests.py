@@ -16,7 +16,6 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -24,8 +23,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from klsa_search.core.parameters import Text, encodable
 from klsa_search.search.excerpts import span_of
-from klsa_search.search.options import MAX_NAMES
 
 # With these limits no request of an index like Reuters-21578 takes more than about a second. The
 # size of a response is limited by `responses.MAX_ANSWER`.
@@ -34,25 +33,9 @@ MAX_QUERY = 10_000
 MAX_NAME = 100
 
 
-def encodable(text: str) -> str:
-    """Raise ValueError for half of a surrogate pair, which JSON can have and UTF-8 cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError("it contains half of a surrogate pair") from error
-    return text
-
-
-Text = Annotated[str, AfterValidator(encodable)]
 # Limits are before the validator: after it, pydantic calls characters items in its message.
 QueryText = Annotated[str, Field(max_length=MAX_QUERY), AfterValidator(encodable)]
 Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(encodable)]
-Names = Annotated[
-    tuple[Text, ...],
-    Field(max_length=MAX_NAMES),
-    # JSON has lists, which a strict tuple refuses.
-    BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
-]
 IndexName = Annotated[Name, Field(description="may be left out when one index is served")]
 
 

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from klsa_search.collection.vectors import MAX_DIMENSION
-from klsa_search.core.config import LanguageSettings, SearchSettings
-from klsa_search.core.settings_group import optional_fields
+from klsa_search.core.parameters import Text, encodable
 from klsa_search.search.budget import CANDIDATES
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.engine.params import MAX_SEEDS
 from klsa_search.search.filters.text import MAX_CHARACTERS
 from klsa_search.search.index import Index
-from klsa_search.search.options import GroupName, PrefixName
+from klsa_search.search.options import Names, Query, QueryOptions, RankingParameters
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.snippets import LENGTH
 from klsa_search.service.schemas.requests import (
     MAX_HITS,
     IndexName,
-    Names,
     QueryText,
     RequestModel,
-    Text,
-    encodable,
     field_error,
 )
 
@@ -39,23 +34,21 @@ MAX_TOKENS = 1_000_000
 MAX_RERANKED = 100  # hits; each takes some 10 ms
 
 FilterText = Annotated[str, Field(max_length=MAX_CHARACTERS), AfterValidator(encodable)]
-
-DIMENSIONS: Final[Any] = Field(
-    None,
-    ge=1,
-    le=MAX_DIMENSIONS,
-    description="number of eigenvectors to use, at most those built",
+QueryVector = Annotated[
+    dict[Text, Annotated[list[float], Field(max_length=MAX_DIMENSION)]],
+    Field(max_length=1, examples=[{"minilm": [0.1, -0.3, 0.2]}]),
+]
+Dimensions = Annotated[int, Field(ge=1, le=MAX_DIMENSIONS)]
+QUERY: Final = (
+    'words, "phrases", +required, -excluded, field:word, prefix*; a blank query finds nothing, or '
+    "every document with a filter or sort, and may then be left out"
 )
 
-Numbers = Annotated[list[float], Field(max_length=MAX_DIMENSION)]
-QueryVector = dict[Text, Numbers]
-VECTOR: Final[Any] = Field(
-    None,
-    max_length=1,
-    description="vector of the query, as {space: numbers}: documents near to it score more, and "
-    "match even without a word of the query; only in a body",
-    examples=[{"minilm": [0.1, -0.3, 0.2]}],
-)
+
+def _described(name: str) -> str:
+    """Return the description of an option of `Query`, whose limits a request narrows."""
+    return Query.model_fields[name].description or ""
+
 
 _WITHOUT_QUERY: Final = frozenset(("filter", "sort", "positive", "vector"))
 """Parameters that need no query."""
@@ -63,15 +56,8 @@ _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 _SIZES: Final = _PAGING | {"k"}
 
 
-class _SearchRequest(RequestModel):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"q": "leaking coolant", "k": 3}]})
-
-    q: QueryText | None = Field(
-        None,
-        description='words, "phrases", +required, -excluded, field:word, prefix*; a blank '
-        "query finds nothing, or every document with a filter or sort, and may "
-        "then be left out",
-    )
+class _TextAndPage(RequestModel):
+    q: QueryText | None = Field(None, description=QUERY)
     index: IndexName | None = None
     k: int | None = Field(None, ge=1, le=MAX_HITS, description="number of hits, 10 by default")
     limit: int | None = Field(None, ge=1, le=MAX_HITS, description="alias of k")
@@ -82,73 +68,38 @@ class _SearchRequest(RequestModel):
     hits_per_page: int | None = Field(
         None, ge=1, le=MAX_HITS, description="hits per page, 10 by default, instead of k"
     )
+
+
+class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
+    """The parameters of a search; what is left out is as the index was built."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"q": "leaking coolant", "k": 3}]})
+
     filter: FilterText | dict[str, Any] | None = Field(
-        None,
-        description="filter on metadata, as text: year >= 2020 AND kind IN [a, b]; in a body "
-        'also as JSON: {"field": "year", ">=": 2020}',
+        None, description=f"{_described('filter')} in a body"
     )
-    sort: Names = Field((), description="metadata fields to sort by, as field:asc or field:desc")
-    facets: Names = Field((), description="metadata fields to count the values of")
     max_facet_values: int = Field(
-        100, ge=1, le=MAX_VALUES, description="maximum number of values of each facet"
+        100, ge=1, le=MAX_VALUES, description=_described("max_facet_values")
     )
-    distinct: Text | None = Field(
-        None,
-        description="metadata field; only the best document for each of its values is returned",
+    snippet_length: int = Field(
+        LENGTH, ge=1, le=MAX_SNIPPET, description=_described("snippet_length")
     )
-    min_score: float | None = Field(None, description="minimum score")
-    positive: Names = Field((), description="IDs of relevant documents (relevance feedback)")
-    negative: Names = Field((), description="IDs of irrelevant documents (relevance feedback)")
+    explain: bool = Field(False, description=f"{_described('explain')}; at most 100 hits")
+    max_tokens: int | None = Field(None, ge=1, le=MAX_TOKENS, description=_described("max_tokens"))
+    rerank: int | None = Field(None, ge=1, le=MAX_RERANKED, description=_described("rerank"))
+    vector: QueryVector | None = Field(None, description=f"{_described('vector')}; only in a body")
+    dimensions: Dimensions | None = Field(None, description=_described("dimensions"))
     fields: Names | None = Field(
         None,
         description="fields of a hit besides rank, id and score: title, snippet, text, "
         "metadata, document_id, span, page, heading, more_passages, or names of metadata fields; "
         "by default all but text, and with group=passage all",
     )
-    highlight: bool = Field(
-        False,
-        description="highlight the words of the query in title, snippet and passages of other "
-        "searched fields; each is then the passage whose words contribute most to the score",
-    )
-    prefix: PrefixName | None = Field(
-        None,
-        description="last: search for completions of the last word too, for a search box that "
-        "searches while the user types",
-    )
-    snippet_length: int = Field(
-        LENGTH, ge=1, le=MAX_SNIPPET, description="maximum length of a snippet, in characters"
-    )
-    quality: bool = Field(
-        False,
-        description="return how good a match each hit is, from 0 to 1, and whether any is good",
-    )
-    explain: bool = Field(False, description="explain the score of each hit; at most 100 hits")
-    rules: bool = Field(True, description="apply the rules of the index")
-    group: GroupName = Field(
-        "document",
-        description="passage: return passages of long documents, with their texts, instead of "
-        "documents; totals, facets and operators are then those of passages",
-    )
-    max_tokens: int | None = Field(
-        None,
-        ge=1,
-        le=MAX_TOKENS,
-        description="with group=passage: return the best passages that fit into this number of "
-        "tokens (estimated as a quarter of the bytes), at most k, without repetitions",
-    )
-    rerank: int | None = Field(
-        None,
-        ge=1,
-        le=MAX_RERANKED,
-        description="let the reranker of the service order this many of the first hits",
-    )
     partial: bool = Field(
         False,
         description="with a cluster, answer even if some partitions fail, from the others; "
         "`partitions` counts the failed ones",
     )
-    vector: QueryVector | None = VECTOR
-    dimensions: int | None = DIMENSIONS
     analytics: bool | Literal["typing"] = Field(
         True,
         description="record the search, if the service records analytics; false for searches "
@@ -197,11 +148,11 @@ class _SearchRequest(RequestModel):
         """Return the number of hits to skip."""
         return (self.page - 1) * self.count if self.page is not None else self.offset or 0
 
-    def search_options(self) -> dict[str, Any]:
-        """Return the options of `Index.search`."""
-        given = {name: getattr(self, name) for name in self.model_fields_set - _NOT_OPTIONS}
-        options = {name: value for name, value in given.items() if value is not None}
-        return {**options, "offset": self.first} if self.first else options
+    def search(self) -> Query:
+        """Return the search that is requested; QueryError for options that exclude each other."""
+        names = self.model_fields_set & _OPTIONS
+        options = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return Query(self.q or "", self.count, **options | {"offset": self.first})
 
     @property
     def is_plain(self) -> bool:
@@ -210,11 +161,10 @@ class _SearchRequest(RequestModel):
 
     def cost(self, index: Index) -> float:
         """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
-        options = self.search_options()
         counts = index.query_counts(
             self.q or "",
-            operators=options.get("operators"),
-            spelling=options.get("spelling"),
+            operators=self.operators,
+            spelling=self.spelling,
             filter=self.filter,
         )
         return estimated_cost(
@@ -231,80 +181,38 @@ class _SearchRequest(RequestModel):
             facets=len(self.facets),
             max_facet_values=self.max_facet_values,
             sorts=len(self.sort) + (self.distinct is not None),
-            everything=(self.rules and counts.boosts > 0) or _scores_all(options, index),
+            everything=(self.rules and counts.boosts > 0)
+            or self.min_score is not None
+            or bool(self.positive or self.negative)
+            or _scores_all(self, index),
         )
 
 
 _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page", "analytics"))
 
-_SCORE_ALL: Final = frozenset(
-    ("min_score", "spectral", "gamma", "head", "boosts", "positive", "negative")
-)
-"""Parameters that make a search score every document."""
+_OPTIONS: Final = frozenset(Query.model_fields) - {"query", "k", "offset"}
 
 
-def _scores_all(options: Mapping[str, Any], index: Index) -> bool:
-    """Return whether every document is scored."""
+def _scores_all(request: RankingParameters, index: Index) -> bool:
+    """Return whether the parameters of a ranking make it score every document."""
+    changed = (request.spectral, request.gamma, request.head, request.boosts)
     return (
-        options.get("exact", False)
-        or options.get("z", 0) > MAX_SEEDS
-        or not _SCORE_ALL.isdisjoint(options)
-        or ranker_of(options.get("ranker", index.settings.ranker)).is_heavy
+        bool(request.exact)
+        or (request.z or 0) > MAX_SEEDS
+        or any(value is not None for value in changed)
+        or ranker_of(request.ranker or index.settings.ranker).is_heavy
     )
 
 
-_NOT_OPTIONS: Final = frozenset(
-    (
-        "q",
-        "index",
-        "k",
-        "limit",
-        "offset",
-        "page",
-        "hits_per_page",
-        "fields",
-        "partial",
-        "analytics",
-        "weight",
-    )
-)
+class MultiSearchQuery(SearchRequest):
+    """A search of several: the parameters of POST /search, and its weight."""
 
-
-if TYPE_CHECKING:
-
-    class SearchRequest(_SearchRequest):
-        """The parameters of a search; what is left out is as the index was built."""
-else:
-    SearchRequest = create_model(
-        "SearchRequest",
-        __base__=_SearchRequest,
-        __doc__="The parameters of a search; what is left out is as the index was built.",
-        # Declared with limits and descriptions in `core.config`.
-        **optional_fields(LanguageSettings) | optional_fields(SearchSettings),
-    )
-
-
-if TYPE_CHECKING:
-
-    class MultiSearchQuery(SearchRequest):
-        """A search of several."""
-
-        weight: float
-else:
-    MultiSearchQuery = create_model(
-        "MultiSearchQuery",
-        __base__=SearchRequest,
-        __doc__="A search of several: the parameters of POST /search, and its weight.",
-        weight=(
-            float,
-            Field(
-                1.0,
-                ge=0.01,
-                le=100,
-                description="with `federation`: about how many hits of this search follow "
-                "for each hit of one with weight 1",
-            ),
-        ),
+    weight: float = Field(
+        1.0,
+        ge=0.01,
+        le=100,
+        description="with `federation`: about how many hits of this search follow "
+        "for each hit of one with weight 1",
     )
 
 
@@ -360,32 +268,22 @@ class MultiSearchBody(RequestModel):
         return self
 
 
-class _ExplainRequest(RequestModel):
+class _TextAndVector(RequestModel):
     q: QueryText = Field(description="query text")
-    vector: QueryVector | None = VECTOR
-    dimensions: int | None = DIMENSIONS
+    vector: QueryVector | None = Field(None, description=f"{_described('vector')}; only in a body")
 
-    def search_options(self) -> dict[str, Any]:
-        """Return the options of `Index.explain`."""
-        return self.model_dump(exclude={"q"}, exclude_none=True)
+
+class ExplainRequest(RankingParameters, _TextAndVector):
+    """The parameters of /indexes/{name}/explain/{id}."""
+
+    dimensions: Dimensions | None = Field(None, description=_described("dimensions"))
 
     def cost(self, index: Index) -> float:
         """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
-        options = self.search_options()
         return estimated_cost(
-            index.query_counts(self.q),
+            index.query_counts(self.q, operators=self.operators, spelling=self.spelling),
             1,
             explain=True,
             vector=bool(self.vector) or (self.vector is None and index.embeds_queries),
-            everything=_scores_all(options, index),
+            everything=_scores_all(self, index),
         )
-
-
-if TYPE_CHECKING:
-
-    class ExplainRequest(_ExplainRequest):
-        """The parameters of /indexes/{name}/explain/{id}."""
-else:
-    ExplainRequest = create_model(
-        "ExplainRequest", __base__=_ExplainRequest, **optional_fields(SearchSettings)
-    )
