@@ -14,7 +14,6 @@ from typing import get_type_hints
 import pytest
 
 from klsa_search import IndexSettings, SearchParameters
-from klsa_search.collection import Reading, open_collection
 from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
 from klsa_search.core.keywords import FieldWeights, Tokenizer
 from tests.conftest import ROOT
@@ -124,7 +123,3 @@ def test_names_and_types_are_those_of_the_settings():
         "passages": str | int,  # is kept as text
     }
     assert get_type_hints(IndexSettings) == declared(Settings) | also
-
-
-def test_reading_is_what_opening_takes():
-    assert get_type_hints(Reading) == named(open_collection)
