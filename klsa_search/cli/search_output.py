@@ -82,7 +82,8 @@ _RELAXED: Final[dict[Relaxed, str]] = {
     "nothing_to_exclude_from": "the query only excludes; add a word to search for",
     "no_match": "no document contains the phrase; put + before it to require it",
     "capitals": "the whole query is in capitals; --operators applies AND, OR and NOT",
-    "suffix": "the hyphen hangs on a suffix; without a blank before it, it is part of the word",
+    "suffix": "the hyphen hangs on a suffix or option; without a blank before it, it is part of it",
+    "number": "the query begins with a negative number; name what it excludes behind other words",
     "not_an_operator": "the sign has no meaning there; see the query syntax",
     "short_prefix": "a prefix needs two characters",
 }

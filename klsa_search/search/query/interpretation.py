@@ -13,12 +13,14 @@ Relaxed = Literal[
     "no_match",
     "capitals",
     "suffix",
+    "number",
     "not_an_operator",
     "short_prefix",
 ]
 """Why an operator was read as plain words: the query is mostly text, it only excludes, no document
-contains the phrase, the whole query is in capitals, a hyphen hangs on a suffix, the sign has no
-meaning where it is, or a prefix has one character.
+contains the phrase, the whole query is in capitals, a hyphen hangs on a suffix or an option, the
+query begins with a negative number, the sign has no meaning where it is, or a prefix has one
+character.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
@@ -20,6 +21,8 @@ SHORT: Final = 3
 """Largest number of words of a query in which operators always count. On judged queries with
 operators added, larger values lose.
 """
+
+_NUMBER: Final = re.compile(r"\d[\d.,]*\W*\Z")
 
 MAX_SIGNS: Final = 64
 """Clauses with operators in one query; further ones are read as words, to limit the cost."""
@@ -77,17 +80,20 @@ class OperatorReader:
     def with_suffixes(
         self, clauses: list[Clause], evidence: Evidence, relaxed: dict[str, Relaxed]
     ) -> list[Clause]:
-        """Return clauses with a Finnish *Option Base -lause* read as words.
+        """Return clauses with a hyphen read as part of a word: *-40 °C*, *tar -x*, *Base -lause*.
 
-        Finnish writes the last part of a compound of several words like this. It is one if
-        documents contain it after the preceding word.
+        A query that begins with a hyphen and a digit begins with a number. Finnish writes the last
+        part of a compound of several words with a hyphen, command lines an option of one letter. It
+        is one if documents contain it after the preceding word.
         """
-        if self._analyzer.settings.language != "finnish":
-            return clauses
         result = clauses[:1]
+        if result and result[0].sign == "-" and _NUMBER.match(result[0].text):
+            relaxed[result[0].written] = "number"
+            result = [as_words(result[0].text)]
+        is_finnish = self._analyzer.settings.language == "finnish"
         for before, clause in pairwise(clauses):
             is_suffix = clause.sign == "-" and clause.kind == "word" and not clause.field
-            if is_suffix and not before.has_sign:
+            if is_suffix and not before.has_sign and (is_finnish or len(clause.text) == 1):
                 words = [*self._words(before.text)[-1:], *self._words(clause.text)]
                 if documents_with(self._snapshot, [word.number for word in words], evidence):
                     relaxed[clause.written] = "suffix"

@@ -52,8 +52,8 @@ class StopWords:
 
         longest  number of words of a short query
         A stop word is meant if it is in capitals and other words are not: *IT department*. One of a
-        single letter, only behind the words it belongs to: *vitamin A*. All of *AT&T* are.
-        Cost: 0.5 µs for most queries.
+        single letter, only behind the words it belongs to: *vitamin A*. All of *AT&T* and *A/C*
+        are. Cost: 0.5 µs for most queries.
         """
         if not _MAY_BE_MEANT.search(query) or len(written := query.split()) > longest:
             return []
@@ -63,8 +63,9 @@ class StopWords:
         for word in written:
             bare = word.strip(_AROUND)
             clause = Clause("", "", "word", word, word)
-            if "&" in bare.strip("&"):
-                if any(map(self._is_stop_word, bare.split("&"))):
+            parts = re.split("[&/]" if bare.isupper() else "&", bare)
+            if len(parts) > 1 and all(parts):
+                if any(map(self._is_stop_word, parts)):
                     clause = Clause("", "", "phrase", bare, bare)
             elif bare.isupper() and not shouted and self._is_stop_word(bare):
                 if len(bare) > 1 and bare not in _OPERATORS:

@@ -127,6 +127,33 @@ def test_long_expressions_take_linear_time():
     assert parse_boolean("(" * 20_000 + "a AND b", ()) is not None
 
 
+@pytest.mark.parametrize(
+    ("query", "first", "relaxed", "excluded"),
+    [
+        ("git commit -m", "0", {"-m": "suffix"}, ()),
+        ("git -m", "1", {}, ("m",)),  # no document has these side by side
+        ("-40 °C", "2", {"-40": "number"}, ()),
+        ("-1,5 °C", "3", {"-1,5": "number"}, ()),
+        ("temperature -40", "3", {}, ("40",)),
+        ("-3d printing", "4", {}, ("3d",)),
+    ],
+)
+def test_hyphens_of_options_and_negative_numbers(query, first, relaxed, excluded, tmp_path):
+    texts = [
+        "run git commit -m with a message",
+        "git log",
+        "A temperature of -40 °C",
+        "A temperature of -1,5 °C",
+        "printing on paper",
+    ]
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with build(documents, name="hyphens", home=tmp_path, ranker="bm25") as index:
+        found = index.search(query)
+        assert found[0].id == first
+        assert found.interpretation.relaxed == relaxed
+        assert found.interpretation.excluded == excluded
+
+
 def test_a_finnish_suffix_is_not_excluded(tmp_path):
     texts = ["Option Base -lause asettaa rajan", "Option-painike", "Muu lause"]
     documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]

@@ -13,6 +13,8 @@ NAMES = [
     {"id": "a", "title": "Vitamin A", "text": "Vitamin A is for eyes"},
     {"id": "c", "title": "Vitamin C", "text": "Vitamin C is for colds, and it is a vitamin"},
     {"id": "c&a", "title": "Shopping", "text": "Coats of C and A, support for it"},
+    {"id": "car", "text": "repair of the A/C of a car"},
+    {"id": "repair", "title": "Repair", "text": "repair of C strings"},
     {"id": "be", "text": "to be or not to be"},
     {"id": "the", "title": "The The", "text": "A band"},
     {"id": "who", "title": "The Who", "text": "Another band of those who sing"},
@@ -35,6 +37,7 @@ def ids(index, query, **options):
     [
         ("IT", ["it"]),
         ("AT&T", ["phone"]),
+        ("A/C repair", ["car"]),
         ("at&t", ["phone"]),
         ("vitamin A", ["a"]),
         ('"vitamin A"', ["a"]),
