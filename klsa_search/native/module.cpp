@@ -28,6 +28,7 @@ std::string select_instruction_set(const std::string& name) {
 }  // namespace
 
 NB_MODULE(_native, module) {
+    nanobind::set_leak_warnings(false);  // references of an interpreter that exits are no leaks
     module.def("instruction_sets", &instruction_sets);
     module.def("select_instruction_set", &select_instruction_set, nanobind::arg("name"));
     klsa::bind_counts(module);
