@@ -1,14 +1,33 @@
-"""A cached property that one thread computes for all."""
+"""A cached property that one thread computes for all, and cached results of a method."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from functools import lru_cache
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+from weakref import WeakMethod
 
 from klsa_search.core.deadlines import deadline_check
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def cached_method(method: Callable[P, T], size: int) -> Callable[P, T]:
+    """Return a bound method with an `lru_cache`, for its object to keep.
+
+    A cache of the method itself refers to the object. With that circle, an object is freed by the
+    garbage collector only, and never if it is older than `gc.freeze`.
+    """
+    weak = WeakMethod(method)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        bound = weak()
+        assert bound is not None, "its object calls it"
+        return bound(*args, **kwargs)
+
+    return cast(Callable[P, T], lru_cache(size)(call))
 
 
 class lazy_property(Generic[T]):  # noqa: N801 - a decorator

@@ -9,7 +9,6 @@ from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import accumulate, chain, islice
 from operator import lt
 from typing import Final, cast, overload
@@ -17,7 +16,7 @@ from typing import Final, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.cached import cached_method, lazy_property
 
 _CACHE_SIZE: Final = 2**16
 
@@ -71,7 +70,7 @@ class SortedTerms:
 
     def __init__(self, text: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
         self._text, self._starts = text, starts
-        self._find = lru_cache(_CACHE_SIZE)(self._place_of)
+        self._find = cached_method(self._place_of, _CACHE_SIZE)
 
     def __len__(self) -> int:
         """Return T."""

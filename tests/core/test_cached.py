@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 
 import pytest
 
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.cached import cached_method, lazy_property
 from tests.support.waiting import PATIENCE
 
 
@@ -30,6 +32,28 @@ def test_a_value_is_made_at_its_first_use_and_kept():
     assert (thing.made, other.made) == (1, 0)
     assert other.value is not thing.value
     assert Thing.value.__doc__ == "Where it lies."
+
+
+def test_results_of_a_method_are_cached_and_go_with_their_object():
+    class Adder:
+        def __init__(self):
+            self.calls = 0
+            self.sum = cached_method(self.add, 8)
+
+        def add(self, one, other):
+            self.calls += 1
+            return one + other
+
+    adder = Adder()
+    assert [adder.sum(1, 2), adder.sum(1, 2), adder.sum(2, 2)] == [3, 3, 4]
+    assert adder.calls == 2
+    reference = weakref.ref(adder)
+    gc.disable()
+    try:
+        del adder
+        assert reference() is None
+    finally:
+        gc.enable()
 
 
 def test_a_value_is_computed_once_for_all_threads():

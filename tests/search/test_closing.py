@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,28 @@ def use(index):
         index.search("wing dough", ranker=ranker)
         index.rank_many(["wing dough"] * 200, ranker=ranker, threads=2)
     index.scores("wing", spectral="squashing")
+
+
+@pytest.mark.parametrize(
+    "options", [{"passages": 10}, {"partitions": 2, "workers": 1}], ids=["passages", "partitions"]
+)
+def test_a_closed_index_is_freed_without_the_garbage_collector(
+    options, tmp_path, without_collector
+):
+    """A service freezes the collector when it starts, and would keep the index of then for ever."""
+    index = build(DOCUMENTS, name="t", home=tmp_path, z=2, fields=("year",), **options)
+    index.add([{"id": "new", "text": "data base of cold wing-flow e-mail", "year": 3}])
+    parts = list(getattr(index, "partitions", [index]))
+    views = [index] if "partitions" in options else [index.snapshot(), index.restricted("year > 2")]
+    for each in (index, *views):
+        for query in ("wingflow database", '"cold dough"~2 +wing', "wi*", "title:bread email"):
+            each.search(query, explain=True, quality=True, highlight=True)
+            each.search(query, filter="year = 3", spelling="off")
+        each.suggest("wi")
+    kept = [weakref.ref(part.arrays) for part in parts]
+    index.close()
+    del index, parts, views, each
+    assert [reference() for reference in kept] == [None] * len(kept)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")

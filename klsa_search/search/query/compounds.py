@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.identifiers import BORDER, LONGEST, MAX_PARTS
+from klsa_search.core.cached import cached_method
 from klsa_search.search.query.builder import Variant, Word
 from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.matching import count_phrase, phrase_question
@@ -87,8 +88,8 @@ class Compounds:
         # Queries repeat words, and a phrase takes ten times as long as the rest of parsing.
         self._count = lru_cache(CACHED)(partial(count_phrase, snapshot))
         self._common = analyzer.common()
-        self.may_divide = lru_cache(CACHED)(self._may_divide)
-        self._local_parts = lru_cache(CACHED)(partial(self._find_parts, LOCAL))
+        self.may_divide = cached_method(self._may_divide, CACHED)
+        self._local_parts = cached_method(self._find_local_parts, CACHED)
 
     def _may_divide(self, word: str) -> bool:
         """Return whether `parts` may return any for a word that documents contain."""
@@ -104,6 +105,9 @@ class Compounds:
         if evidence is LOCAL:
             return self._local_parts(word, anywhere)
         return self._find_parts(evidence, word, anywhere)
+
+    def _find_local_parts(self, word: str, anywhere: bool) -> Words:
+        return self._find_parts(LOCAL, word, anywhere)
 
     def _find_parts(self, evidence: Evidence, word: str, anywhere: bool) -> Words:
         if not 2 <= len(word) <= LONGEST or not word.isalnum():

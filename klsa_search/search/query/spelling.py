@@ -8,7 +8,6 @@ word as they are long; the candidates are then compared as documents write them,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.cached import cached_method, lazy_property
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.term_dictionary import ENDING, TermDictionary
@@ -83,8 +82,8 @@ class SpellChecker:
     ) -> None:
         self._snapshot, self._analyzer, self._term_dictionary = snapshot, analyzer, term_dictionary
         self._compounds = compounds
-        self._candidates = lru_cache(_CACHE_SIZE)(self._find_candidates)
-        self._local_correction = lru_cache(_CACHE_SIZE)(partial(self._find_correction, LOCAL))
+        self._candidates = cached_method(self._find_candidates, _CACHE_SIZE)
+        self._local_correction = cached_method(self._find_local_correction, _CACHE_SIZE)
 
     def correction(
         self, word: str, evidence: Evidence, *, abbreviation: bool = False, alone: bool = False
@@ -99,6 +98,11 @@ class SpellChecker:
         if evidence is LOCAL:
             return self._local_correction(word, abbreviation, alone)
         return self._find_correction(evidence, word, abbreviation, alone)
+
+    def _find_local_correction(
+        self, word: str, abbreviation: bool, alone: bool
+    ) -> Correction | None:
+        return self._find_correction(LOCAL, word, abbreviation, alone)
 
     def _find_correction(
         self, evidence: Evidence, word: str, abbreviation: bool, alone: bool
