@@ -157,7 +157,7 @@ def built(tmp_path_factory):
         env=os.environ | {"VALIDATE_PYPROJECT_NO_NETWORK": "1"},
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=5 * PATIENCE,  # the module is compiled
     )
     assert done.returncode == 0, done.stderr
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")

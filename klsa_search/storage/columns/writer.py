@@ -99,11 +99,8 @@ class FieldsWriter:
         )
         if self.forms.dates != before.dates:
             _log.warning("dates such as 3/5/2025 are read %s; --dates decides", self.forms.dates)
-        if self.forms.decimal != before.decimal:
-            _log.warning(
-                "numbers such as 1.250 are read with a decimal %s; --decimal decides",
-                self.forms.decimal,
-            )
+        if self.forms.decimal == "comma" != before.decimal:
+            _log.warning("numbers such as 1.250 are read as thousands; --decimal decides")
         units = set(self.forms.units)
         with ExitStack() as stack:
             files = ColumnFiles(generation, stack)
