@@ -117,7 +117,7 @@ def test_a_word_without_hits_gets_a_synonym(tmp_path, patient_service):
         Catalog(tmp_path, interval=0) as catalog,
         Recorder(tmp_path, days=90, min_searches=2) as recorder,
         serving(catalog, writes=Writes(), recorder=recorder) as service,
-        Client("http://{}:{}".format(*service.address)) as client,
+        Client(url := "http://{}:{}".format(*service.address)) as client,
     ):
         shop = client.index("shop")
         for _ in range(2):
@@ -137,21 +137,21 @@ def test_a_word_without_hits_gets_a_synonym(tmp_path, patient_service):
         assert shop.analytics_csv("no_results").splitlines()[1].startswith("velo,2,2,")
         (proposal,) = shop.synonym_proposals()
         assert (proposal.word, proposal.candidates[0].synonym) == ("velo", "bicycle")
-        assert asyncio.run(_asked(client, "analytics_csv", "documents")).startswith("id,clicks")
-        assert asyncio.run(_asked(client, "synonym_proposals")) == [proposal]
-        assert asyncio.run(_asked(client, "analytics", 1)) == report
+        assert asyncio.run(_asked(url, "analytics_csv", "documents")).startswith("id,clicks")
+        assert asyncio.run(_asked(url, "synonym_proposals")) == [proposal]
+        assert asyncio.run(_asked(url, "analytics", 1)) == report
         assert shop.set_synonyms({"velo": ["bicycle"]}) == 1
-        assert asyncio.run(_asked(client, "set_synonyms", ["bike => bicycle"])) == 1
+        assert asyncio.run(_asked(url, "set_synonyms", ["bike => bicycle"])) == 1
         assert shop.add_synonyms({"bike": ["cycle"], "velo": ["bike"]}) == 2
-        assert asyncio.run(_asked(client, "add_synonyms", ["velo => bicycle"])) == 2
+        assert asyncio.run(_asked(url, "add_synonyms", ["velo => bicycle"])) == 2
         assert shop.synonyms() == {"bike": ["bicycle", "cycle"], "velo": ["bike", "bicycle"]}
         assert shop.set_synonyms(["bike => bicycle"]) == 1
-        assert shop.synonyms() == asyncio.run(_asked(client, "synonyms")) == {"bike": ["bicycle"]}
+        assert shop.synonyms() == asyncio.run(_asked(url, "synonyms")) == {"bike": ["bicycle"]}
 
 
-async def _asked(client, method, *arguments):
+async def _asked(url, method, *arguments):
     """What a method of the other client returns."""
-    async with AsyncClient(client._service.url) as other:
+    async with AsyncClient(url) as other:
         return await getattr(other.index("shop"), method)(*arguments)
 
 
@@ -174,7 +174,7 @@ def test_an_index_is_made_filled_changed_and_deleted(client):
 
 
 def test_many_documents_are_sent_in_batches(client, monkeypatch):
-    monkeypatch.setattr("klsa_search.client.index_calls._BATCH", 7)
+    monkeypatch.setattr("klsa_search.client.index_calls.BATCH", 7)
     sent = []
     monkeypatch.setattr(client, "send", lambda call, send=client.send: sent.append(1) or send(call))
     shop = client.create_index("shop")
@@ -412,8 +412,8 @@ def test_coroutines_find_the_same(tmp_path):
 @pytest.fixture
 def jobs(tmp_path, monkeypatch):
     """Jobs whose command does nothing, and fails if a setting changes."""
-    monkeypatch.setattr("klsa_search.service.jobs._INTERVAL", 0.01)
-    monkeypatch.setattr("klsa_search.service.routes.jobs._INTERVAL", 0.01)
+    monkeypatch.setattr("klsa_search.service.jobs.INTERVAL", 0.01)
+    monkeypatch.setattr("klsa_search.service.routes.jobs.INTERVAL", 0.01)
     build(BIKES, name="shop", home=tmp_path).close()
     command = [sys.executable, "-c", "import sys; sys.exit(sys.argv[2] != '{}')"]
     with Catalog(tmp_path, interval=0) as catalog, Jobs(catalog, command, share=None) as jobs:

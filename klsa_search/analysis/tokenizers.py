@@ -17,7 +17,7 @@ from klsa_search.core.keywords import Tokenizer
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import SettingsError
 
-_TRUSTED: Final[set[str]] = set()
+TRUSTED: Final[set[str]] = set()
 
 
 def trust(tokenizer: Tokenizer | str) -> str:
@@ -28,7 +28,7 @@ def trust(tokenizer: Tokenizer | str) -> str:
     """
     name = tokenizer if isinstance(tokenizer, str) else _name_of(tokenizer)
     AnalysisSettings.checked({"tokenizer": name})
-    _TRUSTED.add(name)
+    TRUSTED.add(name)
     return name
 
 
@@ -48,7 +48,7 @@ class ImportedTokenizer:
     __slots__ = ("_find", "_name")
 
     def __init__(self, name: str) -> None:
-        if ":" in name and name not in _TRUSTED:
+        if ":" in name and name not in TRUSTED:
             raise SettingsError(
                 f"the index uses the tokenizer `{name}`, which is code that will "
                 "be imported and run; if you trust it, open the index with "

@@ -27,7 +27,7 @@ _INERT: Final = (
     "\u01cd-\u01f0\u01f4-\u024f\u0400-\u0482\u048a-\u052f\u2012-\u2016\u2018-\u2023"
     "\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff\uac00-\ud7a3"
 )
-_PLAIN: Final = re.compile(f"[{_INERT}]+(?![^{_INERT}])")
+UNCHANGED: Final = re.compile(f"[{_INERT}]+(?![^{_INERT}])")
 # Soft hyphen, joiners, byte-order mark.
 _INVISIBLE: Final = dict.fromkeys([0xAD, 0x34F, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
 _VARIATIONS: Final = dict.fromkeys([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
@@ -129,7 +129,7 @@ class Alignment:
         out: list[str] = []
         at, length = 0, len(original)
         while at < length:
-            if plain := _PLAIN.match(original, at):
+            if plain := UNCHANGED.match(original, at):
                 stop = plain.end()
                 out.append(plain.group())
                 starts.extend(range(at, stop))

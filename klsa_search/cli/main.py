@@ -38,7 +38,7 @@ _NEXT_STEPS = {
 
 
 @dataclass
-class _Invocation:
+class Invocation:
     """Options of one invocation that `run` needs; click's context object."""
 
     debug: bool = False
@@ -49,7 +49,7 @@ def debug_option(function: F) -> F:
 
     def store(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:
-            context.ensure_object(_Invocation).debug = True
+            context.ensure_object(Invocation).debug = True
 
     option = click.option(
         "--debug",
@@ -69,8 +69,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     on stderr; so do unexpected exceptions, by `sys.excepthook`. --debug shows the traceback.
     """
     log_as_text()
-    invocation = _Invocation()
-    sys.excepthook = _hook(invocation)
+    invocation = Invocation()
+    sys.excepthook = exception_hook(invocation)
     trust_tokenizers()
     try:
         code = command.main(
@@ -101,11 +101,11 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
 def log_as_text() -> None:
     """Log to stderr as text, unless logging is configured already."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_Sentences())
+    handler.setFormatter(SentenceFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 
-class _Sentences(logging.Formatter):
+class SentenceFormatter(logging.Formatter):
     """Formats a record as its message, followed by its traceback if any."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -141,7 +141,7 @@ def _is_wrong_usage(failure: KlsaError | OSError | MemoryError) -> bool:
     return isinstance(failure, kinds) and failure.field is not None
 
 
-def _hook(invocation: _Invocation) -> Callable[..., None]:
+def exception_hook(invocation: Invocation) -> Callable[..., None]:
     """Return an excepthook that prints one line for an unexpected exception."""
 
     def hook(kind: type[BaseException], failure: BaseException, traceback: Any) -> None:

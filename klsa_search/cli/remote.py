@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SEARCHES: Final = 100
+SEARCHES: Final = 100
 _HITS: Final = 10_000
 """Maximum searches, and hits of all of them, of one request of a batch."""
 
@@ -69,7 +69,7 @@ class RemoteIndex:
         from klsa_search.evaluation.runs import Ranking
         from klsa_search.search.options import Query
 
-        size = min(_SEARCHES, max(1, _HITS // k))
+        size = min(SEARCHES, max(1, _HITS // k))
         for begin in range(0, len(queries), size):
             batch = queries[begin : begin + size]
             bodies = [

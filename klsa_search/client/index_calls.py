@@ -30,7 +30,7 @@ Record = Document | Mapping[str, Any]
 Synonyms = Mapping[str, Iterable[str]] | Iterable[str]
 """Synonyms by word, or rules: see `Index.set_synonyms`."""
 
-_BATCH: Final = 1_000
+BATCH: Final = 1_000
 """Documents of a request that adds documents, at most."""
 
 _BATCH_BYTES: Final = 2**22
@@ -269,7 +269,7 @@ class Batch:
         written = as_json(record)
         self.documents.append(written)
         self._bytes += len(written)
-        return len(self.documents) == _BATCH or self._bytes > _BATCH_BYTES
+        return len(self.documents) == BATCH or self._bytes > _BATCH_BYTES
 
     def take(self) -> list[str]:
         """Return the documents, and begin another batch."""

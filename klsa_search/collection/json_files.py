@@ -85,7 +85,7 @@ def _record(line: str, origin: str) -> dict[str, Any]:
 
 ARRAY_START: Final = re.compile(r"\[\s*(?:[{\"]|\]\s*\Z)")
 """Matches the beginning of an array of objects or texts, or an empty one."""
-_CHUNK: Final = 2**16
+CHUNK: Final = 2**16
 _LONGEST: Final = 2**28  # characters of one value; an invalid one is not read to its end
 _BLANKS: Final = " \t\r\n\ufeff"
 DECODER: Final = json.JSONDecoder(
@@ -126,8 +126,8 @@ def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
     of documents, which may be nested deeper; or an object with a document for each ID.
     """
     columns, numbered, begun = None, False, False
-    start = head(path, _CHUNK).lstrip(_BLANKS)
-    rows = _elements(path) if start.startswith("[") else _enclosed(path, intake)
+    start = head(path, CHUNK).lstrip(_BLANKS)
+    rows = elements(path) if start.startswith("[") else _enclosed(path, intake)
     for line, element in rows:
         origin = f"{path}:{line}"
         row = {"text": element} if isinstance(element, str) else element
@@ -232,7 +232,7 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
             line += buffer[: len(buffer) - len(stripped)].count("\n")
             buffer = stripped
             if not buffer:
-                buffer = stream.read(_CHUNK)
+                buffer = stream.read(CHUNK)
                 if not buffer:
                     return
                 continue
@@ -244,7 +244,7 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
             buffer = buffer[end:]
 
 
-def _elements(path: Path) -> Iterator[tuple[int, Any]]:
+def elements(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield (number of its first line, element) for each element of the array."""
     line = 1
     with (
@@ -258,7 +258,7 @@ def _elements(path: Path) -> Iterator[tuple[int, Any]]:
             line += buffer[: len(buffer) - len(stripped)].count("\n")
             buffer = stripped
             if not buffer:
-                buffer = stream.read(_CHUNK)
+                buffer = stream.read(CHUNK)
                 if not buffer:
                     raise TruncatedFile(f"{path}:{line}: invalid JSON: the array is cut short")
                 continue
@@ -296,7 +296,7 @@ def _element(buffer: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int,
         # A number at the end of the buffer may continue.
         more = ""
         if fault is not None or end == len(buffer):
-            more = stream.read(max(len(buffer), _CHUNK)) if len(buffer) < _LONGEST else ""
+            more = stream.read(max(len(buffer), CHUNK)) if len(buffer) < _LONGEST else ""
         if fault is None and not more:
             reason = text_fault(buffer[:end])
             if reason:

@@ -47,7 +47,7 @@ def server(home: str | Path, name: str | None = None) -> MCPServer[Any]:
     All tools name a document as INDEX/ID. Each call sees the current state of the indexes.
     IndexNotFound if there is no index.
     """
-    tools = _Tools(Path(home), name)
+    tools = SearchTools(Path(home), name)
     mcp: MCPServer[Any] = MCPServer("klsa-search", version=__version__, log_level="WARNING")
     for tool in (tools.search, tools.fetch, tools.explain, tools.related):
         mcp.add_tool(
@@ -59,7 +59,7 @@ def server(home: str | Path, name: str | None = None) -> MCPServer[Any]:
     return mcp
 
 
-class _Tools:
+class SearchTools:
     """Tools over the indexes of an index directory; each index is opened at its first use."""
 
     def __init__(self, home: Path, name: str | None) -> None:
@@ -76,6 +76,7 @@ class _Tools:
             )
 
     def names(self) -> list[str]:
+        """Return the names of the indexes that may be searched."""
         return list_indexes(self._home) if self._name is None else [self._name]
 
     def search(

@@ -78,7 +78,7 @@ def require(name: ExtraName) -> None:
     """
     needed_by, packages = _EXTRAS[name]
     for module, package in packages.items():
-        if not _found(module):
+        if not is_importable(module):
             raise MissingExtra(
                 f"{needed_by} need {package}, which is not installed; run pip "
                 f"install 'klsa-search[{name}]'"
@@ -87,10 +87,11 @@ def require(name: ExtraName) -> None:
 
 def is_installed(name: ExtraName) -> bool:
     """Return whether all packages of an extra are installed; cost as `require`."""
-    return all(map(_found, _EXTRAS[name].packages))
+    return all(map(is_importable, _EXTRAS[name].packages))
 
 
-def _found(module: str) -> bool:
+def is_importable(module: str) -> bool:
+    """Return whether a module is installed, without importing it."""
     # The parent of a namespace package may be missing, too.
     package, _, rest = module.partition(".")
     return find_spec(package) is not None and (not rest or find_spec(module) is not None)

@@ -95,7 +95,7 @@ def _read(path: Path) -> str:
 T = TypeVar("T")
 R = TypeVar("R")
 
-_quota: Final = cache(processor_limit)  # reading it would add 10% to a write
+processor_quota: Final = cache(processor_limit)  # reading it would add 10% to a write
 
 
 def processors() -> int:
@@ -107,7 +107,7 @@ def processors() -> int:
         count = len(os.sched_getaffinity(0))
     else:
         count = os.cpu_count() or 1
-    limit = _quota()
+    limit = processor_quota()
     return count if limit is None else min(count, math.ceil(limit))
 
 

@@ -45,7 +45,7 @@ class Plugin(NamedTuple):
 
 
 @cache
-def _entries(kind: PluginKind) -> dict[str, list[EntryPoint]]:
+def entry_points_of(kind: PluginKind) -> dict[str, list[EntryPoint]]:
     """Return the entry points of a kind by name. Cost: reads the metadata of all packages."""
     entries: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=GROUPS[kind]):
@@ -55,7 +55,7 @@ def _entries(kind: PluginKind) -> dict[str, list[EntryPoint]]:
 
 def plugin_names(kind: PluginKind) -> tuple[str, ...]:
     """Return the names of the installed plug-ins of a kind, sorted; imports none of them."""
-    return tuple(sorted(_entries(kind)))
+    return tuple(sorted(entry_points_of(kind)))
 
 
 def find_plugin(kind: PluginKind, name: str) -> Plugin | None:
@@ -88,7 +88,7 @@ def load_plugin(kind: PluginKind, name: str) -> Any:
 
 
 def _entry(kind: PluginKind, name: str) -> EntryPoint | None:
-    found = _entries(kind).get(name, [])
+    found = entry_points_of(kind).get(name, [])
     if len(found) > 1:
         packages = " and ".join(
             sorted(f"{p.distribution} {p.version}" for p in map(_plugin, found))

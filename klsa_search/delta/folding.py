@@ -39,8 +39,8 @@ from klsa_search.lowrank import sparse_expansion
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.storage.forward_index import encoded
 
-_LINK_BATCH: Final = 256  # documents whose terms are indexed before they are searched for
-_TASK_DOCUMENTS: Final = 32  # documents of one task of a thread
+LINK_BATCH: Final = 256  # documents whose terms are indexed before they are searched for
+TASK_DOCUMENTS: Final = 32  # documents of one task of a thread
 
 _Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]
 _Rows = npt.NDArray[np.uint32]
@@ -152,23 +152,23 @@ class DeltaBuilder:
         values, neighbours = np.zeros((n, entries), np.float32), np.zeros((n, entries), np.int32)
         offset = known.indexed
         counted = _build_terms(statistics.terms, starts, counts.columns, counts.counts)
-        threads = max(min(processors(), n // _TASK_DOCUMENTS), 1)
+        threads = max(min(processors(), n // TASK_DOCUMENTS), 1)
         new = known.arrays
 
         def search(begin: int) -> None:
-            end = min(begin + _TASK_DOCUMENTS, last)
+            end = min(begin + TASK_DOCUMENTS, last)
             self._neighbours.search(
                 offset + begin, offset + end, offset, *query_terms, later, new,
                 MAX_POSTINGS, CANDIDATES, values, neighbours,
             )  # fmt: skip
 
         with ThreadPoolExecutor(threads) as pool:
-            for first in range(0, n, _LINK_BATCH):
-                last = min(first + _LINK_BATCH, n)
+            for first in range(0, n, LINK_BATCH):
+                last = min(first + LINK_BATCH, n)
                 known.index(*_slice(counted, first, last), lengths[first:last])
                 later = known.postings
                 each = map if threads == 1 else pool.map
-                deque(each(search, range(first, last, _TASK_DOCUMENTS)), maxlen=0)
+                deque(each(search, range(first, last, TASK_DOCUMENTS)), maxlen=0)
         return values, neighbours
 
     @lazy_property

@@ -27,7 +27,7 @@ from klsa_search.storage.names import NEW
 LARGEST: Final = 4096
 """Limit of documents in a file, unless they were folded in one call."""
 
-_MIN_DOCUMENTS: Final = 128
+MIN_DOCUMENTS: Final = 128
 """Documents that justify a file: folding them takes a tenth of a second."""
 
 _NAME: Final = re.compile(r"delta-(\d+)-(\d+)-([0-9a-f]{32})\.npz")
@@ -130,7 +130,7 @@ class SegmentCache:
         read-only disk is not an error. Cost: 2 KB a document.
         """
         documents = sum(len(unsaved.segment) for unsaved in self._unsaved)
-        enough = self._saving and documents >= _MIN_DOCUMENTS
+        enough = self._saving and documents >= MIN_DOCUMENTS
         if not enough and not self._repaired:
             return
         with suppress(OSError):

@@ -119,7 +119,7 @@ class OpenAIEmbedder:
                         f"answered with status {response.status_code}{_message(response)}",
                         "check address and model",
                     )
-                wait = max(wait, _retry_after(response))
+                wait = max(wait, retry_after(response))
             time.sleep(min(wait, _LONGEST_WAIT))
         raise AssertionError("the last attempt returns or raises")
 
@@ -148,7 +148,7 @@ def _message(response: httpx.Response) -> str:
     return f" ({' '.join(str(text).split())[:200]})"
 
 
-def _retry_after(response: httpx.Response) -> float:
+def retry_after(response: httpx.Response) -> float:
     """Return the seconds of Retry-After, a number or a date; 0 if there is none."""
     given = response.headers.get("Retry-After", "")
     try:

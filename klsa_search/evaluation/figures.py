@@ -131,7 +131,7 @@ def _name_lines(axes: Any, grid: Grid) -> None:
     names += [(grid.bm25, f"BM25 {grid.bm25:.3f}", GREY), (grid.lsi, f"LSI {grid.lsi:.3f}", GREY)]
     names.sort()
     low, high = axes.get_ylim()
-    heights = _spread([height for height, _, _ in names], (high - low) / 20)
+    heights = spread_heights([height for height, _, _ in names], (high - low) / 20)
     for (_, name, colour), height in zip(names, heights, strict=True):
         axes.annotate(
             name,
@@ -144,7 +144,7 @@ def _name_lines(axes: Any, grid: Grid) -> None:
         )
 
 
-def _spread(heights: Sequence[float], gap: float) -> list[float]:
+def spread_heights(heights: Sequence[float], gap: float) -> list[float]:
     """Return ascending heights with distances of at least `gap`, moved as little as possible.
 
     Heights that collide form a block around their mean; blocks that collide are merged.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from klsa_search.embedding.checked import CheckedEmbedder
     from klsa_search.search.index import Index
 
-_BATCH: Final = 512
+BATCH: Final = 512
 """Texts that are embedded, and stored, at once."""
 
 
@@ -151,7 +151,7 @@ def _compute(
         lacking = space.texts(document, words)
         found = computed.rows(fingerprint, lacking)
         texts.update(dict.fromkeys(t for t, row in zip(lacking, found, strict=True) if row is None))
-        if len(texts) >= _BATCH:
+        if len(texts) >= BATCH:
             flush()
             report(VECTORS, number, total)
     flush()

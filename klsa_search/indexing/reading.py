@@ -202,9 +202,9 @@ class StoredCollection:
         return []
 
 
-_BATCH = 2000  # documents of a batch
+BATCH = 2000  # documents of a batch
 _CHARACTERS = 2**20
-_WORKER_START = 2**22  # characters analysed in the time that workers take to start
+WORKER_START = 2**22  # characters analysed in the time that workers take to start
 _ENCODED = json.JSONEncoder(sort_keys=True).encode
 
 
@@ -423,7 +423,7 @@ def _numbered(
     for texts in batches:
         yield own.numbered(texts)
         characters += sum(map(len, texts))
-        if characters > _WORKER_START and processes > 1 and has_interpreter():
+        if characters > WORKER_START and processes > 1 and has_interpreter():
             break
     else:
         return
@@ -434,7 +434,7 @@ def _numbered(
 
 def build_batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
     """Divide documents into the batches that a build analyses at once."""
-    return batches(documents, size=_BATCH, characters=_CHARACTERS)
+    return batches(documents, size=BATCH, characters=_CHARACTERS)
 
 
 def content_of(document: Document) -> bytes:

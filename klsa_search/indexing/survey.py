@@ -21,7 +21,7 @@ from klsa_search.storage.columns.format import columns_bytes
 from klsa_search.storage.manifest import FieldsEntry
 from klsa_search.storage.passages import passages_of
 
-_CHARACTERS = 2**25
+CHARACTERS = 2**25
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Survey:
 def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
     """Read at most `most` documents, in this process, and estimate the shape of all.
 
-    Fewer if they are long: about `_CHARACTERS` are in memory. The number of all is estimated from
+    Fewer if they are long: about `CHARACTERS` are in memory. The number of all is estimated from
     the bytes of the source's files; without files they are counted. Cost: that of building from
     the sample up to its counts. Raise CollectionError.
     """
@@ -113,7 +113,7 @@ def read_shape(counts: TermCounts, fields: FieldsEntry, generation: Path) -> Sha
 def _first(documents: Iterator[Document], most: int) -> list[Document]:
     first: list[Document] = []
     characters = 0
-    while len(first) < most and characters < _CHARACTERS:
+    while len(first) < most and characters < CHARACTERS:
         document = next(documents, None)
         if document is None:
             break

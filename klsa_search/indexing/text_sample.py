@@ -24,7 +24,7 @@ class TextSample:
 
     def __init__(self, fields: SearchedFields) -> None:
         self._fields = fields
-        self._texts: list[str] = []
+        self.texts: list[str] = []
         self._distance, self._seen = 1, 0
         self._found: DetectedLanguage | None = None
 
@@ -33,17 +33,17 @@ class TextSample:
         for document in documents:
             if self._seen % self._distance == 0:
                 text = "\n".join(part[:LONGEST] for part in searched_texts(document, self._fields))
-                self._texts.append(text[:LONGEST])
+                self.texts.append(text[:LONGEST])
                 self._found = None
-                if len(self._texts) == _LARGEST:
-                    del self._texts[1::2]
+                if len(self.texts) == _LARGEST:
+                    del self.texts[1::2]
                     self._distance *= 2
             self._seen += 1
 
     def language(self) -> DetectedLanguage:
         """Return the language of most of the text so far. Cost: 0.1 s, once for a sample."""
         if self._found is None:
-            self._found = detect_language(self._texts)
+            self._found = detect_language(self.texts)
         return self._found
 
     def completed(self, settings: Settings) -> Settings:
@@ -51,6 +51,6 @@ class TextSample:
         changes: dict[str, object] = {}
         if settings.language == AUTO:
             changes["language"] = self.language().language
-        if settings.identifiers is None and self._texts:
-            changes["identifiers"] = settings.tokenizer is None and are_code(self._texts)
+        if settings.identifiers is None and self.texts:
+            changes["identifiers"] = settings.tokenizer is None and are_code(self.texts)
         return settings.model_copy(update=changes)

@@ -14,8 +14,8 @@ from klsa_search.kernels.spool import Spool, Spools
 
 _INT32 = npt.NDArray[np.int32]
 _KEYS = npt.NDArray[np.int64]
-_CHUNK = 1 << 20  # keys read at a time
-_SORTED = 1 << 23  # keys sorted at a time
+CHUNK = 1 << 20  # keys read at a time
+SORTED = 1 << 23  # keys sorted at a time
 
 
 def shared_pairs(keys: Spool) -> _KEYS:
@@ -23,9 +23,9 @@ def shared_pairs(keys: Spool) -> _KEYS:
 
     The spool has one key per pair and document. Keys are sorted range by range, with ranges from a
     sample, so about 64 MB suffice for any number of keys.
-    Cost O(K log K) for K keys, and one pass over the spool per `_SORTED` keys.
+    Cost O(K log K) for K keys, and one pass over the spool per `SORTED` keys.
     """
-    pieces = -(-len(keys) // _SORTED)
+    pieces = -(-len(keys) // SORTED)
     if pieces <= 1:
         return _repeated(keys.read().copy())
     sample = np.sort(np.concatenate([chunk[::97].copy() for chunk in _chunks(keys)]))
@@ -86,8 +86,8 @@ def number_pairs(
 
 
 def _chunks(keys: Spool) -> Iterator[_KEYS]:
-    for first in range(0, len(keys), _CHUNK):
-        yield keys.read(first, min(first + _CHUNK, len(keys)))
+    for first in range(0, len(keys), CHUNK):
+        yield keys.read(first, min(first + CHUNK, len(keys)))
 
 
 def _repeated(keys: _KEYS) -> _KEYS:

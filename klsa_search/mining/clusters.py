@@ -29,7 +29,7 @@ def title_of(index: Index, document: Document) -> str:
     return document.title or snippet(document.text, (), index.analyzer, length=_LENGTH)
 
 
-_STARTS: Final = 5
+STARTS: Final = 5
 """Number of starts of k-means; the result with the least inertia is used."""
 
 _ROUNDS: Final = 50
@@ -143,8 +143,8 @@ def k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
     with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
         # Empty clusters are dropped by the caller.
         warnings.filterwarnings("ignore", "One of the clusters is empty")
-        for _ in range(_STARTS):
-            start = _k_means_plus_plus(points, k, generator)
+        for _ in range(STARTS):
+            start = k_means_plus_plus(points, k, generator)
             centres, labels = kmeans2(points, start, iter=_ROUNDS, minit="matrix")
             inertia = float(np.square(points - centres[labels]).sum())
             if best is None or inertia < best[0]:
@@ -153,7 +153,7 @@ def k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
     return best[1], best[2].astype(np.int64)
 
 
-def _k_means_plus_plus(points: Matrix, k: int, generator: np.random.Generator) -> Matrix:
+def k_means_plus_plus(points: Matrix, k: int, generator: np.random.Generator) -> Matrix:
     """Return k initial centres by k-means++ [Arthur & Vassilvitskii 2007]: (k, m).
 
     The probability of a point is proportional to its squared distance from the nearest chosen one.

@@ -22,7 +22,7 @@ from klsa_search.search.index import Index
 THRESHOLD: Final = 0.9
 _NEAREST: Final = 64
 _ROUNDING: Final = 1e-5  # of float32, in a sum over the features of two documents
-_BLOCK: Final = 1024
+BLOCK: Final = 1024
 _PAIRS: Final = 16_384
 
 
@@ -79,7 +79,7 @@ def duplicates(
         pairs.data[~_both_count(index, pairs)] = 0
         if vectors is not None:
             _add_vectors(pairs, vectors.space, least - _ROUNDING)
-    leaders = _leaders(pairs, least - _ROUNDING)
+    leaders = leaders_of(pairs, least - _ROUNDING)
     followers = np.flatnonzero(leaders >= 0)
     groups: dict[int, list[tuple[int, float]]] = {}
     for document, leader in zip(followers.tolist(), leaders[followers].tolist(), strict=True):
@@ -107,10 +107,10 @@ def _near_vectors(
     live = index.arrays.live_docs()[merged.documents]
     documents, rows, scales = merged.documents[live], merged.rows[live], merged.scales[live]
     leaders, cosines = np.full(len(rows), -1), np.zeros(len(rows), np.float32)
-    for begin in range(0, len(rows), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
-        for other in range(0, begin + 1, _BLOCK):
-            others = slice(other, other + _BLOCK)
+    for begin in range(0, len(rows), BLOCK):
+        block = slice(begin, begin + BLOCK)
+        for other in range(0, begin + 1, BLOCK):
+            others = slice(other, other + BLOCK)
             found = dot_products(rows[block], rows[others]) * scales[block, None] * scales[others]
             near = np.tril(found >= least, begin - other - 1)
             for at in np.flatnonzero(near.any(axis=1)).tolist():
@@ -119,7 +119,7 @@ def _near_vectors(
                     leaders[begin + at] = other + int(first.argmax())
                     cosines[begin + at] = found[at, first.argmax()]
         if progress is not None:
-            progress(NEIGHBOURS, min(begin + _BLOCK, len(rows)), len(rows))
+            progress(NEIGHBOURS, min(begin + BLOCK, len(rows)), len(rows))
     followers = np.flatnonzero(leaders >= 0)
     places = (documents[followers], documents[leaders[followers]])
     size = len(index.arrays)
@@ -159,7 +159,7 @@ def _mean_documents(index: Index) -> list[int]:
     return [int(document) for document in means[has_content]]
 
 
-def _leaders(pairs: sparse.csr_array, least: float) -> npt.NDArray[np.int64]:
+def leaders_of(pairs: sparse.csr_array, least: float) -> npt.NDArray[np.int64]:
     """Return the first document of the group that each document joins, -1 for none: (N,)."""
     leaders = np.full(pairs.shape[0], -1, np.int64)
     near = pairs.data >= least

@@ -148,7 +148,7 @@ def draw_terms(index: Index, path: Path) -> None:
     # Rare terms are damped: see `related`.
     strengths = vectors * (frequencies / (frequencies + DAMPING))[:, None]
     dimensions = min(_DIMENSIONS, index.arrays.latent.terms.shape[1])
-    ends = [_strongest(strengths[:, number]) for number in range(dimensions)]
+    ends = [strongest_ends(strengths[:, number]) for number in range(dimensions)]
     if not any(ends):
         raise QueryError(f"index `{index.name}` has no terms to draw", field="what")
     words = words_of(index, [term for terms in ends for term in terms])
@@ -225,7 +225,7 @@ def _write(
         text.remove()
 
 
-def _strongest(strengths: Any) -> list[int]:
+def strongest_ends(strengths: Any) -> list[int]:
     """Return the terms at both ends, from the largest strength to the smallest."""
     order = np.argsort(-strengths, kind="stable")
     above = [int(term) for term in order[:_ENDS] if strengths[term] > 0]

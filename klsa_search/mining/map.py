@@ -29,7 +29,7 @@ TONES: Final = 8
 MAX_POINTS: Final = 25_000
 """Documents drawn, at most: more points are not distinguishable."""
 
-_DOCUMENTS_PER_CLUSTER: Final = 10
+DOCUMENTS_PER_CLUSTER: Final = 10
 _CACHED: Final = 4
 _CELLS: Final = 32
 _BLOCK: Final = 65_536
@@ -168,7 +168,7 @@ def cluster_layout(points: _Points, seed: int) -> ClusterLayout:
     if not distinct:
         empty = np.zeros((0, exact.shape[1]))
         return ClusterLayout(empty, np.zeros((0, 2)), np.zeros((0, exact.shape[1], 2)))
-    count = min(CLUSTERS, round((len(exact) / _DOCUMENTS_PER_CLUSTER) ** 0.5))
+    count = min(CLUSTERS, round((len(exact) / DOCUMENTS_PER_CLUSTER) ** 0.5))
     centres, labels = k_means(exact, min(max(count, 1), distinct), seed)
     used, labels = np.unique(labels, return_inverse=True)
     return ClusterLayout.of(exact, centres[used], labels)
@@ -224,11 +224,11 @@ def _clusters(
             y=float(middle[1]),
             tone=tone,
         )
-        for number, middle, tone in zip(order.tolist(), middles, _tones(middles), strict=True)
+        for number, middle, tone in zip(order.tolist(), middles, tones_of(middles), strict=True)
     )
 
 
-def _tones(middles: Matrix) -> list[int]:
+def tones_of(middles: Matrix) -> list[int]:
     """Return the colour of each cluster: the one whose nearest cluster is farthest."""
     tones: list[int] = []
     for number, middle in enumerate(middles):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 WRITE_SECONDS: Final = 20.0
 """Seconds that a write waits for the vectors of its documents."""
 
-_BATCH: Final = 64
+BATCH: Final = 64
 """Texts that are embedded between two looks at the clock."""
 
 
@@ -159,7 +159,7 @@ def embedded_rows(
     while places and (left := end - time.monotonic()) > 0:
         batch = [places.pop(0)]
         size = len(texts[batch[0]])
-        while places and size + len(texts[places[0]]) <= _BATCH:
+        while places and size + len(texts[places[0]]) <= BATCH:
             size += len(texts[places[0]])
             batch.append(places.pop(0))
         of_batch = [text for place in batch for text in texts[place]]

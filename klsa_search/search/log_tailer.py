@@ -20,7 +20,7 @@ from klsa_search.storage.query_settings import current_settings
 from klsa_search.storage.rules import Rule, read_rules
 from klsa_search.storage.synonyms import read_synonyms
 
-_BATCH = 2_000
+BATCH = 2_000
 """Writes that are applied at once."""
 
 
@@ -159,7 +159,7 @@ class _Delta:
         """
         self._batch.append(write)
         self._puts += write.document is not None
-        if self._puts == self._size or (self._size is None and len(self._batch) == _BATCH):
+        if self._puts == self._size or (self._size is None and len(self._batch) == BATCH):
             self._delta.apply(self._batch)
             if save:
                 self._delta.kept.save()

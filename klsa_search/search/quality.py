@@ -45,7 +45,7 @@ queries of other collections, random words and invented ones; leaving out any on
 1.7 to 2.1. On one collection, of long pages, it does harm.
 """
 
-_QUERIES: Final = 300  # generated queries of each kind
+QUERIES: Final = 300  # generated queries of each kind
 _FEW: Final = 30  # documents needed to fit anything
 _FEWEST: Final = 2  # terms of a generated query, at least
 _TERMS: Final = 20  # and at most
@@ -95,7 +95,7 @@ class Quality:
         snapshot, rng = self._base, np.random.default_rng(self._seed)
         if len(snapshot) < _FEW:  # too few documents remain without the excluded one
             return Calibration(*_PRIOR)
-        sizes = np.exp(rng.uniform(np.log(_FEWEST), np.log(_TERMS + 1), _QUERIES)).astype(np.int64)
+        sizes = np.exp(rng.uniform(np.log(_FEWEST), np.log(_TERMS + 1), QUERIES)).astype(np.int64)
         belonging = [_terms_of_one(snapshot, rng, int(size)) for size in sizes]
         random = [_terms_of_many(snapshot, rng, int(size)) for size in sizes]
         queries = [terms for _, terms in belonging] + random
@@ -112,7 +112,7 @@ class Quality:
         x, terms_, one = np.array(rows).T
         features = np.stack((x, np.log(terms_), np.ones(len(x))), axis=1)
         # With few documents, many queries are hardly more evidence than few.
-        weight = min(1.0, len(snapshot) / _QUERIES)
+        weight = min(1.0, len(snapshot) / QUERIES)
         return Calibration(*_fit(features, one, weight))
 
     def of(

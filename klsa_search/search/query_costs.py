@@ -13,7 +13,7 @@ _QUICK_HITS: Final = 20
 _QUICK_QUERY: Final = 256
 """Hits and characters of a query that are quick: ten hits take 50 µs."""
 
-_QUICK_BYTES: Final = 2**20
+QUICK_BYTES: Final = 2**20
 """Total bytes of the k longest documents up to which a search is quick: 5 ms if all are hits."""
 
 
@@ -44,5 +44,5 @@ def is_quick(state: State, query: str, k: int) -> bool:
         terms is not None
         and not (state.rules and state.rules.for_query(query))
         and state.searcher.is_quick(terms)
-        and state.documents.size_of_longest(k) <= _QUICK_BYTES
+        and state.documents.size_of_longest(k) <= QUICK_BYTES
     )

@@ -33,10 +33,11 @@ def restricted_state(state: State, given: Given) -> State:
     of saturations and the calibration of quality. Cost: see `Index.restricted`.
     """
     capacity = min(max(_CACHE_SIZE // max(bytes_of(state), 1), _FEWEST), _MOST)
-    return state.restricted.of(key_of(given), capacity, lambda: _restricted_by(state, given))
+    return state.restricted.of(key_of(given), capacity, lambda: make_restricted_state(state, given))
 
 
-def _restricted_by(state: State, given: Given) -> State:
+def make_restricted_state(state: State, given: Given) -> State:
+    """Return a state in which only documents that match a filter are live."""
     restricted = _restricted_to(state, state.filters.of(given).allowed)
     synonyms = Synonyms(state.query_parser.synonyms, state.info.analyzer)
     return replace(with_synonyms(restricted, synonyms), rules=state.rules)

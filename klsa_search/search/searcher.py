@@ -50,7 +50,7 @@ def in_parallel(
         return list(chain.from_iterable(pool.map(work, chunks)))
 
 
-_QUICK_POSTINGS: Final = 2**17
+QUICK_POSTINGS: Final = 2**17
 """Postings of all terms of a quick query: at most 250 µs of the engine."""
 
 EXHAUSTIVE_LIMIT: Final = 100
@@ -238,7 +238,7 @@ class Searcher:
         frequencies = self._frequencies
         return (
             self._is_fast_by_default
-            and sum(frequencies[term] for term in terms if term >= 0) <= _QUICK_POSTINGS
+            and sum(frequencies[term] for term in terms if term >= 0) <= QUICK_POSTINGS
         )
 
     @lazy_property

@@ -50,7 +50,7 @@ def snippet(
         return without_markup(line)
     terms_ = sorted(set(terms))
     numbers = {term: number for number, term in enumerate(terms_)}
-    tokens = _matching_tokens(line, numbers, analyzer) if terms_ else []
+    tokens = matching_tokens(line, numbers, analyzer) if terms_ else []
     passage = _native.best_passage(
         _points(line),
         np.array([numbers[token.term] for token in tokens], np.int32),
@@ -90,7 +90,7 @@ def checked_length(length: object) -> int:
     )
 
 
-def _matching_tokens(line: str, terms_: Collection[str], analyzer: Analyzer) -> list[Token]:
+def matching_tokens(line: str, terms_: Collection[str], analyzer: Analyzer) -> list[Token]:
     """Return the tokens of a line that are terms of the query.
 
     Tokens do not depend on anything after a space, so each distinct word is analysed once; those of

@@ -141,11 +141,11 @@ class Catalog:
         self._unreadable: str | None = None
         self._log_failures = False  # failures of the first scan are in `statuses`
         self._listed = self._changes.word(None)
-        self._scan()
+        self.scan()
         self._log_failures = True
         if self._unreadable is not None:
             raise StoreError(self._unreadable)
-        self.watch = PeriodicTask("catalog", self._start_scan, interval)
+        self.watch = PeriodicTask("catalog", self.start_scan, interval)
         if interval > 0:
             self.watch.start()
 
@@ -336,9 +336,9 @@ class Catalog:
 
     def _scan_without_thread(self) -> None:
         if self._interval <= 0:
-            self._scan()
+            self.scan()
 
-    def _scan(self) -> None:
+    def scan(self) -> None:
         """Update all entries, except those that are being updated, and wait."""
         for future in self._submit_updates():
             with suppress(CancelledError):  # the catalog was closed
@@ -349,7 +349,7 @@ class Catalog:
             updates = [self._updates[name] for name in names if name in self._updates]
         wait(updates)
 
-    def _start_scan(self) -> None:
+    def start_scan(self) -> None:
         """Start to update all entries; exceptions are reported."""
         for future in self._submit_updates():
             future.add_done_callback(self._report)

@@ -24,13 +24,13 @@ from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.job_ledger import Job, JobHistory, JobLedger, Setting
 
-_INTERVAL = 1.0
+INTERVAL = 1.0
 """Seconds between two checks for due jobs."""
 
 _CANCEL_INTERVAL = 0.2
 """Seconds between two checks whether the running job was cancelled."""
 
-_PAUSE_FACTOR = 9
+PAUSE_FACTOR = 9
 """After a refit, the next automatic one waits this many times as long as it took."""
 
 _MOSTLY_CHANGED = 0.5
@@ -71,7 +71,7 @@ class Jobs:
         self._lock = threading.Lock()  # of the following
         self._closed = threading.Event()
         self._process: subprocess.Popen[str] | None = None
-        self.watch = PeriodicTask("refits", self.run_due, _INTERVAL)
+        self.watch = PeriodicTask("refits", self.run_due, INTERVAL)
 
     def __enter__(self) -> Jobs:
         """Start the thread."""
@@ -173,7 +173,7 @@ class Jobs:
             index = status.index
             changed = index.drift.changed_share(len(index))
             if last is not None:
-                if time() < _retry_time(last, changed):
+                if time() < retry_time(last, changed):
                     continue
                 if last.state == "done" and last.generation == index.generation:
                     continue  # the new generation is not loaded yet
@@ -311,13 +311,13 @@ def _end_process(process: subprocess.Popen[str]) -> None:
         process.kill()  # the next build removes its files
 
 
-def _retry_time(job: Job, changed: float) -> float:
+def retry_time(job: Job, changed: float) -> float:
     """Return the time, in seconds of `time`, of the next automatic refit at the earliest.
 
     changed  share of documents that changed since the last one
     """
     seconds = job.seconds or 0.0
-    factor = 1 if changed >= _MOSTLY_CHANGED else _PAUSE_FACTOR
+    factor = 1 if changed >= _MOSTLY_CHANGED else PAUSE_FACTOR
     pause = max(factor * seconds, 0.0 if job.state == "done" else _FAILURE_PAUSE)
     return datetime.fromisoformat(job.begun).timestamp() + seconds + pause
 

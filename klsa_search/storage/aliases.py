@@ -22,7 +22,7 @@ from klsa_search.storage.names import NAME, NEW, index_path, is_built
 
 _ALIAS: Final = re.compile(rf"klsa-search alias\n({NAME.pattern})\n")
 _LOCK: Final = ".aliases.lock"
-_TIMEOUT: Final = 10.0
+TIMEOUT: Final = 10.0
 """Seconds to wait for another process that changes an alias."""
 
 
@@ -101,4 +101,4 @@ def remove_alias(home: Path, name: str) -> None:
 
 def _locked(home: Path) -> AbstractContextManager[None]:
     """Lock the aliases of an index directory; IndexBusy while another process does."""
-    return exclusive_lock(home / _LOCK, timeout=_TIMEOUT)
+    return exclusive_lock(home / _LOCK, timeout=TIMEOUT)

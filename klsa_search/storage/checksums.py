@@ -94,13 +94,13 @@ def check_once(generation: Path, manifest: Manifest) -> None:
     for path in (*generation.glob("*.npy"), *generation.glob(f"{PASSAGES}/*.npy")):
         if path.relative_to(generation).as_posix() not in manifest.files:
             raise IndexDamaged(f"`{path}` does not belong to this index; move it away")
-    if _recorded(generation) != _fingerprint(generation, manifest):
+    if _recorded(generation) != fingerprint_of(generation, manifest):
         check_again(generation, manifest)
 
 
 def check_again(generation: Path, manifest: Manifest) -> None:
     """Compare the checksums of a generation, recorded or not; IndexDamaged."""
-    fingerprint = _fingerprint(generation, manifest)
+    fingerprint = fingerprint_of(generation, manifest)
     try:
         compare_checksums(generation, manifest)
     except IndexDamaged:
@@ -111,7 +111,7 @@ def check_again(generation: Path, manifest: Manifest) -> None:
 
 def note_checked(generation: Path, manifest: Manifest) -> None:
     """Record a generation whose checksums were just computed from its files."""
-    _record(generation, _fingerprint(generation, manifest))
+    _record(generation, fingerprint_of(generation, manifest))
 
 
 def forget(generation: Path) -> None:
@@ -122,7 +122,8 @@ def forget(generation: Path) -> None:
             file.unlink()
 
 
-def _fingerprint(generation: Path, manifest: Manifest) -> str:
+def fingerprint_of(generation: Path, manifest: Manifest) -> str:
+    """Return a digest of what the system says about the files: inodes, sizes and times."""
     digest = hashlib.sha256()
     for name, entry in sorted(manifest.files.items()):
         file = (generation / name).stat()
@@ -165,7 +166,7 @@ def _record(generation: Path, fingerprint: str) -> None:
     fresh = file.with_name(f"{uuid.uuid4().hex}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale(file.parent)
+        remove_stale_records(file.parent)
         fresh.write_bytes(os.fsencode(f"{fingerprint}\n{_name(generation)}"))
         fresh.replace(file)  # atomic: another process reads the old or the new record
     except OSError:
@@ -173,7 +174,7 @@ def _record(generation: Path, fingerprint: str) -> None:
             fresh.unlink()
 
 
-def _remove_stale(folder: Path) -> None:
+def remove_stale_records(folder: Path) -> None:
     """Remove records of generations that are gone, if the number of records is a power of two.
 
     All records are read for that: doing it each time takes quadratic time on a machine with many
@@ -248,7 +249,7 @@ class ChecksumCheck:
         self._whole = True
 
     def _throttled(self, path: Path) -> str:
-        with _ThrottledFile(path, self._stopped) as stream:
+        with ThrottledFile(path, self._stopped) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
@@ -264,7 +265,7 @@ class _Stopped(Exception):
     """The result is no longer needed."""
 
 
-class _ThrottledFile(io.FileIO):
+class ThrottledFile(io.FileIO):
     """A file that pauses before each read."""
 
     def __init__(self, path: Path, stopped: threading.Event) -> None:

@@ -44,12 +44,12 @@ def network_file_system(path: Path) -> str | None:
     None also if the system does not report it. Cost: 0.1 ms the first time for a device.
     """
     real = os.path.realpath(path)
-    kind = _kind(real, os.stat(real).st_dev)
+    kind = kind_of_file_system(real, os.stat(real).st_dev)
     return kind if kind in NETWORK else None
 
 
 @lru_cache(maxsize=256)
-def _kind(path: str, device: int) -> str | None:
+def kind_of_file_system(path: str, device: int) -> str | None:
     """Return the type of the file system of a path; `device` changes with what is mounted."""
     try:
         lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()

@@ -55,7 +55,7 @@ from klsa_search.storage.names import (
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
-_WRITE_TIMEOUT: Final = 10.0
+WRITE_TIMEOUT: Final = 10.0
 """Seconds that a writer waits for another."""
 
 
@@ -124,7 +124,7 @@ def writing(path: Path) -> Iterator[None]:
 
     A write is short, so this waits for other writers; it does not wait for a build.
     """
-    with exclusive_lock(path / WRITING, timeout=_WRITE_TIMEOUT):
+    with exclusive_lock(path / WRITING, timeout=WRITE_TIMEOUT):
         yield
 
 

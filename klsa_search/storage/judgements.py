@@ -33,7 +33,7 @@ MAX_GRADE: Final = 100
 MAX_QUERY_CHARACTERS: Final = 10_000
 """Length limit of a judged query."""
 
-_WRITE_TIMEOUT: Final = 10.0
+WRITE_TIMEOUT: Final = 10.0
 """Seconds that a writer waits for another."""
 
 _APPLICATION: Final = 0x4B4C534A
@@ -187,7 +187,7 @@ class Judgements:
         connection = None
         try:
             connection = sqlite3.connect(
-                address, uri=True, isolation_level=None, timeout=_WRITE_TIMEOUT
+                address, uri=True, isolation_level=None, timeout=WRITE_TIMEOUT
             )
             # Extra: a journal whose removal is not durable would undo the change.
             connection.execute("pragma synchronous = extra")

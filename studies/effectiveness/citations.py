@@ -29,7 +29,7 @@ def citation_task(name: str, data: Path) -> Task:
     known = {document.id for document in documents}
     links = {
         document: sorted(linked & known - {document})
-        for document, linked in _links(data / FILES[name]).items()
+        for document, linked in links_of(data / FILES[name]).items()
     }
     asked = [d for d in documents if len(links[d.id]) >= FEWEST and len(d.title.split()) >= 4]
     places = np.sort(np.random.default_rng(0).choice(len(asked), QUERIES, replace=False))
@@ -48,7 +48,7 @@ def citation_task(name: str, data: Path) -> Task:
     )
 
 
-def _links(path: Path) -> dict[str, set[str]]:
+def links_of(path: Path) -> dict[str, set[str]]:
     links: dict[str, set[str]] = {}
     current: set[str] = set()
     inside = False

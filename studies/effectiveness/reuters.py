@@ -55,7 +55,7 @@ def tasks() -> dict[str, Callable[[], Task]]:
     """Tasks by name; SystemExit, with the reason, where Reuters is not found."""
     folder = reuters_folder()
     return {
-        "reuters-topics": lambda: _topics(labelled(folder)),
+        "reuters-topics": lambda: topics_of(labelled(folder)),
         "reuters-titles": lambda: _titles(labelled(folder)),
         "reuters-known": lambda: title_to_text(
             "reuters-known", [story.document for story in labelled(folder)]
@@ -72,7 +72,7 @@ def labelled(folder: Path) -> list[Labelled]:
     ]
 
 
-def _topics(labelled: list[Labelled]) -> Task:
+def topics_of(labelled: list[Labelled]) -> Task:
     """The name of a topic → its stories."""
     held: dict[str, list[str]] = {}
     for story in labelled:

@@ -35,7 +35,7 @@ from studies.effectiveness.measuring import (
 def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any]:
     """Measure and print; JSON has every query's average precision. `names`: only these tasks."""
     rivals = tuple(name for name in ("rm3",) if name in get_args(RankerName))
-    tasks = _tasks(data)
+    tasks = tasks_of(data)
     unknown = sorted(set(names) - set(tasks))
     if unknown:
         raise SystemExit(f"no task {', '.join(unknown)}; the tasks are: {', '.join(tasks)}")
@@ -72,7 +72,7 @@ def _by_document(name: str, data: Path) -> Task:
     return by_document(task_of(name, data))
 
 
-def _tasks(data: Path) -> dict[str, Callable[[], Task]]:
+def tasks_of(data: Path) -> dict[str, Callable[[], Task]]:
     """Tasks by name, each made when asked for."""
 
     def of_documents(make: Callable[[str, list[Document]], Task], name: str, kind: str) -> Task:

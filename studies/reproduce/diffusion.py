@@ -155,7 +155,7 @@ def reproduce_diffusion(
         features = TfidfFeatures(unit_length=scaling.features).fit_transform(counts)
         spectrum = LatentSemanticKernel().fit(features).spectrum_
         for name in _kernels(scaling):
-            family = _family(spectrum, *KERNELS[name], normalised=scaling.kernel)
+            family = family_of(spectrum, *KERNELS[name], normalised=scaling.kernel)
             for share in shares:
                 parted = _splits(labels, share, splits, stratified=stratified)
                 found = family.measure(parted, labels, told)
@@ -200,7 +200,7 @@ def _kernels(scaling: _Scaling) -> list[str]:
     return [name for name in KERNELS if name != BAG or not scaling.kernel]
 
 
-def _family(
+def family_of(
     spectrum: Spectrum, function: str, gammas: tuple[float, ...], *, normalised: bool
 ) -> _Family:
     vectors, values = spectrum.eigenvectors, spectrum.eigenvalues

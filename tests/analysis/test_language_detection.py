@@ -135,10 +135,10 @@ def test_the_sample_spans_the_collection_and_depends_on_it_alone():
     one.add(documents)
     for document in documents:
         other.add([document])
-    assert one._texts == other._texts
-    assert 256 <= len(one._texts) <= 512
-    assert one._texts[0] == "\nnumber 0"
-    assert int(one._texts[-1].split()[1]) > 9_900
+    assert one.texts == other.texts
+    assert 256 <= len(one.texts) <= 512
+    assert one.texts[0] == "\nnumber 0"
+    assert int(one.texts[-1].split()[1]) > 9_900
 
 
 def test_repeated_words_that_are_few_tell_nothing():

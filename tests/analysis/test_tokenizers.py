@@ -20,7 +20,7 @@ TEXT = "我写了搜索引擎"
 
 @pytest.fixture(autouse=True)
 def nothing_trusted(monkeypatch):
-    monkeypatch.setattr(tokenizers, "_TRUSTED", set())
+    monkeypatch.setattr(tokenizers, "TRUSTED", set())
 
 
 def analyzer(function=own_words.words, **settings):

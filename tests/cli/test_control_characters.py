@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import klsa_search
-from klsa_search.cli.main import _hook, _Invocation, _Sentences
+from klsa_search.cli.main import Invocation, SentenceFormatter, exception_hook
 from klsa_search.indexing.build import build
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
@@ -91,11 +91,11 @@ def test_no_command_steers_a_terminal(home, shell, tmp_path, monkeypatch, comman
 @pytest.mark.parametrize("debug", [False, True])
 def test_no_failure_and_no_log_steers_a_terminal(capsys, debug):
     failure = ValueError(f"of {ALL}")
-    _hook(_Invocation(debug))(ValueError, failure, None)
+    exception_hook(Invocation(debug))(ValueError, failure, None)
     told = capsys.readouterr().err
     assert "ValueError: of " in told
     record = logging.LogRecord("klsa", 30, "", 1, "%s", (ALL,), (ValueError, failure, None))
-    told += _Sentences().format(record)
+    told += SentenceFormatter().format(record)
     assert set(told.replace("\n", "")) & set(STEERING) == set()
 
 

@@ -194,7 +194,7 @@ def test_the_command_reports_what_it_did_not_delete(notes, index, tmp_path, shel
 
 
 def test_a_locked_index_is_tried_again_without_a_change(index, notes, capsys, monkeypatch):
-    monkeypatch.setattr("klsa_search.storage.generations._WRITE_TIMEOUT", 0.01)
+    monkeypatch.setattr("klsa_search.storage.generations.WRITE_TIMEOUT", 0.01)
 
     def ticks():
         yield True

@@ -124,15 +124,15 @@ def test_arrays_are_read_as_json_reads_them(tmp_path_factory, records, indent, c
     records = [{**record, "n": number} for number, record in enumerate(records)]
     path = tmp_path_factory.mktemp("array") / "a.json"
     path.write_text(json.dumps(records, indent=indent, ensure_ascii=False), errors="surrogatepass")
-    before, json_files._CHUNK = json_files._CHUNK, chunk
+    before, json_files.CHUNK = json_files.CHUNK, chunk
     try:
-        found = [element for _, element in json_files._elements(path)]
+        found = [element for _, element in json_files.elements(path)]
     except CollectionError:
         assert any(0xD800 <= ord(c) < 0xE000 for c in path.read_text(errors="surrogateescape"))
     else:
         assert found == records
     finally:
-        json_files._CHUNK = before
+        json_files.CHUNK = before
 
 
 @pytest.mark.parametrize(

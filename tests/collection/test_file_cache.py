@@ -26,13 +26,13 @@ class World:
         self.stored, self.opened = {}, []
         self.collection = open_collection(folder)
         self.cache = self.collection.cache = FileCache(self.document)
-        read = reading._documents
+        read = reading.documents_of_file
 
         def spied(path, *args):
             self.opened.append(path.name)
             return read(path, *args)
 
-        monkeypatch.setattr(reading, "_documents", spied)
+        monkeypatch.setattr(reading, "documents_of_file", spied)
 
     def document(self, id_):
         if id_ not in self.stored:

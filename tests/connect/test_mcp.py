@@ -250,7 +250,7 @@ def test_an_index_that_opens_slowly_delays_no_other(home, tmp_path, monkeypatch)
         return klsa.open_index(path)
 
     monkeypatch.setattr(mcp, "open_index", open_index)
-    tools = mcp._Tools(tmp_path, None)
+    tools = mcp.SearchTools(tmp_path, None)
     with ThreadPoolExecutor(1) as threads:
         slow = threads.submit(tools.search, "coolant", index="slow")
         assert opening.wait(PATIENCE)

@@ -79,7 +79,7 @@ def test_a_container_sees_its_own_group_where_the_tree_is_mounted(tmp_path, proc
 @pytest.mark.parametrize(("limit", "count"), [(None, 8), (0.2, 1), (1.5, 2), (64.0, 8)])
 def test_a_quota_bounds_the_processors(monkeypatch, limit, count):
     monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    monkeypatch.setattr(parallel, "_quota", lambda: limit)
+    monkeypatch.setattr(parallel, "processor_quota", lambda: limit)
     assert parallel.processors() == count
 
 

@@ -99,7 +99,7 @@ def test_built_in_names_read_no_metadata(monkeypatch, tmp_path):
     def refused(kind):
         raise AssertionError(kind)
 
-    monkeypatch.setattr(plugins, "_entries", refused)
+    monkeypatch.setattr(plugins, "entry_points_of", refused)
     index = build(DOCUMENTS, name="plain", home=tmp_path)
     assert index.search("wing", ranker="bm25", spectral="gvsm").total
     assert index.manifest.plugins == {}

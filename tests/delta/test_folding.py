@@ -102,8 +102,8 @@ def test_it_does_not_matter_how_documents_are_divided(epoch, world, segment, cut
 
 def test_chains_and_the_inverted_file_find_the_same(epoch, world, segment, monkeypatch):
     monkeypatch.setattr("klsa_search.delta.neighbours.MAX_CHAINED", 3)
-    monkeypatch.setattr("klsa_search.delta.folding._LINK_BATCH", 2)
-    monkeypatch.setattr("klsa_search.delta.folding._TASK_DOCUMENTS", 1)
+    monkeypatch.setattr("klsa_search.delta.folding.LINK_BATCH", 2)
+    monkeypatch.setattr("klsa_search.delta.folding.TASK_DOCUMENTS", 1)
     same(DeltaBuilder(epoch).fold(world[BASE:]), segment)
 
 

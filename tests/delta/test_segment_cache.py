@@ -32,7 +32,7 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def path(built, tmp_path, monkeypatch):
-    monkeypatch.setattr(segment_cache, "_MIN_DOCUMENTS", 3)
+    monkeypatch.setattr(segment_cache, "MIN_DOCUMENTS", 3)
     monkeypatch.setattr(segment_cache, "LARGEST", 12)
     return shutil.copytree(built, tmp_path / "i")
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from klsa_search.embedding import open_embedder
-from klsa_search.embedding.openai import KEY, OpenAIEmbedder, _retry_after
+from klsa_search.embedding.openai import KEY, OpenAIEmbedder, retry_after
 from klsa_search.errors import EmbedderFailed
 from tests.support.waiting import PATIENCE
 
@@ -135,7 +135,7 @@ def test_a_service_that_does_not_run_is_named_and_opened_nevertheless():
 def test_retry_after_is_a_number_or_a_date():
     dates = ("Wed, 21 Oct 2015 07:28:00 GMT", "Fri, 21 Oct 2499 07:28:00 GMT")
     answers = [httpx.Response(429, headers={"Retry-After": each}) for each in ("7", *dates, "soon")]
-    seconds = list(map(_retry_after, answers))
+    seconds = list(map(retry_after, answers))
     assert seconds[0] == 7
     assert seconds[1] == seconds[3] == 0
     assert seconds[2] > 1e9

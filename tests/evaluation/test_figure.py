@@ -4,7 +4,14 @@ import sys
 import pytest
 
 from klsa_search.errors import MissingExtra, SettingsError
-from klsa_search.evaluation.figures import ALPHAS, SEEDS, Grid, _spread, draw_grid, measure_grid
+from klsa_search.evaluation.figures import (
+    ALPHAS,
+    SEEDS,
+    Grid,
+    draw_grid,
+    measure_grid,
+    spread_heights,
+)
 from tests.evaluation.worlds import tiny
 
 GRID = Grid(
@@ -80,4 +87,4 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
     ],
 )
 def test_names_move_apart_around_their_centre(heights, spread):
-    assert _spread(heights, 1.0) == pytest.approx(spread)
+    assert spread_heights(heights, 1.0) == pytest.approx(spread)

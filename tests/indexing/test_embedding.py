@@ -102,7 +102,7 @@ def test_an_interrupted_computation_continues(path, monkeypatch):
 
 
 def test_what_was_computed_before_a_failure_is_not_computed_again(path, monkeypatch):
-    monkeypatch.setattr(computed_vectors, "_BATCH", 1)
+    monkeypatch.setattr(computed_vectors, "BATCH", 1)
     failing = Meanings()
     failing.fault = lambda vectors: vectors if len(failing.calls) < 3 else vectors * np.nan
     with pytest.raises(EmbedderFailed, match="NaN"):

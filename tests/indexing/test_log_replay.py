@@ -112,7 +112,7 @@ def test_writes_are_not_replayed_in_a_read_only_index(index):
 def test_writers_are_not_kept_out_while_files_are_synced(index, monkeypatch):
     """A write at the first sync of a refit, which may take minutes, gets through."""
     path, synced, while_kept_out = index.path.parent, [], []
-    monkeypatch.setattr("klsa_search.storage.generations._WRITE_TIMEOUT", 0)
+    monkeypatch.setattr("klsa_search.storage.generations.WRITE_TIMEOUT", 0)
 
     def slow(file, former=generations.sync):
         if not synced:

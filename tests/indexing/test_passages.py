@@ -17,6 +17,7 @@ from klsa_search.indexing.plan import plan_of_size
 from klsa_search.indexing.rewrite import repair
 from klsa_search.search.passage_index import PassageWrites
 from klsa_search.search.passage_searcher import PassageSearcher
+from klsa_search.search.state import open_state
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow
 from klsa_search.storage.manifest import read_manifest
@@ -70,7 +71,8 @@ def test_passages_are_counted_and_their_phases_named(tmp_path):
     options = {"home": tmp_path, "progress": report}
     with closing(build(documents(9), name="a", passages=20, **options)) as index:
         counted = index.manifest.counts.passages
-        assert counted == len(index._opened().passages.document_of) > 9
+        with closing(open_state(index.path)) as state:
+            assert counted == len(state.passages.document_of) > 9
     assert phases["passages"] == (counted, counted)
     first = [phase for phase in PHASES if phase in phases]
     second = [passage_phase(phase) for phase in first[:-1]]
@@ -128,15 +130,16 @@ def test_the_layout_of_passages_is_chosen_for_their_number(tmp_path, monkeypatch
         files = index.manifest.files
         assert "expansion.npy" in files
         assert "passages/expansion.npy" not in files
-        assert isinstance(index._opened().searcher, PassageSearcher)
+        with closing(open_state(index.path)) as state:
+            assert isinstance(state.searcher, PassageSearcher)
         assert index.search(documents(1)[0]["text"], group="passage").hits
         assert index.search(documents(1)[0]["text"])[0].id == "d0"
 
 
 def test_a_write_of_any_number_of_passages_is_folded_once(path, monkeypatch):
     monkeypatch.setattr("klsa_search.delta.segment_cache.LARGEST", 16)
-    monkeypatch.setattr("klsa_search.delta.segment_cache._MIN_DOCUMENTS", 4)
-    monkeypatch.setattr("klsa_search.search.log_tailer._BATCH", 8)
+    monkeypatch.setattr("klsa_search.delta.segment_cache.MIN_DOCUMENTS", 4)
+    monkeypatch.setattr("klsa_search.search.log_tailer.BATCH", 8)
     with closing(open_index(path)) as index:
         index.add(documents(30, seed=4, first=100))
         query = documents(1)[0]["text"]

@@ -100,7 +100,7 @@ def test_without_files_the_rest_is_counted():
 
 
 def test_long_documents_are_fewer(monkeypatch):
-    monkeypatch.setattr(survey_module, "_CHARACTERS", 2_500)
+    monkeypatch.setattr(survey_module, "CHARACTERS", 2_500)
     records = [{"id": str(n), "text": "wing " * 200} for n in range(9)]
     found = survey(open_collection(records), Settings(), most=100)
     assert (found.sampled.documents, found.shape.documents) == (3, 9)

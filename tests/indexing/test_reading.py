@@ -35,8 +35,8 @@ KEPT = {"documents", "fields", "forward"}
 @pytest.fixture
 def soon(monkeypatch):
     """Have small collections analysed by workers too, in small batches."""
-    monkeypatch.setattr(reading, "_WORKER_START", 500)
-    monkeypatch.setattr(reading, "_BATCH", 20)
+    monkeypatch.setattr(reading, "WORKER_START", 500)
+    monkeypatch.setattr(reading, "BATCH", 20)
 
 
 @pytest.mark.parametrize(("processes", "memory"), [(2, 2**30), (3, 0)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from klsa_search.lowrank.eigensolver import decompose
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.search.rankers import RANKERS
+from klsa_search.search.state import open_state
 from tests.support.exact_neighbours import neighbour_graph
 from tests.support.worlds import as_if_large, counts_of, random_documents, topic_documents
 
@@ -135,7 +137,8 @@ def written_out(
     """The formula of `search/rankers/klsa.py` in float64, from postings and the exact kernel."""
     load = {path.stem: np.load(path) for path in index.path.glob("*.npy")}
     N, V = len(index), len(load["postings_starts"]) - 1
-    parsed = index._opened().query_parser.parse(query, LanguageSettings())
+    with closing(open_state(index.path)) as state:
+        parsed = state.query_parser.parse(query, LanguageSettings())
     terms = sorted(Counter(parsed.terms).items())
     numbers = [number for number, _ in terms]
     asked = np.array([count for _, count in terms], dtype=float)

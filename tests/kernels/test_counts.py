@@ -72,8 +72,8 @@ def test_blocks_threads_and_files_change_nothing(block, threads, monkeypatch, tm
 
     whole = counted(CountsBuilder())
     monkeypatch.setattr(counts, "BLOCK", block)
-    monkeypatch.setattr(pairs, "_SORTED", 7 * block)
-    monkeypatch.setattr(pairs, "_CHUNK", 100)
+    monkeypatch.setattr(pairs, "SORTED", 7 * block)
+    monkeypatch.setattr(pairs, "CHUNK", 100)
     assert same(whole, counted(CountsBuilder(Spools(tmp_path, 64), threads=threads)))
 
 

@@ -4,7 +4,7 @@ import pytest
 from klsa_search import build
 from klsa_search.errors import QueryError
 from klsa_search.mining import clusters
-from klsa_search.mining.clusters import _k_means_plus_plus, cluster
+from klsa_search.mining.clusters import cluster, k_means_plus_plus
 from tests.support.worlds import topic_documents
 
 from .conftest import topic_of
@@ -48,7 +48,7 @@ def test_a_copy_of_what_is_chosen_is_never_chosen():
     places /= np.linalg.norm(places, axis=1, keepdims=True)
     points = np.repeat(places, [1, 2, 3, 50, 4, 5, 90], axis=0).astype(np.float64)
     for seed in range(20):
-        chosen = _k_means_plus_plus(points, 7, np.random.default_rng(seed))
+        chosen = k_means_plus_plus(points, 7, np.random.default_rng(seed))
         assert len(np.unique(chosen, axis=0)) == 7
 
 
@@ -57,7 +57,7 @@ def test_what_is_far_is_chosen_more_often():
     points = np.array([[0.0], [1.0], [3.0]])
     drawn = []
     for seed in range(400):
-        first, second = _k_means_plus_plus(points, 2, np.random.default_rng(seed))[:, 0]
+        first, second = k_means_plus_plus(points, 2, np.random.default_rng(seed))[:, 0]
         if first == 0:
             drawn.append(second)
     assert np.mean(np.array(drawn) == 3) == pytest.approx(0.9, abs=0.06)
@@ -93,7 +93,7 @@ def test_the_tightest_of_the_starts_is_kept(monkeypatch):
     points /= np.linalg.norm(points, axis=1, keepdims=True)
 
     def spread(starts, seed):
-        monkeypatch.setattr(clusters, "_STARTS", starts)
+        monkeypatch.setattr(clusters, "STARTS", starts)
         centres, labels = clusters.k_means(points, 9, seed)
         return np.square(points - centres[labels]).sum()
 

@@ -5,7 +5,7 @@ from scipy import sparse
 from klsa_search import build
 from klsa_search.errors import QueryError
 from klsa_search.mining import cluster
-from klsa_search.mining.duplicates import _leaders, duplicates
+from klsa_search.mining.duplicates import duplicates, leaders_of
 
 
 def test_the_copy_is_found_and_nothing_else(index):
@@ -90,5 +90,5 @@ def test_what_repeats_a_repetition_alone_stands_for_itself():
     pairs = sparse.csr_array(
         np.array([[1, 0.95, 0, 0], [0.95, 1, 0.95, 0], [0, 0.95, 1, 0.95], [0, 0, 0.95, 1]])
     )
-    assert _leaders(pairs, 0.9).tolist() == [-1, 0, -1, 2]
-    assert _leaders(pairs, 0.96).tolist() == [-1, -1, -1, -1]
+    assert leaders_of(pairs, 0.9).tolist() == [-1, 0, -1, 2]
+    assert leaders_of(pairs, 0.96).tolist() == [-1, -1, -1, -1]

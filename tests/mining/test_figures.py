@@ -4,7 +4,7 @@ import pytest
 from klsa_search import build
 from klsa_search.core.drawing import FORMATS, TONES, fonts_of, save_figure
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.mining.figures import PICTURES, _strongest
+from klsa_search.mining.figures import PICTURES, strongest_ends
 from klsa_search.mining.map import TONES as TONES_OF_MAPS
 
 from .conftest import documents
@@ -77,8 +77,8 @@ def test_another_ending_is_refused(written, tmp_path):
 
 def test_both_ends_of_a_dimension():
     strengths = np.array([0.5, -1.0, 0.0, 2.0, -0.25])
-    assert _strongest(strengths) == [3, 0, 4, 1]
-    assert _strongest(np.zeros(3)) == []
+    assert strongest_ends(strengths) == [3, 0, 4, 1]
+    assert strongest_ends(np.zeros(3)) == []
 
 
 def test_maps_have_as_many_tones_as_there_are_colours():

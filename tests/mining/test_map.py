@@ -33,7 +33,7 @@ def test_documents_of_a_topic_lie_together(index):
 
 
 def test_clusters_hold_all_and_are_named_by_their_words(index, monkeypatch):
-    monkeypatch.setattr(maps, "_DOCUMENTS_PER_CLUSTER", 3)  # so that four clusters are wanted
+    monkeypatch.setattr(maps, "DOCUMENTS_PER_CLUSTER", 3)  # so that four clusters are wanted
     maps.cluster_layout.cache_clear()
     drawn = document_map(index, words=2)
     maps.cluster_layout.cache_clear()
@@ -140,7 +140,7 @@ def test_an_index_of_nothing_has_an_empty_map(tmp_path):
 
 def test_neighbours_have_other_tones():
     middles = np.random.default_rng(0).random((20, 2))
-    tones = maps._tones(middles)
+    tones = maps.tones_of(middles)
     assert sorted(tones[: maps.TONES]) == list(range(maps.TONES))
     distances = np.square(middles[:, None] - middles[None]).sum(axis=2)
     np.fill_diagonal(distances, np.inf)

@@ -161,7 +161,7 @@ def test_duplicates_by_vectors_are_near_the_first_of_their_group(index):
 
 def test_blocks_change_no_duplicates(index, monkeypatch):
     whole = duplicates(index, 0.9, kernel="vectors:m")
-    monkeypatch.setattr(import_module("klsa_search.mining.duplicates"), "_BLOCK", 5)
+    monkeypatch.setattr(import_module("klsa_search.mining.duplicates"), "BLOCK", 5)
     assert duplicates(index, 0.9, kernel="vectors:m") == whole
 
 

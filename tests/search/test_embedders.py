@@ -125,7 +125,7 @@ def test_searches_and_writes_go_on_without_an_embedder_that_fails(path, fault):
 
 def test_a_write_waits_for_vectors_for_a_limited_time(path, monkeypatch):
     monkeypatch.setattr(embedders, "WRITE_SECONDS", 0.05)
-    monkeypatch.setattr(embedders, "_BATCH", 1)
+    monkeypatch.setattr(embedders, "BATCH", 1)
     hanging = Meanings()
     hanging.fault = lambda vectors: hang(vectors) if len(hanging.texts) > 1 else vectors
     with open_index(path, embedders={"m": hanging}) as index:

@@ -9,7 +9,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
-from klsa_search.search import costs, searcher
+from klsa_search.search import query_costs, searcher
 from klsa_search.search.rankers import RANKERS
 from tests.search.conftest import DOCUMENTS
 
@@ -225,7 +225,7 @@ def test_quick_are_few_hits_of_plain_words_that_documents_hold(index):
 
 
 def test_no_query_is_quick_if_its_hits_may_be_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(costs, "_QUICK_BYTES", 1000)
+    monkeypatch.setattr(query_costs, "QUICK_BYTES", 1000)
     with build(DOCUMENTS, name="long", home=tmp_path, ranker="bm25") as index:
         assert index.is_quick("yeast", k=10)
         index.add([{"id": f"page{n}", "text": "yeast " * 100} for n in range(2)])
@@ -239,5 +239,5 @@ def test_no_query_is_quick_where_rankings_take_long(tmp_path, monkeypatch):
             assert not slow.is_quick("yeast")
     with build(DOCUMENTS, name="many", home=tmp_path, ranker="bm25") as long:
         assert long.is_quick("yeast dough")
-        monkeypatch.setattr(searcher, "_QUICK_POSTINGS", 1)
+        monkeypatch.setattr(searcher, "QUICK_POSTINGS", 1)
         assert not long.is_quick("yeast dough")

@@ -20,7 +20,7 @@ PRESETS = ("default", "paper")
 def _few_queries():
     """A calibration is learned from 600 queries; some suffice here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("klsa_search.search.quality._QUERIES", 60)
+        patch.setattr("klsa_search.search.quality.QUERIES", 60)
         yield
 
 

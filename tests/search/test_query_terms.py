@@ -16,7 +16,7 @@ def test_words_have_the_numbers_of_their_terms():
 
 
 def test_cache_of_words_is_bounded(monkeypatch):
-    monkeypatch.setattr(query, "_CACHE_SIZE", 10)
+    monkeypatch.setattr(query, "CACHE_SIZE", 10)
     numbers = TermNumbers(Analyzer(), Vocabulary(["word3", "word7"]))
     for number in range(100):
         assert numbers[f"word{number}"] == {3: 0, 7: 1}.get(number, UNKNOWN)

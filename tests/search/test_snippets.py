@@ -50,7 +50,7 @@ def test_worked_examples(text, query, length, found):
 def test_words_are_found_as_the_analysis_of_the_line_finds_them(text, symbols):
     analyzer, line = Analyzer(AnalysisSettings(symbols=symbols)), " ".join(text.split())
     tokens = analyzer.tokens(line)
-    found = module._matching_tokens(line, {token.term for token in tokens}, analyzer)
+    found = module.matching_tokens(line, {token.term for token in tokens}, analyzer)
     assert [token[::2] + token[3:] for token in found] == [
         token[::2] + token[3:] for token in tokens
     ]

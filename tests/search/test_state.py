@@ -137,7 +137,7 @@ def test_refreshes_and_closes_of_many_threads_leave_every_index_closed(path):
 
 def test_a_restricted_state_goes_with_its_state(path, monkeypatch):
     with open_index(path) as index:
-        restrict, made = restricted_state._restricted_by, []
+        restrict, made = restricted_state.make_restricted_state, []
 
         def restricting(state, given):
             found = restrict(state, given)
@@ -146,7 +146,7 @@ def test_a_restricted_state_goes_with_its_state(path, monkeypatch):
                 index.add([{"id": "new", "text": "dough"}])
             return found
 
-        monkeypatch.setattr(restricted_state, "_restricted_by", restricting)
+        monkeypatch.setattr(restricted_state, "make_restricted_state", restricting)
         index.restricted("year > 0")
         assert len(index.restricted("year > 0")) == len(index.restricted("year > 0"))
         assert len(made) == 2

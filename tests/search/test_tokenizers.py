@@ -26,7 +26,7 @@ DOCUMENTS = [
 
 @pytest.fixture
 def index(tmp_path, monkeypatch):
-    monkeypatch.setattr(tokenizers, "_TRUSTED", set())
+    monkeypatch.setattr(tokenizers, "TRUSTED", set())
     return build(DOCUMENTS, name="zh", home=tmp_path, tokenizer=words, dimensions=2, ranker="bm25")
 
 
@@ -70,13 +70,13 @@ def test_long_texts_are_shown_where_the_words_are(index):
 def test_who_opens_it_has_to_trust_it(index):
     path = index.path.parent
     index.close()
-    tokenizers._TRUSTED.clear()
+    tokenizers.TRUSTED.clear()
     with pytest.raises(SettingsError, match="if you trust it, open the index"):
         open_index(path)
     with pytest.raises(SettingsError, match="built with tests"):
         open_index(path, tokenizer="tests.support.own_words:words").close()
         open_index(path, tokenizer=bigrams)
-    tokenizers._TRUSTED.clear()
+    tokenizers.TRUSTED.clear()
     opened = open_index(path, tokenizer=words)
     assert ids(opened.search("搜索")) == ["search"]
     opened.close()
@@ -122,14 +122,14 @@ def test_marks_of_words_that_overlap_are_one(tmp_path):
 
 def test_who_unpickles_trusts_it_too(index, monkeypatch):
     pickled = [pickle.dumps(one) for one in (index, index.snapshot())]
-    monkeypatch.setattr(tokenizers, "_TRUSTED", set())
+    monkeypatch.setattr(tokenizers, "TRUSTED", set())
     for each in pickled:
-        monkeypatch.setattr(tokenizers, "_TRUSTED", set())
+        monkeypatch.setattr(tokenizers, "TRUSTED", set())
         assert ids(pickle.loads(each).search("搜索", ranker="bm25")) == ["search"]
 
 
 def test_a_refit_may_be_told_to_trust_it(index, monkeypatch):
     folder = index.path.parent
     index.close()
-    monkeypatch.setattr(tokenizers, "_TRUSTED", set())
+    monkeypatch.setattr(tokenizers, "TRUSTED", set())
     assert ids(refit(folder, tokenizer=words).search("搜索", ranker="bm25")) == ["search"]

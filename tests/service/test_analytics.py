@@ -409,7 +409,7 @@ def test_a_full_disk_loses_events_and_no_search(client, recorder, monkeypatch, c
 def test_a_locked_or_damaged_file_fails_no_search(client, recorder, home, monkeypatch):
     search(client, "wing")
     recorder.flush()
-    monkeypatch.setattr(storing, "_TIMEOUT", 0.01)
+    monkeypatch.setattr(storing, "TIMEOUT", 0.01)
     recorder.close()
     locked = sqlite3.connect(home / storing.FILE, isolation_level=None)
     locked.execute("begin immediate")

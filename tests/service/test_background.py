@@ -55,14 +55,13 @@ def test_a_failure_that_repeats_is_logged_once_until_the_work_succeeds(caplog):
 
 def test_a_failure_reported_after_the_call_is_logged_once(caplog):
     done = threading.Event()
-    watch = PeriodicTask("work", lambda: watch.failures == 3 and done.set(), 0.001)
-    call = watch._work
 
     def work():
-        call()
+        if watch.failures == 3:
+            done.set()
         threading.Thread(target=watch.report, args=[ValueError()]).start()
 
-    watch._work = work
+    watch = PeriodicTask("work", work, 0.001)
     watch.start()
     assert done.wait(PATIENCE)
     watch.stop()

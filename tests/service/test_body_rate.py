@@ -1,6 +1,7 @@
 """Slow request bodies, with a simulated clock."""
 
 import asyncio
+from contextlib import ExitStack
 
 import pytest
 from starlette.requests import Request
@@ -95,22 +96,17 @@ def test_the_end_of_the_connection_may_be_waited_for():
 
 @pytest.mark.parametrize("size", [None, SHORT + 1])
 def test_long_writes_leave_places_for_short_ones(size):
-    writes, held = Writes(), []
-    try:
-        for _ in range(WAITING // 2):
-            held.append(writes.slot(size))
-            held[-1].__enter__()
-        with pytest.raises(TooManyWrites, match="long writes"), writes.slot(size):
-            pass
-        for _ in range(WAITING // 2):
-            held.append(writes.slot(SHORT))
-            held[-1].__enter__()
-        with pytest.raises(TooManyWrites), writes.slot(1):
-            pass
-    finally:
-        for place in held:
-            place.__exit__(None, None, None)
-    assert (writes._active_short, writes._active_long) == (0, 0)
+    writes = Writes()
+    for _ in range(2):  # all places are free again
+        with ExitStack() as held:
+            for _ in range(WAITING // 2):
+                held.enter_context(writes.slot(size))
+            with pytest.raises(TooManyWrites, match="long writes"), writes.slot(size):
+                pass
+            for _ in range(WAITING // 2):
+                held.enter_context(writes.slot(SHORT))
+            with pytest.raises(TooManyWrites), writes.slot(1):
+                pass
 
 
 @pytest.mark.parametrize(

@@ -279,7 +279,7 @@ def test_what_is_written_while_another_generation_is_opened_is_found(home, monke
 
     monkeypatch.setattr(catalog_module, "open_and_warm_up", slow)
     build_tiny(home, "first")
-    catalog._scan()
+    catalog.scan()
     with catalog.use_if_current("first") as index:
         assert index is None
     for lend in (catalog.use, catalog.use_if_current):
@@ -383,7 +383,7 @@ def test_an_index_is_not_closed_while_it_is_refreshed(home, monkeypatch, caplog)
 
     with catalog.writing("first") as index:
         monkeypatch.setattr(Index, "refresh", closing)
-    catalog._scan()
+    catalog.scan()
     assert not caplog.records
     with pytest.raises(StoreError, match="closed"):
         index.document("1")

@@ -106,7 +106,7 @@ def test_an_index_that_a_scan_is_opening_is_waited_for(built_home, tmp_path):
 
     with Catalog(home, interval=3600, opener=open_slowly) as catalog, ThreadPoolExecutor() as pool:
         build(DOCUMENTS, name="made", home=home).close()
-        catalog._start_scan()
+        catalog.start_scan()
         assert opening.wait(PATIENCE)
         Changes(home).announce(None)
         caught_up = pool.submit(catalog.catch_up, "made")

@@ -377,7 +377,7 @@ def test_a_body_that_is_too_long_says_what_may_be_sent(writer):
 
 
 def test_an_index_that_another_changes(writer, home, monkeypatch):
-    monkeypatch.setattr("klsa_search.storage.generations._WRITE_TIMEOUT", 0.0)
+    monkeypatch.setattr("klsa_search.storage.generations.WRITE_TIMEOUT", 0.0)
     with writing(home / "tiny"):
         for answer in every_write(writer):
             error = failure_of(answer, 503)

@@ -185,13 +185,13 @@ def test_generation_that_fails_slowly_is_left_alone_for_a_while(home, monkeypatc
     monkeypatch.setattr(catalog, "monotonic", lambda: clock[0])
     with Catalog(home, interval=3600) as opened:
         assert tried == ["first", "second"]
-        opened._scan()
+        opened.scan()
         assert tried == ["first", "second"]
         clock[0] += 46
-        opened._scan()
+        opened.scan()
         assert tried == ["first", "second"] * 2
         os.utime(home / "first" / "000001" / "manifest.json")
-        opened._scan()
+        opened.scan()
         assert tried == ["first", "second"] * 2 + ["first"]
 
 

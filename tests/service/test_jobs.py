@@ -15,8 +15,8 @@ from klsa_search.core.child_processes import command_of
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
 from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
-from klsa_search.service.job_ledger import Job
-from klsa_search.service.jobs import Jobs, _retry_time
+from klsa_search.service.job_ledger import Job, JobLedger
+from klsa_search.service.jobs import Jobs, retry_time
 from klsa_search.storage.current import current_generation
 from tests.support.waiting import wait_until
 
@@ -90,7 +90,7 @@ def test_an_index_that_drifted_too_far_is_refitted(refits_of, catalog_of, home):
 
 
 def test_what_it_made_is_waited_for(refits_of, home, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.jobs._PAUSE_FACTOR", 0)
+    monkeypatch.setattr("klsa_search.service.jobs.PAUSE_FACTOR", 0)
     add(home, 5)
     refits = refits_of(home, noting(home, ""))  # which ends well, and the index stays as it is
     assert refits.run_due()
@@ -112,9 +112,9 @@ def test_it_rests_between_refits(refits_of, home):
 def test_the_pause_is_short_once_half_of_the_documents_changed():
     job = Job(1, "tiny", "000001", "2026-01-01T00:00:00+00:00", "done", seconds=10.0)
     begun = datetime.fromisoformat(job.begun).timestamp()
-    assert _retry_time(job, 0.3) == begun + 10 + 90
-    assert _retry_time(job, 0.7) == begun + 10 + 10
-    assert _retry_time(replace(job, state="failed"), 0.7) == begun + 10 + 600
+    assert retry_time(job, 0.3) == begun + 10 + 90
+    assert retry_time(job, 0.7) == begun + 10 + 10
+    assert retry_time(replace(job, state="failed"), 0.7) == begun + 10 + 600
 
 
 def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, caplog, monkeypatch):
@@ -233,7 +233,7 @@ def test_while_one_refits_no_other_does(refits_of, home):
 def test_a_job_of_a_killed_service_failed_and_waiting_ones_are_kept(refits_of, home, caplog):
     one, other = both(refits_of, home, "")
     one.request("tiny", "000001", {})
-    with one._ledger.change() as history:
+    with JobLedger(home).change() as history:
         history.change(1, state="running")  # as if its process was killed
     assert not other.run_due()
     assert (one.get(1).state, one.get(1).seconds) == ("failed", None)
@@ -260,7 +260,7 @@ def test_a_waiting_job_is_cancelled_at_once(refits_of, home):
 
 
 def test_a_running_job_is_cancelled_by_any_process(refits_of, home, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.jobs._INTERVAL", 0.01)
+    monkeypatch.setattr("klsa_search.service.jobs.INTERVAL", 0.01)
     one, other = both(refits_of, home, "print('documents 1 2', flush=True); sys.stdin.read()")
     one.request("tiny", "000001", {})
     with one:
@@ -348,7 +348,7 @@ def test_one_that_is_asked_for_meanwhile_is_not_passed_over(
 def test_a_failure_that_nobody_foresaw_ends_no_watch_and_is_reported(
     refits_of, home, caplog, monkeypatch
 ):
-    monkeypatch.setattr("klsa_search.service.jobs._INTERVAL", 0.01)
+    monkeypatch.setattr("klsa_search.service.jobs.INTERVAL", 0.01)
     refits = refits_of(home, noting(home, ""), share=None)
     run, slips = refits._run, [KeyError("slip")]
 

@@ -122,7 +122,7 @@ def test_changes_of_aliases_wait_for_each_other(home, monkeypatch):
         former(path, *given)
 
     set_alias(home, "old", "one")
-    monkeypatch.setattr("klsa_search.storage.aliases._TIMEOUT", 0)
+    monkeypatch.setattr("klsa_search.storage.aliases.TIMEOUT", 0)
     monkeypatch.setattr("klsa_search.storage.aliases.write_fresh", meanwhile)
     set_alias(home, "live", "one")
     assert aliases_in(home) == {"live": "one", "old": "one"}

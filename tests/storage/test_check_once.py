@@ -114,7 +114,7 @@ def test_damage_that_is_found_later_is_looked_for_at_the_next_opening(
     tmp_path, monkeypatch, finder
 ):
     """Also where nothing tells the files apart, as where a disk decays."""
-    monkeypatch.setattr(checksums, "_fingerprint", lambda generation, manifest: "the same")
+    monkeypatch.setattr(checksums, "fingerprint_of", lambda generation, manifest: "the same")
     path, manifest = generation(tmp_path / "000001", a="a", b="b")
     check_once(path, manifest)
     (path / "a").write_text("c")
@@ -169,14 +169,14 @@ def test_processes_remember_beside_each_other(tmp_path, compared, memory, monkey
     """One that notes a generation while another does loses nothing of the other's."""
     one = generation(tmp_path / "t" / "000001", a="a")
     other = generation(tmp_path / "t" / "000002", a="a")
-    remove_stale = checksums._remove_stale
+    remove_stale = checksums.remove_stale_records
 
     def meanwhile(folder):
         remove_stale(folder)
-        monkeypatch.setattr(checksums, "_remove_stale", remove_stale)
+        monkeypatch.setattr(checksums, "remove_stale_records", remove_stale)
         note_checked(*other)
 
-    monkeypatch.setattr(checksums, "_remove_stale", meanwhile)
+    monkeypatch.setattr(checksums, "remove_stale_records", meanwhile)
     note_checked(*one)
     assert remembered(memory) == [str(one[0]), str(other[0])]
     check_once(*one)

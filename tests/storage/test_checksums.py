@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from klsa_search.errors import IndexDamaged
-from klsa_search.storage.checksums import ChecksumCheck, _ThrottledFile, compare_checksums
+from klsa_search.storage.checksums import ChecksumCheck, ThrottledFile, compare_checksums
 from klsa_search.storage.generations import describe_files
 from klsa_search.storage.manifest import Manifest
 
@@ -97,8 +97,8 @@ def test_it_can_be_stopped_at_any_time(sealed, monkeypatch):
         reading.set()
         return read(file, buffer)
 
-    read = _ThrottledFile.readinto
-    monkeypatch.setattr(_ThrottledFile, "readinto", readinto)
+    read = ThrottledFile.readinto
+    monkeypatch.setattr(ThrottledFile, "readinto", readinto)
     monkeypatch.setattr("klsa_search.storage.checksums.PAUSE_RATIO", 1e9)  # it rests for years
     check = ChecksumCheck(dict([sealed]))
     assert reading.wait(BOUND)

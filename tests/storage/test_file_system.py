@@ -40,9 +40,9 @@ def test_the_deepest_and_last_mount_tells(path, kind):
 
 def test_where_nothing_is_told_nothing_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MOUNTS", tmp_path / "none")
-    files._kind.cache_clear()
+    files.kind_of_file_system.cache_clear()
     assert network_file_system(tmp_path) is None
-    files._kind.cache_clear()
+    files.kind_of_file_system.cache_clear()
 
 
 def test_a_log_on_a_network_file_system(tmp_path, monkeypatch):

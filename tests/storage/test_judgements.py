@@ -148,7 +148,7 @@ def test_what_no_judgement_says_is_damage(tmp_path, change):
 
 
 def test_who_writes_for_long_is_told_of(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_WRITE_TIMEOUT", 0.05)
+    monkeypatch.setattr(module, "WRITE_TIMEOUT", 0.05)
     Judgements(tmp_path).put("wing", "1", 1)
     other = sqlite3.connect(tmp_path / "JUDGEMENTS", isolation_level=None)
     other.execute("begin exclusive")

@@ -29,7 +29,7 @@ from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes
 from klsa_search.storage.names import SHARED_FILES
-from klsa_search.storage.objects import refuse_password
+from klsa_search.storage.objects import open_store, refuse_password
 from klsa_search.storage.replication_state import BACKUP_STATE, FOLLOWER_STATE, read_state
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import restore_all, restore_index
@@ -77,8 +77,13 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def repository():
-    return Repository(f"memory://{uuid.uuid4().hex}/backups")
+def target():
+    return f"memory://{uuid.uuid4().hex}/backups"
+
+
+@pytest.fixture
+def repository(target):
+    return Repository(target)
 
 
 @pytest.mark.parametrize("url", ["sftp://me:s3cret@host/x", "dir::sftp://:s3cret@host/x"])
@@ -267,9 +272,10 @@ def test_a_changed_backup_is_not_restored(home, tmp_path):
         restore_all(Repository(str(tmp_path / "kept")), tmp_path / "other")
 
 
-def test_a_storage_that_returns_other_bytes_is_noticed(home, repository, monkeypatch):
-    read = repository._store.read
-    monkeypatch.setattr(repository._store, "read", lambda name: read(name)[:-1])
+def test_a_storage_that_returns_other_bytes_is_noticed(home, target, repository, monkeypatch):
+    kind = type(open_store(target))
+    read = kind.read
+    monkeypatch.setattr(kind, "read", lambda store, name: read(store, name)[:-1])
     with pytest.raises(StoreError, match="other content than was written"):
         back_up(repository, home)
     assert repository.names() == {}
@@ -347,18 +353,18 @@ def test_a_follower_keeps_what_it_has_if_a_backup_is_damaged_or_gone(home, tmp_p
     assert texts(own / "cars") == {"z": "again"}
 
 
-def test_a_follower_stays_with_one_index_directory(home, repository, tmp_path):
+def test_a_follower_stays_with_one_index_directory(home, target, repository, tmp_path):
     own, other = tmp_path / "follower", tmp_path / "other"
     back_up(repository, home)
     leader = follow(repository, own).directory
     build(other / "planes")
-    strange = Repository(f"memory://{uuid.uuid4().hex}/backups")
+    strange = f"memory://{uuid.uuid4().hex}/backups"
     for _ in range(3):
-        back_up(strange, other)
+        back_up(Repository(strange), other)
+    source, store = open_store(strange), open_store(target)
     for folder in ("backups", "objects"):  # as by two writers to a storage without locks
-        for each in strange._store.sizes(folder):
-            path = f"{folder}/{each}"
-            repository._store.write(path, strange._store.read(path))
+        for each in source.sizes(folder):
+            store.write(f"{folder}/{each}", source.read(f"{folder}/{each}"))
     for _ in range(2):
         with pytest.raises(StoreError, match=f"ignored backup 3 .*{other}.*{leader[:8]}"):
             follow(repository, own)

@@ -18,7 +18,7 @@ from studies.effectiveness import (
     unseen,
 )
 from studies.effectiveness.by_document import by_document
-from studies.effectiveness.citations import _links
+from studies.effectiveness.citations import links_of
 from studies.effectiveness.known_item import sentence_to_rest, title_to_text
 from studies.effectiveness.measuring import TARGETS, Bench, compared
 from tests.benchmarks.commands import run
@@ -148,7 +148,7 @@ def test_steps(tmp_path, monkeypatch, capsys):
 
 
 def test_unseen(tmp_path, monkeypatch):
-    monkeypatch.setattr(unseen, "_tasks", lambda _: {"toy": toy_task})
+    monkeypatch.setattr(unseen, "tasks_of", lambda _: {"toy": toy_task})
     found = unseen.report(Bench(tmp_path), tmp_path)["toy"]
     assert found["documents"] == 48
     assert set(found["precisions"]) == {"bm25", "rm3", "default"}
@@ -176,7 +176,7 @@ def test_a_document_that_asks_is_no_answer():
 
 def test_links_of_citations(tmp_path):
     (tmp_path / "all").write_text(".I 1\n.T\nno 2 5 1\n.X\n2\t5\t1\n3\t4\t1\n.I 2\n.X\n1\t5\t2\n")
-    assert _links(tmp_path / "all") == {"1": {"2", "3"}, "2": {"1"}}
+    assert links_of(tmp_path / "all") == {"1": {"2", "3"}, "2": {"1"}}
 
 
 def test_tasks_of_reuters():
@@ -184,6 +184,6 @@ def test_tasks_of_reuters():
         reuters.Labelled(document, "train" if n % 2 else "test", ("grain",))
         for n, document in enumerate(toy_task().documents)
     ]
-    task = reuters._topics(stories)
+    task = reuters.topics_of(stories)
     assert [query.text for query in task.queries] == ["grain"]
     assert len(task.judgements) == 48

@@ -39,6 +39,6 @@ def use(monkeypatch, *paths):
 
 def forget():
     """Forget all plug-ins, as a new process would."""
-    plugins._entries.cache_clear()
+    plugins.entry_points_of.cache_clear()
     plugins.load_plugin.cache_clear()
-    rankers._of_plugin.cache_clear()
+    rankers.ranker_of_plugin.cache_clear()

@@ -55,7 +55,7 @@ def folder_documents(
             elif path == root:
                 documents = _file_documents(path, name, sections, of_file, sandbox)
             else:
-                read = partial(_documents, path, name, sections, selection, of_file, sandbox)
+                read = partial(documents_of_file, path, name, sections, selection, of_file, sandbox)
                 documents = (
                     intake.cache.documents(path, read, lambda: intake.problems.count)
                     if intake.cache
@@ -84,7 +84,7 @@ def paths(
             yield path
 
 
-def _documents(
+def documents_of_file(
     path: Path,
     name: str,
     sections: bool,
@@ -92,6 +92,7 @@ def _documents(
     intake: FileIntake,
     sandbox: Sandbox,
 ) -> Iterator[Document]:
+    """Yield the documents of a file."""
     table = table_of(path)
     if table:
         return row_documents(path, name, table, intake)
@@ -120,7 +121,9 @@ def _zipped_documents(
                 try:
                     with file.unpacked(Path(folder)) as copy:
                         of_file = FileIntake(intake, copy, f"{path}/{file.name}")
-                        documents = _documents(copy, name, sections, selection, of_file, sandbox)
+                        documents = documents_of_file(
+                            copy, name, sections, selection, of_file, sandbox
+                        )
                         yield from of_file.read_file(documents)
                 except Unreadable as fault:
                     _refuse(intake, f"{path}/{file.name}", fault)

@@ -45,7 +45,7 @@ from klsa_search.storage.columns.values import NUMBER
 Given = str | Mapping[str, Any] | Filter
 """A filter as users give it: text, JSON or parsed."""
 
-_CACHE_SIZE: Final = 2**25
+CACHE_SIZE: Final = 2**25
 """Bytes of cached masks, at most."""
 _OVERHEAD: Final = 2**11
 """Approximate bytes of a mask besides its bits: the filter and Python objects."""
@@ -104,7 +104,7 @@ class FilterCache:
 
     def __init__(self, fields: Fields, size: int, find: FindDocuments | None = None) -> None:
         self._fields, self._size, self._find = fields, size, find
-        self._capacity = max(1, _CACHE_SIZE // (size // 8 + _OVERHEAD))
+        self._capacity = max(1, CACHE_SIZE // (size // 8 + _OVERHEAD))
         self._cache: OrderedDict[tuple[str, str], Mask] = OrderedDict()
         self._lock = threading.Lock()
 

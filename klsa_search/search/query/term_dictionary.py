@@ -26,7 +26,7 @@ ENDING: Final = 5
 """Letters by which a stem may be shorter than its word, at most."""
 
 _LAST: Final = "\U0010ffff"
-_CACHE_SIZE: Final = 4096
+CACHE_SIZE: Final = 4096
 
 
 class TermDictionary:
@@ -116,7 +116,7 @@ class TermDictionary:
             return [known[term] for term in terms]
         found = sources_of(self._snapshot, self._analyzer, self._documents_at, new)
         result = dict(zip(new, found, strict=True))
-        self._sources = result if len(known) + len(result) > _CACHE_SIZE else {**known, **result}
+        self._sources = result if len(known) + len(result) > CACHE_SIZE else {**known, **result}
         return [result[term] if term in result else known[term] for term in terms]
 
     def _stem_beginning(self, beginning: str, evidence: Evidence) -> str:

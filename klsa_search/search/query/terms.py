@@ -22,7 +22,7 @@ UNKNOWN: Final = -1
 NO_TERM: Final = -2
 """Number of a word without a term, such as a stop word."""
 
-_CACHE_SIZE: Final = 2**16
+CACHE_SIZE: Final = 2**16
 _LONGEST: Final = 64  # characters of a cached word
 
 
@@ -43,7 +43,7 @@ class TermNumbers(dict[str, int]):
         terms = [self._analyzer.term(word)] if whole else self._analyzer.terms(word)
         number = self._numbers.get(terms[0], UNKNOWN) if any(terms) else NO_TERM
         if len(word) <= _LONGEST:
-            if len(self) >= _CACHE_SIZE:
+            if len(self) >= CACHE_SIZE:
                 self.clear()
             self[word] = number
         return number

@@ -78,11 +78,11 @@ def needs_eigenvectors(settings: SearchSettings) -> Literal["ranker", "spectral"
 
 def ranker_of(name: str) -> Ranker:
     """Return a built-in ranker, or that of a plug-in; PluginFailed."""
-    return RANKERS[name] if name in RANKERS else _of_plugin(name)
+    return RANKERS[name] if name in RANKERS else ranker_of_plugin(name)
 
 
 @cache
-def _of_plugin(name: str) -> Ranker:
+def ranker_of_plugin(name: str) -> Ranker:
     rank = plugin_ranker(name)
 
     def scores(

@@ -40,7 +40,7 @@ _SETTLE_SPAN: Final = 60.0
 _GRACE: Final = timedelta(hours=1)
 """Time after the end of a day in which events of its searches are accepted."""
 
-_TIMEOUT: Final = 5.0
+TIMEOUT: Final = 5.0
 """Seconds that a writer waits for another process."""
 
 _SCHEMA: Final = """
@@ -325,7 +325,7 @@ class Store:
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
             self._inode = _inode(self.path)
             database = sqlite3.connect(
-                self.path, timeout=_TIMEOUT, isolation_level=None, check_same_thread=False
+                self.path, timeout=TIMEOUT, isolation_level=None, check_same_thread=False
             )
             try:
                 database.execute("pragma journal_mode = wal")

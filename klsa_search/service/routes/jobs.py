@@ -24,7 +24,7 @@ router = APIRouter(dependencies=requires("write"))
 MAX_WAIT: Final = 30.0
 """Maximum seconds that a request waits for the end of a job."""
 
-_INTERVAL: Final = 0.25
+INTERVAL: Final = 0.25
 """Seconds between two looks at a job that a request waits for; it occupies no thread."""
 
 JobId = Annotated[int, Path(ge=1, description="ID of a job")]
@@ -77,7 +77,7 @@ async def job(id: JobId, request: Request, service: Service) -> JobAnswer:  # no
         left = end - monotonic()
         if left <= 0 or found.state not in ("waiting", "running"):
             return found
-        await asyncio.sleep(min(_INTERVAL, left))
+        await asyncio.sleep(min(INTERVAL, left))
 
 
 @router.delete("/jobs/{id}", summary="Cancel a job", status_code=202)

@@ -254,7 +254,7 @@ def test_a_field_that_is_blank_in_all_documents_matches_nothing(condition):
 
 
 def test_masks_are_forgotten_before_they_fill_the_memory(monkeypatch):
-    monkeypatch.setattr("klsa_search.search.filters.masks._CACHE_SIZE", 3 * 2**11)
+    monkeypatch.setattr("klsa_search.search.filters.masks.CACHE_SIZE", 3 * 2**11)
     masks = FilterCache(FIELDS, SIZE)
     first = masks.of("year = 1")
     for year in (2, 3):

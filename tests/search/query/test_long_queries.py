@@ -1,6 +1,7 @@
 """Queries of more words than the engine takes at once."""
 
 import random
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from klsa_search import build
 from klsa_search.search.query.parser import MAX_TERMS
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.klsa import rank_klsa
+from klsa_search.search.state import open_state
 
 WORDS = [f"word{number:03}" for number in range(400)]
 
@@ -58,7 +60,8 @@ def test_repetitions_and_unknown_words_do_not_make_a_query_long(index):
     query = " ".join([*WORDS[:200], *["absent"] * 200, *WORDS[:200]])
     results = index.search(query, spelling="off")
     assert results.interpretation.left_out == ()
-    numbers = index._opened().query_parser.parse(query, index._info.reading).terms
+    with closing(open_state(index.path)) as state:
+        numbers = state.query_parser.parse(query, state.info.reading).terms
     assert len(numbers) == 400
     snapshot = index.arrays
     assert {"kernel", "neighbours", "latent"}.isdisjoint(vars(snapshot))

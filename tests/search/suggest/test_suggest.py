@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search import build
+from klsa_search import build, open_index
 from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError
 from klsa_search.search.suggest import suggester, titles
@@ -177,11 +178,9 @@ def test_what_is_no_text_is_refused(index):
 
 def test_of_many_documents_some_are_read(index, monkeypatch):
     monkeypatch.setattr(suggester, "SAMPLE", 5)
-    fresh = index.snapshot()
-    fresh._current.state.suggester._following_cache.clear()
-    found = of_kind(fresh, "phrase", "wing ")
+    with closing(open_index(index.path.parent)) as fresh:
+        found = of_kind(fresh, "phrase", "wing ")
     assert {each.documents for each in found} <= {None}
-    fresh._current.state.suggester._following_cache.clear()
 
 
 def test_titles_read_bit_by_bit_are_those_read_at_once(index):

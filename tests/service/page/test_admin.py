@@ -167,7 +167,7 @@ def test_settings_are_tried_and_kept(admin, home):
 
 
 def test_a_refit_is_cancelled(browser, home, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.jobs._INTERVAL", 3600)  # so that it waits
+    monkeypatch.setattr("klsa_search.service.jobs.INTERVAL", 3600)  # so that it waits
     with writable(home) as address, watched(browser, address) as page:
         page.goto(f"{address}/?view=admin")
         cancel = page.get_by_role("button", name="Cancel")

@@ -5,7 +5,7 @@ from scipy import linalg
 from klsa_search.errors import SettingsError
 from klsa_search.estimators import LatentSemanticKernel
 from studies.reproduce.charts import draw_chart
-from studies.reproduce.diffusion import _family
+from studies.reproduce.diffusion import family_of
 from studies.reproduce.dimensions import Protocol, measure_curves
 from studies.reproduce.machine import ERROR, F1, best_capacity, folds, predict
 from studies.reproduce.report import (
@@ -109,7 +109,7 @@ def test_gram_matrices_of_a_family_are_scaled(normalised):
     """K̂ of each γ by its formula; each document of length 1, or all on average."""
     points, _ = world()
     spectrum = LatentSemanticKernel().fit(points).spectrum_
-    family = _family(spectrum, "exponential", (0.0, 2.0), normalised=normalised)
+    family = family_of(spectrum, "exponential", (0.0, 2.0), normalised=normalised)
     K = points @ points.T
     first = np.linalg.eigvalsh(K)[-1]
     assert family.first == pytest.approx(first)
