@@ -6,7 +6,6 @@ import pytest
 
 from klsa_search import build
 from klsa_search.collection import Document, open_collection
-from klsa_search.errors import CollectionError
 
 COLUMNS = {
     "id": ["a", "b"],
@@ -60,9 +59,9 @@ def test_answers_are_a_frame_by_the_frames_own_constructor(frames, tmp_path):
     index.close()
 
 
-def test_a_frame_without_ids_says_so(frames):
-    with pytest.raises(CollectionError, match="document 1: neither '_id' nor 'id' is there"):
-        list(open_collection(frames({"text": ["x"]})).documents())
+def test_rows_without_ids_are_numbered(frames):
+    documents = open_collection(frames({"text": ["x", "y"]})).documents()
+    assert [document.id for document in documents] == ["1", "2"]
 
 
 def test_gaps_of_pandas_are_none():

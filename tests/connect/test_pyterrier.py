@@ -77,10 +77,11 @@ def test_a_cut_off_is_fused_and_never_relaxed(artifact):
     assert retriever.fuse_rank_cutoff(5000) is retriever
 
 
-def test_queries_are_words_unless_operators_are_asked_for(artifact):
+def test_operators_of_queries_can_be_read_as_words(artifact):
     signs = pd.DataFrame([["1", "coolant -pump"]], columns=["qid", "query"])
-    assert "pump" in artifact.retriever(ranker="bm25")(signs)["docno"].tolist()
-    assert "pump" not in artifact.retriever(ranker="bm25", operators=True)(signs)["docno"].tolist()
+    words = artifact.retriever(ranker="bm25", operators=False)
+    assert "pump" in words(signs)["docno"].tolist()
+    assert "pump" not in artifact.retriever(ranker="bm25")(signs)["docno"].tolist()
 
 
 def test_what_is_wrong_is_said(artifact, tmp_path):
