@@ -53,6 +53,7 @@ struct PointReader {
     Line line;
     size_t at = 0;
     bool has_more() const { return at < line.size(); }
+    size_t left() const { return line.size() - at; }
     u32 read() { return line[at++]; }
 };
 
