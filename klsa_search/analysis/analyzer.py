@@ -24,8 +24,17 @@ LONGEST_WORD: Final = 255
 CACHED_WORDS: Final = 2**16
 """Limit of the cache of words in entries, about 12 MB."""
 
-CODED_STOP_WORDS: Final = 33
-"""Stop words that the forward index tells apart, at most: all of the short list."""
+SHORT_CODES: Final = 33
+"""Stop words with a code of one byte in the forward index: all of the short list."""
+
+CODED_STOP_WORDS: Final = 1400
+"""Stop words that the forward index tells apart, at most: more than are on any list."""
+
+_MORE_CODES: Final = 129
+"""Code of the first stop word whose code has two bytes."""
+
+LAST_STOP_CODE: Final = _MORE_CODES + 2 * (CODED_STOP_WORDS - SHORT_CODES) - 1
+"""Code of the last stop word, in capitals."""
 
 _TURKISH: Final = str.maketrans({"I": "ı", "İ": "i"})
 
@@ -118,8 +127,8 @@ class Analyzer:
     def stop_code(self, word: str) -> int:
         """Return the code of a stop word in the forward index; 0 for a word without one.
 
-        2n + 1 for the stop word of number n, one more if it is written in capitals. Only the first
-        `CODED_STOP_WORDS` have codes.
+        An odd number for a stop word, one more if it is written in capitals. Only the first
+        `CODED_STOP_WORDS` have codes; see `storage/forward_index.py`.
 
         >>> analyzer = Analyzer()
         >>> [analyzer.stop_code(word) for word in ("it", "It", "IT", "wing")]
@@ -261,7 +270,10 @@ class _TermOf(dict[str, str]):
         number = self._stop_numbers.get(folded)
         if number is None:
             number = self._stop_numbers.get(self._base(folded))
-        return 0 if number is None else 2 * number + 1 + word.partition("'")[0].isupper()
+        if number is None:
+            return 0
+        code = 1 + 2 * number if number < SHORT_CODES else _MORE_CODES + 2 * (number - SHORT_CODES)
+        return code + word.partition("'")[0].isupper()
 
     def _base(self, word: str) -> str:
         """Return a folded word without its English ending."""

@@ -191,13 +191,11 @@ def build(
         )
     elif not index.manifest.counts.terms:
         echo(
-            "warning: no document has a title or text with a searchable word, so every "
-            f"search of {name} will be empty; "
-            + (
-                "the texts have only signs or stop words; --stop-words none keeps these"
-                if collection.has_texts
-                else "name the field of the texts with --text"
-            ),
+            "warning: the texts have only stop words and signs, so only queries of stop words "
+            "alone find documents; --stop-words none indexes these like other words"
+            if collection.has_texts
+            else "warning: no document has a title or text, so every search of "
+            f"{name} will be empty; name the field of the texts with --text",
             err=True,
         )
     problems, unread = collection.problems, collection.unread

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.analysis.analyzer import CODED_STOP_WORDS
+from klsa_search.analysis.analyzer import LAST_STOP_CODE
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.kernels.pairs import number_pairs, shared_pairs
@@ -78,7 +78,7 @@ _NUMBERS = npt.NDArray[np.int64]
 BLOCK = 1_000_000
 """Words of a block."""
 _OWN = -1  # name of the dictionary of documents given as terms
-_NEGATIVE = 2 * CODED_STOP_WORDS + 1  # numbers of words without a term, down from -1
+_NEGATIVE = LAST_STOP_CODE + 1  # numbers of words without a term, down from -1
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ class ForwardCodes {
             for (i64 i = 0; i < length(documents); i++) {
                 words.clear();
                 for_each_term(reader(documents(i)), part_ends, [&](i64 code, size_t part) {
-                    if (code - RESERVED < length(terms) && weights(part) > 0)
-                        words.emplace_back(terms(code - RESERVED), weights(part));
+                    const i64 rank = rank_of_code(code);
+                    if (rank < length(terms) && weights(part) > 0) words.emplace_back(terms(rank), weights(part));
                 });
                 std::sort(words.begin(), words.end());
                 for (size_t first = 0; first < words.size();) {

@@ -13,7 +13,8 @@
 
 namespace klsa {
 
-constexpr i64 RESERVED = 68;       // codes of words without a term; that of the first rank follows
+// Codes from 0 to 67 and from 128 to 2862 are of words without a term, the others of ranks, in order.
+constexpr i64 SHORT_STOPS = 68, SHORT_RANKS = 60, SHORT_CODES = 128, ALL_STOPS = 2863;
 constexpr int MAX_CODE_BYTES = 5;  // the longest code
 constexpr i64 NO_TERM = -2;        // a word of a phrase that stands for any word without a term
 
@@ -49,11 +50,25 @@ inline i64 write_code(u8* codes, i64 at, i64 code) {
     return at;
 }
 
+inline bool is_stop_code(i64 code) {
+    return code < SHORT_STOPS || (code >= SHORT_CODES && code < ALL_STOPS);
+}
+
+inline i64 code_of_rank(i64 rank) {
+    return rank < SHORT_RANKS ? rank + SHORT_STOPS : rank - SHORT_RANKS + ALL_STOPS;
+}
+
+// Return the rank of a code, negative for that of a word without a term.
+inline i64 rank_of_code(i64 code) {
+    if (is_stop_code(code)) return -1;
+    return code < SHORT_CODES ? code - SHORT_STOPS : code - ALL_STOPS + SHORT_RANKS;
+}
+
 // Return the code of a word: a term number, -1 for none, or -1 - n for the stop word of code n.
 inline i64 code_of(i32 word, std::span<const i32> ranks) {
-    if (word >= 0) return ranks[word] + RESERVED;
+    if (word >= 0) return code_of_rank(ranks[word]);
     const i64 code = -1 - i64(word);
-    return code < RESERVED ? code : 0;
+    return is_stop_code(code) ? code : 0;
 }
 
 // Write documents of equally many parts, and the size of each; return the total.
@@ -85,7 +100,7 @@ void for_each_term(CodeReader reader, std::vector<i64>& part_ends, Visit visit) 
         const i64 code = reader.read();
         while (position >= part_ends[part]) part++;
         position++;
-        if (code >= RESERVED) visit(code, part);
+        if (!is_stop_code(code)) visit(code, part);
     }
 }
 
@@ -127,7 +142,7 @@ class Phrase {
     // Return what equals that of another code if the words match; a stop word in capitals has the code
     // after that of other letters, which is odd.
     i64 comparable(i64 code) const {
-        if (code >= RESERVED || code <= 0) return code == 0 ? NO_TERM : code;
+        if (!is_stop_code(code) || code <= 0) return code == 0 ? NO_TERM : code;
         if (stops_ == Stops::ALIKE) return NO_TERM;
         return stops_ == Stops::BY_WORD ? (code - 1) | 1 : code;
     }
@@ -178,7 +193,7 @@ void for_each_following(CodeReader reader, std::vector<i64>& part_ends, const Ph
     reader.read_part_ends(part_ends);
     i64 word = 0, part = 0, matched = 0;
     for (; reader.has_more(); word++) {
-        const i64 code = reader.read(), rank = code - RESERVED;
+        const i64 code = reader.read(), rank = rank_of_code(code);
         while (word >= part_ends[part]) part++, matched = 0;
         if (matched == phrase.size()) {
             if (rank >= 0) visit(rank);

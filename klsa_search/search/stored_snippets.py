@@ -19,7 +19,7 @@ from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.markup import has_marks, without_markup
 from klsa_search.search.snippets import LENGTH, snippet
 from klsa_search.storage.documents import DocumentReader
-from klsa_search.storage.forward_index import RESERVED, Forward
+from klsa_search.storage.forward_index import Forward, codes_of
 
 
 class StoredSnippets:
@@ -71,7 +71,7 @@ class StoredSnippets:
         length: int,
     ) -> list[str]:
         known = [term for term in terms if term in self._numbers]
-        codes = self._forward.ranks[[self._numbers[term] for term in known]] + np.int64(RESERVED)
+        codes = codes_of(self._forward.ranks[[self._numbers[term] for term in known]])
         weights_ = (
             np.array([weights.get(term, 1.0) for term in known], np.float64)
             if weights

@@ -6,18 +6,19 @@
 
 A document is the number of words in each of its parts but the last, then its words, part by part:
 title, other searched fields, text. Code 0 is a word without a term, 1 and 2 are the first stop word
-of the analyser, 2 in capitals, 3 and 4 the second, and so on; a code from 68 on is the rank of a
-term plus 68. Codes are unsigned LEB128. So the index gives the position of each word, stop words
-included, and the counts of terms.
+of the analyser, 2 in capitals, 3 and 4 the second, and so on to the 33rd; the 34th has 129 and 130.
+Codes from 68 to 127, and from 2863 on, are ranks of terms. Codes are unsigned LEB128. So the
+index gives the position of each word, stop words included, and the counts of terms.
 
-A word takes a byte if it is a stop word or one of the 60 most frequent terms, and at most 5 bytes.
+A word takes a byte if it is one of 33 stop words or one of the 60 most frequent terms, two if it is
+another stop word, and at most 5 bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,7 @@ from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
 if TYPE_CHECKING:
     from scipy import sparse
 
-RESERVED: Final = 68
-"""Codes of words without a term."""
+_FIRST, _SHORT_RANKS, _LATER = 68, 60, 2863  # first code, terms with short codes, code after these
 
 Codes = npt.NDArray[np.uint8]
 
@@ -57,6 +57,12 @@ def ranks_of(occurrences: npt.NDArray[np.number]) -> npt.NDArray[np.int32]:
     ranks = np.empty(len(occurrences), np.int32)
     ranks[np.argsort(-occurrences, kind="stable")] = np.arange(len(ranks), dtype=np.int32)
     return ranks
+
+
+def codes_of(ranks: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Return the codes of ranks of terms."""
+    wide = ranks.astype(np.int64)
+    return wide + np.where(wide < _SHORT_RANKS, _FIRST, _LATER - _SHORT_RANKS)
 
 
 def encoded(block: Block, ranks: npt.NDArray[np.int32]) -> tuple[Codes, npt.NDArray[np.int64]]:
@@ -107,7 +113,7 @@ class Forward:
 
     def term_counts(self, term: int, documents: DocIds) -> npt.NDArray[np.int64]:
         """Return f(t,d) of one term in some documents: (n,). Cost: 3 ns a word."""
-        code = int(self.ranks[term]) + RESERVED
+        (code,) = codes_of(self.ranks[[term]]).tolist()
         return self.words.count_term(_as_int64(documents), code, self._weights)
 
     def part_counts(self, term: int, documents: DocIds) -> npt.NDArray[np.int64]:
@@ -116,7 +122,8 @@ class Forward:
         In the text, the last part, only if another part contains it. Cost: 3 ns a word of the parts
         before the text, and of the texts that are counted.
         """
-        counts = self.words.count_parts(_as_int64(documents), int(self.ranks[term]) + RESERVED)
+        (code,) = codes_of(self.ranks[[term]]).tolist()
+        counts = self.words.count_parts(_as_int64(documents), code)
         return counts.reshape(len(documents), len(self.fields.names))
 
     @lazy_property

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import _native
+from klsa_search.analysis.analyzer import LAST_STOP_CODE, SHORT_CODES
 from klsa_search.core.field_weights import DEFAULT, SearchedFields
 from klsa_search.kernels.counts import CountsBuilder
-from klsa_search.storage.forward_index import RESERVED, Forward, write_forward
+from klsa_search.storage.forward_index import Forward, codes_of, write_forward
 
 TERMS = 20_000
 """So many that the rarest take three bytes."""
@@ -43,7 +44,7 @@ def written(folder, given, weights=(1, 1)):
 
 def places_of(forward, document, terms):
     """Places of some terms in the text of a document, and which it is."""
-    codes = forward.ranks[terms] + np.int64(RESERVED)
+    codes = codes_of(forward.ranks[terms])
     places, which = forward.words.find_words(document, codes)
     return [(place, terms[number]) for place, number in zip(places, which, strict=True)]
 
@@ -66,7 +67,7 @@ def test_counts_and_places_come_back(tmp_path_factory, given, sought, weights):
 
 
 def test_frequent_terms_and_stop_words_take_a_byte(tmp_path):
-    stops = [-1, *range(-2, 1 - RESERVED, -1)]
+    stops = [-1, *range(-2, -67, -1)]
     forward, _ = written(tmp_path, [([3, *stops], [3, 3, *stops, 3]), ([], [])])
     sizes = np.diff(forward.starts)[1:]
     # The length of the title, and one byte a word.
@@ -74,11 +75,31 @@ def test_frequent_terms_and_stop_words_take_a_byte(tmp_path):
     assert places_of(forward, 1, [3]) == [(0, 3), (1, 3), (2 + len(stops), 3)]
 
 
+def test_codes_of_terms_and_stop_words_differ():
+    coded = codes_of(np.arange(100_000, dtype=np.int32))
+    assert (np.diff(coded) > 0).all()
+    assert coded[0] == 2 * SHORT_CODES + 2
+    assert coded[60] == LAST_STOP_CODE + 1
+    assert (coded[:60] < 128).all()
+
+
+def test_more_stop_words_take_two_bytes(tmp_path):
+    first = -2 - 129 + 1
+    stops = [*range(first, -1 - LAST_STOP_CODE - 1, -1)]
+    forward, _ = written(tmp_path, [([3], [*stops, 3]), ([], [])])
+    assert np.diff(forward.starts).tolist()[1:] == [3 + 2 * len(stops), 1]
+    assert places_of(forward, 1, [3]) == [(len(stops), 3)]
+    (three,) = codes_of(forward.ranks[[3]]).tolist()
+    for code, of in ((LAST_STOP_CODE, 1), (LAST_STOP_CODE - 1, 1), (129, 0)):
+        pattern = np.array([code, three], np.int64)
+        assert forward.words.find_phrase(np.array([1]), pattern, -1, 1).tolist() == [bool(of)]
+
+
 def test_stop_words_match_alike_by_word_or_as_written(tmp_path):
     it, capital_it, to = -2, -3, -4
     texts = [[5, it, 6], [5, capital_it, 6], [5, to, 6], [5, -1, 6], [5, 6]]
     forward, _ = written(tmp_path, [([], text) for text in texts])
-    documents, (five, six) = np.arange(1, 6), (forward.ranks[[5, 6]] + RESERVED).tolist()
+    documents, (five, six) = np.arange(1, 6), codes_of(forward.ranks[[5, 6]]).tolist()
 
     def matching(stop, stops):
         pattern = np.array([five, stop, six], np.int64)

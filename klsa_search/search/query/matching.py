@@ -17,7 +17,7 @@ from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.search.query.evidence import Evidence, Question
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.storage.forward_index import RESERVED
+from klsa_search.storage.forward_index import codes_of
 
 ANYWHERE: Final = -1
 """Part that stands for all parts of a document."""
@@ -178,8 +178,8 @@ def pattern_names(snapshot: Snapshot, words: Sequence[int]) -> tuple[str, ...]:
 
 def pattern_of(snapshot: Snapshot, words: Sequence[int]) -> npt.NDArray[np.int64]:
     """Return words of a phrase as codes of the forward index."""
-    ranks = snapshot.forward.ranks
-    codes = [
-        int(ranks[word]) + RESERVED if word >= 0 else NO_TERM - word or NO_TERM for word in words
-    ]
-    return np.array(codes, np.int64)
+    given = np.array(words, np.int64)
+    pattern = np.where(given == NO_TERM, NO_TERM, NO_TERM - given)
+    has_term = given >= 0
+    pattern[has_term] = codes_of(snapshot.forward.ranks[given[has_term]])
+    return pattern

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from klsa_search import build
+from klsa_search.analysis import Analyzer
+from klsa_search.analysis.languages import languages, stop_list
+from klsa_search.core.build_settings import AnalysisSettings
 
 NAMES = [
     {"id": "it", "title": "IT department", "text": "The IT department fixes laptops"},
@@ -132,3 +135,18 @@ def test_long_documents_are_found_by_their_stop_words(tmp_path):
         "long"
     ]
     index.close()
+
+
+@pytest.mark.parametrize(
+    "language", [name for name in languages() if len(stop_list(name)) > 20 and name != "thai"]
+)
+def test_stop_words_of_every_language_are_found(language, tmp_path):
+    analyzer = Analyzer(AnalysisSettings(language=language, stop_words="long"))
+    words = sorted(
+        word for word in stop_list(language) if [*analyzer.each(word, str, str)] == [word]
+    )
+    first, last = f"{words[0]} {words[1]}", f"{words[-2]} {words[-1]}"
+    documents = [{"id": "first", "text": first}, {"id": "last", "text": last}]
+    with build(documents, name="x", home=tmp_path, language=language, stop_words="long") as index:
+        assert ids(index, first)[0] == "first"
+        assert ids(index, f'"{last}"') == ["last"]
