@@ -131,7 +131,7 @@ def measure_search(data: Path, home: Path, cluster: str | None) -> dict[str, Any
     else:
         from klsa_search.cluster.index import ClusterIndex
 
-        index = ClusterIndex(home / _NAME, served)
+        index = ClusterIndex.open(home / _NAME, served)
     opened = time.monotonic() - begun
     if served is None:  # processes of a cluster are warm
         index.warm_up()

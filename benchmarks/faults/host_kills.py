@@ -164,7 +164,7 @@ def _with_replicas(folder: Path, times: int, replicas: int) -> list[Tally]:
     build_index(folder, PARTITIONS)
     path, cluster = folder / NAME, _Cluster(replicas)
     tallies = []
-    with closing(ClusterIndex(path, cluster)) as index, closing(open_index(path)) as here:
+    with closing(ClusterIndex.open(path, cluster)) as index, closing(open_index(path)) as here:
         assert cluster.started is not None
         texts = {f"d{each}": text(each, 0) for each in range(COUNT)}
         world = _World(index, here, cluster.started, documents=texts)

@@ -88,7 +88,7 @@ def opener_of(settings: ServiceSettings, report: Report) -> IndexOpener:
 
     def opened(path: Path) -> Index:
         if is_partitioned(path):
-            return ClusterIndex(path, cluster, models=models)
+            return ClusterIndex.open(path, cluster, models=models)
         return opener(path)
 
     return opened

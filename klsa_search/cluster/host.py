@@ -142,7 +142,7 @@ class PartitionHost:
             self._generation = restore_partition(repository, path, followed.build)
             restore_partition(repository, terms_folder(path), followed.terms)
         terms = open_collection_terms(terms_generation(self._generation.parent))
-        self._partition = Partition(self._generation, terms)
+        self._partition = Partition.open(self._generation, terms)
         self._views: OrderedDict[str, Partition] = OrderedDict()
         self._searches: OrderedDict[str, _Search] = OrderedDict()
         self._lock = threading.Lock()  # of the two above

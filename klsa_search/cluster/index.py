@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from klsa_search.cluster.calls import Replicas
 from klsa_search.cluster.remote import RemotePartition, RemotePartitions, RemoteSearches
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.opened_partitions import OpenedSet, PartitionFiles
 from klsa_search.search.partition import Partition
 from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.search.partitioned_search import PartitionSearches
+from klsa_search.search.partitions_reader import OpenedSet, PartitionFiles, PartitionsReader
 from klsa_search.storage.partitions import generations_of
 
 
@@ -23,6 +23,41 @@ class Cluster(Protocol):
         """Return the replicas of partitions when they are ready; they end with the object."""
 
 
+class ClusterPartitions:
+    """Opens the partitions of an index in other processes; see `PartitionsOpener`.
+
+    A `RemotePartition` has the methods of a `Partition`, but not its base, which opens files.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def open(self, path: Path, files: PartitionFiles) -> OpenedSet:
+        """Start the processes of all partitions of the index in a folder."""
+        generations = generations_of(path, files.found)
+        tokenizer = files.found.manifest.checked_settings().tokenizer
+        partitions = RemotePartitions(self._cluster.replicas(generations, tokenizer))
+        opened = [
+            RemotePartition(partitions, number, generation)
+            for number, generation in enumerate(generations)
+        ]
+        return self.weighed(files, tuple(cast("list[Partition]", opened)))
+
+    def weighed(self, files: PartitionFiles, partitions: tuple[Partition, ...]) -> OpenedSet:
+        """Return the present state, with the statistics of all documents."""
+        remote = cast("tuple[RemotePartition, ...]", partitions)
+        settings = files.found.current_settings()
+        version = remote[0].partitions.weigh(files.found, files.synonyms, settings)
+        views = [partition.in_version(version) for partition in remote]
+        return OpenedSet(partitions, tuple(cast("list[Partition]", views)), files)
+
+    def searches(self, opened: OpenedSet) -> PartitionSearches:
+        """Return a new search in one state of all partitions."""
+        view = cast("RemotePartition", opened.views[0])
+        assert view.version is not None
+        return RemoteSearches(view.partitions, view.version)
+
+
 class ClusterIndex(PartitionedIndex):
     """A `PartitionedIndex` whose partitions are open in other processes.
 
@@ -30,38 +65,11 @@ class ClusterIndex(PartitionedIndex):
     passes documents on; the processes of the partitions write their logs.
     """
 
-    def __init__(self, path: Path, cluster: Cluster, *, models: Models = NO_MODELS) -> None:
-        self._cluster = cluster
-        super().__init__(path, models=models)
-
-    def _open(self, files: PartitionFiles) -> OpenedSet:
-        generations = generations_of(self._path, files.found)
-        tokenizer = files.found.manifest.checked_settings().tokenizer
-        partitions = RemotePartitions(self._cluster.replicas(generations, tokenizer))
-        opened = [
-            RemotePartition(partitions, number, generation)
-            for number, generation in enumerate(generations)
-        ]
-        # They have the methods of a `Partition`, but not its base, which opens files.
-        return self._weighed(files, tuple(cast("list[Partition]", opened)))
-
-    @staticmethod
-    def _weighed(files: PartitionFiles, partitions: tuple[Partition, ...]) -> OpenedSet:
-        remote = cast("tuple[RemotePartition, ...]", partitions)
-        found = files.found
-        version = remote[0].partitions.weigh(found, files.synonyms, found.current_settings())
-        views = [each.in_version(version) for each in remote]
-        return OpenedSet(partitions, tuple(cast("list[Partition]", views)), files)
+    @classmethod
+    def open(cls, path: Path, cluster: Cluster, *, models: Models = NO_MODELS) -> ClusterIndex:
+        """Open the index in a folder when its processes are ready."""
+        return cls(PartitionsReader(path, ClusterPartitions(cluster)), models)
 
     def warm_up(self) -> None:
         """Search once; the other processes are ready when the index is open."""
         self.search("", 1)
-
-    def _searches(self) -> PartitionSearches:
-        view = cast("RemotePartition", self.partitions[0])
-        assert view.version is not None
-        return RemoteSearches(view.partitions, view.version)
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[object, ...]]:
-        """Pickle as an index whose partitions are opened by the process itself."""
-        return PartitionedIndex, (self._path.absolute(),)

@@ -43,6 +43,7 @@ from klsa_search.indexing.reading import (
     searched_before,
 )
 from klsa_search.indexing.weighing import weigh
+from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.index import Index
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.files import write_fresh
@@ -113,7 +114,8 @@ def build_generation(
             built = built._replace(counts={**built.counts, "passages": number})
         return built
 
-    return Index(write_generation(path, collection, write, report, replace=replace, replay=replay))
+    generation = write_generation(path, collection, write, report, replace=replace, replay=replay)
+    return Index(GenerationReader.open(generation))
 
 
 def refuse_unused_texts(collection: Collection) -> None:

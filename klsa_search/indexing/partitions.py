@@ -57,6 +57,7 @@ from klsa_search.indexing.training import MOST, open_training, train
 from klsa_search.kernels import bm25
 from klsa_search.kernels.spool import Spools
 from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.search.partitions_reader import PartitionsReader
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
@@ -209,7 +210,7 @@ def build_partitions(
             check=partial(refuse_to_shrink, path, collection=collection, replace=replace),
         )
         use_partitions(path, found)
-    return PartitionedIndex(path)
+    return PartitionedIndex(PartitionsReader.open(path))
 
 
 def build_set(

@@ -31,6 +31,7 @@ from klsa_search.indexing.replay import LogTail, replay, replayed_settings
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.search.partitions_reader import PartitionsReader
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import index_lock, writing
@@ -116,7 +117,7 @@ def repartition(
             built = found.manifest.checked_settings()
             chosen = replayed_settings(before.settings, _settings(before), built)
             use_partitions(path, found.model_copy(update={"settings": changes_of(built, chosen)}))
-    return PartitionedIndex(path)
+    return PartitionedIndex(PartitionsReader.open(path))
 
 
 @contextmanager

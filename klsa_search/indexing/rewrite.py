@@ -32,6 +32,7 @@ from klsa_search.indexing.verify import verify_deep
 from klsa_search.kernels.segments import aligned
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.engine.shared_seeds import FIRST_LATER
+from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
@@ -281,7 +282,7 @@ def repair(
     try:
         read_manifest(generation)
         verify_deep(path)
-        return Repair(Index(generation), fault)
+        return Repair(Index(GenerationReader.open(generation)), fault)
     except IndexDamaged as damage:
         fault = damage.message
     manifest, records = _recovered(generation)

@@ -13,12 +13,7 @@ from klsa_search.search.query.rules import checked_rules
 from klsa_search.search.query_settings import change_settings
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.rules import Rule, change_rule, write_rules
-from klsa_search.storage.synonyms import (
-    Given,
-    add_synonyms,
-    checked_synonyms,
-    write_synonyms,
-)
+from klsa_search.storage.synonyms import Given, add_synonyms, checked_synonyms, write_synonyms
 
 
 class ConfigurableIndex(OpenedIndex):
@@ -35,14 +30,14 @@ class ConfigurableIndex(OpenedIndex):
         >>> index.settings.alpha, index.search("coolant").parameters["alpha"]
         (0.5, 0.5)
         """
-        self._check_writable()
+        self._reader.check_writable()
         change_settings(self.path.parent, changes)
         self.refresh()
 
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
         """Return the synonyms of words and sequences of words: see `set_synonyms`."""
-        return self._opened().query_parser.synonyms
+        return self._reader.synonyms
 
     def set_synonyms(self, synonyms: Given) -> None:
         """Replace the synonyms of the index.
@@ -61,7 +56,7 @@ class ConfigurableIndex(OpenedIndex):
         ['leak', 'heat', 'pump']
         >>> index.set_synonyms({})
         """
-        self._check_writable()
+        self._reader.check_writable()
         write_synonyms(self.path.parent, checked_synonyms(synonyms))
         self.refresh()
 
@@ -75,14 +70,14 @@ class ConfigurableIndex(OpenedIndex):
         >>> index.synonyms["chilled"]
         ('coolant', 'cold')
         """
-        self._check_writable()
+        self._reader.check_writable()
         add_synonyms(self.path.parent, checked_synonyms(synonyms))
         self.refresh()
 
     @property
     def rules(self) -> list[dict[str, Any]]:
         """Return the rules of searches, in order: see `set_rules`."""
-        return [rule.as_json() for rule in self._opened().rules.rules]
+        return [rule.as_json() for rule in self._state().rules.rules]
 
     def set_rules(self, rules: GivenRules) -> None:
         """Replace the rules of the index, which pin, hide and boost documents.
@@ -101,7 +96,7 @@ class ConfigurableIndex(OpenedIndex):
         (['grip', 'leak'], ('grip-first',))
         >>> index.set_rules([])
         """
-        self._check_writable()
+        self._check_rules()
         write_rules(self.path.parent, checked_rules(rules))
         self.refresh()
 
@@ -112,7 +107,7 @@ class ConfigurableIndex(OpenedIndex):
         >>> [rule["id"] for rule in index.rules]
         ['no-copies']
         """
-        self._check_writable()
+        self._check_rules()
         (checked,) = checked_rules([rule])
         change_rule(self.path.parent, checked.id, checked)
         self.refresh()
@@ -125,9 +120,14 @@ class ConfigurableIndex(OpenedIndex):
         >>> index.rules
         []
         """
-        self._check_writable()
+        self._check_rules()
         change_rule(self.path.parent, id, None)
         self.refresh()
+
+    def _check_rules(self) -> None:
+        """Raise an error unless rules can be changed."""
+        self._reader.check_writable()
+        self._state("rules")
 
     def rule_warnings(self) -> list[str]:
         """Return what the rules refer to and the index does not have, such as documents.
@@ -136,7 +136,7 @@ class ConfigurableIndex(OpenedIndex):
         >>> index.rule_warnings()
         ["rule 'soon': the index has no document 'later'"]
         """
-        return rule_warnings(self._opened())
+        return rule_warnings(self._state())
 
     @property
     def judgements(self) -> Judgements:

@@ -55,7 +55,7 @@ class Index(WritableIndex):
         parameters  `ranker`, `alpha`, `z`, `operators`, ...: `SearchParameters`
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
-        state = self._opened()
+        state = self._state("scores of all documents")
         parsed, chosen, used = parse_query(state, query, dimensions, parameters)
         return state.searcher.scores(parsed, chosen, used)
 
@@ -76,7 +76,7 @@ class Index(WritableIndex):
         Only documents with a score above 0 are returned; ties are ordered by doc id. See `scores`.
         EmbedderFailed if the embedder of the index does.
         """
-        state = self._opened()
+        state = self._state()
         k = whole_number("k", k)
         parsed, chosen, used = parse_query(state, query, dimensions, parameters)
         allowed = checked_mask(mask, len(state.snapshot))
@@ -106,7 +106,7 @@ class Index(WritableIndex):
         With the ranker bm25, and by default, threads run in parallel, in
         code that releases the GIL.
         """
-        state = self._opened()
+        state = self._state()
         k = whole_number("k", k)
         reading, chosen = state.parameters.read(parameters)
         used = state.parameters.dimensions(dimensions, chosen)
@@ -182,7 +182,7 @@ class Index(WritableIndex):
 
     def _search(self, request: Query) -> SearchResults:
         """Return the results of a request, on the present state."""
-        opened = self._opened()
+        opened = self._state()
         state, plan = plan_search(opened, request, self._models)
         top, facets = collect(state, plan)
         hits, best = fetch_hits(opened, state, plan, top)
@@ -214,7 +214,7 @@ class Index(WritableIndex):
         >>> [term.term for term in found.lexical.terms]
         ['leak', 'coolant']
         """
-        state = self._opened()
+        state = self._state()
         parsed, chosen, used = parse_query(state, query, dimensions, parameters, correct_alone=True)
         (doc_id,) = state.documents.doc_ids([id])
         found, _ = query_vector(state, state, query, vector, self._models.embedders)
@@ -240,7 +240,7 @@ class Index(WritableIndex):
         >>> index.excerpt("leak#19-28").text
         'old hoses'
         """
-        return excerpt_of(self._opened().documents, id, span, page)
+        return excerpt_of(self._state().documents, id, span, page)
 
     @property
     def passage_count(self) -> int | None:
@@ -249,7 +249,7 @@ class Index(WritableIndex):
         >>> index.passage_count is None  # its documents are short
         True
         """
-        passages = self._opened().passages
+        passages = self._state().passages
         return None if passages is None else passages.state.info.documents
 
     @property
@@ -259,7 +259,7 @@ class Index(WritableIndex):
         >>> index.embeds_queries  # it was opened without embedders
         False
         """
-        return bool(self._models.embedders and self._opened().snapshot.vectors)
+        return bool(self._models.embedders and self._state().snapshot.vectors)
 
     @property
     def vector_spaces(self) -> tuple[SpaceEntry, ...]:
@@ -269,7 +269,7 @@ class Index(WritableIndex):
         >>> [(space.name, space.dimension, space.documents) for space in index.vector_spaces]
         [('minilm', 3, 1)]
         """
-        snapshot = self._opened().snapshot
+        snapshot = self._state().snapshot
         live = snapshot.live_docs()
         built = {entry.name: entry.fingerprint for entry in self.manifest.vectors}
         return tuple(
@@ -298,7 +298,7 @@ class Index(WritableIndex):
         >>> [hit.id for hit in index.hits(doc_ids, scores, {"road"})]
         ['tyre']
         """
-        return hits_of(self._opened(), doc_ids, scores, terms, weights)
+        return hits_of(self._state(), doc_ids, scores, terms, weights)
 
     def search_many(
         self,
@@ -329,13 +329,13 @@ class Index(WritableIndex):
         >>> [(each.kind, each.text) for each in index.suggest("tyr")]
         [('word', 'tyres'), ('title', 'Tyres'), ('title', 'Tyres again')]
         """
-        state = self._opened()
+        state = self._state()
         checked_typed(typed)
         return tuple(state.suggester.suggestions(typed, whole_number("k", k), Evidence()))
 
     def parameters(self, /, **given: Unpack[SearchParameters]) -> SearchSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""
-        return self._opened().parameters.read(given)[1]
+        return self._state().parameters.read(given)[1]
 
     def is_quick(self, query: str, k: int = 10) -> bool:
         """Return whether a `search` with only these parameters takes at most 1 ms. Cost: 3 µs.
@@ -346,7 +346,7 @@ class Index(WritableIndex):
         >>> index.is_quick("leaking coolant"), index.is_quick("leaking -coolant")
         (True, False)
         """
-        return not self.embeds_queries and is_quick(self._opened(), query, k)
+        return not self.embeds_queries and is_quick(self._state(), query, k)
 
     def query_counts(
         self,
@@ -364,14 +364,14 @@ class Index(WritableIndex):
         QueryCounts(words=3, operators=1, ..., phrase_documents=3, ..., matches=6, ...)
         """
         given: SearchParameters = {"operators": operators, "spelling": spelling}
-        return counts_of(self._opened(), query, given, filter)
+        return counts_of(self._state(), query, given, filter)
 
     def warm_up(self) -> None:
         """Load what the first queries need, by running some: 10 ms."""
-        for ranker in ("bm25", self._info.defaults.ranker):
+        for ranker in ("bm25", self._state().info.defaults.ranker):
             self.rank("", ranker=ranker)
             self.rank_many([""], ranker=ranker)
-        live = self._opened().snapshot.live
+        live = self._state().snapshot.live
         first = np.arange(self.max_doc)[slice(None) if live is None else live.allowed][:1]
         self.hits(first, np.zeros(len(first), np.float32), ())
 

@@ -1,120 +1,83 @@
-"""The part of an open index that replaces its state, and reads documents from it."""
+"""The part of an open index that reads its description and its documents."""
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Self
-
-import numpy as np
+from typing import Self, TypeVar
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.tokenizers import trust
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.config import Settings
-from klsa_search.errors import StoreError
+from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.search.filters.masks import Given as Filter
-from klsa_search.search.log_tailer import LogTailer, PointInTime
+from klsa_search.search.generation_reader import GenerationReader
+from klsa_search.search.log_tailer import PointInTime
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.pickling import check_process, reopen, reopen_snapshot
+from klsa_search.search.reader import Reader
 from klsa_search.search.restricted_state import restricted_state
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.search.state import GenerationInfo, State, open_state
+from klsa_search.search.state import State
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.current import current_generation, open_current
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.directories import is_index
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest
 
-
-class _Current(NamedTuple):
-    """Everything about an index that changes, replaced as a whole.
-
-    state   None once the index is closed
-    tailer  None once the index is closed, and for a snapshot
-    """
-
-    info: GenerationInfo
-    state: State | None
-    tailer: LogTailer | None
+Opened = TypeVar("Opened")
 
 
 class OpenedIndex:
-    """The state of an open index, and its documents.
+    """An open index: its state, held by a reader, and its documents.
 
-    The state is one immutable value, which `refresh` and `close` replace in one step.
+    Made by `open_index`. A view of one state is an index with a reader of that state.
     """
 
-    def __init__(
-        self,
-        generation: Path,
-        moment: PointInTime | None = None,
-        *,
-        models: Models = NO_MODELS,
-    ) -> None:
-        base = self._open_state(generation)
-        self._models, self._process = models, os.getpid()
-        tailer = LogTailer(base)
-        self._owns = True  # the open documents; snapshots borrow them
-        self._refresh_lock = threading.Lock()  # held during a refresh
-        self._swap_lock = threading.Lock()  # held briefly; guards writes of _current
-        try:
-            # No search has run here yet: compile in this process.
-            state = tailer.state(base, moment=moment)
-        except BaseException:
-            base.close()
-            raise
-        self._current = _Current(state.info, state, tailer if moment is None else None)
-
-    def _open_state(self, generation: Path) -> State:
-        """Open a generation as it was built."""
-        return open_state(generation)
-
-    @property
-    def _info(self) -> GenerationInfo:
-        return self._current.info
+    def __init__(self, reader: Reader, models: Models = NO_MODELS) -> None:
+        self._reader, self._models = reader, models
 
     @property
     def path(self) -> Path:
         """Return the folder of the generation."""
-        return self._info.path
+        return self._reader.path
 
     @property
     def name(self) -> str:
         """Return the name of the index."""
-        return self.path.parent.name
+        return self._reader.name
 
     @property
     def generation(self) -> str:
         """Return the name of the generation."""
-        return self.path.name
+        return self._reader.generation
 
     @property
     def manifest(self) -> Manifest:
         """Return the manifest of the generation."""
-        return self._info.manifest
+        return self._reader.manifest
 
     @property
     def settings(self) -> Settings:
         """Return the settings of the index."""
-        return self._info.settings
+        return self._reader.settings
 
     @property
     def analyzer(self) -> Analyzer:
         """Return the analyser, which turns texts into terms."""
-        return self._info.analyzer
+        return self._reader.analyzer
 
     @property
     def last_write(self) -> LogPosition:
         """Return the last write of the log that is visible to searches."""
-        return self._info.last
+        return self._reader.last_write
 
     @property
     def drift(self) -> Drift:
         """Return the drift of the index from its build."""
-        return self._info.drift
+        return self._reader.drift
 
     @property
     def max_doc(self) -> int:
@@ -122,7 +85,7 @@ class OpenedIndex:
 
         Equal to the number of documents until one is deleted or replaced.
         """
-        return len(self._opened().snapshot)
+        return self._reader.max_doc
 
     @property
     def segments(self) -> int:
@@ -131,7 +94,7 @@ class OpenedIndex:
         >>> index.segments
         1
         """
-        return len(self._opened().snapshot.query_kernel.postings.parts)
+        return self._reader.segments
 
     @property
     def misfits(self) -> dict[str, int]:
@@ -140,11 +103,11 @@ class OpenedIndex:
         >>> index.misfits["year"]
         0
         """
-        return {name: field.misfits for name, field in self.fields.items()}
+        return self._reader.misfits
 
     def __len__(self) -> int:
         """Return the number of live documents."""
-        return self._info.documents
+        return len(self._reader)
 
     def __repr__(self) -> str:
         """Return name, generation and number of documents."""
@@ -160,19 +123,19 @@ class OpenedIndex:
         >>> pickle.loads(pickle.dumps(index))
         <Index reports generation 000001: 6 documents>
         """
-        state, generation = self._opened(), self.path.absolute()
+        state, generation = self._state(), self.path.absolute()
         trusted = self.settings.tokenizer
         if state.info.restricted:
             raise StoreError("a restricted index cannot be pickled; pickle the index itself")
-        if self._current.tailer is not None:
-            return reopen, (type(self), generation.parent, trusted)
+        if not self._reader.is_view:
+            return _reopen, (type(self), generation.parent, trusted)
         moment = PointInTime(
             state.info.last,
             dict(state.query_parser.synonyms),
             state.rules.rules,
             state.info.settings,
         )
-        return reopen_snapshot, (type(self), generation, moment, trusted)
+        return _reopen_snapshot, (type(self), generation, moment, trusted)
 
     def refresh(self) -> bool:
         """Make writes and new generations of other processes visible; return if any were.
@@ -186,40 +149,7 @@ class OpenedIndex:
         >>> len(index), index.refresh(), len(index)
         (6, True, 4)
         """
-        with self._refresh_lock:
-            tailer, before = self._current.tailer, self._opened()
-            if tailer is None:
-                return False
-            if current_generation(self.path.parent) == self.path:
-                state = tailer.state(before)
-                if state is before:
-                    return False
-                self._swap(state, tailer)
-                return True
-            base, state, tailer = open_current(self.path.parent, self._open_with_writes)
-            try:
-                # Running calls keep the previous state, whose files close with the last of them.
-                self._swap(state, tailer)
-            except BaseException:
-                base.close()
-                raise
-            return True
-
-    def _open_with_writes(self, generation: Path) -> tuple[State, State, LogTailer]:
-        """Open a generation; return it as it was built, with later writes, and their tailer."""
-        base = self._open_state(generation)
-        try:
-            tailer = LogTailer(base)
-            return base, tailer.state(base), tailer
-        except BaseException:
-            base.close()
-            raise
-
-    def _swap(self, state: State, tailer: LogTailer) -> None:
-        """Replace the current state; StoreError if the index was closed."""
-        with self._swap_lock:
-            self._opened()
-            self._current = _Current(state.info, state, tailer)
+        return self._reader.refresh()
 
     def snapshot(self) -> Self:
         """Return a read-only view of the present state; it closes with this index.
@@ -230,7 +160,7 @@ class OpenedIndex:
         >>> index.delete(["copy"]), len(before), len(index)
         (1, 6, 5)
         """
-        return self._view(self._opened())
+        return type(self)(self._reader.view(), self._models)
 
     def restricted(self, filter: Filter) -> Self:  # noqa: A002 - as in `search`
         """Return a read-only view of the documents that match a filter; it closes with this index.
@@ -248,22 +178,20 @@ class OpenedIndex:
         >>> tyres.search("coolant").interpretation.unknown
         ('coolant',)
         """
-        return self._view(restricted_state(self._opened(), filter))
+        state = self._state("restricted views and tenant tokens")
+        return self._view(restricted_state(state, filter))
 
     def _view(self, state: State) -> Self:
         """Return a read-only index of a state, which closes with this index."""
-        view = object.__new__(type(self))  # three times as fast as `copy`
-        view.__dict__.update(self.__dict__, _current=_Current(state.info, state, None), _owns=False)
-        return view
+        return type(self)(GenerationReader.of_state(state), self._models)
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Return the document with this ID as it was indexed; DocumentNotFound."""
-        return self._opened().documents.get(id)
+        return self._reader.document(id)
 
     def ids(self, doc_ids: Iterable[int] | None = None) -> list[str]:
         """Return the IDs of documents by doc id, or of all live documents in order of doc ids."""
-        documents = self._opened().documents
-        return documents.ids(documents.live_doc_ids() if doc_ids is None else doc_ids)
+        return self._reader.ids(doc_ids)
 
     @property
     def fields(self) -> Fields:
@@ -280,20 +208,20 @@ class OpenedIndex:
         >>> [hit.id for hit in index.search("coolant", mask=recent).hits]
         ['leak', 'pump']
         """
-        return self._opened().fields
+        return self._reader.fields
 
     @property
     def arrays(self) -> Snapshot:
         """Return the arrays of the present state, for other packages; not public."""
-        return self._opened().snapshot
+        return self._state("exploration, which needs all documents in one place").snapshot
 
     def doc_ids(self, ids: Iterable[str]) -> list[int]:
         """Return the doc ids of documents by ID, in order; DocumentNotFound."""
-        return self._opened().documents.doc_ids(ids)
+        return self._reader.doc_ids(ids)
 
     def documents(self, doc_ids: Iterable[int]) -> list[Document]:
         """Return documents by doc id, in order, as they were indexed."""
-        return self._opened().documents.at(doc_ids)
+        return self._reader.documents(doc_ids)
 
     def live_doc_ids(self) -> DocIds:
         """Return the doc ids of all live documents, in the order of `ids`: (n,).
@@ -301,7 +229,7 @@ class OpenedIndex:
         >>> index.ids(index.live_doc_ids()[:2]) == index.ids()[:2]
         True
         """
-        return np.flatnonzero(self._opened().snapshot.live_docs())
+        return self._reader.live_doc_ids()
 
     def live_documents(self) -> Iterator[Document]:
         """Yield all live documents as they were indexed, in order of their doc ids.
@@ -309,7 +237,7 @@ class OpenedIndex:
         >>> [document.id for document in index.live_documents()]
         ['heat', 'pump', 'leak', 'tyre', 'grip', 'copy']
         """
-        return self._opened().documents.live_documents()
+        return self._reader.live_documents()
 
     def close(self) -> None:
         """Release all files and memory; later calls raise StoreError.
@@ -317,11 +245,7 @@ class OpenedIndex:
         Running calls of other threads keep their arrays until they end, but raise StoreError if
         they look up an ID after this, as does a running `refresh`.
         """
-        with self._swap_lock:
-            state = self._current.state
-            self._current = _Current(self._info, None, None)
-        if state is not None and self._owns:
-            state.close()
+        self._reader.close()
 
     def __enter__(self) -> Self:
         """Return the index, to close it at the end of a block."""
@@ -331,19 +255,38 @@ class OpenedIndex:
         """Close the index."""
         self.close()
 
-    def _check_writable(self) -> None:
-        """Raise StoreError if the index is a snapshot, or closed."""
-        tailer = self._current.tailer
-        self._opened()
-        if tailer is None:
-            raise StoreError("a snapshot is read-only; write to the index itself")
+    def _state(self, operation: str = "this") -> State:
+        """Return the present state; `operation` is what needs it: see `Reader.state`."""
+        return self._reader.state(operation)
 
-    def _opened(self) -> State:
-        check_process(self._process, self.path)
-        state = self._current.state
-        if state is None:
-            raise StoreError(
-                f"index `{self.name}` is closed; open it again with "
-                f"open_index({str(self.path.parent)!r})"
-            )
-        return state
+
+def _reopen(cls: Callable[[Reader], Opened], folder: Path, tokenizer: str | None) -> Opened:
+    """Open the current generation of the index in a folder, with later writes.
+
+    tokenizer  trusted by the process that pickled the index; unpickling trusts that process
+    """
+    if tokenizer is not None:
+        trust(tokenizer)
+    if not is_index(folder):
+        raise IndexNotFound(
+            f"no index at `{folder}`, the path of the pickled index; restore the "
+            "folder, or open the index with open_index"
+        )
+    return cls(GenerationReader.open(current_generation(folder)))
+
+
+def _reopen_snapshot(
+    cls: Callable[[Reader], Opened],
+    generation: Path,
+    moment: PointInTime,
+    tokenizer: str | None,
+) -> Opened:
+    """Open a generation as it was at a moment, without later writes."""
+    if tokenizer is not None:
+        trust(tokenizer)
+    if not generation.is_dir():
+        raise IndexNotFound(
+            f"generation `{generation}` of the pickled snapshot no longer exists; "
+            "open the index and take a new snapshot"
+        )
+    return cls(GenerationReader.open(generation, moment))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,11 @@ from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.keywords import Tokenizer
 from klsa_search.errors import SettingsError
 from klsa_search.search.embedders import refuse_other_models
+from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.search.partitions_reader import PartitionsReader
 from klsa_search.storage.aliases import followed
 from klsa_search.storage.current import open_current
 from klsa_search.storage.maintenance import indexes_in
@@ -56,9 +57,9 @@ def open_index(
     folder = followed(Path(path))
     index: Index
     if is_partitioned(folder):
-        index = PartitionedIndex(folder, models=models)
+        index = PartitionedIndex(PartitionsReader.open(folder), models)
     else:
-        index = open_current(folder, partial(Index, models=models))
+        index = open_current(folder, lambda path: Index(GenerationReader.open(path), models))
     try:
         refuse_other_models(index.name, index.manifest.vectors, models.embedders)
     except SettingsError:

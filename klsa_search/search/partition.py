@@ -34,6 +34,7 @@ from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
 from klsa_search.search.engine.shared_seeds import LocalSeeds, SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
+from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.hit_explanations import explanation_of
 from klsa_search.search.hits import fetch_hits
 from klsa_search.search.index import Index
@@ -45,7 +46,7 @@ from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.results import Hit
 from klsa_search.search.searcher import Engines, Searcher, ranks_with_klsa_engine
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.search.state import State, open_state
+from klsa_search.search.state import State
 from klsa_search.storage.collection_terms import CollectionTerms
 from klsa_search.storage.log import document_as_json
 
@@ -283,24 +284,28 @@ class Partition(Index):
     terms  of all partitions
     """
 
-    def __init__(self, generation: Path, terms: CollectionTerms) -> None:
-        self._terms = PartitionTerms.of(terms, generation.parent)
-        super().__init__(generation)
+    def __init__(self, reader: GenerationReader, terms: PartitionTerms) -> None:
+        super().__init__(reader)
+        self._generation_reader, self._terms = reader, terms
 
-    def _open_state(self, generation: Path) -> State:
-        return open_state(generation, self._terms.vocabulary)
+    @classmethod
+    def open(cls, generation: Path, terms: CollectionTerms) -> Partition:
+        """Open a generation of a partition; `terms` are those of all partitions."""
+        own_terms = PartitionTerms.of(terms, generation.parent)
+        reader = GenerationReader.open(generation, vocabulary=own_terms.vocabulary)
+        return cls(reader, own_terms)
+
+    def view(self) -> Partition:
+        """Return a read-only partition of the present state; it closes with this one."""
+        return Partition(self._generation_reader.view(), self._terms)
 
     def statistics(self) -> PartitionStatistics:
         """Return the statistics of the live documents."""
-        return self._terms.statistics(self._opened().snapshot)
+        return self._terms.statistics(self._state().snapshot)
 
     def weigh_by(self, statistics: CollectionStatistics) -> None:
         """Weigh words by all documents from now on."""
-        with self._refresh_lock:
-            tailer = self._current.tailer
-            assert tailer is not None
-            weighing = Weighing(self._terms, statistics)
-            self._swap(tailer.weighed(self._opened(), weighing), tailer)
+        self._generation_reader.weigh(Weighing(self._terms, statistics))
 
     @property
     def field_types(self) -> dict[str, FieldType]:
@@ -309,19 +314,16 @@ class Partition(Index):
 
     def configure(self, synonyms: Mapping[str, Sequence[str]], settings: Settings) -> None:
         """Use synonyms and query settings of the whole index, from the next `weigh_by` on."""
-        with self._refresh_lock:
-            tailer = self._current.tailer
-            assert tailer is not None
-            tailer.configure(synonyms, settings)
+        self._generation_reader.configure(synonyms, settings)
 
     def refuse(self, puts: Sequence[Document]) -> None:
         """Raise the error with which `write` would refuse documents."""
-        for put in self._prepared(self._opened(), puts):
+        for put in self._prepared(self._state(), puts):
             document_as_json(put)
 
     def state(self) -> State:
         """Return the present state."""
-        return self._opened()
+        return self._state()
 
 
 def with_seeds(state: State, shared: SharedSeeds | None) -> State:

@@ -2,54 +2,95 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Unpack
+from pathlib import Path
+from typing import Any, Self, Unpack
 
 import numpy as np
 
+from klsa_search.analysis.tokenizers import trust
+from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
-from klsa_search.errors import DocumentNotFound, EmbedderFailed
+from klsa_search.errors import DocumentNotFound, EmbedderFailed, KlsaError, StoreError
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
+from klsa_search.search.index import Index
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.options import Query, whole_number
 from klsa_search.search.partition import LocalSearches, Partition, PartitionRequest
-from klsa_search.search.partition_limits import unsupported
 from klsa_search.search.partitioned_search import (
-    PartitionSearches,
     plan_and_seeds,
     rank_partitions,
     search_partitions,
+    unsupported,
 )
+from klsa_search.search.partitions_reader import OpenedSet, PartitionsReader
 from klsa_search.search.query.evidence import Evidence, Question, added
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel
 from klsa_search.search.suggest.suggester import Suggestion, checked_typed
 from klsa_search.search.vector_ranking import GivenVector
-from klsa_search.search.writable_partitions import WritablePartitions
-from klsa_search.storage.manifest import SpaceEntry
+from klsa_search.search.writing import WriteResult
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log import checked_id
+from klsa_search.storage.manifest import Manifest, SpaceEntry
 from klsa_search.storage.partitions import partition_of
 from klsa_search.storage.passages import PassageId
 
+_Write = Callable[[Partition], WriteResult]
 
-class PartitionedIndex(WritablePartitions):
+
+class PartitionedIndex(Index):
     """An index in partitions, each an index of some of its documents.
 
-    It has the methods of `Index`; those of `UNSUPPORTED_METHODS` raise PartitionsUnsupported.
+    Methods that need all documents in one place raise PartitionsUnsupported: see `Reader.state` and
+    `docs/guides/partitions.md`. Writers of all processes take turns, by the lock of the index. A
+    write is divided by the IDs of its documents, and atomic in each partition.
     """
+
+    def __init__(self, reader: PartitionsReader, models: Models = NO_MODELS) -> None:
+        super().__init__(reader, models)
+        self._partitions_reader = reader
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        """Return read-only views of the partitions in one state, by number."""
+        return self._partitions_reader.partitions
+
+    @property
+    def generations(self) -> dict[Path, Manifest]:
+        """Return the manifests of the partitions and of their terms, by their folders."""
+        return self._partitions_reader.generations
+
+    def __repr__(self) -> str:
+        """Return name, number of partitions and number of documents."""
+        count = len(self.partitions)
+        return f"<Index {self.name}: {len(self)} documents in {count} partitions>"
+
+    def __reduce__(self) -> tuple[Callable[..., PartitionedIndex], tuple[object, ...]]:
+        """Pickle by path; StoreError for a snapshot."""
+        if self._reader.is_view:
+            raise StoreError(
+                "a snapshot of an index in partitions cannot be pickled; pickle the index itself"
+            )
+        return _reopen, (self.path.parent.absolute(), self.settings.tokenizer)
+
+    def snapshot(self) -> Self:
+        """Return a read-only view of the present state; it closes with this index."""
+        return type(self)(self._partitions_reader.view(), self._models)
 
     def _search(self, request: Query) -> SearchResults:
         view = self.snapshot()
         results = search_partitions(
-            view._searches(),
+            view._partitions_reader.searches(),
             request,
             self.name,
             view.document,
@@ -70,14 +111,10 @@ class PartitionedIndex(WritablePartitions):
             "vectors; build it with one partition",
         )
 
-    def _searches(self) -> PartitionSearches:
-        """Return a new search in the present state of all partitions."""
-        return LocalSearches(self._now().states)
-
     def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
         """Return at most k completions of the typed text: see `Index.suggest`."""
         checked_typed(typed)
-        count, states = whole_number("k", k), self._now().states
+        count, states = whole_number("k", k), self._partitions_reader.now().states
         known: dict[Question, Any] = {}
         while True:
             evidence = [Evidence(known) for _ in states]
@@ -105,7 +142,7 @@ class PartitionedIndex(WritablePartitions):
         """
         if mask is not None:
             raise unsupported(self.name, "masks of doc ids")
-        states = self._now().states
+        states = self._partitions_reader.now().states
         ranking = Query(query, k, vector=vector, dimensions=dimensions, **parameters)
         if warnings := self._without_vectors(ranking):
             raise EmbedderFailed(warnings[0], field="embedder")
@@ -142,7 +179,7 @@ class PartitionedIndex(WritablePartitions):
         **parameters: Unpack[SearchParameters],
     ) -> Explanation:
         """Return an explanation of the score of one document: see `Index.explain`."""
-        states = self._now().states
+        states = self._partitions_reader.now().states
         searches = LocalSearches(states)
         explained = Query(
             query, 1, vector=vector, dimensions=dimensions, explain=True, **parameters
@@ -166,7 +203,7 @@ class PartitionedIndex(WritablePartitions):
                 np.array(own, np.int64), np.zeros(len(own), np.float32), terms, weights
             )
 
-        found = self._read_by_doc_id(doc_ids.tolist(), read)
+        found = self._partitions_reader.read_by_doc_id(doc_ids.tolist(), read)
         return tuple(
             replace(hit, rank=rank, score=score)
             for rank, (hit, score) in enumerate(zip(found, scores.tolist(), strict=True), start=1)
@@ -184,12 +221,12 @@ class PartitionedIndex(WritablePartitions):
         page: int | None = None,
     ) -> Excerpt:
         """Return a passage by its ID, or a part of a document: see `Index.excerpt`."""
-        own = self._of(id)
+        own = self._partitions_reader.partition_of(id)
         try:
             own.document(id)
         except DocumentNotFound:
             with suppress(ValueError):  # the ID of no passage
-                own = self._of(PassageId.of(id).document_id)
+                own = self._partitions_reader.partition_of(PassageId.of(id).document_id)
         return own.excerpt(id, span=span, page=page)
 
     def is_quick(self, query: str, k: int = 10) -> bool:
@@ -218,24 +255,6 @@ class PartitionedIndex(WritablePartitions):
             terms=max(each.terms for each in counts),
             filter_ms=sum(each.filter_ms for each in counts),
         )
-
-    @property
-    def misfits(self) -> dict[str, int]:
-        """Return the numbers of documents whose value of a field does not fit, by field."""
-        counts: Counter[str] = Counter()
-        for each in self.partitions:
-            counts.update(each.misfits)
-        return dict(counts)
-
-    @property
-    def max_doc(self) -> int:
-        """Return the number of doc ids of all partitions, including deleted documents."""
-        return sum(each.max_doc for each in self.partitions)
-
-    @property
-    def segments(self) -> int:
-        """Return the number of segments of the postings of all partitions."""
-        return sum(each.segments for each in self.partitions)
 
     @property
     def rules(self) -> list[dict[str, Any]]:
@@ -275,3 +294,78 @@ class PartitionedIndex(WritablePartitions):
         """Prepare what the first queries need."""
         for each in self.partitions:
             each.warm_up()
+
+    def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:
+        """Write documents and deletions to their partitions, atomically in each.
+
+        Durable and searchable on return. Documents are checked before the first is written. If a
+        partition cannot be written, StoreError says how many were; writing the same again completes
+        it, as it does after a process was killed.
+        """
+        checked = [checked_id(id_) for id_ in deletes]
+
+        def divided(now: OpenedSet) -> list[tuple[Partition, _Write]]:
+            count = len(now.partitions)
+            own_puts: dict[int, list[Document]] = {}
+            own_deletes: dict[int, list[str]] = {}
+            for put in puts:
+                own_puts.setdefault(partition_of(put.id, count), []).append(put)
+            for id_ in checked:
+                own_deletes.setdefault(partition_of(id_, count), []).append(id_)
+            for number, own in own_puts.items():
+                now.partitions[number].refuse(own)
+
+            def write_of(number: int) -> _Write:
+                batch = own_puts.get(number, ()), own_deletes.get(number, ())
+                return lambda partition: partition.write(*batch)
+
+            numbers = sorted({*own_puts, *own_deletes})
+            return [(now.partitions[number], write_of(number)) for number in numbers]
+
+        return self._written(divided)
+
+    def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002 - as in `Index`
+        """Merge changes into one document: see `Index.patch`."""
+
+        def of_one(now: OpenedSet) -> list[tuple[Partition, _Write]]:
+            partition = now.partitions[partition_of(id, len(now.partitions))]
+            return [(partition, lambda own: own.patch(id, changes))]
+
+        return self._written(of_one)
+
+    def _written(
+        self, writes: Callable[[OpenedSet], list[tuple[Partition, _Write]]]
+    ) -> WriteResult:
+        """Write to the partitions that a function returns for the present state, in order."""
+        self._reader.check_writable()
+        with writing(self.path.parent):
+            self.refresh()
+            results: list[WriteResult] = []
+            with self._partitions_reader.writing():
+                planned = writes(self._partitions_reader.now())
+                for partition, write in planned:
+                    try:
+                        results.append(write(partition))
+                    except (KlsaError, OSError, MemoryError) as error:
+                        if not results:
+                            raise
+                        raise StoreError(
+                            f"wrote to {len(results)} of {len(planned)} partitions of index "
+                            f"`{self.name}`, not to `{partition.name}`: {error}; write the same "
+                            "again to complete it"
+                        ) from error
+            last = self.last_write.seq
+        return WriteResult(
+            self.generation,
+            last,
+            sum(each.written for each in results),
+            sum(each.deleted for each in results),
+            tuple(warning for each in results for warning in each.warnings),
+        )
+
+
+def _reopen(path: Path, tokenizer: str | None) -> PartitionedIndex:
+    """Open the index that was pickled; it trusts the tokenizer of the pickling process."""
+    if tokenizer is not None:
+        trust(tokenizer)
+    return PartitionedIndex(PartitionsReader.open(path))

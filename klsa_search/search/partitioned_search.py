@@ -12,7 +12,7 @@ import numpy as np
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.embedding.checked import CheckedReranker
-from klsa_search.errors import QueryError
+from klsa_search.errors import PartitionsUnsupported, QueryError
 from klsa_search.search.assembly import assemble_results
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
 from klsa_search.search.facets import Facet
@@ -324,4 +324,11 @@ def _merged_facet(facets: Sequence[Facet], limit: int) -> Facet:
         missing=sum(facet.missing for facet in facets),
         low=min(lows, default=None),
         high=max(highs, default=None),
+    )
+
+
+def unsupported(index: str, what: str) -> PartitionsUnsupported:
+    """Return the error of an index in partitions that was called for something unsupported."""
+    return PartitionsUnsupported(
+        f"index `{index}` has partitions, which do not support {what}; build it with one partition"
     )

@@ -14,13 +14,9 @@ from klsa_search.collection.reading_options import Reading
 from klsa_search.collection.searched_text import all_texts
 from klsa_search.collection.vectors import VECTORS, set_vectors, vectors_of
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
-from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError, WritingRefused
-from klsa_search.kernels.segments import aligned
-from klsa_search.kernels.vector_space import VectorSpaces
-from klsa_search.lowrank import sparse_expansion
+from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
 from klsa_search.search.configurable_index import ConfigurableIndex
 from klsa_search.search.embedders import embed_documents, has_same_text, without_outdated
-from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.search.state import State
 from klsa_search.search.sync import (
     Comparison,
@@ -41,7 +37,6 @@ from klsa_search.search.writing import (
     of_spaces,
 )
 from klsa_search.storage.columns.declared import FieldWarning, field_warnings, fitting
-from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import checked_id, document_as_json
 from klsa_search.storage.log_writer import LogWriter
@@ -144,20 +139,23 @@ class WritableIndex(ConfigurableIndex):
         >>> result.added, result.changed, result.deleted, result.unchanged
         (('fan',), (), ('heat',), 5)
         """
-        self._check_writable()
+        self._reader.check_writable()
         self.refresh()
         now = self.snapshot()
         max_deletions(max_delete, 0)
-        now._check_room(0)
+        now._reader.check_room(0)
         opened = None
         if isinstance(source, Collection):
             collection = source
         else:
             options = cast(Reading, {**self.manifest.reading, **reading})
             collection = opened = open_collection(source, **options)
-        with open_progress(progress) as report, Comparison(now._readers()) as compared:
+        with (
+            open_progress(progress) as report,
+            Comparison(now._reader.document_readers()) as compared,
+        ):
             declared = declared_of(self.settings, now.fields)
-            documents = of_spaces(fitting(collection, declared), now._spaces())
+            documents = of_spaces(fitting(collection, declared), now._reader.vector_spaces())
             compared.read(documents, declared.stored, report)
             if opened is not None:
                 warn_of_skipped(opened)
@@ -177,7 +175,7 @@ class WritableIndex(ConfigurableIndex):
             count, warnings = 0, Problems()
             if not dry_run:
                 puts = len(compared.added) + len(compared.changed)
-                now._check_room(puts)
+                now._reader.check_room(puts)
                 count, warnings = write_differences(self.write, compared, deleted, report)
         return SyncResult(
             added=tuple(compared.added),
@@ -192,25 +190,13 @@ class WritableIndex(ConfigurableIndex):
             refusal=refusal,
         )
 
-    def _readers(self) -> list[DocumentReader]:
-        """Return readers of the present documents, one for each partition."""
-        return [self._opened().documents]
-
-    def _spaces(self) -> VectorSpaces:
-        """Return the spaces of vectors."""
-        return self._opened().snapshot.vectors
-
-    def _check_room(self, puts: int) -> None:
-        """Raise WritingRefused if so many documents cannot be added."""
-        check_writable(self.name, self._opened(), puts)
-
     def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:
         """Write one atomic batch, deletions before documents, and return its WriteResult.
 
         Of several documents with one ID the last is kept. Durable and searchable on return. Errors:
         see `add`; memory is that of the batch as JSON.
         """
-        self._check_writable()
+        self._reader.check_writable()
         checked = [checked_id(id_) for id_ in deletes]
         puts = list(map(declared_of(self.settings, self.fields).without_html, puts))
         puts, warnings = self._with_vectors(puts)
@@ -224,7 +210,7 @@ class WritableIndex(ConfigurableIndex):
         if not self._models.embedders or not puts:
             return puts, ()
         return embed_documents(
-            self._models.embedders, self._opened(), list(map(checked_vectors, puts))
+            self._models.embedders, self._state(), list(map(checked_vectors, puts))
         )
 
     def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002 - the field's own name
@@ -242,7 +228,7 @@ class WritableIndex(ConfigurableIndex):
         >>> index.document("heat").title, "year" in index.document("heat").metadata
         ('Overheating engines', False)
         """
-        self._check_writable()
+        self._reader.check_writable()
 
         def patched(state: State) -> Document:
             stored = state.documents.get(id)
@@ -256,7 +242,7 @@ class WritableIndex(ConfigurableIndex):
         warnings: Sequence[FieldWarning] = ()
         if self._models.embedders:
             self.refresh()
-            (ahead,), warnings = self._with_vectors([patched(self._opened())])
+            (ahead,), warnings = self._with_vectors([patched(self._state())])
 
         def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
             document = patched(state)
@@ -279,12 +265,11 @@ class WritableIndex(ConfigurableIndex):
         """
         with writing(self.path.parent):
             self.refresh()
-            state = self._opened()
+            state = self._state()
             puts, deletes = batch(state)
             puts = self._prepared(state, puts)
             existing = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
-            if self._current.tailer is not None:
-                self._current.tailer.saves = True
+            self._reader.expect_writes()
             with LogWriter(state.info.path) as writer:
                 last = writer.append(puts, deletes)
         try:
@@ -294,17 +279,14 @@ class WritableIndex(ConfigurableIndex):
             raise StoreError(
                 f"the batch was written to index `{self.name}`, but is not searchable yet: {reason}"
             ) from error
-        with self._refresh_lock:
-            tailer = self._current.tailer
-            if tailer is not None:
-                tailer.save()
+        self._reader.save()
         declared = declared_of(self.settings, self.fields)
         warnings = tuple(field_warnings(puts, self.fields, declared.types, declared.forms))
         return WriteResult(state.info.path.name, last.seq, len(puts), len(existing), warnings)
 
     def _prepared(self, state: State, puts: Sequence[Document]) -> list[Document]:
         """Return documents as they are stored; WritingRefused, BadDocument."""
-        self._check_room(len(puts))
+        self._reader.check_room(len(puts))
         declared = declared_of(self.settings, self.fields)
         prepared = list(of_spaces(map(declared.divided, puts), state.snapshot.vectors))
         for put in prepared:
@@ -314,25 +296,3 @@ class WritableIndex(ConfigurableIndex):
             for text in all_texts(prepared, self.settings.searched_fields):
                 self.analyzer.terms(text)
         return prepared
-
-
-def check_writable(name: str, state: State, puts: int) -> None:
-    """Raise WritingRefused if so many documents cannot be added to an index.
-
-    Checked before a batch is logged: a log that cannot be applied would make the index unusable.
-    """
-    if field := needs_eigenvectors(state.info.settings):
-        raise WritingRefused(
-            f"index `{name}` is read-only: {field} = {getattr(state.info.settings, field)} reads "
-            "eigenvectors, which documents written after the build do not have; rebuild it with "
-            "the spectral function gvsm, head 0 and another ranker to allow writes"
-        )
-    # The first later document has the next aligned doc id.
-    used = max(len(state.snapshot), aligned(state.info.manifest.counts.documents))
-    if puts and used + puts > sparse_expansion.MAX_DOCUMENTS:
-        raise WritingRefused(
-            f"index `{name}` is full: {used:,} of {sparse_expansion.MAX_DOCUMENTS:,} doc "
-            f"ids are in use, and {puts:,} more documents were given; `klsa-index "
-            f"refit {name}` frees those of deleted documents, or divide the "
-            "documents among several indexes"
-        )

@@ -56,7 +56,7 @@ def test_partitions_answer_and_come_back(cluster, tmp_path):
     tasks = partial(cluster.run_tasks, "local")
     here = build(documents(90), name="here", home=tmp_path, partitions=2, workers=1)
     build(documents(90), name="there", home=tmp_path, partitions=2, workers=tasks).close()
-    with ClusterIndex(tmp_path / "there", cluster.RayCluster("local")) as there:
+    with ClusterIndex.open(tmp_path / "there", cluster.RayCluster("local")) as there:
         for index in (here, there):
             index.add(documents(9, 2, 500))
         for query in QUERIES:
@@ -84,7 +84,7 @@ def test_a_lost_partition_comes_back_from_its_backup(cluster, tmp_path):
     here.add(documents(9, 2, 500))
     back_up(Repository(kept), tmp_path / "own")
     follow(Repository(kept), home)
-    with ClusterIndex(home / "notes", cluster.RayCluster("local", follow=kept)) as there:
+    with ClusterIndex.open(home / "notes", cluster.RayCluster("local", follow=kept)) as there:
         (_, (process,)) = cluster_of(there).processes()
         shutil.rmtree(home / "notes" / "000001-1")
         os.kill(process, signal.SIGKILL)
@@ -108,7 +108,7 @@ def test_partitions_that_do_not_open_are_an_error(cluster, tmp_path):
     build(documents(20), name="notes", home=tmp_path, partitions=2, workers=1).close()
     (next((tmp_path / "notes").glob("*-1/*/cut_rows.npy"))).write_bytes(b"")
     with pytest.raises(ClusterFailed, match=r"do not start .*cut_rows"):
-        ClusterIndex(tmp_path / "notes", cluster.RayCluster("local"))
+        ClusterIndex.open(tmp_path / "notes", cluster.RayCluster("local"))
 
 
 def test_a_local_cluster_leaves_nothing_behind(cluster):

@@ -37,7 +37,7 @@ class World:
 
     def opened(self, replicas=1):
         cluster = LocalCluster(replicas, follow=self.kept, machines=self.machines)
-        return ClusterIndex(self.front / "notes", cluster), cluster
+        return ClusterIndex.open(self.front / "notes", cluster), cluster
 
     def host(self, machine, partition=1):
         part = parts_of(self.front / "notes")[partition]

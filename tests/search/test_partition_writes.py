@@ -21,7 +21,7 @@ from klsa_search.errors import (
     SettingsError,
     StoreError,
 )
-from klsa_search.search import opened_partitions
+from klsa_search.search import partitions_reader
 from klsa_search.search.partition import Partition
 from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.storage.partitions import PartitionSet, generations_of, partition_of
@@ -221,7 +221,7 @@ def test_partitions_that_are_removed_while_they_are_opened_are_followed(
             assert not any(each.exists() for each in removed)
         return generations_of(path, found)
 
-    monkeypatch.setattr(opened_partitions, "generations_of", generations_slowly)
+    monkeypatch.setattr(partitions_reader, "generations_of", generations_slowly)
     if opens == "refresh":
         assert index.refresh()
     else:

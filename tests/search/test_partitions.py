@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,8 @@ from klsa_search.search.partition import (
     PartitionRequest,
     SharedSeedsEngine,
 )
-from klsa_search.search.partition_limits import UNSUPPORTED_METHODS
 from klsa_search.search.partitioned_index import PartitionedIndex
-from klsa_search.search.partitioned_search import (
-    UNSUPPORTED_OPTIONS,
-    merged_order,
-    plan_and_seeds,
-)
+from klsa_search.search.partitioned_search import UNSUPPORTED_OPTIONS, merged_order, plan_and_seeds
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.storage.partitions import partition_of
 from tests.oracle.ranking import Oracle
@@ -516,17 +512,29 @@ def test_a_build_that_needs_too_much_memory_is_refused_before_it_starts(home: Pa
     assert not (home / "large").exists()
 
 
-def test_the_guide_lists_what_is_not_supported() -> None:
+UNSUPPORTED_METHODS: dict[str, Callable[[Index], object]] = {
+    "scores": lambda index: index.scores("word01"),
+    "arrays": lambda index: index.arrays,
+    "restricted": lambda index: index.restricted("year > 2001"),
+    "set_rules": lambda index: index.set_rules([]),
+    "put_rule": lambda index: index.put_rule({"id": "r", "then": {"hide": ["d1"]}}),
+    "delete_rule": lambda index: index.delete_rule("r"),
+}
+
+
+def test_the_guide_lists_what_is_not_supported(three: Index) -> None:
     guide = Path(__file__).parents[2] / "docs/guides/partitions.md"
     rows = {line for line in guide.read_text().splitlines() if line.startswith("| `")}
-    calls = {f"| `index.{name}` | {what} |" for name, what in UNSUPPORTED_METHODS.items()}
+    calls = set()
+    for name, call in UNSUPPORTED_METHODS.items():
+        with pytest.raises(PartitionsUnsupported) as refused:
+            call(three)
+        what = re.search("do not support (.*); build it", refused.value.message)
+        assert what is not None
+        calls.add(f"| `index.{name}` | {what[1]} |")
     options = UNSUPPORTED_OPTIONS.items()
     calls |= {f"| `search(..., {name}=...)` | {what} |" for name, what in options}
     assert {row for row in rows if "ranker=" not in row and "exact=" not in row} == calls
-
-
-def test_unsupported_methods_are_those_that_are_not_implemented() -> None:
-    assert not UNSUPPORTED_METHODS.keys() & vars(PartitionedIndex).keys()
 
 
 @pytest.mark.parametrize("ranker", ["bm25", "klsa"])

@@ -91,7 +91,7 @@ def test_who_is_unpickled_lets_go_of_its_own_files_and_who_is_pinned_of_nobodys(
     index = open_index(path)
     pinned = index.snapshot()
     apart = pickle.loads(pickle.dumps(pinned))
-    documents = apart._current.state.documents
+    documents = apart._reader.state().documents
     apart.close()
     with pytest.raises(StoreError):
         documents.get("b1")

@@ -41,11 +41,11 @@ def use(index, words):
 
 def test_views_share_what_depends_on_all_documents(index):
     views = [index.restricted(f"tenant = t{number}") for number in range(2)]
-    whole = index._opened()
+    whole = index._reader.state()
     for view in views:
         title = next(iter(view.live_documents())).title
         assert view.search(title).hits
-        state = view._opened()
+        state = view._reader.state()
         assert state.filters is whole.filters
         for name in ("neighbours", "latent", "kernel"):
             assert getattr(state.snapshot, name) is getattr(whole.snapshot, name)
@@ -64,5 +64,5 @@ def test_the_cache_counts_the_memory_of_views(index):
     gc.collect()
     used = tracemalloc.get_traced_memory()[0] / len(views)
     tracemalloc.stop()
-    counted = bytes_of(index._opened())
+    counted = bytes_of(index._reader.state())
     assert 0.5 * counted < used < 1.25 * counted

@@ -15,7 +15,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
-from klsa_search.search import opened_index, restricted_state
+from klsa_search.search import generation_reader, restricted_state
 from klsa_search.search.log_tailer import LogTailer
 from klsa_search.search.state import open_state
 from tests.search.conftest import DOCUMENTS
@@ -73,7 +73,7 @@ def test_an_index_closed_while_it_takes_up_writes_stays_closed(path, monkeypatch
 def test_an_index_closed_while_it_opens_a_generation_stays_closed(path, monkeypatch, step):
     index = open_index(path)
     build(DOCUMENTS[:3], name="t", home=path.parent, dimensions=2, z=2, replace=True).close()
-    closed_within(monkeypatch, index, opened_index, step)
+    closed_within(monkeypatch, index, generation_reader, step)
     refused(index)
     monkeypatch.undo()
     if Path("/proc/self/fd").exists():
@@ -166,16 +166,16 @@ def test_a_generation_that_is_removed_while_it_is_opened_is_followed(opens, path
         build(DOCUMENTS, name=path.name, home=path.parent, replace=True).close()
     opened = []
 
-    def open_slowly(generation):
+    def open_slowly(generation, vocabulary=None):
         opened.append(generation.name)
         if len(opened) == 1:
             monkeypatch.undo()  # the builds open what they have built
             for _ in range(2):
                 build(DOCUMENTS, name=path.name, home=path.parent, replace=True).close()
             assert not generation.exists()
-        return open_state(generation)
+        return open_state(generation, vocabulary)
 
-    monkeypatch.setattr(opened_index, "open_state", open_slowly)
+    monkeypatch.setattr(generation_reader, "open_state", open_slowly)
     if opens == "refresh":
         assert index.refresh()
     else:

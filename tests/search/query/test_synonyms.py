@@ -204,5 +204,5 @@ def test_whatever_the_synonyms_a_query_can_be_without(alone, query, synonyms):
 def test_a_word_said_often_is_stood_for_once(towns):
     words = towns.search("tv tv television").interpretation.words
     assert words == ("tv", "tv", "television")
-    asked = towns._opened().query_parser.parse("tv tv television", LanguageSettings())
+    asked = towns._reader.state().query_parser.parse("tv tv television", LanguageSettings())
     assert asked.synonyms.of == {"tv": (("televis",),), "televis": (("tv",),)}

@@ -1,37 +1,38 @@
-"""The part of an index in partitions that replaces its state, and reads documents from it."""
+"""The reader of an index in partitions: holds their state, and replaces it by refreshes."""
 
 from __future__ import annotations
 
 import heapq
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Self, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.tokenizers import trust
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.config import Settings
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
+from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.search.collection_statistics import CollectionStatistics
-from klsa_search.search.index import Index
-from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.partition import Partition
+from klsa_search.search.partition import LocalSearches, Partition
 from klsa_search.search.partition_doc_ids import global_doc_ids, local_doc_id
-from klsa_search.search.partition_limits import UnsupportedInPartitions, unsupported
-from klsa_search.search.pickling import check_process
+from klsa_search.search.partitioned_search import PartitionSearches, unsupported
+from klsa_search.search.reader import check_process
 from klsa_search.search.state import State
 from klsa_search.search.writing import Drift
 from klsa_search.storage.checked_file import Stamp, stamp_of
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import PARTITIONS, SYNONYMS
@@ -84,20 +85,75 @@ class OpenedSet:
         return self.files.found
 
 
-class OpenedPartitions(UnsupportedInPartitions):
-    """The state of an open index in partitions, and its documents.
+class PartitionsOpener(Protocol):
+    """Opens the partitions of an index, in this process or in others."""
+
+    def open(self, path: Path, files: PartitionFiles) -> OpenedSet:
+        """Open all partitions of the index in a folder."""
+
+    def weighed(self, files: PartitionFiles, partitions: tuple[Partition, ...]) -> OpenedSet:
+        """Return the present state of open partitions, with the statistics of all documents."""
+
+    def searches(self, opened: OpenedSet) -> PartitionSearches:
+        """Return a new search in one state of all partitions."""
+
+
+class LocalPartitions:
+    """Opens the partitions of an index in this process."""
+
+    def open(self, path: Path, files: PartitionFiles) -> OpenedSet:
+        """Open all partitions of the index in a folder."""
+        folders = generations_of(path, files.found)
+        terms = open_collection_terms(files.terms[0])
+        return self.weighed(files, tuple(Partition.open(folder, terms) for folder in folders))
+
+    def weighed(self, files: PartitionFiles, partitions: tuple[Partition, ...]) -> OpenedSet:
+        """Return the present state, with the statistics of all documents. Cost: O(V)."""
+        settings = files.found.current_settings()
+        statistics = CollectionStatistics.of(
+            [partition.statistics() for partition in partitions], files.found.length
+        )
+        for partition in partitions:
+            partition.configure(files.synonyms, settings)
+            partition.weigh_by(statistics)
+        return OpenedSet(partitions, tuple(partition.view() for partition in partitions), files)
+
+    def searches(self, opened: OpenedSet) -> PartitionSearches:
+        """Return a new search in one state of all partitions."""
+        return LocalSearches(opened.states)
+
+
+class PartitionsReader:
+    """Reads an index in partitions: see `Reader`.
 
     The state is one immutable value, so that a search sees all partitions with the same statistics.
     Synonyms and query settings are files of the index, not of a partition, so that they change in
     all of them in one step.
     """
 
-    def __init__(self, path: Path, *, models: Models = NO_MODELS) -> None:
-        self._path, self._models, self._process = path, models, os.getpid()
+    def __init__(
+        self, path: Path, opener: PartitionsOpener, opened: OpenedSet | None = None
+    ) -> None:
+        self._path, self._opener, self._process = path, opener, os.getpid()
         self._lock = threading.Lock()  # held while the state is replaced
         self._writing = threading.Lock()  # held while partitions are written
-        self._is_view = False
-        self._state: OpenedSet | None = self._of_current(lambda: self._open(self._read(None)))
+        self._is_view = opened is not None
+        self._current: OpenedSet | None = opened or self._of_current(
+            lambda: self._open(self._read(None))
+        )
+
+    @classmethod
+    def open(cls, path: Path) -> PartitionsReader:
+        """Open the index in a folder in this process."""
+        return cls(path, LocalPartitions())
+
+    @property
+    def is_view(self) -> bool:
+        """Return whether it reads one state only."""
+        return self._is_view
+
+    def _open(self, files: PartitionFiles) -> OpenedSet:
+        return self._opener.open(self._path, files)
 
     def _of_current(self, read: Callable[[], T]) -> T:
         """Return what a function reads of the partitions in use.
@@ -127,38 +183,31 @@ class OpenedPartitions(UnsupportedInPartitions):
         synonyms = read_synonyms(self._path)
         return PartitionFiles(stamps, found, synonyms, (terms, read_manifest(terms)))
 
-    def _open(self, files: PartitionFiles) -> OpenedSet:
-        """Open all partitions."""
-        folders = generations_of(self._path, files.found)
-        terms = open_collection_terms(files.terms[0])
-        return self._weighed(files, tuple(Partition(folder, terms) for folder in folders))
-
-    @staticmethod
-    def _weighed(files: PartitionFiles, partitions: tuple[Partition, ...]) -> OpenedSet:
-        """Return the present state, with the statistics of all documents. Cost: O(V)."""
-        found = files.found
-        settings = found.current_settings()
-        own = [each.statistics() for each in partitions]
-        statistics = CollectionStatistics.of(own, found.length)
-        for each in partitions:
-            each.configure(files.synonyms, settings)
-            each.weigh_by(statistics)
-        return OpenedSet(partitions, tuple(each.snapshot() for each in partitions), files)
-
-    def _now(self) -> OpenedSet:
+    def now(self) -> OpenedSet:
+        """Return the present state; StoreError once it is closed."""
         check_process(self._process, self.path)
-        if self._state is None:
+        if self._current is None:
             raise StoreError(f"index `{self.name}` was closed; open it again")
-        return self._state
+        return self._current
 
-    def _opened(self) -> NoReturn:
-        self._now()
-        raise unsupported(self.name, "this")
+    def state(self, operation: str = "this") -> State:
+        """Raise PartitionsUnsupported: there is no state of all documents in one place."""
+        self.now()
+        raise unsupported(self.name, operation)
+
+    def searches(self) -> PartitionSearches:
+        """Return a new search in the present state of all partitions."""
+        return self._opener.searches(self.now())
 
     @property
     def partitions(self) -> tuple[Partition, ...]:
         """Return read-only views of the partitions in one state, by number."""
-        return self._now().views
+        return self.now().views
+
+    @property
+    def name(self) -> str:
+        """Return the name of the index."""
+        return self._path.name
 
     @property
     def path(self) -> Path:
@@ -168,17 +217,17 @@ class OpenedPartitions(UnsupportedInPartitions):
     @property
     def generation(self) -> str:
         """Return the name of the build."""
-        return self._now().shared.generation
+        return self.now().shared.generation
 
     @property
     def manifest(self) -> Manifest:
         """Return the manifest of all documents of the build, with the files of all partitions."""
-        return with_files(self._path, self._now().shared.manifest, self.generations)
+        return with_files(self._path, self.now().shared.manifest, self.generations)
 
     @property
     def generations(self) -> dict[Path, Manifest]:
         """Return the manifests of the partitions and of their terms, by their folders."""
-        path, manifest = self._now().files.terms
+        path, manifest = self.now().files.terms
         return {**{each.path: each.manifest for each in self.partitions}, path: manifest}
 
     @property
@@ -214,26 +263,31 @@ class OpenedPartitions(UnsupportedInPartitions):
         return self.partitions[0].fields
 
     @property
+    def misfits(self) -> dict[str, int]:
+        """Return the numbers of documents whose value of a field does not fit, by field."""
+        counts: Counter[str] = Counter()
+        for partition in self.partitions:
+            counts.update(partition.misfits)
+        return dict(counts)
+
+    @property
+    def max_doc(self) -> int:
+        """Return the number of doc ids of all partitions, including deleted documents."""
+        return sum(partition.max_doc for partition in self.partitions)
+
+    @property
+    def segments(self) -> int:
+        """Return the number of segments of the postings of all partitions."""
+        return sum(partition.segments for partition in self.partitions)
+
+    @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
         """Return the synonyms of words and sequences of words: see `set_synonyms`."""
-        return self._now().files.synonyms
+        return self.now().files.synonyms
 
     def __len__(self) -> int:
         """Return the number of live documents."""
         return sum(map(len, self.partitions))
-
-    def __repr__(self) -> str:
-        """Return name, number of partitions and number of documents."""
-        count = len(self.partitions)
-        return f"<Index {self.name}: {len(self)} documents in {count} partitions>"
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[object, ...]]:
-        """Pickle by path; StoreError for a snapshot."""
-        if self._is_view:
-            raise StoreError(
-                "a snapshot of an index in partitions cannot be pickled; pickle the index itself"
-            )
-        return _reopen, (type(self), self._path.absolute(), self.settings.tokenizer)
 
     def refresh(self) -> bool:
         """Make writes and builds of other processes visible; return if any were.
@@ -243,14 +297,14 @@ class OpenedPartitions(UnsupportedInPartitions):
         that thread will be in one step.
         """
         if self._is_view:
-            self._now()
+            self.now()
             return False
         with self._lock:
-            now = self._now()
+            now = self.now()
             if self._writing.locked():
                 return False
-            self._state = self._of_current(lambda: self._refreshed(now))
-            return self._state is not now
+            self._current = self._of_current(lambda: self._refreshed(now))
+            return self._current is not now
 
     def _refreshed(self, now: OpenedSet) -> OpenedSet:
         """Return the state with all writes and builds; the present one if there were none."""
@@ -262,29 +316,46 @@ class OpenedPartitions(UnsupportedInPartitions):
             is_written = True
         if files is now.files and not is_written:
             return now
-        return self._weighed(files, now.partitions)
+        return self._opener.weighed(files, now.partitions)
 
-    def snapshot(self) -> Self:
-        """Return a read-only view of the present state; it closes with this index."""
-        self._now()
-        view = object.__new__(type(self))
-        view.__dict__.update(self.__dict__, _is_view=True)
-        return view
+    def view(self) -> PartitionsReader:
+        """Return a reader of the present state, which closes with this one."""
+        return PartitionsReader(self._path, self._opener, self.now())
 
-    def _check_writable(self) -> None:
-        """Raise StoreError if the index is a snapshot, or closed."""
-        self._now()
+    def check_writable(self) -> None:
+        """Raise StoreError if it is a view, or closed."""
+        self.now()
         if self._is_view:
             raise StoreError("a snapshot is read-only; write to the index itself")
 
-    def _of(self, id_: str) -> Partition:
+    def check_room(self, puts: int) -> None:
+        """Do nothing: each partition checks its documents when it is written."""
+
+    def expect_writes(self) -> None:
+        """Do nothing: partitions save what they fold when they are written."""
+
+    def save(self) -> None:
+        """Do nothing: see `expect_writes`."""
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Return a context to write to partitions; all becomes visible at its end, at once."""
+        with self._writing:
+            try:
+                yield
+            finally:
+                with self._lock:
+                    now = self.now()
+                    self._current = self._opener.weighed(now.files, now.partitions)
+
+    def partition_of(self, id_: str) -> Partition:
         """Return the view of the partition of an ID."""
-        views = self._now().views
+        views = self.now().views
         return views[partition_of(id_, len(views))]
 
-    def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
+    def document(self, id_: str) -> Document:
         """Return the document with this ID as it was indexed; DocumentNotFound."""
-        return self._of(id).document(id)
+        return self.partition_of(id_).document(id_)
 
     def ids(self, doc_ids: Iterable[int] | None = None) -> list[str]:
         """Return the IDs of documents by doc id, by default of all in the order of the source."""
@@ -292,11 +363,11 @@ class OpenedPartitions(UnsupportedInPartitions):
             return list(
                 self._in_order(lambda _, state: state.documents.ids(state.documents.live_doc_ids()))
             )
-        return self._read_by_doc_id(doc_ids, lambda view, own: view.ids(own))
+        return self.read_by_doc_id(doc_ids, lambda view, own: view.ids(own))
 
     def doc_ids(self, ids: Iterable[str]) -> list[int]:
         """Return the doc ids of documents by ID: see `global_doc_ids`; DocumentNotFound."""
-        views = self._now().views
+        views = self.now().views
         found = []
         for id_ in ids:
             number = partition_of(id_, len(views))
@@ -305,7 +376,7 @@ class OpenedPartitions(UnsupportedInPartitions):
 
     def documents(self, doc_ids: Iterable[int]) -> list[Document]:
         """Return documents as they were indexed, by doc id: see `Index.documents`."""
-        return self._read_by_doc_id(doc_ids, lambda view, own: view.documents(own))
+        return self.read_by_doc_id(doc_ids, lambda view, own: view.documents(own))
 
     def live_doc_ids(self) -> DocIds:
         """Return the doc ids of all live documents, in the order of `ids`: (n,) int64."""
@@ -317,11 +388,11 @@ class OpenedPartitions(UnsupportedInPartitions):
 
         return np.fromiter(self._in_order(own), np.int64)
 
-    def _read_by_doc_id(
+    def read_by_doc_id(
         self, doc_ids: Iterable[int], read: Callable[[Partition, list[int]], Sequence[T]]
     ) -> list[T]:
         """Return what partitions read for their own doc ids, in order."""
-        views, places = self._now().views, [local_doc_id(int(each)) for each in doc_ids]
+        views, places = self.now().views, [local_doc_id(int(each)) for each in doc_ids]
         if any(partition >= len(views) for partition, _ in places):
             raise IndexError(f"index `{self.name}` has {len(views)} partitions")
         found: list[Iterator[T]] = [
@@ -342,14 +413,23 @@ class OpenedPartitions(UnsupportedInPartitions):
         ordered = [
             # `repeat` is endless.
             zip(_ordinals(state), repeat(number), values(number, state), strict=False)
-            for number, state in enumerate(self._now().states)
+            for number, state in enumerate(self.now().states)
         ]
         merged = heapq.merge(*ordered, key=itemgetter(0, 1))
         return (value for _, _, value in merged)
 
+    def document_readers(self) -> list[DocumentReader]:
+        """Return the readers of the present documents of all partitions."""
+        return [state.documents for state in self.now().states]
+
+    def vector_spaces(self) -> VectorSpaces:
+        """Return the spaces of vectors of all partitions by name."""
+        spaces = [state.snapshot.vectors for state in self.now().states]
+        return {name: space for part in spaces for name, space in part.items()}
+
     def close(self) -> None:
         """Release all files and memory; later calls raise StoreError."""
-        state, self._state = self._state, None
+        state, self._current = self._current, None
         if state is not None and not self._is_view:
             for each in state.partitions:
                 each.close()
@@ -359,10 +439,3 @@ def _ordinals(state: State) -> Iterator[int]:
     """Yield the numbers by which the live documents of a partition are ordered."""
     live = np.array(state.documents.live_doc_ids(), np.int64)
     return iter(state.snapshot.ordinals_of(live).tolist())
-
-
-def _reopen(cls: Callable[[Path], Index], path: Path, tokenizer: str | None) -> Index:
-    """Open the index that was pickled; it trusts the tokenizer of the pickling process."""
-    if tokenizer is not None:
-        trust(tokenizer)
-    return cls(path)
