@@ -211,24 +211,24 @@ def _written(answer: Any) -> WriteResult:
         last_write=answer["log_position"],
         written=answer["added"],
         deleted=answer["deleted"],
-        warnings=tuple(FieldWarning(**each) for each in answer["warnings"]),
+        warnings=tuple(FieldWarning(**warning) for warning in answer["warnings"]),
     )
 
 
 def _excerpt(answer: Any) -> Excerpt:
-    whole = {
+    options_ = {
         "document_id": answer["id"],
         "span": (0, len(answer["text"])),
         "page": page_of(answer["text"], 0),
         "heading": "",
     }
     if "span" in answer:
-        whole["page"] = None  # of a part, the service says it
-    return _EXCERPT.validate_python({**whole, **answer})
+        options_["page"] = None  # of a part, the service says it
+    return _EXCERPT.validate_python({**options_, **answer})
 
 
 def _facet(answer: Any) -> Facet:
-    values = tuple((each["value"], each["count"]) for each in answer["values"])
+    values = tuple((entry["value"], entry["count"]) for entry in answer["values"])
     return _FACET.validate_python({**answer, "values": values})
 
 

@@ -13,10 +13,10 @@ from klsa_search.collection.vectors import VECTORS
 def without_arrays(value: Any) -> Any:
     """Return a mapping, list or array with lists of numbers instead of arrays."""
     if isinstance(value, Mapping):
-        return {name: without_arrays(each) for name, each in value.items()}
+        return {name: without_arrays(entry) for name, entry in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    return [without_arrays(each) for each in value] if isinstance(value, list | tuple) else value
+    return [without_arrays(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def with_lists(record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -120,46 +120,46 @@ def call_all(
     timeout  by default `TIMEOUT`
     """
     started, timeout = time.monotonic(), timeout or TIMEOUT
-    given: dict[int, Any] = {}
+    answers: dict[int, Any] = {}
     failed: dict[int, str] = {}
     untried = {
-        partition: [(first + each) % replicas.replicas for each in range(replicas.replicas)]
-        for partition, own in enumerate(calls)
-        if own is not None
+        partition: [(first + replica) % replicas.replicas for replica in range(replicas.replicas)]
+        for partition, partition_calls in enumerate(calls)
+        if partition_calls is not None
     }
     under_way: dict[Reference, int] = {}
 
     def call(partition: int) -> None:
-        own = calls[partition]
-        assert own is not None
-        under_way[replicas.call(partition, untried[partition].pop(0), own)] = partition
+        call = calls[partition]
+        assert call is not None
+        under_way[replicas.call(partition, untried[partition].pop(0), call)] = partition
 
     for partition in untried:
         call(partition)
     hedged = replicas.replicas == 1
-    while len(given) + len(failed) < len(untried):
+    while len(answers) + len(failed) < len(untried):
         check_deadline()
         passed = time.monotonic() - started
         if passed > timeout:
-            for partition in untried.keys() - given.keys() - failed.keys():
+            for partition in untried.keys() - answers.keys() - failed.keys():
                 failed[partition] = f"no answer within {timeout:g} s"
             break
         if not hedged and passed > hedge_delay:
             hedged = True
-            for partition in untried.keys() - given.keys() - failed.keys():
+            for partition in untried.keys() - answers.keys() - failed.keys():
                 if untried[partition]:
                     call(partition)
         until = timeout if hedged else hedge_delay
         seconds = min(max(until - passed, 0.0), _POLL_INTERVAL)
         for reference in replicas.wait(list(under_way), seconds):
             partition = under_way.pop(reference)
-            if partition in given:
+            if partition in answers:
                 continue
             try:
-                given[partition] = replicas.result(reference)
+                answers[partition] = replicas.result(reference)
             except CallFailed as failure:
                 if untried[partition]:
                     call(partition)
                 elif partition not in under_way.values():
                     failed[partition] = str(failure)
-    return Answers(given, failed)
+    return Answers(answers, failed)

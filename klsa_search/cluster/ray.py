@@ -268,8 +268,8 @@ def run_tasks(address: str, function: Callable[[Any], None], tasks: Sequence[Any
                 ) from error
             yield number
     finally:
-        for each in running:  # of a failed build
-            ray.cancel(each, force=True)
+        for reference in running:  # of a failed build
+            ray.cancel(reference, force=True)
 
 
 def _brief(error: BaseException) -> str:

@@ -35,7 +35,7 @@ _ALL: Final = And(())
 _NONE: Final = Or(())
 
 
-def filter_of(given: Mapping[str, Any], fields: Fields, reserved: Collection[str]) -> Filter:
+def filter_of(condition: Mapping[str, Any], fields: Fields, reserved: Collection[str]) -> Filter:
     """Convert a Haystack filter: `{"field": "meta.year", "operator": ">=", "value": 2020}`.
 
     reserved  names of meta that are not filterable
@@ -43,27 +43,27 @@ def filter_of(given: Mapping[str, Any], fields: Fields, reserved: Collection[str
     the field equals no value. FilterError for a malformed filter, a bound that is not a number or
     date, and a field that is not filterable.
     """
-    if not isinstance(given, Mapping):
-        raise FilterError(f"{given!r} is not a filter; give a dictionary")
-    if "field" in given:
-        return _comparison(given, fields, reserved)
-    operator = _part(given, "operator")
-    conditions = _part(given, "conditions")
+    if not isinstance(condition, Mapping):
+        raise FilterError(f"{condition!r} is not a filter; give a dictionary")
+    if "field" in condition:
+        return _comparison(condition, fields, reserved)
+    operator = _part(condition, "operator")
+    conditions = _part(condition, "conditions")
     if operator not in ("AND", "OR", "NOT") or not isinstance(conditions, list):
-        raise FilterError(f"{given!r}: give AND, OR or NOT, and a list of conditions")
-    parts = tuple(filter_of(each, fields, reserved) for each in conditions)
+        raise FilterError(f"{condition!r}: give AND, OR or NOT, and a list of conditions")
+    parts = tuple(filter_of(part, fields, reserved) for part in conditions)
     if operator == "OR":
         return Or(parts)
     return Not(And(parts)) if operator == "NOT" else And(parts)
 
 
-def _comparison(given: Mapping[str, Any], fields: Fields, reserved: Collection[str]) -> Filter:
-    operator, value = _part(given, "operator"), _part(given, "value")
+def _comparison(condition: Mapping[str, Any], fields: Fields, reserved: Collection[str]) -> Filter:
+    operator, value = _part(condition, "operator"), _part(condition, "value")
     if operator not in _OPERATORS:
         raise FilterError(
             f"unknown operator {operator!r}; the operators are: {', '.join(_OPERATORS)}"
         )
-    full_name = str(given["field"])
+    full_name = str(condition["field"])
     name = full_name.removeprefix("meta.")
     if name in reserved or (
         name == full_name and name in ("content", "embedding", "blob", "score")
@@ -79,10 +79,10 @@ def _comparison(given: Mapping[str, Any], fields: Fields, reserved: Collection[s
     return _OPERATORS[operator](name, fields.get(name), value)
 
 
-def _part(given: Mapping[str, Any], name: str) -> Any:
-    if name not in given:
-        raise FilterError(f"{given!r} has no {name!r}")
-    return given[name]
+def _part(condition: Mapping[str, Any], name: str) -> Any:
+    if name not in condition:
+        raise FilterError(f"{condition!r} has no {name!r}")
+    return condition[name]
 
 
 def _equal(name: str, field: Field | None, value: Any) -> Filter:
@@ -302,9 +302,9 @@ class KlsaRetriever:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> KlsaRetriever:
         """Return an instance with these arguments."""
-        given = data["init_parameters"]
-        store = KlsaDocumentStore.from_dict(given["document_store"])
-        data = {**data, "init_parameters": {**given, "document_store": store}}
+        parameters = data["init_parameters"]
+        store = KlsaDocumentStore.from_dict(parameters["document_store"])
+        data = {**data, "init_parameters": {**parameters, "document_store": store}}
         retriever: KlsaRetriever = default_from_dict(cls, data)
         return retriever
 

@@ -74,12 +74,12 @@ class KlsaRetriever(BaseRetriever):
         filter: str | Mapping[str, Any] | None = None,  # noqa: A002 - the name in `Index.search`
         max_tokens: int | None = None,
     ) -> list[Document]:
-        given = {"run_manager": run_manager.get_sync(), "k": k, "filter": filter}
-        given["max_tokens"] = max_tokens
-        found: list[Document] = await run_in_executor(
-            None, self._get_relevant_documents, query, **given
+        options = {"run_manager": run_manager.get_sync(), "k": k, "filter": filter}
+        options["max_tokens"] = max_tokens
+        documents: list[Document] = await run_in_executor(
+            None, self._get_relevant_documents, query, **options
         )
-        return found
+        return documents
 
 
 def _document(hit: Hit, index: Index) -> Document:

@@ -96,22 +96,22 @@ class SearchTools:
         if nothing was found, if nothing fits, or if no passage is a good match.
         """
         searched = self._index(index).snapshot()
-        found = searched.search(
+        answers = searched.search(
             query, k, filter=filter, group="passage", max_tokens=max_tokens, quality=True
         )
         results = []
-        for hit in found:
+        for hit in answers:
             document_id = hit.document_id or ""
             id_ = document_id if searched.passage_count is None else hit.id
             header = _header(searched.name, id_, hit.title or document_id, hit.metadata)
             place = place_of(hit) | {"document_id": f"{searched.name}/{document_id}"}
             results.append(header | place | {"text": hit.text})
-        note = _note(found, max_tokens)
+        note = _note(answers, max_tokens)
         return {
             "results": results,
-            "tokens": found.tokens,
-            "truncated": found.truncated,
-            "quality": found.quality,
+            "tokens": answers.tokens,
+            "truncated": answers.truncated,
+            "quality": answers.quality,
             **({"note": note} if note else {}),
         }
 
@@ -128,22 +128,24 @@ class SearchTools:
         """
         index, id_ = self._split(id)
         index = index.snapshot()
-        found = index.excerpt(id_, span=None if span is None else span_of(span), page=page)
-        begin, end = found.span
-        text = beginning(found.text, whole_number("max_tokens", max_tokens))
+        excerpt = index.excerpt(id_, span=None if span is None else span_of(span), page=page)
+        begin, end = excerpt.span
+        text = beginning(excerpt.text, whole_number("max_tokens", max_tokens))
         if len(text) < end - begin:
-            found = index.excerpt(found.document_id, span=(begin, begin + len(text)))
-        header = _header(index.name, found.id, found.title or found.document_id, found.metadata)
-        answer = header | {"text": found.text, "metadata": found.metadata}
-        if found.is_part:
+            excerpt = index.excerpt(excerpt.document_id, span=(begin, begin + len(text)))
+        header = _header(
+            index.name, excerpt.id, excerpt.title or excerpt.document_id, excerpt.metadata
+        )
+        answer = header | {"text": excerpt.text, "metadata": excerpt.metadata}
+        if excerpt.is_part:
             answer |= {
-                "document_id": f"{index.name}/{found.document_id}",
-                "page": found.page,
-                "span": found.span,
-                "heading": found.heading,
+                "document_id": f"{index.name}/{excerpt.document_id}",
+                "page": excerpt.page,
+                "span": excerpt.span,
+                "heading": excerpt.heading,
             }
-        if found.span[1] < end:
-            answer |= {"truncated": True, "next_span": f"{found.span[1]}-{end}"}
+        if excerpt.span[1] < end:
+            answer |= {"truncated": True, "next_span": f"{excerpt.span[1]}-{end}"}
         return answer
 
     def explain(self, query: str, id: str) -> Mapping[str, Any]:  # noqa: A002 - likewise
@@ -157,8 +159,8 @@ class SearchTools:
 
     def related(self, term: str, k: int = 10, index: str | None = None) -> Mapping[str, Any]:
         """Return words that are related to a word in these documents, or nearly synonymous."""
-        found = mining.related(self._index(index), term, k)
-        return {"related": [asdict(one) for one in found]}
+        related = mining.related(self._index(index), term, k)
+        return {"related": [asdict(one) for one in related]}
 
     def _index(self, name: str | None) -> Index:
         """Return the current state of an index, by name, or of the only one."""
@@ -194,16 +196,16 @@ def _header(name: str, id_: str, title: str, metadata: Mapping[str, Any]) -> dic
     return {"id": full_id, "title": title or id_, "url": url}
 
 
-def _note(found: SearchResults, max_tokens: int) -> str:
+def _note(results: SearchResults, max_tokens: int) -> str:
     """Return what an assistant should know of the results, "" if they are complete and good."""
-    if not found.hits and found.truncated:
+    if not results.hits and results.truncated:
         return f"nothing fits: no passage is within max_tokens = {max_tokens}; raise it"
-    if not found.hits:
+    if not results.hits:
         return "nothing found; try other words"
     notes = []
-    if found.good_match is False:
+    if results.good_match is False:
         notes.append("no good match: the passages may not answer the question")
-    if found.truncated:
+    if results.truncated:
         notes.append("more passages match than fit; raise max_tokens, or ask more precisely")
     return "; ".join(notes)
 
@@ -212,10 +214,10 @@ def _as_text(tool: Callable[..., Mapping[str, Any]]) -> Callable[..., str]:
     """Return a tool that returns JSON, and reports errors to the assistant, which can retry."""
 
     @wraps(tool)
-    def answer(**given: Any) -> str:
+    def answer(**fields: Any) -> str:
         try:
             # Metadata may have NaN, which is not valid JSON.
-            return to_json(tool(**given), inf_nan_mode="null").decode()
+            return to_json(tool(**fields), inf_nan_mode="null").decode()
         except KlsaError as error:
             raise ToolError(error.message) from error
 

@@ -69,12 +69,12 @@ class KlsaRetriever(pt.Transformer):
             inp["query"], self.num_results, threads=self.threads, **self.parameters
         )
         counts = [len(doc_ids) for doc_ids, _ in rankings]
-        found = inp.iloc[np.repeat(np.arange(len(inp)), counts)].reset_index(drop=True)
+        repeated = inp.iloc[np.repeat(np.arange(len(inp)), counts)].reset_index(drop=True)
         # The empty arrays are for a frame without queries.
-        doc_ids = np.concatenate([np.empty(0, np.int64), *(each for each, _ in rankings)])
-        scores = np.concatenate([np.empty(0), *(each for _, each in rankings)])
+        doc_ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in rankings)])
+        scores = np.concatenate([np.empty(0), *(values for _, values in rankings)])
         ranks = np.concatenate([np.empty(0, np.int64), *map(np.arange, counts)])
-        return found.assign(docno=ids_of(snapshot)(doc_ids), score=scores, rank=ranks)
+        return repeated.assign(docno=ids_of(snapshot)(doc_ids), score=scores, rank=ranks)
 
     def fuse_rank_cutoff(self, k: int) -> KlsaRetriever:
         """Return a retriever with at most k results, for `retriever % k`."""

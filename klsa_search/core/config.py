@@ -157,9 +157,9 @@ class Settings(
     def of_preset(cls, preset: str = "default", /, **changes: Any) -> Settings:
         """Return a preset with changes; SettingsError for an unknown name or value."""
         if not isinstance(preset, str) or preset not in PRESETS:
-            known = ", ".join(sorted(PRESETS))
+            choices = ", ".join(sorted(PRESETS))
             raise SettingsError(
-                f"unknown preset {preset!r}; the presets are: {known}", field="preset"
+                f"unknown preset {preset!r}; the presets are: {choices}", field="preset"
             )
         return cls.checked({**PRESETS[preset], **changes})
 
@@ -169,8 +169,8 @@ def unsearched(names: Iterable[str], fields: SearchedFields) -> str | None:
     missing = [name for name in names if name not in fields.searched]
     if not missing:
         return None
-    known = ", ".join(f"`{name}`" for name in fields.searched)
-    return f"`{missing[0]}` is not a searched field; the searched fields are: {known}"
+    choices = ", ".join(f"`{name}`" for name in fields.searched)
+    return f"`{missing[0]}` is not a searched field; the searched fields are: {choices}"
 
 
 def fingerprint_of_settings(settings: Mapping[str, Any]) -> str:

@@ -69,10 +69,10 @@ def fonts_of(words: Iterable[str]) -> list[str]:
     fonts = [_FONT]
     missing = {ord(character) for word in words for character in word if not character.isspace()}
     missing -= get_font(fontManager.findfont(_FONT)).get_charmap().keys()
-    known = {font.name for font in fontManager.ttflist if missing}
+    installed = {font.name for font in fontManager.ttflist if missing}
     has = {
         name: missing & get_font(fontManager.findfont(name)).get_charmap().keys()
-        for name in sorted(known)
+        for name in sorted(installed)
         if not name.startswith(_BOXES)
     }
     while missing and (best := max(has, key=lambda name: len(has[name] & missing))):

@@ -18,17 +18,17 @@ MAX_SEARCHED: Final = 100
 """Limit of the number of searched fields."""
 
 
-def parse_weights(given: object) -> dict[str, float]:
+def parse_weights(value: object) -> dict[str, float]:
     """Return weights by field: of a mapping, of `name^weight,name`, or of a list of such parts.
 
     A field without a weight weighs 1. ValueError names what cannot be read.
     """
-    if isinstance(given, str):
-        parts = [_part(part) for part in given.split(",")] if given.strip() else []
-    elif isinstance(given, Mapping):
-        parts = [(name, _number(name, weight)) for name, weight in given.items()]
-    elif isinstance(given, Iterable):
-        parts = [_part(part) for part in given]
+    if isinstance(value, str):
+        parts = [_part(part) for part in value.split(",")] if value.strip() else []
+    elif isinstance(value, Mapping):
+        parts = [(name, _number(name, weight)) for name, weight in value.items()]
+    elif isinstance(value, Iterable):
+        parts = [_part(part) for part in value]
     else:
         raise ValueError("give `name^weight,name`, or weights by name")
     weights: dict[str, float] = {}
@@ -63,9 +63,9 @@ class SearchedFields(NamedTuple):
     weights: tuple[int, ...]
 
     @classmethod
-    def of(cls, given: object) -> Self:
+    def of(cls, value: object) -> Self:
         """Return the searched fields of `title^2,text`, or of a mapping or list; ValueError."""
-        weights = parse_weights(given)
+        weights = parse_weights(value)
         if not weights:
             raise ValueError("name at least one field")
         if len(weights) > MAX_SEARCHED:

@@ -81,7 +81,7 @@ def _ancestors(point: Path, root: PurePosixPath, group: PurePosixPath) -> Iterat
 
 
 def _unescaped(path: str) -> str:
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), path)
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), path)
 
 
 def _read(path: Path) -> str:

@@ -208,9 +208,9 @@ def _left(task: Task) -> Text:
 
 def format_duration(seconds: float) -> str:
     """Return a duration as text: 4 s, 2 min 5 s, 3 h 20 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s" if whole else "0 s" if not seconds else "< 1 s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    whole_seconds = round(seconds)
+    if whole_seconds < 60:
+        return f"{whole_seconds} s" if whole_seconds else "0 s" if not seconds else "< 1 s"
+    if whole_seconds < 3600:
+        return f"{whole_seconds // 60} min {whole_seconds % 60} s"
+    return f"{whole_seconds // 3600} h {whole_seconds % 3600 // 60} min"

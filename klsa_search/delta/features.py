@@ -66,8 +66,8 @@ class TermMap:
         texts = self._numbering.numbered(all_texts(documents, self._fields))
         words = [term for term in texts.terms if term not in self._known and term not in self._new]
         self.add_terms(words)
-        known = [self._known[t] if t in self._known else self._new[t] for t in texts.terms]
-        self._numbers.extend(np.array(known, np.int32))
+        term_numbers = [self._known[t] if t in self._known else self._new[t] for t in texts.terms]
+        self._numbers.extend(np.array(term_numbers, np.int32))
         numbers = np.frombuffer(texts.numbers, np.int32)
         has_term = numbers >= 0
         numbered = numbers.copy()
@@ -114,10 +114,10 @@ def document_features(
     lengths = np.bincount(of_each[is_content], counts.counts[is_content], n)
     weighting, average = statistics.weighting, statistics.mean_content_length
 
-    known = (counts.columns < statistics.terms) & is_content
-    columns = counts.columns[known]
-    of_terms = weighting.local_weights(counts.counts, counts.sizes, lengths, average)[known]
-    documents = of_each[known]
+    is_known = (counts.columns < statistics.terms) & is_content
+    columns = counts.columns[is_known]
+    of_terms = weighting.local_weights(counts.counts, counts.sizes, lengths, average)[is_known]
+    documents = of_each[is_known]
     numbers = statistics.pairs.terms[columns]
     weights = statistics.weights(numbers)
     values = of_terms * weights

@@ -145,7 +145,9 @@ class SaturatedPostings:
             raise
         # The mean may go back by one step, so files of adjacent steps stay.
         step = bm25.length_step(average)
-        near = {f"saturated-{each}-{self._digest}.bin" for each in (step - 1, step, step + 1)}
+        near = {
+            f"saturated-{near_step}-{self._digest}.bin" for near_step in (step - 1, step, step + 1)
+        }
         for other in self._generation.glob("saturated-*.bin"):
             if other.name not in near:
                 other.unlink(missing_ok=True)

@@ -109,15 +109,18 @@ def merge(segments: Sequence[DeltaSegment]) -> DeltaSegment:
         if before.after != after.first:
             raise ValueError(f"a segment at {after.first} follows one that ends at {before.after}")
     joined: dict[str, Any] = {
-        name: np.concatenate([getattr(each, name) for each in segments]) for name in _END_TO_END
+        name: np.concatenate([getattr(segment, name) for segment in segments])
+        for name in _END_TO_END
     }
     for name in _PLACES:
-        starts = [getattr(each, name) for each in segments]
-        ends = np.cumsum([0, *(each[-1] for each in starts)])
-        moved = (each[1:] + end for each, end in zip(starts, ends[:-1], strict=True))
+        starts = [getattr(segment, name) for segment in segments]
+        ends = np.cumsum([0, *(start[-1] for start in starts)])
+        moved = (start[1:] + end for start, end in zip(starts, ends[:-1], strict=True))
         joined[name] = np.concatenate([np.zeros(1, np.int64), *moved])
-    terms = distinct(np.concatenate([each.terms for each in segments]))[0].astype(np.int32)
-    count_terms = [np.searchsorted(terms, each.terms)[each.count_terms] for each in segments]
+    terms = distinct(np.concatenate([segment.terms for segment in segments]))[0].astype(np.int32)
+    count_terms = [
+        np.searchsorted(terms, segment.terms)[segment.count_terms] for segment in segments
+    ]
     order = np.lexsort(joined["reverse"].T[::-1])
     joined["reverse"] = joined["reverse"][order]
     joined["reverse_values"] = joined["reverse_values"][order]
@@ -149,10 +152,10 @@ def write_segment(path: Path, segment: DeltaSegment, key: str) -> None:
     np.savez(content, first=np.array(segment.first, np.int64), key=key_bytes, **arrays)
     with zipfile.ZipFile(content, "a") as archive:
         archive.comment = bytes(_SUM)
-    whole = content.getbuffer()[:-_SUM]
+    body = content.getbuffer()[:-_SUM]
     with path.open("wb") as stream:
-        stream.write(whole)
-        stream.write(_sum_of(whole))
+        stream.write(body)
+        stream.write(_sum_of(body))
 
 
 def read_segment(path: Path, key: str) -> DeltaSegment:

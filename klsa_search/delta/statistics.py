@@ -258,9 +258,9 @@ class BuildStatistics:
     def centre(self) -> npt.NDArray[np.float64]:
         """Return the mean document in the latent space: (m,). Cost: O(V · m)."""
         features = self.pairs.terms
-        known = features < len(self.expansion.mean)
+        is_known = features < len(self.expansion.mean)
         mean = np.zeros(self.terms)
-        mean[known] = self.expansion.mean[features[known]]
+        mean[is_known] = self.expansion.mean[features[is_known]]
         saturations = sparse.csr_array((mean / self.weights(features))[None])
         return np.asarray(self.latent_positions(saturations)[0])
 
@@ -282,9 +282,9 @@ class BuildStatistics:
         for d, (begin, end) in enumerate(
             zip(saturated.indptr[:-1], saturated.indptr[1:], strict=True)
         ):
-            own = saturated.indices[begin:end]
-            factors = saturated.data[begin:end] * steps[own]
-            positions[d] = np.einsum("t,tm->m", factors, terms[own, :m])
+            columns = saturated.indices[begin:end]
+            factors = saturated.data[begin:end] * steps[columns]
+            positions[d] = np.einsum("t,tm->m", factors, terms[columns, :m])
         return positions
 
 

@@ -118,16 +118,16 @@ class CheckedEmbedder:
     def _checked(self, answer: Any, number: int) -> Embeddings:
         """Return an answer as float32; EmbedderFailed if it is not one vector for each text."""
         failed = self._calls["document"].failed
-        found = np.asarray(answer)
-        if found.dtype.kind != "f":
+        array = np.asarray(answer)
+        if array.dtype.kind != "f":
             raise failed(
-                f"returned an array of type {found.dtype}", "return floating-point numbers"
+                f"returned an array of type {array.dtype}", "return floating-point numbers"
             )
         expected = (number, self._dimension())
-        if found.shape != expected:
-            raise failed(f"returned an array of shape {found.shape} instead of {expected}")
+        if array.shape != expected:
+            raise failed(f"returned an array of shape {array.shape} instead of {expected}")
         with np.errstate(over="ignore"):
-            vectors = np.array(found, np.float32)
+            vectors = np.array(array, np.float32)
         if not np.isfinite(vectors).all():
             raise failed("returned NaN or an infinite number")
         if not vectors.any(1).all():

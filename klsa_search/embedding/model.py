@@ -81,6 +81,6 @@ def in_batches(work: Callable[[Sequence[str]], Any], texts: Sequence[str], size:
     results: list[Any] = [None] * len(texts)
     for start in range(0, len(order), size):
         places = order[start : start + size]
-        for place, result in zip(places, work([texts[each] for each in places]), strict=True):
+        for place, result in zip(places, work([texts[number] for number in places]), strict=True):
             results[place] = result
     return results

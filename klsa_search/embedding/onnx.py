@@ -78,8 +78,8 @@ class OnnxModel:
         self._pad = int(padding.get("pad_id", 0))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(self.max_length)
-        self._inputs = {each.name for each in self._session.get_inputs()}
-        self._outputs = [each.name for each in self._session.get_outputs()]
+        self._inputs = {input_.name for input_ in self._session.get_inputs()}
+        self._outputs = [output.name for output in self._session.get_outputs()]
 
     def file(self, name: str) -> Any:
         """Return the content of a JSON file of the folder; None if it is missing."""
@@ -99,17 +99,17 @@ class OnnxModel:
         """Return the output of the graph, the attention mask, and whether the output is pooled."""
         # One by one: a batch would start threads.
         encodings = [self._tokenizer.encode(text) for text in texts]
-        shape = (len(texts), max(len(each.ids) for each in encodings))
+        shape = (len(texts), max(len(encoding.ids) for encoding in encodings))
         feed = {
             "input_ids": np.full(shape, self._pad, np.int64),
             "attention_mask": np.zeros(shape, np.int64),
             "token_type_ids": np.zeros(shape, np.int64),
         }
-        for row, each in enumerate(encodings):
-            length = len(each.ids)
-            feed["input_ids"][row, :length] = each.ids
+        for row, encoding in enumerate(encodings):
+            length = len(encoding.ids)
+            feed["input_ids"][row, :length] = encoding.ids
             feed["attention_mask"][row, :length] = 1
-            feed["token_type_ids"][row, :length] = each.type_ids
+            feed["token_type_ids"][row, :length] = encoding.type_ids
         pooled = _POOLED in self._outputs
         (output,) = self._session.run(
             [_POOLED if pooled else self._outputs[0]],
@@ -137,7 +137,7 @@ class OnnxEmbedder:
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
         self._model = OnnxModel(folder, threads=threads)
         self.name = folder.resolve().name
-        kinds = [str(each.get("type", "")) for each in self._model.file("modules.json") or []]
+        kinds = [str(module.get("type", "")) for module in self._model.file("modules.json") or []]
         names = [kind.rpartition(".")[2] for kind in kinds]
         unknown = sorted(set(names) - {"Transformer", "Pooling", "Normalize"})
         if unknown:
@@ -186,11 +186,11 @@ class OnnxEmbedder:
         modes = [
             name for name, on in config.items() if name.startswith("pooling_mode_") and on is True
         ]
-        known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+        pooling_modes = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
         names = (
             [config["pooling_mode"]]
             if "pooling_mode" in config
-            else [known.get(m, m) for m in modes]
+            else [pooling_modes.get(m, m) for m in modes]
         )
         if names not in (["mean"], ["cls"]):
             raise SettingsError(

@@ -150,12 +150,12 @@ def _message(response: httpx.Response) -> str:
 
 def retry_after(response: httpx.Response) -> float:
     """Return the seconds of Retry-After, a number or a date; 0 if there is none."""
-    given = response.headers.get("Retry-After", "")
+    header = response.headers.get("Retry-After", "")
     try:
-        return float(given)
+        return float(header)
     except ValueError:
         pass
     try:
-        return max(0.0, (parsedate_to_datetime(given) - datetime.now(UTC)).total_seconds())
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
     except (TypeError, ValueError):
         return 0.0

@@ -86,14 +86,14 @@ def _embedder_of(spec: str, threads: int) -> Embedder:
     return _as_embedder(_code(spec, "embedder"), spec)
 
 
-def _as_embedder(found: Any, name: str) -> Embedder:
+def _as_embedder(loaded: Any, name: str) -> Embedder:
     """Return an embedder of an object, a class without arguments, or a function."""
-    if isinstance(found, type):
-        found = found()
-    if hasattr(found, "embed"):
-        return found  # type: ignore[no-any-return]  # its answers are checked at each call
-    if callable(found):
-        return FunctionEmbedder(found, name)
+    if isinstance(loaded, type):
+        loaded = loaded()
+    if hasattr(loaded, "embed"):
+        return loaded  # type: ignore[no-any-return]  # its answers are checked at each call
+    if callable(loaded):
+        return FunctionEmbedder(loaded, name)
     raise SettingsError(
         f"embedder `{name}` is neither a function nor an object with embed(); name one",
         field="embedder",
@@ -112,17 +112,17 @@ def _code(spec: str, field: Literal["embedder", "reranker"]) -> Any:
             field=field,
         )
     try:
-        found: Callable[..., Any] = attrgetter(path)(import_module(module))
+        loaded: Callable[..., Any] = attrgetter(path)(import_module(module))
     except Exception as error:  # user code may raise anything
         raise SettingsError(
             f"{field} `{name}` cannot be imported ({type(error).__name__}: {error}); install its "
             "module, or put its folder on PYTHONPATH",
             field=field,
         ) from error
-    return found
+    return loaded
 
 
-def _name_of(given: object) -> str:
-    name = getattr(given, "name", None) or getattr(given, "__qualname__", type(given).__qualname__)
-    module = getattr(given, "__module__", "")
-    return str(name) if hasattr(given, "name") else f"python:{module}:{name}"
+def _name_of(value: object) -> str:
+    name = getattr(value, "name", None) or getattr(value, "__qualname__", type(value).__qualname__)
+    module = getattr(value, "__module__", "")
+    return str(name) if hasattr(value, "name") else f"python:{module}:{name}"

@@ -85,9 +85,9 @@ class GramSchmidtKernel(Kernel):
         check_consistent_length(np.empty(N), y)
         classes, numbers = np.unique(y, return_inverse=True)
         if isinstance(self.bias, Mapping):
-            given = self.bias
+            biases = self.bias
         elif len(classes) == 2:
-            given = {classes[1]: bias}
+            biases = {classes[1]: bias}
         else:
             raise ArgumentError(
                 f"bias = {bias:g} is for 2 classes, and y has {len(classes)}; give "
@@ -95,7 +95,7 @@ class GramSchmidtKernel(Kernel):
                 field="bias",
             )
         weights = [
-            checked_number(f"bias of {label!r}", given.get(label, 1.0), 0, open_below=True)
+            checked_number(f"bias of {label!r}", biases.get(label, 1.0), 0, open_below=True)
             for label in classes.tolist()
         ]
         return np.array(weights)[numbers]

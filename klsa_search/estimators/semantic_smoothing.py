@@ -200,16 +200,16 @@ class SemanticSmoothingKernel(Kernel):
         if self.concepts is None:
             self.concepts_ = sparse.eye_array(V, format="csr")
             return
-        given = check_array(
+        vectors = check_array(
             self.concepts, accept_sparse="csr", dtype=np.float64, input_name="concepts"
         )
-        if given.shape[1] != V:
+        if vectors.shape[1] != V:
             raise ArgumentError(
-                f"concepts has {given.shape[1]} columns, and X {V}; give one "
+                f"concepts has {vectors.shape[1]} columns, and X {V}; give one "
                 "column a term, in the order of X",
                 field="concepts",
             )
-        self.concepts_ = sparse.csr_array(given) if sparse.issparse(given) else given
+        self.concepts_ = sparse.csr_array(vectors) if sparse.issparse(vectors) else vectors
 
     def _place(self, points: Points) -> Points:
         placed = points @ self.concepts_.T

@@ -69,11 +69,11 @@ def draw(settings: Settings, seed: int = 0) -> list[Candidate]:
     No candidate occurs twice. The result is deterministic for a seed.
     """
     generator = np.random.default_rng(seed)
-    own = (settings.k1, settings.b)
+    defaults = (settings.k1, settings.b)
     candidates = []
-    for lengths in (own, *(lengths for lengths in LENGTHS if lengths != own)):
+    for lengths in (defaults, *(lengths for lengths in LENGTHS if lengths != defaults)):
         here = [Candidate(lengths, {})]
-        trials = TRIALS if lengths == own else TRIALS_OF_LENGTHS
+        trials = TRIALS if lengths == defaults else TRIALS_OF_LENGTHS
         while len(here) <= trials:
             candidate = Candidate(lengths, _drawn(settings, generator))
             if candidate not in here:
@@ -84,10 +84,10 @@ def draw(settings: Settings, seed: int = 0) -> list[Candidate]:
 
 def alphas(settings: Settings) -> list[Candidate]:
     """Return the candidates that differ in α alone; the first changes nothing."""
-    own = (settings.k1, settings.b)
+    defaults = (settings.k1, settings.b)
     parameters = [{"ranker": "klsa", "alpha": alpha} for alpha in ALPHAS]
-    tried = [Candidate(own, each) for each in parameters]
-    return [Candidate(own, {}), *(other for other in tried if other.changes(settings))]
+    tried = [Candidate(defaults, parameter) for parameter in parameters]
+    return [Candidate(defaults, {}), *(other for other in tried if other.changes(settings))]
 
 
 def _drawn(settings: Settings, generator: np.random.Generator) -> dict[str, Any]:
@@ -126,11 +126,11 @@ def measure_candidates(
     full disk.
     """
     settings = index.settings
-    tried = (settings.model_copy(update=dict(each.parameters)) for each in candidates)
+    tried = (settings.model_copy(update=dict(candidate.parameters)) for candidate in candidates)
     # A build with truncation stores all eigenvectors, so that any other function can be chosen.
     is_changed = any(map(needs_eigenvectors, tried)) and not needs_eigenvectors(settings)
     spectral = "truncation" if is_changed else settings.spectral
-    own = (settings.k1, settings.b)
+    defaults = (settings.k1, settings.b)
     judged = frozenset(judge.query_ids)
     judged_queries = [query for query in queries if query.id in judged]
     table = np.zeros((len(judge.query_ids), len(candidates)))
@@ -140,7 +140,7 @@ def measure_candidates(
             k1, b = lengths
             searched = (
                 index
-                if lengths == own and not is_changed
+                if lengths == defaults and not is_changed
                 else build_like(
                     index, home=Path(home), name="candidate", k1=k1, b=b, spectral=spectral
                 )

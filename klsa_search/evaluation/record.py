@@ -119,9 +119,9 @@ def record_run(
     files again. Raise ReplayFailed if the index was written to since its build; CollectionError;
     QueryError.
     """
-    known = conditions(index, queries, k, dimensions, parameters)
-    entry = write_run(known, index, queries, run, threads=threads)
-    return RunRecord(**dict(known), run=entry)
+    run_conditions = conditions(index, queries, k, dimensions, parameters)
+    entry = write_run(run_conditions, index, queries, run, threads=threads)
+    return RunRecord(**dict(run_conditions), run=entry)
 
 
 def conditions(
@@ -170,20 +170,21 @@ def conditions(
 
 
 def write_run(
-    known: Conditions, index: Index, queries: Path, run: Path, *, threads: int = 1
+    run_conditions: Conditions, index: Index, queries: Path, run: Path, *, threads: int = 1
 ) -> RunEntry:
     """Write the run for these conditions, and return its entry."""
     queries_of_file = read_query_lines(queries)
     rankings = rank_best(
         index,
         queries_of_file,
-        known.k,
+        run_conditions.k,
         threads=threads,
-        dimensions=known.dimensions,
-        **known.parameters,
+        dimensions=run_conditions.dimensions,
+        **run_conditions.parameters,
     )
     hits = sum(
-        len(each.document_ids) for each in recorded(rankings, run, known.parameters["ranker"])
+        len(ranking.document_ids)
+        for ranking in recorded(rankings, run, run_conditions.parameters["ranker"])
     )
     return RunEntry(name=run.name, sha256=sha256_of(run), queries=len(queries_of_file), hits=hits)
 

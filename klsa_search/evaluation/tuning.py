@@ -150,11 +150,11 @@ class Tuning:
 
     def as_json(self) -> dict[str, Any]:
         """Return all values as JSON."""
-        own = {name: value for name, value in asdict(self).items() if name != "held_out"}
+        values = {name: value for name, value in asdict(self).items() if name != "held_out"}
         held_out = {
             name: value for name, value in asdict(self.held_out).items() if name != "chosen"
         }
-        return {**own, **held_out, "sure": self.sure}
+        return {**values, **held_out, "sure": self.sure}
 
 
 def tune(

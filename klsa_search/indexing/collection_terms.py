@@ -36,31 +36,33 @@ _BLOCK: Final = 100_000
 """Terms that are written at once."""
 
 
-def with_collection_terms(path: Path, found: PartitionSet, trained: int) -> PartitionSet:
+def with_collection_terms(path: Path, partitions: PartitionSet, trained: int) -> PartitionSet:
     """Write the terms of partitions, and return the description of these with the number of terms.
 
     trained  number of terms of the training
     Cost: 2 µs for each other term in each partition, and their places in memory.
     """
-    with new_generation(path / found.terms) as generation:
-        _write(path, found, trained, generation)
+    with new_generation(path / partitions.terms) as generation:
+        _write(path, partitions, trained, generation)
         terms = len(open_array(generation, "frequencies"))
-        counts = found.manifest.counts.model_copy(update={"terms": terms})
-        manifest = found.manifest.model_copy(update={"counts": counts})
+        counts = partitions.manifest.counts.model_copy(update={"terms": terms})
+        manifest = partitions.manifest.model_copy(update={"counts": counts})
         stored = manifest.model_copy(update={"files": describe_files(generation)})
         sync_files(generation)
         commit(generation, stored)
     note_checked(generation, stored)
-    return found.model_copy(update={"manifest": manifest})
+    return partitions.model_copy(update={"manifest": manifest})
 
 
 def verify_collection_terms(path: Path) -> None:
     """Raise IndexDamaged unless the terms of an index are those that its partitions give again."""
-    found = read_partitions(path)
-    generation = terms_generation(path / found.folders[0])
-    trained = len(open_array(current_generation(path / found.folders[0]), "trained_frequencies"))
+    partitions = read_partitions(path)
+    generation = terms_generation(path / partitions.folders[0])
+    trained = len(
+        open_array(current_generation(path / partitions.folders[0]), "trained_frequencies")
+    )
     with TemporaryDirectory(prefix="klsa-verify-") as folder:
-        _write(path, found, trained, Path(folder))
+        _write(path, partitions, trained, Path(folder))
         if describe_files(Path(folder)) != read_manifest(generation).files:
             raise IndexDamaged(
                 f"`{generation}` does not match the terms of the partitions; "
@@ -68,17 +70,20 @@ def verify_collection_terms(path: Path) -> None:
             )
 
 
-def _write(path: Path, found: PartitionSet, trained: int, folder: Path) -> None:
+def _write(path: Path, partitions: PartitionSet, trained: int, folder: Path) -> None:
     """Write the files of the terms to a folder."""
-    generations = [current_generation(path / name) for name in found.folders]
-    k1 = found.manifest.checked_settings().k1
+    generations = [current_generation(path / name) for name in partitions.folders]
+    k1 = partitions.manifest.checked_settings().k1
     write_vocabulary(folder, read_vocabulary(generations[0])[:trained])
-    places = _merge([islice(vocabulary_lines(each), trained, None) for each in generations], folder)
+    places = _merge(
+        [islice(vocabulary_lines(generation_), trained, None) for generation_ in generations],
+        folder,
+    )
     terms = len(open_array(folder, "terms_starts")) - 1
     frequencies, occurrences = np.zeros((2, trained + terms), np.int64)
-    for generation, own in zip(generations, places, strict=True):
+    for generation, term_numbers in zip(generations, places, strict=True):
         postings = postings_of_arrays(partial(open_array, generation), k1)
-        numbers = np.concatenate((np.arange(trained), trained + own))
+        numbers = np.concatenate((np.arange(trained), trained + term_numbers))
         frequencies[numbers] += postings.frequencies
         occurrences[numbers] += postings.occurrences
     arrays = {
@@ -110,4 +115,4 @@ def _merge(vocabularies: Sequence[Iterator[bytes]], folder: Path) -> list[npt.ND
             text.append(lines)
             starts.append(end + np.cumsum([len(term) + 1 for term, _ in block]))
             end += len(lines)
-    return [np.frombuffer(own, np.int32) for own in places]
+    return [np.frombuffer(numbers, np.int32) for numbers in places]

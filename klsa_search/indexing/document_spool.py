@@ -58,7 +58,7 @@ def spooled(path: Path, above: int = 0) -> Iterator[Document]:
                 batch = pickle.load(stream)  # noqa: S301 - written by this build
             except EOFError:
                 return
-            yield from (each for each in batch if _sample_key(each) >= above)
+            yield from (document for document in batch if _sample_key(document) >= above)
 
 
 def _sample_key(document: Document) -> int:

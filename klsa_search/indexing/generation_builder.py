@@ -127,8 +127,8 @@ def refuse_unused_texts(collection: Collection) -> None:
 def require_fields(collection: Collection, built: Built) -> None:
     """Raise SettingsError if no document has a field that is searched, split or declared."""
     documents, fields, settings = built.counts["documents"], built.fields, built.settings
-    known = searched_before(collection)
-    require_searched(settings.searched_fields, fields, documents, known=known)
+    earlier = searched_before(collection)
+    require_searched(settings.searched_fields, fields, documents, earlier)
     if not isinstance(collection, StoredCollection):  # it may have lost the last one
         require_html(settings.html or (), fields, documents)
         require_split(settings.separators(), fields, documents)
@@ -162,8 +162,8 @@ def _write(
     refuse_beyond_budget(counts, fields, generation, settings, budget)
     spectra = weigh(counts, generation, settings, report)
     entries = {
-        label: spectrum_entry(each.eigenvalues, each.residual, each.gap, each.trace)
-        for label, each in spectra.items()
+        label: spectrum_entry(spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace)
+        for label, spectrum in spectra.items()
     }
     return built._replace(spectra=entries)
 

@@ -79,11 +79,11 @@ def write_rows(
     rows = nearest_rows_in_parts(parts, number, width + 1, progress=report)
     report(EXPANSION, 0, None)
     ordinals = np.concatenate([_mapped(folder, "ordinals") for folder in folders])
-    table, steps, elsewhere = pack_partition_table(
+    table, steps, remote_rows = pack_partition_table(
         rows, width, parts[number].features.first, ordinals
     )
     scales = np.column_stack((steps, diagonals)).astype(np.float32)
-    arrays = {"cut_rows": table, "cut_scales": scales, **rows_elsewhere_arrays(elsewhere)}
+    arrays = {"cut_rows": table, "cut_scales": scales, **rows_elsewhere_arrays(remote_rows)}
     write_arrays(generation, arrays)
 
 

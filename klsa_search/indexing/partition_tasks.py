@@ -103,20 +103,29 @@ def read_partition(task: PartitionTask, report: Progress = silent) -> None:
         folder.mkdir()
     training = task.work / TRAINING
     trained = open_training(training, settings)
-    found = read(task.collection, task.files, settings, report, memory=task.memory, trained=trained)
-    kernel, diagonals = weigh_partition(found, trained, training, task.files, report)
+    read_documents = read(
+        task.collection, task.files, settings, report, memory=task.memory, trained=trained
+    )
+    kernel, diagonals = weigh_partition(read_documents, trained, training, task.files, report)
     ordinals = np.load(ordinals_file(task.documents))
     write_arrays(task.files, {"ordinals": ordinals})
     write_features(task.features(task.number), kernel, ordinals, partitions)
-    documents, terms = found.counts.matrix.shape
+    documents, terms = read_documents.counts.matrix.shape
     counts = {
         "documents": documents,
         "terms": terms,
-        "tokens": found.counts.tokens,
-        "non_zeros": found.counts.matrix.nnz,
+        "tokens": read_documents.counts.tokens,
+        "non_zeros": read_documents.counts.matrix.nnz,
     }
     spectra = {"bm25": task.spectrum}
-    built = Built(settings, counts, spectra, found.digest, found.fields, found.vectors)
+    built = Built(
+        settings,
+        counts,
+        spectra,
+        read_documents.digest,
+        read_documents.fields,
+        read_documents.vectors,
+    )
     names = frozenset(file.name for file in task.files.iterdir())
     task.result.write_bytes(pickle.dumps(_PartitionRead(built, diagonals, names)))
 
@@ -127,14 +136,14 @@ def build_partition(task: PartitionTask, report: Progress = silent) -> None:
     folders = [task.features(number) for number in range(len(task.sizes))]
 
     def write(generation: Path) -> Built:
-        found = _result_of(task)
-        if found.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
+        result = _result_of(task)
+        if result.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
             read_partition(task)
-            found = _result_of(task)
-        for name in sorted(found.names):
+            result = _result_of(task)
+        for name in sorted(result.names):
             os.replace(task.files / name, generation / name)
-        write_rows(generation, folders, task.number, found.diagonals, width, report)
-        return found.built
+        write_rows(generation, folders, task.number, result.diagonals, width, report)
+        return result.built
 
     path = index_path(task.home, task.name)
     write_generation(path, task.collection, write, report, replace=True)
@@ -142,8 +151,8 @@ def build_partition(task: PartitionTask, report: Progress = silent) -> None:
 
 def _result_of(task: PartitionTask) -> _PartitionRead:
     """Return the result of `read_partition`."""
-    found: _PartitionRead = pickle.loads(task.result.read_bytes())  # noqa: S301 - written by this build
-    return found
+    result: _PartitionRead = pickle.loads(task.result.read_bytes())  # noqa: S301 - written by this build
+    return result
 
 
 def take_steps(
@@ -189,12 +198,14 @@ def _take_step(
             for at, task in enumerate(tasks)
         ]
         try:
-            for done, each in enumerate(as_completed(running), 1):
-                each.result()
+            for done, future in enumerate(as_completed(running), 1):
+                future.result()
                 report(PHASE, done, len(tasks))
         except BaseException:  # the result of the others is of no use
             threads.shutdown(wait=False, cancel_futures=True)
-            while not all(each.done() for each in running):  # one may be just starting its process
+            while not all(
+                future.done() for future in running
+            ):  # one may be just starting its process
                 for process in processes:
                     process.kill()
                 wait(running, 0.1)
@@ -238,9 +249,9 @@ def serve() -> None:
     name, task, place, workers = next(read_requests(requests))
     exit_with_parent()  # which would not clean up what this process still writes
     if hasattr(os, "sched_setaffinity"):
-        own = sorted(os.sched_getaffinity(0))[place::workers]
+        own_processors = sorted(os.sched_getaffinity(0))[place::workers]
         with suppress(OSError):
-            os.sched_setaffinity(0, own or [place % processors()])
+            os.sched_setaffinity(0, own_processors or [place % processors()])
     answer: Exception | None = None
     try:
         steps[name](task)

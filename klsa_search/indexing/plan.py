@@ -187,9 +187,9 @@ def plan(
     if not isinstance(source, Collection):
         source = open_collection(source, **reading)
     sample = survey(source, chosen, most=_SAMPLE)
-    found = _planned(source.name, sample, chosen, budget)
+    planned = _planned(source.name, sample, chosen, budget)
     unread = source.unread if isinstance(source, OpenedCollection) else Unread()
-    return replace(found, sampled=sample.sampled.documents, unread=unread)
+    return replace(planned, sampled=sample.sampled.documents, unread=unread)
 
 
 def plan_of_size(
@@ -226,8 +226,8 @@ def plan_of_size(
     sample = survey(open_collection(few, **reading), chosen, most=_SAMPLE)
     passages = sample.passages
     if passages is not None:
-        each = passages.sampled.documents / number
-        shape = shape_of_size(round(documents * each), max(1, round(words / each)))
+        share = passages.sampled.documents / number
+        shape = shape_of_size(round(documents * share), max(1, round(words / share)))
         passages = replace(passages, shape=shape)
     sample = replace(sample, shape=shape_of_size(documents, words), passages=passages)
     source = f"{documents:,} documents of {words:,} words"

@@ -44,7 +44,7 @@ def replay(
     replaced  spaces whose vectors are by another model now: documents lose those they have
     """
     with ExitStack() as logs:
-        writers = [_BatchWriter(logs.enter_context(LogWriter(each))) for each in targets]
+        writers = [_BatchWriter(logs.enter_context(LogWriter(target))) for target in targets]
         for tail in tails:
             for write in tail.log.rows(tail.last.seq, tail.end()):
                 target = partition_of(write.id, len(writers)) if len(writers) > 1 else 0

@@ -303,10 +303,10 @@ def _repaired_partitions(
     path: Path, progress: Progress | bool | None, memory: int | str | None
 ) -> Repair:
     """Verify and repair an index in partitions: all are built again if one is damaged."""
-    found = read_partitions(path)
+    partitions = read_partitions(path)
     fault: str | None = None
-    for name in found.all_folders:
-        if name == found.terms and not (path / name).is_dir():
+    for name in partitions.all_folders:
+        if name == partitions.terms and not (path / name).is_dir():
             break  # they are made of the partitions
         fault = repair_current(path / name) or fault
     verify_shared(path)
@@ -317,18 +317,18 @@ def _repaired_partitions(
         fault = damage.message
     with open_progress(progress) as report, index_lock(path):
         recovered = []
-        for name in found.folders:
+        for name in partitions.folders:
             generation = current_generation(path / name)
             _, records = _recovered(generation)
             recovered.append((generation, records))
 
         def read() -> Iterator[Document]:
-            ordered = [_ordered(number, *each) for number, each in enumerate(recovered)]
+            ordered = [_ordered(number, *part) for number, part in enumerate(recovered)]
             return (document for *_, document in merge(*ordered, key=itemgetter(0, 1)))
 
         size = sum(records.size for _, records in recovered)
-        collection = StoredCollection(found.manifest, size, read)
-        settings, count = found.current_settings(), len(found.folders)
+        collection = StoredCollection(partitions.manifest, size, read)
+        settings, count = partitions.current_settings(), len(partitions.folders)
         budget = memory_budget(memory)
         use_partitions(path, build_set(path, collection, settings, count, 1, report, budget))
     return Repair(open_index(path), fault)

@@ -104,15 +104,15 @@ def shape_of_size(documents: int, words: int) -> Shape:
     factors are those of documents generated from Reuters-21578, from 30,000 to a million of them;
     Reuters itself has a third more terms. Without metadata fields.
     """
-    each = 0.6 * words  # tokens of a document: the others are stop words
-    tokens = round(each * documents)
+    tokens_per_document = 0.6 * words  # tokens of a document: the others are stop words
+    tokens = round(tokens_per_document * documents)
     unshared = min(tokens, 3.82 * tokens**0.835)
     return Shape(
         documents=documents,
         stored=round(7.4 * words * documents),
         tokens=tokens,
         terms=round(min(tokens, 0.514 * tokens**0.76)),
-        non_zeros=round(documents * min(each, 1.68 * each**0.8)),
+        non_zeros=round(documents * min(tokens_per_document, 1.68 * tokens_per_document**0.8)),
         pairs=round(min(tokens, 2.97 * tokens**0.77)),
         pair_non_zeros=round(tokens - unshared),
         words=words * documents,

@@ -58,17 +58,17 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
     documents = _first(rest, most)
     reading_seconds = time.perf_counter() - started
     total = _number_of(collection, documents, rest)
-    found = _surveyed(documents, total, reading_seconds, settings)
+    surveyed = _surveyed(documents, total, reading_seconds, settings)
     words = settings.passage_words
     if words is None or not documents:
-        return found
+        return surveyed
     started = time.perf_counter()
     passages = [passage for document in documents for passage in passages_of(document, words)]
     cutting_seconds = time.perf_counter() - started
     if not divides(settings, len(documents), len(passages)):
-        return found
+        return surveyed
     total = round(total * len(passages) / len(documents))
-    return replace(found, passages=_surveyed(passages, total, cutting_seconds, settings))
+    return replace(surveyed, passages=_surveyed(passages, total, cutting_seconds, settings))
 
 
 def _surveyed(

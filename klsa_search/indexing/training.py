@@ -86,7 +86,7 @@ class _Features(NamedTuple):
 
 
 def weigh_partition(
-    found: ReadDocuments,
+    documents: ReadDocuments,
     trained: BuildStatistics,
     training: Path,
     generation: Path,
@@ -98,7 +98,7 @@ def weigh_partition(
     `partition_rows.write_rows` writes the rows of D. Cost: that of a build without eigenvectors and
     rows.
     """
-    counts, settings = found.counts, trained.settings
+    counts, settings = documents.counts, trained.settings
     report(POSTINGS, 0, None)
     write_vocabulary(generation, counts.vocabulary.terms)
     postings = postings_of(counts, settings, trained.quantised_length)
@@ -106,7 +106,7 @@ def weigh_partition(
     write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
     write_arrays(generation, trained.trained.arrays())
     mean, width = trained.expansion.mean, trained.expansion.document_vectors.shape[1]
-    features = _joined(found.features, width)
+    features = _joined(documents.features, width)
     scalars = features.vectors.view(np.float32)[:, -3:]
     matrix = unpack_rows(features.starts, features.features, scalars[:, 0], len(mean))
     no_rows = np.zeros((0, ENTRIES), np.uint32), np.zeros((0, 2), np.float32)
@@ -126,12 +126,12 @@ def _joined(blocks: Sequence[DocumentFeatures], width: int) -> _Features:
 
     width  of a vector
     """
-    sizes = [np.diff(each.starts) for each in blocks]
+    sizes = [np.diff(block.starts) for block in blocks]
     return _Features(
         np.concatenate(([0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes])))),
-        np.concatenate([np.zeros(0, np.uint32), *(each.features for each in blocks)]),
+        np.concatenate([np.zeros(0, np.uint32), *(block.features for block in blocks)]),
         np.concatenate(
-            [np.zeros((0, width), np.int8), *(each.document_vectors for each in blocks)]
+            [np.zeros((0, width), np.int8), *(block.document_vectors for block in blocks)]
         ),
-        np.concatenate([np.zeros(0, np.float32), *(each.diagonals for each in blocks)]),
+        np.concatenate([np.zeros(0, np.float32), *(block.diagonals for block in blocks)]),
     )

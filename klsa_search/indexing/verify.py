@@ -153,8 +153,8 @@ class _Comparison:
     def _compare(self, doc_ids: npt.NDArray[np.int64]) -> None:
         documents = self._state.documents.at(doc_ids.tolist())
         by_id = self._state.documents.doc_ids([document.id for document in documents])
-        for document, doc_id, found in zip(documents, doc_ids.tolist(), by_id, strict=True):
-            if doc_id != found:
+        for document, doc_id, found_id in zip(documents, doc_ids.tolist(), by_id, strict=True):
+            if doc_id != found_id:
                 raise self._damaged(f"its id {document.id!r} leads to another document")
         block = self._analysed(documents)
         codes, sizes = encoded(block, self._forward.ranks)
@@ -185,14 +185,14 @@ class _Comparison:
         same = expected.keys() <= spaces.keys()
         for name, space in spaces.items():
             rows = expected.get(name, np.zeros((0, space.dimension), np.int8))
-            found, scales = [], []
+            stored_rows, scales = [], []
             for part in space.parts:
                 first, after = np.searchsorted(part.documents, [doc_id, doc_id + 1])
-                found.append(part.rows[first:after])
+                stored_rows.append(part.rows[first:after])
                 scales.append(part.scales[first:after])
             same = (
                 same
-                and np.array_equal(np.concatenate(found), rows)
+                and np.array_equal(np.concatenate(stored_rows), rows)
                 and np.array_equal(np.concatenate(scales), scales_of(rows))
             )
         if not same:
@@ -201,11 +201,11 @@ class _Comparison:
     def _analysed(self, documents: Sequence[Document]) -> Block:
         fields = self._settings.searched_fields
         texts = self._numbering.numbered(all_texts(documents, fields))
-        known = self._snapshot.vocabulary.numbers
+        numbers = self._snapshot.vocabulary.numbers
         for term in texts.terms:
-            if term not in known:
+            if term not in numbers:
                 raise self._damaged(f"its vocabulary lacks the term {term!r} of its documents")
-            self._numbers.append(known[term])
+            self._numbers.append(numbers[term])
         words = np.frombuffer(texts.numbers, np.int32).copy()
         has_term = words >= 0
         words[has_term] = np.array(self._numbers, np.int32)[words[has_term]]

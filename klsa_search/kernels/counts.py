@@ -168,8 +168,8 @@ class CountsBuilder:
 
     def add(self, *parts: Sequence[str]) -> None:
         """Add a document, given as the terms of its parts, such as title and text."""
-        known = self._numberings.setdefault(_OWN, {})
-        tokens = [known.setdefault(term, len(known)) for term in chain(*parts)]
+        numbering = self._numberings.setdefault(_OWN, {})
+        tokens = [numbering.setdefault(term, len(numbering)) for term in chain(*parts)]
         lengths = np.array([len(part) for part in parts], np.int32)
         self.extend(_OWN, np.array(tokens, np.int32), lengths, len(parts), ())
 
@@ -189,9 +189,9 @@ class CountsBuilder:
         parts      number of parts of each document
         terms      terms new to the dictionary, in the order of their numbers
         """
-        known = self._numberings.setdefault(numbering, {})
+        numbers = self._numberings.setdefault(numbering, {})
         for term in terms:
-            known[term] = len(known)
+            numbers[term] = len(numbers)
         self._tokens += int(np.count_nonzero(words >= 0))
         self._words.append(words)
         self._segments.append((numbering, len(self._words)))
@@ -202,12 +202,12 @@ class CountsBuilder:
     def finish(
         self,
         counted: Callable[[int, int], None] | None = None,
-        each: Callable[[BlockCounts, npt.NDArray[np.bool_]], None] | None = None,
+        on_block: Callable[[BlockCounts, npt.NDArray[np.bool_]], None] | None = None,
     ) -> TermCounts:
         """Sort the vocabulary and return the counts.
 
         counted  called with the amount done and the total, 2 per document: terms, then pairs
-        each     called with the counts of each block, and whether each term makes pairs; pairs are
+        on_block  called with the counts of each block, and whether each term makes pairs; pairs are
                  left out of the result then
         Cost O(T log T) for T words, on all threads; memory besides the result and the spools about
         40 bytes per word of the blocks in work.
@@ -218,32 +218,32 @@ class CountsBuilder:
         paired[common] = False
         N = len(self._parts)
         report = counted or (lambda done, total: None)
-        found = _Counted(self._spools)
+        counts = _Counted(self._spools)
         with ThreadPoolExecutor(self._threads) as threads:
             for block in map_in_order(
                 lambda block: threads.submit(count_block, block, paired, self._weights),
                 self.blocks(),
                 ahead=self._threads,
             ):
-                if each is not None:
-                    each(block, paired)
+                if on_block is not None:
+                    on_block(block, paired)
                     block = block.without_pairs()
-                found.append(block)
-                report(found.documents, 2 * N)
-        matrix = _matrix(np.concatenate(found.sizes), found.columns, found.counts, len(terms))
-        shared = shared_pairs(found.keys)
+                counts.append(block)
+                report(counts.documents, 2 * N)
+        matrix = _matrix(np.concatenate(counts.sizes), counts.columns, counts.counts, len(terms))
+        shared = shared_pairs(counts.keys)
         numbered = number_pairs(
             shared,
             len(terms),
-            found.key_sizes,
-            found.keys,
-            found.key_counts,
+            counts.key_sizes,
+            counts.keys,
+            counts.key_counts,
             self._spools,
             self._threads,
             lambda documents: report(N + documents, 2 * N),
         )
-        found.keys.close()
-        found.key_counts.close()
+        counts.keys.close()
+        counts.key_counts.close()
         pairs = _matrix(*numbered, len(shared))
         vocabulary, first = Vocabulary(self._first or terms), len(self._first)
         if first:
@@ -283,11 +283,11 @@ class CountsBuilder:
         others = set().union(*self._numberings.values()).difference(self._first)
         terms = [*self._first, *sorted(others)]
         number_of = {term: number for number, term in enumerate(terms)}
-        for name, known in self._numberings.items():
-            numbers = np.empty(len(known) + _NEGATIVE, np.int32)
-            terms_of = map(number_of.__getitem__, known)
-            numbers[: len(known)] = np.fromiter(terms_of, np.int32, len(known))
-            numbers[len(known) :] = np.arange(-_NEGATIVE, 0)  # at negative indexes
+        for name, numbering in self._numberings.items():
+            numbers = np.empty(len(numbering) + _NEGATIVE, np.int32)
+            terms_of = map(number_of.__getitem__, numbering)
+            numbers[: len(numbering)] = np.fromiter(terms_of, np.int32, len(numbering))
+            numbers[len(numbering) :] = np.arange(-_NEGATIVE, 0)  # at negative indexes
             self._sorted_numbers[name] = numbers
         self._numberings.clear()
         return terms

@@ -139,7 +139,7 @@ def nearest_rows(
 
 def nearest_rows_in_parts(
     parts: Sequence[KnnPart],
-    own: int,
+    number: int,
     entries: int,
     *,
     threads: int | None = None,
@@ -150,22 +150,24 @@ def nearest_rows_in_parts(
     """Return the `entries` largest of each row of K of one part: (n, N) sparse float32.
 
     parts      of N documents together
-    own        number of the part, which has n documents
+    number     number of the part, which has n documents
     documents  of the rows to compute, numbered from 0 in the part; others stay empty
     See `nearest_rows` for the other parameters.
     """
     params = params or KnnParams()
     searcher = _native.KnnSearcher(
         [
-            _native.KnnPart(each.first, *each.features, *each.centring, *postings)
-            for each, postings in parts
+            _native.KnnPart(part.first, *part.features, *part.centring, *postings)
+            for part, postings in parts
         ],
-        own,
+        number,
         features=params.features,
         postings=params.postings,
         candidates=params.candidates,
     )
-    n, N = (sum(len(each.features.centring[0]) for each in some) for some in ([parts[own]], parts))
+    n, N = (
+        sum(len(part.features.centring[0]) for part in some) for some in ([parts[number]], parts)
+    )
     chosen = np.arange(n) if documents is None else np.asarray(documents, np.int64)
     rows = empty_rows(len(chosen), entries)
 

@@ -108,9 +108,9 @@ class QueryKernel:
         term_weights = idf_of(frequencies, documents, weighting.idf) * burstiness
         term_weights[weighting.common] *= weighting.common_weight
         weights = np.maximum(np.rint(term_weights * UNIT), 1).astype(np.int64)
-        whole, factors = term_weights.astype(np.float32), burstiness.astype(np.float32)
+        full_weights, factors = term_weights.astype(np.float32), burstiness.astype(np.float32)
         (unseen,) = idf_of(np.zeros(1), documents, weighting.idf).tolist()
-        return cls(segments, documents, whole, weights, factors, unseen, deleted, collection)
+        return cls(segments, documents, full_weights, weights, factors, unseen, deleted, collection)
 
     @property
     def own_documents(self) -> int:

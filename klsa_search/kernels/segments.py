@@ -45,8 +45,8 @@ class Segment(NamedTuple):
     @classmethod
     def of(cls, first: int, postings: Postings, numbers: _Numbers) -> Segment:
         """Return a segment with the global numbers of its terms: (T,) in any order."""
-        own = np.argsort(numbers, kind="stable")
-        return cls(first, postings, numbers[own].astype(np.int64), own.astype(np.int64))
+        order = np.argsort(numbers, kind="stable")
+        return cls(first, postings, numbers[order].astype(np.int64), order.astype(np.int64))
 
     @property
     def after(self) -> int:
@@ -107,8 +107,8 @@ class Segments:
         """Return n_t: (V,) document frequencies. Cost O(V), once."""
         frequencies = np.zeros(self.terms, np.int64)
         for part in self.parts:
-            own = part.postings.frequencies
-            frequencies[slice(len(own)) if part.terms is None else part.numbers()] += own
+            counts = part.postings.frequencies
+            frequencies[slice(len(counts)) if part.terms is None else part.numbers()] += counts
         return frequencies
 
     @lazy_property
@@ -127,23 +127,23 @@ class Segments:
             return first.postings.best
         best = np.zeros((self.terms, first.postings.best.shape[1]), np.uint16)
         for part in self.parts:
-            own = part.postings.best
-            terms = slice(len(own)) if part.terms is None else part.numbers()
-            best[terms] = np.maximum(best[terms], own)
+            part_best = part.postings.best
+            terms = slice(len(part_best)) if part.terms is None else part.numbers()
+            best[terms] = np.maximum(best[terms], part_best)
         return best
 
     def of_term(self, term: int) -> tuple[DocIds, npt.NDArray[np.uint16]]:
         """Return documents and saturations of one term. Cost: its postings."""
-        found = [
-            (part.first, *part.postings.of_term(own))
-            for part, own in ((part, part.local_number(term)) for part in self.parts)
-            if own is not None
+        of_segments = [
+            (part.first, *part.postings.of_term(local_number))
+            for part, local_number in ((part, part.local_number(term)) for part in self.parts)
+            if local_number is not None
         ]
         return (
             np.concatenate(
-                [np.zeros(0, np.int32), *(first + documents for first, documents, _ in found)]
+                [np.zeros(0, np.int32), *(first + documents for first, documents, _ in of_segments)]
             ).astype(np.int32, copy=False),
-            np.concatenate([np.zeros(0, np.uint16), *(each for *_, each in found)]),
+            np.concatenate([np.zeros(0, np.uint16), *(impacts for *_, impacts in of_segments)]),
         )
 
     def batches(self, limit: int) -> Iterator[tuple[_Numbers, DocIds, npt.NDArray[np.uint16]]]:
@@ -162,8 +162,8 @@ class Segments:
         """Return k_q in steps: (size,); see `Postings.steps`."""
         row = np.zeros(self.size, np.int64)
         for part in self.parts:
-            own = [part.local_number(term) for term in terms.tolist()]
-            is_found = np.array([number is not None for number in own], np.bool_)
-            numbers = np.array([number for number in own if number is not None], np.int64)
+            local_numbers = [part.local_number(term) for term in terms.tolist()]
+            is_found = np.array([number is not None for number in local_numbers], np.bool_)
+            numbers = np.array([number for number in local_numbers if number is not None], np.int64)
             row[part.first : part.after] = part.postings.steps(numbers, weights[is_found])
         return row

@@ -58,11 +58,11 @@ class VectorSpace:
         query  (dimension,) stored vector
         `ABSENT` for documents without a vector. Cost: 8 ms for 200,000 vectors of 384 values.
         """
-        found = np.full(size, ABSENT, np.float32)
+        cosines = np.full(size, ABSENT, np.float32)
         scale = scales_of(query[None])[0]
         for part in self.parts:
-            _native.add_cosines(part.rows, part.documents, part.scales, query, scale, found)
-        return found
+            _native.add_cosines(part.rows, part.documents, part.scales, query, scale, cosines)
+        return cosines
 
     def one_each(self) -> VectorSpace:
         """Return the space with one vector a document: the mean direction, if it has several.
@@ -77,8 +77,8 @@ class VectorSpace:
         for part in self.parts:
             at = int(np.searchsorted(part.documents, document))
             if at < len(part.documents) and part.documents[at] == document:
-                found: _Bytes = part.rows[at]
-                return found
+                row: _Bytes = part.rows[at]
+                return row
         return None
 
     def merged(self) -> VectorRows:
@@ -94,18 +94,18 @@ class VectorSpace:
 
     def coordinates(self, size: int) -> npt.NDArray[np.float32]:
         """Return the first vector of each document with length 1, or 0: (size, dimension)."""
-        found = np.zeros((size, self.dimension), np.float32)
+        coordinates = np.zeros((size, self.dimension), np.float32)
         for part in self.parts:
             first = np.flatnonzero(np.diff(part.documents, prepend=-1))
-            found[part.documents[first]] = part.rows[first] * part.scales[first, None]
-        return found
+            coordinates[part.documents[first]] = part.rows[first] * part.scales[first, None]
+        return coordinates
 
     def has(self, size: int) -> npt.NDArray[np.bool_]:
         """Return which documents have a vector: (size,)."""
-        found = np.zeros(size, np.bool_)
+        has_vector = np.zeros(size, np.bool_)
         for part in self.parts:
-            found[part.documents] = True
-        return found
+            has_vector[part.documents] = True
+        return has_vector
 
 
 VectorSpaces = Mapping[str, VectorSpace]

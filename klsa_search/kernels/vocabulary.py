@@ -121,16 +121,16 @@ class JoinedVocabulary(Vocabulary):
         self,
         first: Vocabulary,
         stored: SortedTerms,
-        own: _Places,
+        places: _Places,
         words: Sequence[str] = (),
         others: _Places | None = None,
     ) -> None:
-        self._first, self._stored, self._own, self._words = first, stored, own, words
-        own_terms = _PlacedTerms(stored, own)
-        after = len(first) + len(own)
+        self._first, self._stored, self._own, self._words = first, stored, places, words
+        own_terms = _PlacedTerms(stored, places)
+        after = len(first) + len(places)
         later = dict(zip(words, range(after, after + len(words)), strict=True))
         parts: list[Sequence[str]] = [first.terms, own_terms, words]
-        placed = [(own, len(first))]
+        placed = [(places, len(first))]
         if others is not None:
             parts.append(_PlacedTerms(stored, others))
             placed.append((others, after + len(words)))
@@ -207,9 +207,9 @@ class _JoinedNumbers(Mapping[str, int]):
         self._stored, self._placed = stored, placed
 
     def __getitem__(self, term: str) -> int:
-        for known in (self._first, self._words):
-            if term in known:
-                return known[term]
+        for numbers in (self._first, self._words):
+            if term in numbers:
+                return numbers[term]
         place = self._stored.find(term)
         if place is not None:
             for places, first in self._placed:
@@ -229,8 +229,8 @@ class _JoinedNumbers(Mapping[str, int]):
 class _Without(Mapping[str, int]):
     """Numbers of terms, without some of the numbers."""
 
-    def __init__(self, whole: Mapping[str, int], unused: npt.NDArray[np.bool_]) -> None:
-        self._whole, self._unused = whole, unused.tobytes()  # looked up three times as fast
+    def __init__(self, numbers: Mapping[str, int], unused: npt.NDArray[np.bool_]) -> None:
+        self._whole, self._unused = numbers, unused.tobytes()  # looked up three times as fast
 
     def __getitem__(self, term: str) -> int:
         number = self._whole[term]

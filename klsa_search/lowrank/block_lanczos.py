@@ -130,8 +130,8 @@ def _residual(products: Products[B], U: Sequence[B], values: Eigenvalues) -> flo
     """Return the residual max ‖K u_i - λ_i u_i‖ / λ_1 of the final vectors."""
     longest = 0.0
     for i, some in enumerate(U):
-        own = values[i * WIDTH : (i + 1) * WIDTH]
-        rest = products.subtract([some], np.diag(own), products.apply(some))
+        block = values[i * WIDTH : (i + 1) * WIDTH]
+        rest = products.subtract([some], np.diag(block), products.apply(some))
         longest = max(longest, float(products.inner([rest], rest).diagonal().max()))
     return math.sqrt(longest) / float(values[0])
 

@@ -89,7 +89,7 @@ def _coverage(
         sums = np.zeros(len(places), np.float32)
         np.add.at(sums, documents, shares * impacts[near[edges], term])  # in the order of the edges
         sums *= np.float32(NEIGHBOURHOOD)
-        own = np.flatnonzero(places >= 0)
-        sums[own] += impacts[places[own], term]
+        columns = np.flatnonzero(places >= 0)
+        sums[columns] += impacts[places[columns], term]
         covered += term_weights[term] * (sums / (sums + half[term]))
     return covered

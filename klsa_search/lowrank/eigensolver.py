@@ -59,12 +59,12 @@ def decompose_gram(K: Matrix, dimensions: int) -> Spectrum:
     wanted = min(dimensions, N)
     if not trace > 0 or wanted < 1:
         return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
-    found = min(wanted + 1, N)  # one more than wanted, for the gap
+    count = min(wanted + 1, N)  # one more than wanted, for the gap
     with threadpool_limits(limits=1, user_api="blas"):
         values, vectors = (
-            _largest_first(*linalg.eigh(K, subset_by_index=[N - found, N - 1]))
-            if N <= _SMALL or 8 * found > N
-            else _iterative(N, lambda x: K @ x, found, seed=0)
+            _largest_first(*linalg.eigh(K, subset_by_index=[N - count, N - 1]))
+            if N <= _SMALL or 8 * count > N
+            else _iterative(N, lambda x: K @ x, count, seed=0)
         )
         following = values[wanted] if len(values) > wanted else 0.0
         vectors, values = _with_fixed_signs(vectors[:, :wanted]), values[:wanted]
@@ -160,10 +160,10 @@ def _one_by_one(
         return kernel.backward(kernel.forward(x))
 
     # Lanczos finds at most F - 1 directions.
-    found = min(wanted, F - 1)
+    count = min(wanted, F - 1)
     eigenvalues, on_features = (
-        _iterative(F, apply_on_features, found, seed)
-        if 0 < 2 * found < F
+        _iterative(F, apply_on_features, count, seed)
+        if 0 < 2 * count < F
         else _dense_on_features(kernel, wanted)
     )
     return eigenvalues, kernel.forward(on_features) / np.sqrt(eigenvalues)

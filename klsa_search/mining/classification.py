@@ -102,13 +102,13 @@ def classify_texts(
     >>> [one.label for one in classify_texts(index, labels, ["bald in the rain"])]
     ['wheels']
     """
-    given = list(texts)
-    for text in given:
+    texts_ = list(texts)
+    for text in texts_:
         if not isinstance(text, str):
             raise QueryError(f"texts contains {text!r}, which is not a text", field="texts")
     classifier = _Classifier.of(index, labels, document_coordinates(index, LATENT))
-    scores = classifier.scores(text_coordinates(index, given))
-    return _results([None] * len(given), classifier.names, scores)
+    scores = classifier.scores(text_coordinates(index, texts_))
+    return _results([None] * len(texts_), classifier.names, scores)
 
 
 @dataclass(frozen=True)

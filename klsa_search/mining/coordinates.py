@@ -50,11 +50,11 @@ def vectors_of_kernel(
             space = spaces.get(kernel.removeprefix(form))
             if space is not None:
                 return Vectors(space.one_each(), form == SUM)
-    known = ", ".join(
+    choices = ", ".join(
         (*others, *(form + name for name in sorted(spaces) for form in (VECTORS, SUM)))
     )
     raise QueryError(
-        f"kernel = {str(kernel)[:80]!r} is unknown; the kernels are: {known}", field="kernel"
+        f"kernel = {str(kernel)[:80]!r} is unknown; the kernels are: {choices}", field="kernel"
     )
 
 

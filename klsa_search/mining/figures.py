@@ -177,7 +177,9 @@ def _title(axes: Any, text: str) -> None:
 def _short_titles(index: Index, drawn: DocumentMap) -> list[str]:
     """Return the title of each document on a map, or its ID if it has none."""
     documents = index.documents(drawn.doc_ids.tolist())
-    return [shorten(each.title or each.id, _LETTERS, placeholder="…") for each in documents]
+    return [
+        shorten(document.title or document.id, _LETTERS, placeholder="…") for document in documents
+    ]
 
 
 def _write_titles(axes: Any, titles: Sequence[str], places: Matrix) -> None:

@@ -149,9 +149,9 @@ class _Points:
 
     @classmethod
     def of(cls, coordinates: Matrix) -> _Points:
-        whole = np.ascontiguousarray(coordinates)
-        key = repr((whole.shape, whole.dtype.str)).encode()
-        return cls(whole, blake2b(whole.tobytes(), key=key[:64]).digest())
+        points = np.ascontiguousarray(coordinates)
+        key = repr((points.shape, points.dtype.str)).encode()
+        return cls(points, blake2b(points.tobytes(), key=key[:64]).digest())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Points) and self.digest == other.digest

@@ -178,9 +178,11 @@ def term_vectors(index: Index) -> Matrix:
 def _numbers(index: Index, text: str) -> list[int]:
     terms = dict.fromkeys(index.analyzer.terms(text))
     numbers, common = index.arrays.vocabulary.numbers, set(index.arrays.common.tolist())
-    known = [numbers[term] for term in terms if term in numbers and numbers[term] not in common]
-    if known:
-        return known
+    known_numbers = [
+        numbers[term] for term in terms if term in numbers and numbers[term] not in common
+    ]
+    if known_numbers:
+        return known_numbers
     all_common = not terms or any(term in numbers for term in terms)
     reason = "nothing is left of it but common words" if all_common else "no document contains it"
     raise TermNotFound(

@@ -61,7 +61,7 @@ def propose_synonyms(
         for term in words.of(query.text):
             if words.documents(term) <= _RARE and term not in settled:
                 searched[term].append(query)
-    counts = {term: sum(each.searches for each in some) for term, some in searched.items()}
+    counts = {term: sum(query.searches for query in some) for term, some in searched.items()}
     proposals: list[SynonymProposal] = []
     for term in sorted(searched, key=lambda term: (-counts[term], term)):
         some = searched[term]
@@ -72,7 +72,7 @@ def propose_synonyms(
                     words.of(some[0].text)[term],
                     counts[term],
                     words.documents(term),
-                    [each.text for each in some[:_QUERIES]],
+                    [query.text for query in some[:_QUERIES]],
                     candidates,
                 )
             )
@@ -93,8 +93,8 @@ class _Words:
 
     def of(self, text: str) -> dict[str, str]:
         """Return the words of a text by term, in order."""
-        found = ((term, word.lower()) for term, word in self._analyzer.written(text))
-        return {term: word for term, word in found if term and word not in self._ignored}
+        words = ((term, word.lower()) for term, word in self._analyzer.written(text))
+        return {term: word for term, word in words if term and word not in self._ignored}
 
     def documents(self, term: str) -> int:
         """Return the number of documents that contain a term."""
@@ -117,8 +117,8 @@ def _candidates(
                 continue
             total += count
             added = tuple(other for other in after if other not in before)
-            if 0 < len(added) <= _LONGEST and all(words.documents(each) for each in added):
-                forms[added][" ".join(after[each] for each in added)] += count
+            if 0 < len(added) <= _LONGEST and all(words.documents(word) for word in added):
+                forms[added][" ".join(after[word] for word in added)] += count
                 examples[added][text] += count
     candidates = [
         SynonymCandidate(
@@ -130,5 +130,5 @@ def _candidates(
         for added, texts in examples.items()
         if texts.total() >= _MIN_REPLACED
     ]
-    candidates.sort(key=lambda each: (-each.count, each.synonym))
+    candidates.sort(key=lambda proposal: (-proposal.count, proposal.synonym))
     return candidates[:_CANDIDATES]

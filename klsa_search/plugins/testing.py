@@ -165,13 +165,13 @@ def _built(home: Path, name: str, **settings: Any) -> Index:
 
 def _check_hits(index: Index, query: str) -> None:
     """Check order, filters, pages, `min_score` and explanations of one query."""
-    found = index.search(query, index.max_doc)
-    ranked = [(hit.id, hit.score) for hit in found.hits]
+    match = index.search(query, index.max_doc)
+    ranked = [(hit.id, hit.score) for hit in match.hits]
     order = dict(zip(index.ids(), range(len(index)), strict=True))
     assert ranked == sorted(ranked, key=lambda hit: (-hit[1], order[hit[0]])), (
         "hits are ordered by score, then by doc id"
     )
-    assert found.total == len(ranked), "total is the number of hits"
+    assert match.total == len(ranked), "total is the number of hits"
     pages = [
         (hit.id, hit.score)
         for offset in range(0, len(ranked), 10)
@@ -215,8 +215,8 @@ def _check_writes(index: Index) -> None:
     index.write([replaced], deletes=["d000", "later1"])
     with closing(open_index(index.path.parent)) as again:
         for query, scores in zip(_QUERIES, earlier, strict=True):
-            found = index.search(query, index.max_doc)
-            assert not {hit.id for hit in found.hits} & {"d000", "later1"}, "deleted is not found"
+            match = index.search(query, index.max_doc)
+            assert not {hit.id for hit in match.hits} & {"d000", "later1"}, "deleted is not found"
             assert np.array_equal(again.scores(query), index.scores(query)), (
                 "an index opened again has the same scores"
             )

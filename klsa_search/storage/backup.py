@@ -97,8 +97,8 @@ def _copy_partitions(source: Path, target: Path) -> Manifest:
             raise _taken(target)
         mark_index(target)
         remove_partitions(target)
-        found = read_partitions(source)
-        names = found.all_folders
+        partitions = read_partitions(source)
+        names = partitions.all_folders
         generations = [current_generation(source / name) for name in names]
         with ExitStack() as folders:
             fresh = [folders.enter_context(new_generation(target / name)) for name in names]
@@ -108,8 +108,8 @@ def _copy_partitions(source: Path, target: Path) -> Manifest:
                 sync_files(folder)
                 commit(folder, manifest)
         copy_shared_files(source, target)
-        write_partitions(target, found)
-    return with_files(target, found.manifest, dict(zip(fresh, manifests, strict=True)))
+        write_partitions(target, partitions)
+    return with_files(target, partitions.manifest, dict(zip(fresh, manifests, strict=True)))
 
 
 def copy_logs(path: Path, generations: Sequence[Path], targets: Sequence[Path]) -> None:

@@ -193,14 +193,14 @@ class IndexCopier:
                     log=log,
                     shared=self._store_all(shared),
                 )
-            found = read_partitions(path)
-            names = found.all_folders
-            known = [before.partitions.get(name) if before else None for name in names]
-            logs, states = self._copy_logs(path, generations, known, builds)
-            write_partitions(shared, found)
+            partition_set = read_partitions(path)
+            names = partition_set.all_folders
+            earlier = [before.partitions.get(name) if before else None for name in names]
+            logs, states = self._copy_logs(path, generations, earlier, builds)
+            write_partitions(shared, partition_set)
             partitions = {
-                name: IndexCopy(build=build, log_state=state, generation=own, log=log, shared={})
-                for name, build, state, own, log in zip(
+                name: IndexCopy(build=build, log_state=state, generation=files_, log=log, shared={})
+                for name, build, state, files_, log in zip(
                     names, builds, states, files, logs, strict=True
                 )
             }
@@ -235,13 +235,14 @@ class IndexCopier:
         before  last copies; logs that have not changed since are not copied again
         """
         states = [WriteLog(generation).state_id() for generation in generations]
-        known = [
+        earlier = [
             copy.log if copy and (copy.build, copy.log_state) == (build, state) else None
             for copy, build, state in zip(before, builds, states, strict=True)
         ]
-        logs = [log for log in known if log is not None]
-        if len(logs) == len(known) and (
-            len(logs) == 1 or states == [WriteLog(each).state_id() for each in generations]
+        logs = [log for log in earlier if log is not None]
+        if len(logs) == len(earlier) and (
+            len(logs) == 1
+            or states == [WriteLog(generation).state_id() for generation in generations]
         ):
             return logs, states
         with tempfile.TemporaryDirectory(prefix="klsa-backup-") as folder:
@@ -258,13 +259,13 @@ class IndexCopier:
 
     def _store(self, path: Path, expected: str | None = None, size: int = _PIECE) -> FileCopy:
         """Copy a file; IndexDamaged if it has another checksum than expected."""
-        whole, count = hashlib.sha256(), 0
+        digest, count = hashlib.sha256(), 0
 
         def pieces() -> Iterator[bytes]:
             nonlocal count
             with path.open("rb") as stream:
                 while piece := stream.read(size):
-                    whole.update(piece)
+                    digest.update(piece)
                     count += len(piece)
                     yield piece
 
@@ -273,9 +274,9 @@ class IndexCopier:
                 lambda piece: pool.submit(self._store_piece, piece), pieces(), ahead=PARALLEL
             )
             names = tuple(stored)
-        if expected is not None and whole.hexdigest() != expected:
+        if expected is not None and digest.hexdigest() != expected:
             raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")
-        return FileCopy(bytes=count, sha256=whole.hexdigest(), pieces=names)
+        return FileCopy(bytes=count, sha256=digest.hexdigest(), pieces=names)
 
     def _store_piece(self, content: bytes) -> str:
         name = hashlib.sha256(content).hexdigest()
@@ -294,17 +295,17 @@ class IndexCopier:
 
 def _owner(repository: Repository, home: Path, last: Backup | None, *, take_over: bool) -> Owner:
     """Return an index directory as the owner; StoreError if the last backup has another."""
-    own = Owner(id=directory_id(home), location=location_of(home))
+    owner = Owner(id=directory_id(home), location=location_of(home))
     if last is None:
-        return own
-    if last.owner.id == own.id:
-        return own.model_copy(update={"predecessors": last.owner.predecessors})
+        return owner
+    if last.owner.id == owner.id:
+        return owner.model_copy(update={"predecessors": last.owner.predecessors})
     if not take_over:
         raise StoreError(
-            f"cannot back up {own} to `{repository.target}`: it has the backups of {last.owner}; "
+            f"cannot back up {owner} to `{repository.target}`: it has the backups of {last.owner}; "
             "use another target, or take this one over if that directory is no longer backed up: "
             f"klsa-index backup --all {repository.target} --take-over"
         )
     earlier = dict.fromkeys((*last.owner.predecessors, last.owner.id))
-    earlier.pop(own.id, None)
-    return own.model_copy(update={"predecessors": tuple(earlier)})
+    earlier.pop(owner.id, None)
+    return owner.model_copy(update={"predecessors": tuple(earlier)})

@@ -291,12 +291,12 @@ def verify(path: Path) -> Manifest:
     """
     verify_shared(path)
     if is_partitioned(path):
-        found, manifests = read_partitions(path), {}
-        terms_generation(path / found.folders[0])
-        for name in found.all_folders:
+        partition_set, manifests = read_partitions(path), {}
+        terms_generation(path / partition_set.folders[0])
+        for name in partition_set.all_folders:
             manifest = verify(path / name)
             manifests[current_generation(path / name)] = manifest
-        return with_files(path, found.manifest, manifests)
+        return with_files(path, partition_set.manifest, manifests)
     generation = current_generation(path)
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)

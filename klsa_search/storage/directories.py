@@ -114,7 +114,7 @@ def mark_index(path: Path) -> bool:
 def next_number(path: Path, above: str = "") -> int:
     """Return a number above those of all generations and builds of partitions of an index."""
     names = [above or "0", *(old.name for old in generations(path))]
-    names += [each.name.partition("-")[0] for each in partition_folders(path)]
+    names += [folder.name.partition("-")[0] for folder in partition_folders(path)]
     return max(map(int, names)) + 1
 
 
@@ -219,16 +219,16 @@ def _is_ours(entry: Path, files: Collection[str] | None) -> bool:
     """Return whether an entry of a generation is ours; `files` is the list of its manifest."""
     if is_real(entry, stat.S_IFDIR) and entry.name == PASSAGES:
         prefix = f"{PASSAGES}/"
-        own = (
+        ours = (
             None
             if files is None
             else {name.removeprefix(prefix) for name in files if prefix in name}
         )
-        return all(_is_ours(each, own) for each in entry.iterdir())
+        return all(_is_ours(child, ours) for child in entry.iterdir())
     if is_real(entry, stat.S_IFDIR):
         return files is None and entry.name == SCRATCH
-    known = BUILT_FILES.fullmatch(entry.name) if files is None else entry.name in files
-    return bool(known or LOG_FILES.fullmatch(entry.name)) or entry.name in (MANIFEST, MARKER)
+    is_known = BUILT_FILES.fullmatch(entry.name) if files is None else entry.name in files
+    return bool(is_known or LOG_FILES.fullmatch(entry.name)) or entry.name in (MANIFEST, MARKER)
 
 
 def _folders_named(path: Path, pattern: re.Pattern[str]) -> list[Path]:

@@ -309,7 +309,7 @@ class DocumentReader:
 
     def doc_ids(self, ids: Iterable[str]) -> list[int]:
         """Return the doc ids of IDs, in their order; DocumentNotFound for the first missing one."""
-        return [self._doc_id(each) for each in ids]
+        return [self._doc_id(id_) for id_ in ids]
 
     def find(self, id: str) -> int | None:  # noqa: A002 - the field's own name
         """Return the doc id of an ID, or None."""
@@ -320,8 +320,8 @@ class DocumentReader:
 
     def existing(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
         """Return the doc ids of those IDs that exist: (n,) int64."""
-        found = (self.find(id_) for id_ in ids)
-        return np.array([doc_id for doc_id in found if doc_id is not None], np.int64)
+        doc_ids = (self.find(id_) for id_ in ids)
+        return np.array([doc_id for doc_id in doc_ids if doc_id is not None], np.int64)
 
     def is_record(self, doc_id: int, record: bytes) -> bool:
         """Return whether a document is stored as this record: see `records.record_of`."""
@@ -335,8 +335,8 @@ class DocumentReader:
         """Return the doc id of an ID in this case of letters, else in upper or lower case, else
         with a capital first letter; or None.
         """
-        for each in dict.fromkeys((id, id.upper(), id.lower(), id.capitalize())):
-            doc_id = self.find(each)
+        for variant in dict.fromkeys((id, id.upper(), id.lower(), id.capitalize())):
+            doc_id = self.find(variant)
             if doc_id is not None:
                 return doc_id
         return None

@@ -57,10 +57,10 @@ class ComputedVectors:
         """Return the vector of each text, None for those that are not computed yet."""
         rows: list[npt.NDArray[np.int8] | None] = []
         for text in texts:
-            found = self._database.execute(
+            row = self._database.execute(
                 "select row from vectors where key = ?", [_key(fingerprint, text)]
             ).fetchone()
-            rows.append(None if found is None else np.frombuffer(found[0], np.int8))
+            rows.append(None if row is None else np.frombuffer(row[0], np.int8))
         return rows
 
     def add(self, fingerprint: str, texts: Sequence[str], rows: npt.NDArray[np.int8]) -> None:

@@ -156,11 +156,11 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
     gone = {path.name for path in indexes_in(home)} - backup.indexes.keys()
     for name in gone & backup.aliases.keys():
         delete_index(home / name)
-    own = aliases_in(home)
+    existing = aliases_in(home)
     for name, index in backup.aliases.items():
-        if own.get(name) != index:
+        if existing.get(name) != index:
             set_alias(home, name, index)
-    for name in own.keys() - backup.aliases.keys():
+    for name in existing.keys() - backup.aliases.keys():
         remove_alias(home, name)
     for name in gone - backup.aliases.keys():
         delete_index(home / name)
@@ -175,8 +175,8 @@ def _follow_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
         return _replace_log(repository, copy, path)
     names = read_partitions(path).all_folders
     return all(
-        _replace_log(repository, own, path / name)
-        for name, own in zip(names, copy.partitions.values(), strict=True)
+        _replace_log(repository, partition, path / name)
+        for name, partition in zip(names, copy.partitions.values(), strict=True)
     )
 
 
@@ -186,8 +186,8 @@ def _replace_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
     Return False if it is not a later state of the log, as after the source was restored.
     """
     generation = current_generation(path)
-    own = WriteLog(generation)
-    if own.state_id() == copy.log_state:
+    log = WriteLog(generation)
+    if log.state_id() == copy.log_state:
         return True
     if not copy.log or (generation / f"{WRITES}-wal").exists():  # left by another program
         return False
@@ -197,18 +197,18 @@ def _replace_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
     fresh.mkdir()
     try:
         for name, file in copy.log.items():
-            known = own.path if name == WRITES and own.path.exists() else None
-            repository.fetch(file, fresh / name, known)
+            earlier = log.path if name == WRITES and log.path.exists() else None
+            repository.fetch(file, fresh / name, earlier)
             sync(fresh / name)
         with writing(path):
             later = WriteLog(fresh)
-            if later.state_id() != copy.log_state or not later.continues(own):
+            if later.state_id() != copy.log_state or not later.continues(log):
                 return False
-            if not own.path.exists():
-                create_log(own.path)
-            if not own.state_id():  # readers need the ID only for a log with rows
+            if not log.path.exists():
+                create_log(log.path)
+            if not log.state_id():  # readers need the ID only for a log with rows
                 (fresh / LOG_ID).replace(generation / LOG_ID)
-            (fresh / WRITES).replace(own.path)
+            (fresh / WRITES).replace(log.path)
             sync(generation)
     finally:
         shutil.rmtree(fresh)
@@ -219,6 +219,6 @@ def _follow_partitions(repository: Repository, copy: IndexCopy, path: Path) -> N
     """Replace the changing files of an index in partitions besides their logs."""
     replace_shared_files(repository, copy, path, None)
     with writing(path):
-        found = partitions_of_copy(repository, copy, read_partitions(path).folders)
-        if found != read_partitions(path):
-            write_partitions(path, found)
+        partitions = partitions_of_copy(repository, copy, read_partitions(path).folders)
+        if partitions != read_partitions(path):
+            write_partitions(path, partitions)

@@ -153,7 +153,7 @@ def commit(generation: Path, manifest: Manifest) -> None:
     write_current(path, Current(generation.name, sums))
     sync(path.parent)
     try:
-        collect_garbage(path, keep=[each.name for each in (*retained, generation)])
+        collect_garbage(path, keep=[generation_.name for generation_ in (*retained, generation)])
     except OSError as error:
         raise StoreError(
             f"built generation `{generation.name}` of `{path}`, but could not "
@@ -248,13 +248,15 @@ def _retained(generation: Path) -> list[Path]:
     unknown state are kept too, and all of them if none is intact.
     """
     path = generation.parent
-    intact = {each: _is_intact(each) for each in committed_generations(path) if each != generation}
-    in_use = [each for each in intact if each.name == named(path)]
+    intact = {
+        other: _is_intact(other) for other in committed_generations(path) if other != generation
+    }
+    in_use = [other for other in intact if other.name == named(path)]
     if in_use and intact[in_use[0]]:
         return in_use
-    whole = [each for each in intact if intact[each]]
-    unknown = [each for each in intact if intact[each] is None]
-    return [*unknown, *(whole[-1:] if in_use else whole)] or list(intact)
+    usable = [other for other in intact if intact[other]]
+    unknown = [other for other in intact if intact[other] is None]
+    return [*unknown, *(usable[-1:] if in_use else usable)] or list(intact)
 
 
 def _is_intact(generation: Path) -> bool | None:

@@ -22,9 +22,9 @@ def exclusive_lock(lock: Path, *, timeout: float = 0) -> Iterator[None]:
     StoreError here.
     """
     # Each call has its own lock object, so that threads of a process exclude each other too.
-    own = FileLock(lock, timeout=timeout, thread_local=False)
+    file_lock = FileLock(lock, timeout=timeout, thread_local=False)
     try:
-        own.acquire()
+        file_lock.acquire()
     except Timeout:
         raise IndexBusy(
             f"index `{lock.parent}` is being changed by another process or thread; wait for it to "
@@ -40,4 +40,4 @@ def exclusive_lock(lock: Path, *, timeout: float = 0) -> Iterator[None]:
         with writable(lock.parent):
             yield
     finally:
-        own.release()
+        file_lock.release()

@@ -100,8 +100,8 @@ def log_end(connection: sqlite3.Connection) -> LogPosition:
 
 def parse_batch(row: tuple[Any, ...]) -> Batch:
     """Return the batch of a row; ValueError if its checksum does not match."""
-    *values, known = row
-    if known != row_checksum(tuple(values)):
+    *values, sum_ = row
+    if sum_ != row_checksum(tuple(values)):
         raise ValueError(f"batch {row[0]} has changed since it was written")
     return Batch(*values)
 
@@ -257,14 +257,14 @@ class WriteLog:
 
         For a log that `check` rejects. Memory: all of them.
         """
-        found: list[Write] = []
+        writes: list[Write] = []
         with suppress(sqlite3.Error), closing(self._connected()) as connection:
             # Invalid UTF-8 does not match its checksum either.
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             for row in connection.execute(_VISIBLE, [0, _FOREVER, _FOREVER]):
                 with suppress(IndexDamaged, ValueError, TypeError):
-                    found.append(self._write(row))
-        return found
+                    writes.append(self._write(row))
+        return writes
 
     def state_id(self) -> str:
         """Return a value that every write and undo changes; empty if nothing was written."""
@@ -291,8 +291,8 @@ class WriteLog:
                 return False
             old = [parse_batch(row) for row in before.execute(_BATCHES)]
             new = [parse_batch(row) for row in connection.execute(_BATCHES)][: len(old)]
-            if [each._replace(undone=None) for each in old] != [
-                each._replace(undone=None) for each in new
+            if [batch._replace(undone=None) for batch in old] != [
+                batch._replace(undone=None) for batch in new
             ]:
                 return False
             return all(a.undone in (None, b.undone) for a, b in zip(old, new, strict=True))
@@ -356,8 +356,8 @@ class WriteLog:
         return writes
 
     def _write(self, row: tuple[Any, ...]) -> Write:
-        seq, _, id_, document, known = row
-        if known != row_checksum(row[:-1]):
+        seq, _, id_, document, sum_ = row
+        if sum_ != row_checksum(row[:-1]):
             raise damaged(self.path, f"row {seq} has changed since it was written")
         return Write(seq, id_, None if document is None else document_of(id_, document))
 

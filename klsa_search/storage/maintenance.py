@@ -109,7 +109,7 @@ def rollback(path: Path, to: str | None = None) -> Rollback:
     with index_lock(path):
         before = _in_use(path)
         committed = committed_generations(path)
-        builds = sorted({*(each.name for each in committed), *former_builds(path)})
+        builds = sorted({*(generation.name for generation in committed), *former_builds(path)})
         target = _chosen(path, builds, before, to)
         if target in former_builds(path):
             manifest = _checked(path, target)
@@ -140,14 +140,14 @@ def _in_use(path: Path) -> str | None:
 
 def _checked(path: Path, build: str) -> Manifest:
     """Return the manifest of a former build of partitions; errors as of `rollback`."""
-    found = read_partitions(path, build)
-    for name in found.all_folders:
+    partition_set = read_partitions(path, build)
+    for name in partition_set.all_folders:
         generation = current_generation(path / name)
         check_sizes(generation, read_manifest(generation))
-    return found.manifest
+    return partition_set.manifest
 
 
-def use_partitions(path: Path, found: PartitionSet) -> None:
+def use_partitions(path: Path, partition_set: PartitionSet) -> None:
     """Use new partitions, in one step; the index is locked.
 
     What was in use before is kept for a rollback, and other builds are removed.
@@ -155,12 +155,12 @@ def use_partitions(path: Path, found: PartitionSet) -> None:
     before = read_partitions(path).generation if is_partitioned(path) else None
     if before is not None:
         keep_partitions(path)
-    write_partitions(path, found)
+    write_partitions(path, partition_set)
     if before is not None:
         (path / CURRENT).unlink(missing_ok=True)
     kept = named(path)
     collect_garbage(path, [] if kept is None else [kept])
-    remove_partitions(path, {found.generation, before or found.generation})
+    remove_partitions(path, {partition_set.generation, before or partition_set.generation})
 
 
 def remove_partitions(path: Path, keep: Collection[str] = ()) -> None:
@@ -230,8 +230,8 @@ def delete_index(path: Path) -> list[Path]:
         collect_garbage(path, keep=())
         (path / PARTITIONS).unlink(missing_ok=True)
         remove_partitions(path)
-        own = (*QUERY_FILES, *JUDGEMENT_FILES, *EMBEDDING_FILES, DELETED, MARKER)
-        for name in (*own, *reversed(LOCKS)):
+        names = (*QUERY_FILES, *JUDGEMENT_FILES, *EMBEDDING_FILES, DELETED, MARKER)
+        for name in (*names, *reversed(LOCKS)):
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())
 
@@ -245,7 +245,7 @@ def _refuse_other(path: Path) -> None:
 
 def _chosen(path: Path, builds: Sequence[str], before: str | None, to: str | None) -> str:
     there = ", ".join(builds) or "none"
-    older = [each for each in builds if before is None or each < before]
+    older = [build_ for build_ in builds if before is None or build_ < before]
     for build in reversed(older) if to is None else builds:
         if to in (None, build):
             return build

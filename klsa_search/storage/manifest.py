@@ -182,13 +182,13 @@ class Manifest(Frozen):
 
     def _require_plugins(self) -> None:
         for kind, built in self.plugins.items():
-            found = find_plugin(kind, built.name)
+            plugin = find_plugin(kind, built.name)
             # A ranker only reads: nothing stored depends on its version.
-            if found is not None and (kind == "ranker" or found == Plugin(**built.model_dump())):
+            if plugin is not None and (kind == "ranker" or plugin == Plugin(**built.model_dump())):
                 continue
             fact = "is not installed"
-            if found is not None:
-                fact = f"is now that of {found.distribution} {found.version}"
+            if plugin is not None:
+                fact = f"is now that of {plugin.distribution} {plugin.version}"
             package = f"{built.distribution} {built.version}"
             raise PluginMissing(
                 f"the index of `{self.source}` was built with {kind} `{built.name}` of {package}, "
@@ -238,8 +238,8 @@ def read_manifest(generation: Path) -> Manifest:
         if is_exhausted(error):
             raise
         raise IndexDamaged(f"cannot read `{path}` ({error}); {step_for(path)}") from error
-    known = _known_sum(generation)
-    if known and known != hashlib.sha256(content).hexdigest():
+    sum_ = _known_sum(generation)
+    if sum_ and sum_ != hashlib.sha256(content).hexdigest():
         raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")
     if version != FORMAT_VERSION:
         step = "rebuild it with `klsa-index build`"

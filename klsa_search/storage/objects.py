@@ -70,8 +70,8 @@ def open_store(target: str) -> ObjectStore:
 
 def refuse_password(url: str) -> None:
     """Raise SettingsError if a URL has a password: command lines, logs and answers show URLs."""
-    scheme, found, _ = url.partition("://")
-    if found and _PASSWORD.search(url):
+    scheme, separator, _ = url.partition("://")
+    if separator and _PASSWORD.search(url):
         raise SettingsError(
             f"the URL `{scheme}://...` has a password, which command lines and logs would show; "
             "leave it out, and set it in a variable of the environment, such as "
@@ -90,7 +90,9 @@ class _DirectoryStore:
         with self._translated(folder):
             try:
                 with os.scandir(self._root / folder) as entries:
-                    return {each.name: each.stat().st_size for each in entries if each.is_file()}
+                    return {
+                        entry.name: entry.stat().st_size for entry in entries if entry.is_file()
+                    }
             except FileNotFoundError:
                 return {}
 
@@ -154,8 +156,8 @@ class _RemoteStore:
         """See `ObjectStore`."""
         with self._translated(folder):
             self._files.invalidate_cache()  # other processes write, too
-            found = self._files.find(f"{self._root}/{folder}", detail=True)
-            return {path.rpartition("/")[2]: file["size"] for path, file in found.items()}
+            entries = self._files.find(f"{self._root}/{folder}", detail=True)
+            return {path.rpartition("/")[2]: file["size"] for path, file in entries.items()}
 
     def read(self, name: str) -> bytes:
         """See `ObjectStore`."""

@@ -82,30 +82,34 @@ def read_partitions(path: Path, generation: str | None = None) -> PartitionSet:
     """
     file = path / PARTITIONS if generation is None else former_file(path, generation)
     try:
-        found = PartitionSet.model_validate_json(read_checked(file))
-        if not found.settings.keys() <= QUERY_SETTINGS:
+        partition_set = PartitionSet.model_validate_json(read_checked(file))
+        if not partition_set.settings.keys() <= QUERY_SETTINGS:
             raise ValueError("it changes other settings than those of queries")
-        found.current_settings()
+        partition_set.current_settings()
     except (OSError, ValueError, ValidationError, SettingsError) as error:
         reason = str(error).splitlines()[0]
         raise IndexDamaged(
             f"cannot read `{file}` ({reason}); restore a backup of the index, or build it again"
         ) from error
-    if not all(map(PARTITION.fullmatch, found.folders)):
+    if not all(map(PARTITION.fullmatch, partition_set.folders)):
         raise IndexDamaged(f"`{file}` names folders that are not partitions; build it again")
-    return found
+    return partition_set
 
 
 def manifest_of_partitions(path: Path) -> Manifest:
     """Return the manifest of all documents, with the present settings and all files."""
-    found = read_partitions(path)
-    generations = [current_generation(path / name) for name in found.all_folders]
-    manifest = with_files(path, found.manifest, {each: read_manifest(each) for each in generations})
-    settings = found.current_settings().model_dump(mode="json")
+    partition_set = read_partitions(path)
+    generations = [current_generation(path / name) for name in partition_set.all_folders]
+    manifest = with_files(
+        path,
+        partition_set.manifest,
+        {generation: read_manifest(generation) for generation in generations},
+    )
+    settings = partition_set.current_settings().model_dump(mode="json")
     return manifest.model_copy(update={"settings": settings})
 
 
-def generations_of(path: Path, found: PartitionSet) -> list[Path]:
+def generations_of(path: Path, partition_set: PartitionSet) -> list[Path]:
     """Return the folders of the generations in use of the partitions, by number.
 
     IndexDamaged if one is missing, or has documents of another partition, as after its folder was
@@ -113,7 +117,7 @@ def generations_of(path: Path, found: PartitionSet) -> list[Path]:
     """
     from klsa_search.storage.documents import DocumentReader
 
-    generations = [current_generation(path / name) for name in found.folders]
+    generations = [current_generation(path / name) for name in partition_set.folders]
     for number, generation in enumerate(generations):
         if not read_manifest(generation).counts.documents:
             continue
@@ -129,7 +133,7 @@ def generations_of(path: Path, found: PartitionSet) -> list[Path]:
     return generations
 
 
-def with_files(path: Path, whole: Manifest, manifests: Mapping[Path, Manifest]) -> Manifest:
+def with_files(path: Path, all_manifest: Manifest, manifests: Mapping[Path, Manifest]) -> Manifest:
     """Return a manifest of all documents with the files of all partitions.
 
     path       folder of the index, to which the names of files are relative
@@ -140,7 +144,7 @@ def with_files(path: Path, whole: Manifest, manifests: Mapping[Path, Manifest]) 
         for generation, manifest in manifests.items()
         for name, entry in manifest.files.items()
     }
-    return whole.model_copy(update={"files": files})
+    return all_manifest.model_copy(update={"files": files})
 
 
 def parts_of(path: Path) -> list[Path]:
@@ -166,9 +170,11 @@ def number_of_partition(partition: Path) -> int:
     return int(partition.name.partition("-")[2])
 
 
-def write_partitions(path: Path, found: PartitionSet) -> None:
+def write_partitions(path: Path, partition_set: PartitionSet) -> None:
     """Replace the file of an index that is locked, durably."""
-    replace_checked(path / PARTITIONS, found.model_dump_json(indent=1, exclude_defaults=True))
+    replace_checked(
+        path / PARTITIONS, partition_set.model_dump_json(indent=1, exclude_defaults=True)
+    )
     sync(path)
 
 
@@ -187,9 +193,9 @@ def former_builds(path: Path) -> list[str]:
 
 def keep_partitions(path: Path) -> None:
     """Copy the file of the partitions in use, for a rollback; the index is locked."""
-    found = read_partitions(path)
-    content = found.model_dump_json(indent=1, exclude_defaults=True)
-    replace_checked(former_file(path, found.generation), content)
+    partition_set = read_partitions(path)
+    content = partition_set.model_dump_json(indent=1, exclude_defaults=True)
+    replace_checked(former_file(path, partition_set.generation), content)
     sync(path)
 
 
@@ -198,10 +204,10 @@ def retire_partitions(path: Path) -> str:
 
     The generation that CURRENT names is in use then. The index is locked.
     """
-    found = read_partitions(path)
-    os.replace(path / PARTITIONS, former_file(path, found.generation))
+    partition_set = read_partitions(path)
+    os.replace(path / PARTITIONS, former_file(path, partition_set.generation))
     sync(path)
-    return found.generation
+    return partition_set.generation
 
 
 def restore_partitions(path: Path, generation: str) -> None:

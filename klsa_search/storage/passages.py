@@ -57,6 +57,6 @@ def passages_of(document: Document, words: int) -> Iterator[Document]:
             text=document.text[begin:end],
         )
         if vectors:
-            own = vectors_of_passage(vectors, number, len(passages))
-            passage = set_vectors(passage, own)
+            passage_vectors = vectors_of_passage(vectors, number, len(passages))
+            passage = set_vectors(passage, passage_vectors)
         yield passage

@@ -133,12 +133,12 @@ class RecoveredRecords:
 def _written_last(path: Path) -> Path:
     """Return the generation that was built or written to last, complete ones first."""
     there = committed_generations(path) or [
-        each for each in generations(path) if (each / f"{RECORDS}.npy").is_file()
+        generation for generation in generations(path) if (generation / f"{RECORDS}.npy").is_file()
     ]
     if not there or (os.path.lexists(path / DELETED) and not os.path.lexists(path / CURRENT)):
         read_current(path)  # reports what is missing
         raise IndexNotFound(f"`{path}` has no readable generation; restore a backup")
-    return max(there, key=lambda each: (_written(each), each))
+    return max(there, key=lambda path_: (_written(path_), path_))
 
 
 def _written(generation: Path) -> str:
@@ -193,24 +193,24 @@ def _repaired_starts(
     Return `starts` itself if the IDs do not lead to all records in order, because they or the
     records are damaged. Cost: some µs a document.
     """
-    given = starts
+    stored = starts
     try:
         ids = _ids(generation)
     except (sqlite3.Error, ValueError):  # the IDs are damaged too
         return starts
     starts = np.full(len(ids) + 1, -1, np.int64)
-    known = min(len(given), len(starts))
-    starts[:known] = given[:known]
+    count = min(len(stored), len(starts))
+    starts[:count] = stored[:count]
     starts[0], starts[-1] = 0, len(content)
     end = 0  # of the header of the previous record
     for doc_id, id_ in enumerate(ids):
         if not _is_record(content, int(starts[doc_id]), id_):
             begin = _find(content, end, id_)
             if begin is None:
-                return given
+                return stored
             starts[doc_id] = begin
         end = int(starts[doc_id]) + _HEAD.size + len(id_)
-    return starts if (np.diff(starts) > 0).all() and starts[0] == 0 else given
+    return starts if (np.diff(starts) > 0).all() and starts[0] == 0 else stored
 
 
 def _ids(generation: Path) -> list[bytes]:

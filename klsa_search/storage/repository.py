@@ -53,8 +53,8 @@ class Repository:
 
     def names(self) -> dict[int, str]:
         """Return the names of all backups by number, in order."""
-        found = map(_BACKUP_NAME.fullmatch, self._store.sizes(_BACKUPS))
-        return dict(sorted((int(match[1]), match[0]) for match in found if match))
+        matches = map(_BACKUP_NAME.fullmatch, self._store.sizes(_BACKUPS))
+        return dict(sorted((int(match[1]), match[0]) for match in matches if match))
 
     def find(self, number: int | None = None) -> str:
         """Return the name of a backup, by default the newest; IndexNotFound."""
@@ -88,30 +88,30 @@ class Repository:
                 ) from error
         return self._read[name]
 
-    def fetch(self, file: FileCopy, path: Path, own: Path | None = None) -> None:
+    def fetch(self, file: FileCopy, path: Path, earlier: Path | None = None) -> None:
         """Write a file to a new path, and compare its checksums.
 
-        own  an earlier version of a log: pieces that it has are not read from the repository
+        earlier  an earlier version of a log: pieces that it has are not read from the repository
         The caller syncs it. IndexDamaged if a piece has changed; StoreError if it is missing.
         """
-        whole = hashlib.sha256()
+        digest = hashlib.sha256()
         with ExitStack() as files:
             stream = files.enter_context(path.open("xb"))
             pool = files.enter_context(ThreadPoolExecutor(PARALLEL))
-            known = {} if own is None else _offsets(own)
-            read = partial(self._piece, own=own, known=known)
+            offsets = {} if earlier is None else _offsets(earlier)
+            read = partial(self._piece, earlier=earlier, offsets=offsets)
             for piece in map_in_order(partial(pool.submit, read), file.pieces, ahead=PARALLEL):
-                whole.update(piece)
+                digest.update(piece)
                 stream.write(piece)
-        if whole.hexdigest() != file.sha256:
+        if digest.hexdigest() != file.sha256:
             raise IndexDamaged(
                 f"`{path.name}` of a backup at `{self.target}` is damaged; use another backup"
             )
 
-    def _piece(self, name: str, *, own: Path | None, known: Mapping[str, int]) -> bytes:
-        if own is not None and name in known:
-            with own.open("rb") as stream:
-                stream.seek(known[name])
+    def _piece(self, name: str, *, earlier: Path | None, offsets: Mapping[str, int]) -> bytes:
+        if earlier is not None and name in offsets:
+            with earlier.open("rb") as stream:
+                stream.seek(offsets[name])
                 content = stream.read(LOG_PIECE)
         else:
             content = self._store.read(f"{_OBJECTS}/{name}")
@@ -171,9 +171,9 @@ class Repository:
 
 def _offsets(log: Path) -> dict[str, int]:
     """Return where each piece of a log begins, by its name."""
-    found, offset = {}, 0
+    offsets, offset = {}, 0
     with log.open("rb") as stream:
         while piece := stream.read(LOG_PIECE):
-            found[hashlib.sha256(piece).hexdigest()] = offset
+            offsets[hashlib.sha256(piece).hexdigest()] = offset
             offset += len(piece)
-    return found
+    return offsets

@@ -45,8 +45,8 @@ def restore_index(repository: Repository, name: str, path: Path, number: int | N
 
     An interrupted restore can be repeated. IndexNotFound, IndexExists, IndexDamaged, StoreError.
     """
-    found = repository.find(number)
-    backup = repository.read(found)
+    backup_name = repository.find(number)
+    backup = repository.read(backup_name)
     if name not in backup.indexes:
         choices = ", ".join(sorted(backup.indexes)) or "none"
         raise IndexNotFound(
@@ -56,7 +56,7 @@ def restore_index(repository: Repository, name: str, path: Path, number: int | N
     if os.path.lexists(path) and not is_unfinished(path):
         raise _exists(path)
     install_copy(repository, copy, path)
-    return found
+    return backup_name
 
 
 def restore_all(repository: Repository, home: Path, number: int | None = None) -> str:
@@ -65,22 +65,22 @@ def restore_all(repository: Repository, home: Path, number: int | None = None) -
     If an index or alias of the backup exists with other content, nothing is restored; what is equal
     stays. So an interrupted restore can be repeated. IndexExists, IndexDamaged, StoreError.
     """
-    found = repository.find(number)
-    backup = repository.read(found)
-    own = aliases_in(home)
+    backup_name = repository.find(number)
+    backup = repository.read(backup_name)
+    existing = aliases_in(home)
     for name, copy in backup.indexes.items():
         path = index_path(home, name)
         if os.path.lexists(path) and not is_unfinished(path) and not _is_equal(path, copy):
             raise _exists(path)
     for name, index in backup.aliases.items():
-        if os.path.lexists(home / name) and own.get(name) != index:
+        if os.path.lexists(home / name) and existing.get(name) != index:
             raise _exists(home / name)
     for name, copy in backup.indexes.items():
         if not _is_equal(home / name, copy):
             install_copy(repository, copy, home / name)
     for name, index in backup.aliases.items():
         set_alias(home, name, index)
-    return found
+    return backup_name
 
 
 def restore_partition(repository: Repository, path: Path, build: str) -> Path:
@@ -93,13 +93,13 @@ def restore_partition(repository: Repository, path: Path, build: str) -> Path:
     Processes of one machine wait for each other, and use what the first restored. An interrupted
     restore is repeated. IndexNotFound if no backup has this build; IndexDamaged, StoreError.
     """
-    if found := generation_of_build(path, build):
-        return found
+    if generation := generation_of_build(path, build):
+        return generation
     home = path.parents[1]
     home.mkdir(parents=True, exist_ok=True)
     with exclusive_lock(home / RESTORE_LOCK, timeout=_UNLIMITED):
-        if found := generation_of_build(path, build):
-            return found
+        if generation := generation_of_build(path, build):
+            return generation
         copy = partition_copy(repository, path, build)
         path.parent.mkdir(exist_ok=True)
         mark_index(path.parent)
@@ -120,9 +120,9 @@ def partition_copy(repository: Repository, path: Path, build: str) -> IndexCopy:
     index = path.parent.name
     for name in reversed(repository.names().values()):
         if copy := repository.read(name).indexes.get(index):
-            for own in copy.partitions.values():
-                if own.build == build:
-                    return own
+            for partition in copy.partitions.values():
+                if partition.build == build:
+                    return partition
     raise IndexNotFound(
         f"no backup at `{repository.target}` has partition `{path.name}` of index `{index}` as it "
         "is served; back the index up, or wait until the service follows a newer backup",
@@ -133,8 +133,8 @@ def partition_copy(repository: Repository, path: Path, build: str) -> IndexCopy:
 def is_same_build(path: Path, copy: IndexCopy) -> bool:
     """Return whether the build in use is that of the copy; its logs may differ."""
     with suppress(StoreError):  # none, or damaged
-        builds = [build_id(read_manifest(each)) for each in generations_in_use(path)]
-        return builds == [each.build for each in _parts(copy)]
+        builds = [build_id(read_manifest(generation)) for generation in generations_in_use(path)]
+        return builds == [part.build for part in _parts(copy)]
     return False
 
 
@@ -147,8 +147,8 @@ def _is_equal(path: Path, copy: IndexCopy) -> bool:
     """Return whether an index has the documents of a copy."""
     if not is_same_build(path, copy):
         return False
-    states = [WriteLog(each).state_id() for each in generations_in_use(path)]
-    return states == [each.log_state for each in _parts(copy)]
+    states = [WriteLog(generation).state_id() for generation in generations_in_use(path)]
+    return states == [part.log_state for part in _parts(copy)]
 
 
 def install_copy(repository: Repository, copy: IndexCopy, path: Path) -> None:
@@ -171,11 +171,13 @@ def _install_partitions(repository: Repository, copy: IndexCopy, path: Path) -> 
         mark_index(path)
         number = next_number(path)
         folders = [f"{number:06d}-{part}" for part in range(len(copy.partitions) - 1)]
-        found = partitions_of_copy(repository, copy, folders)
-        for name, own in zip(found.all_folders, copy.partitions.values(), strict=True):
-            _install_partition(repository, own, path / name)
+        partition_set = partitions_of_copy(repository, copy, folders)
+        for name, partition in zip(
+            partition_set.all_folders, copy.partitions.values(), strict=True
+        ):
+            _install_partition(repository, partition, path / name)
         replace_shared_files(repository, copy, path, None)
-        use_partitions(path, found)
+        use_partitions(path, partition_set)
 
 
 def _install_partition(repository: Repository, copy: IndexCopy, path: Path) -> Path:

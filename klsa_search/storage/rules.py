@@ -141,12 +141,12 @@ class RuleActions(_Part):
         pinned = [pin.id for pin in self.pin]
         if not (pinned or self.hide or self.boost):
             raise ValueError("nothing to do; give pin, hide or boost")
-        for name, given in (
+        for name, value in (
             ("pin: document", pinned),
             ("pin: position", [pin.position for pin in self.pin]),
             ("pin and hide: document", [*dict.fromkeys(pinned), *dict.fromkeys(self.hide)]),
         ):
-            if (repeated := _first_repeated(given)) is not None:
+            if (repeated := _first_repeated(value)) is not None:
                 raise ValueError(f"{name} {repeated!r} is given twice; give it once")
         return self
 
@@ -160,13 +160,13 @@ class Rule(_Part):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _named(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _named(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Name the rule in errors, which else name its place in the list."""
         try:
-            return handler(given)
+            return handler(value)
         except ValidationError as error:
             first = error.errors()[0]
-            id_ = given.get("id") if isinstance(given, Mapping) else None
+            id_ = value.get("id") if isinstance(value, Mapping) else None
             named = f"rule {id_!r}"[:120] if isinstance(id_, str) else "a rule without id"
             where = "".join(
                 f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
@@ -186,11 +186,11 @@ class Rule(_Part):
 _RULES: Final = TypeAdapter(list[Rule])
 
 
-def rules_of(given: Iterable[Mapping[str, Any] | Rule]) -> tuple[Rule, ...]:
+def rules_of(mappings: Iterable[Mapping[str, Any] | Rule]) -> tuple[Rule, ...]:
     """Return rules from their JSON; SettingsError names the rule at fault."""
-    if isinstance(given, Mapping | str) or not isinstance(given, Iterable):
+    if isinstance(mappings, Mapping | str) or not isinstance(mappings, Iterable):
         raise SettingsError("rules: not a list of rules", field="rules")
-    listed = list(given)
+    listed = list(mappings)
     if len(listed) > MAX_RULES:
         raise SettingsError(
             f"rules: {len(listed):,} rules, more than the limit of {MAX_RULES:,}; give fewer",
@@ -235,7 +235,7 @@ def change_rule(path: Path, id_: str, rule: Rule | None) -> None:
     """Replace or add one rule, or delete it if None; RuleNotFound. See `write_rules`."""
     current_generation(path)
     with writing(path):
-        rules = {known.id: known for known in read_rules(path)}
+        rules = {earlier.id: earlier for earlier in read_rules(path)}
         if rule is not None:
             rules[id_] = rule
         elif rules.pop(id_, None) is None:

@@ -42,7 +42,7 @@ MAX_LENGTH: Final = 100
 _COMMA: Final = re.compile(r"(?<!\\),")
 
 
-def checked_synonyms(given: Given) -> dict[str, tuple[str, ...]]:
+def checked_synonyms(synonyms_: Given) -> dict[str, tuple[str, ...]]:
     """Return synonyms given in either form; SettingsError for invalid ones.
 
     >>> checked_synonyms(["tv, television", "phone => iphone, galaxy"])["phone"]
@@ -50,12 +50,12 @@ def checked_synonyms(given: Given) -> dict[str, tuple[str, ...]]:
     """
     synonyms: dict[str, dict[str, None]] = {}
     total = 0
-    for word, others in _pairs(given):
-        known = synonyms.setdefault(word, {})
-        total -= len(known)
-        known.update(dict.fromkeys(other for other in others if other != word))
-        total += len(known)
-        if len(known) > MAX_PER_WORD:
+    for word, others in _pairs(synonyms_):
+        listed = synonyms.setdefault(word, {})
+        total -= len(listed)
+        listed.update(dict.fromkeys(other for other in others if other != word))
+        total += len(listed)
+        if len(listed) > MAX_PER_WORD:
             raise _invalid(f"{word!r} has more than {MAX_PER_WORD} synonyms; give fewer")
         if len(synonyms) > MAX_WORDS or total > MAX_SYNONYMS:
             raise _invalid(
@@ -127,34 +127,34 @@ def replace_synonyms(path: Path, synonyms: Synonyms) -> None:
     replace_checked(path / SYNONYMS, content)
 
 
-def _pairs(given: Given) -> Iterable[tuple[str, list[str]]]:
+def _pairs(synonyms: Given) -> Iterable[tuple[str, list[str]]]:
     """Yield each word and its synonyms."""
-    if isinstance(given, Mapping):
-        for word, others in given.items():
+    if isinstance(synonyms, Mapping):
+        for word, others in synonyms.items():
             if isinstance(others, str) or not isinstance(others, Iterable):
                 raise _invalid(f"the synonyms of {word!r} are not a list of words")
             yield _word(word), [_word(other) for other in others]
         return
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if isinstance(synonyms, str) or not isinstance(synonyms, Iterable):
         raise _invalid("not a mapping of words or a list of rules")
-    for rule in given:
+    for rule in synonyms:
         if not isinstance(rule, str):
             raise _invalid(f"{rule!r} is not a rule; write 'tv, television', or 'phone => iphone'")
         left, arrow, right = rule.partition("=>")
         if "=>" in right:
             raise _invalid(f"the rule {rule[:MAX_LENGTH]!r} has more than one =>; split it")
-        words = [_word(each, rule) for each in _COMMA.split(left)]
-        others = [_word(each, rule) for each in _COMMA.split(right)] if arrow else words
+        words = [_word(part, rule) for part in _COMMA.split(left)]
+        others = [_word(part, rule) for part in _COMMA.split(right)] if arrow else words
         if not arrow and len(words) == 1:
             raise _invalid(f"the rule {rule!r} has only one word; add its synonyms")
         yield from ((word, others) for word in words)
 
 
-def _word(given: Any, rule: str | None = None) -> str:
+def _word(value: Any, rule: str | None = None) -> str:
     """Return a word or phrase with normalised spaces; rules escape a comma with a backslash."""
-    if not isinstance(given, str):
-        raise _invalid(f"{given!r} is not a word")
-    word = " ".join((given if rule is None else given.replace("\\,", ",")).split())
+    if not isinstance(value, str):
+        raise _invalid(f"{value!r} is not a word")
+    word = " ".join((value if rule is None else value.replace("\\,", ",")).split())
     where = "" if rule is None else f" in the rule {rule[:MAX_LENGTH]!r}"
     if not word:
         raise _invalid(f"a word is blank{where}")

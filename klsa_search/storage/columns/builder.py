@@ -157,10 +157,10 @@ def distinct(values: list[Any], counts: list[int] | None) -> tuple[list[Any], li
     left, sizes = [], []
     at = 0
     for size in repeat(1, len(values)) if counts is None else counts:
-        own = values[at : at + size]
+        document_values = values[at : at + size]
         at += size
-        if size > 1 or None in own:
-            own = sorted({value for value in own if value is not None})
-        left += own
-        sizes.append(len(own))
+        if size > 1 or None in document_values:
+            document_values = sorted({value for value in document_values if value is not None})
+        left += document_values
+        sizes.append(len(document_values))
     return left, sizes

@@ -36,9 +36,9 @@ def text(name: str, value: object) -> str:
     """Coerce a string, boolean or integer of a query."""
     if isinstance(value, str):
         return value
-    whole = _whole(value)
+    integer = _whole(value)
     try:
-        return str(keyword_of(value if whole is None else whole))
+        return str(keyword_of(value if integer is None else integer))
     except TypeMismatch:
         raise _refused(name, value, "keyword", "a text") from None
 
@@ -72,8 +72,8 @@ def moments(name: str, value: object) -> tuple[int, int]:
     if isinstance(value, datetime):
         exact = microseconds(value)
         return exact, exact
-    whole = _whole(value)
-    written = value.isoformat() if isinstance(value, date) else str(whole or value)
+    integer = _whole(value)
+    written = value.isoformat() if isinstance(value, date) else str(integer or value)
     if (partial := _PARTIAL_DATE.fullmatch(written)) is not None:
         year, month = int(partial[1]), int(partial[2] or 0)
         following = (year + month // 12, month % 12 + 1) if month else (year + 1, 1)
@@ -85,7 +85,7 @@ def moments(name: str, value: object) -> tuple[int, int]:
         moment = date_of(written)
     except TypeMismatch:
         moment = None
-    if moment is None or whole is not None:
+    if moment is None or integer is not None:
         needed = "a date as in 2024, 2024-03, 2024-03-01 or 2024-03-01T09:30:00Z"
         raise _refused(name, value, "date", needed)
     return moment, moment + (_DAY - 1 if len(written) == _DATE_ONLY else 0)
@@ -411,8 +411,8 @@ class Fields(Mapping[str, Field]):
         if name in self.others:
             fact = f"field {name!r} is not filterable: {self.others[name]}"
         else:
-            known = ", ".join(map(repr, self._columns)) or "none"
-            fact = f"unknown field {name!r}; the filterable fields are: {known}"
+            choices = ", ".join(map(repr, self._columns)) or "none"
+            fact = f"unknown field {name!r}; the filterable fields are: {choices}"
         raise QueryError(f"{parameter}: {fact}", field=parameter)
 
     def is_blank(self, name: str) -> bool:
@@ -444,15 +444,15 @@ def open_fields(
     for name, entry in fields.columns.items():
         begin = begins[entry.type]
         begins[entry.type] = begin + entry.values
-        own = None
+        document_starts = None
         if entry.lists and starts is not None:
-            own, start = starts[start : start + documents + 1], start + documents + 1
+            document_starts, start = starts[start : start + documents + 1], start + documents + 1
         texts = _NO_TEXTS
         if entry.type == "keyword":
             texts = KeywordTexts(content, text_starts[text : text + entry.texts + 1])
             text += entry.texts + 1
         values = arrays[entry.type][begin : begin + entry.values]
         opened[name] = Field(
-            name, entry.type, entry.missing, values, own, texts, misfits=entry.misfits
+            name, entry.type, entry.missing, values, document_starts, texts, misfits=entry.misfits
         )
     return Fields(opened, fields.others, documents, forms)

@@ -244,14 +244,14 @@ class _Column:
     def _part(
         self, kind: FieldType, values: npt.NDArray[Any], starts: npt.NDArray[np.int64], texts: int
     ) -> Field:
-        known = self._texts[:texts]
+        built_texts = self._texts[:texts]
         if kind == "keyword":
-            order = sorted(range(texts), key=known.__getitem__)
+            order = sorted(range(texts), key=built_texts.__getitem__)
             codes = np.empty(texts, np.int32)
             codes[order] = np.arange(texts, dtype=np.int32)
-            values, known = codes[values], [known[number] for number in order]
+            values, built_texts = codes[values], [built_texts[number] for number in order]
         missing = int(np.count_nonzero(np.diff(starts) == 0))
-        return Field(self._name, kind, missing, values, starts, texts_of(known))
+        return Field(self._name, kind, missing, values, starts, texts_of(built_texts))
 
 
 _Values = npt.NDArray[Any]
@@ -339,12 +339,12 @@ class CombinedField(Field):
             if self.type == "keyword":
                 codes, pieces[-1] = np.unique(pieces[-1], return_inverse=True)
                 names.append([part.texts[code] for code in codes.tolist()])
-        texts = sorted({text for each in names for text in each})
+        texts = sorted({text for document_texts in names for text in document_texts})
         if self.type == "keyword":
             codes_of = {text: code for code, text in enumerate(texts)}
             pieces = [
-                np.array([codes_of[text] for text in each], np.int32)[piece]
-                for each, piece in zip(names, pieces, strict=True)
+                np.array([codes_of[text] for text in document_texts], np.int32)[piece]
+                for document_texts, piece in zip(names, pieces, strict=True)
             ]
         values = np.concatenate(pieces).astype(DTYPES[self.type])
         if (counts > 1).any():
@@ -367,8 +367,8 @@ class _CombinedPredicate(ColumnPredicate):
 
     def any_of(self, values: Iterable[object]) -> RangeMask:
         """See `Field.any_of`."""
-        given = values if isinstance(values, str) else list(values)
-        return self._combined(lambda part: part.any_of(given))
+        texts_ = values if isinstance(values, str) else list(values)
+        return self._combined(lambda part: part.any_of(texts_))
 
     def between(
         self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"

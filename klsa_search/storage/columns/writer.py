@@ -46,13 +46,13 @@ class FieldsWriter:
         self,
         types: Mapping[str, FieldType | None],
         spool: Spool,
-        known: Mapping[str, FieldType] | None = None,
+        types_before: Mapping[str, FieldType] | None = None,
         *,
         keeps_empty: bool = False,
         forms: LocalForms = GENERAL,
     ) -> None:
         self.forms = forms
-        self._types, self._known, self._spool = types, dict(known or {}), spool
+        self._types, self._known, self._spool = types, dict(types_before or {}), spool
         self._keeps_empty = keeps_empty
         self._fields = {name: DetectedField(name, spool, forms, declared=True) for name in types}
         self._free = MAX_FIELDS - len({*types, *self._known})
