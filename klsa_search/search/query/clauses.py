@@ -12,20 +12,14 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.query.boolean import BooleanQuery, Operand
 from klsa_search.search.query.builder import END, QueryBuilder, Variant, Word
 from klsa_search.search.query.completion import best_completions
-from klsa_search.search.query.compounds import Compounds, words_of
+from klsa_search.search.query.compounds import Compounds, Piece, words_of
 from klsa_search.search.query.matching import (
     containing_any,
     containing_phrase,
     containing_words,
     pattern_names,
 )
-from klsa_search.search.query.pieces import (
-    CHARACTERS,
-    MAY_JOIN,
-    Piece,
-    Pieces,
-    traits_of,
-)
+from klsa_search.search.query.pieces import CHARACTERS, MAY_JOIN, Pieces, traits_of
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import Clause

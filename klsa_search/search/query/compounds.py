@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.identifiers import BORDER, LONGEST, MAX_PARTS
@@ -21,9 +22,6 @@ from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.matching import count_phrase, phrase_question
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from klsa_search.search.query.pieces import Piece
 
 RARER: Final = 4
 """Factor by which a writing may be rarer than the one in the query, at most. Much rarer ones weigh
@@ -326,3 +324,29 @@ def _with_name(words: Sequence[str]) -> Iterator[Sequence[str]]:
 def _cut(word: str, places: Sequence[int]) -> Sequence[str]:
     bounds = [0, *places, len(word)]
     return [word[first:after] for first, after in pairwise(bounds)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece of a query between blanks.
+
+    numbers     term numbers of its words
+    words       its words; none if a custom tokenizer finds them, which may look across blanks
+    traits      what it may do besides adding its terms, as bits
+    parts       its runs of letters and digits
+    first, last  kinds of those next to the blanks: see `Part`; 0 where a sign is
+    runs, inner  words joined by signs that documents write as one, and shorter sequences
+    dividing    words that documents may also write in parts
+    characters  single characters that stand alone, with the terms of pairs that contain them
+    """
+
+    numbers: tuple[int, ...]
+    words: tuple[Word, ...]
+    traits: int
+    parts: tuple[Part, ...]
+    first: int
+    last: int
+    runs: tuple[Variant, ...]
+    inner: tuple[Variant, ...]
+    dividing: tuple[Word, ...]
+    characters: dict[str, list[int]]

@@ -18,7 +18,7 @@ from klsa_search.search.query.boolean import BooleanQuery, parse_boolean
 from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Variant, Word
 from klsa_search.search.query.clauses import MAX_CORRECTIONS, ClauseReader
 from klsa_search.search.query.completion import last_word
-from klsa_search.search.query.compounds import Compounds
+from klsa_search.search.query.compounds import Compounds, Piece
 from klsa_search.search.query.counting import QueryCounter
 from klsa_search.search.query.evidence import LOCAL, Evidence, Question
 from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
@@ -37,7 +37,6 @@ from klsa_search.search.query.pieces import (
     MAY_DIVIDE,
     MAY_JOIN,
     SIGNS,
-    Piece,
     Pieces,
     numbers_of,
     traits_of,

@@ -7,7 +7,6 @@ words, so what a piece says is found once and then looked up.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import attrgetter, or_
 from typing import Final
@@ -16,8 +15,8 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import nfkc
 from klsa_search.search.query.boolean import may_be_boolean
-from klsa_search.search.query.builder import Variant, Word
-from klsa_search.search.query.compounds import LETTER, Compounds, Part
+from klsa_search.search.query.builder import Word
+from klsa_search.search.query.compounds import LETTER, Compounds, Piece
 from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.term_dictionary import TermDictionary
 from klsa_search.search.query.terms import UNKNOWN, TermNumbers
@@ -41,32 +40,6 @@ CHARACTERS: Final = 32
 
 _ALL: Final = SIGNS | BOOLEAN | HAS_UNKNOWN | MAY_JOIN | MAY_DIVIDE | CHARACTERS
 _TRAITS: Final = attrgetter("traits")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """A piece of a query between blanks.
-
-    numbers     term numbers of its words
-    words       its words; none if a custom tokenizer finds them, which may look across blanks
-    traits      what it may do besides adding its terms, as bits
-    parts       its runs of letters and digits
-    first, last  kinds of those next to the blanks: see `Part`; 0 where a sign is
-    runs, inner  words joined by signs that documents write as one, and shorter sequences
-    dividing    words that documents may also write in parts
-    characters  single characters that stand alone, with the terms of pairs that contain them
-    """
-
-    numbers: tuple[int, ...]
-    words: tuple[Word, ...]
-    traits: int
-    parts: tuple[Part, ...]
-    first: int
-    last: int
-    runs: tuple[Variant, ...]
-    inner: tuple[Variant, ...]
-    dividing: tuple[Word, ...]
-    characters: dict[str, list[int]]
 
 
 class Pieces(dict[str, Piece]):

@@ -32,17 +32,16 @@ from klsa_search.storage.columns.columns import (
 )
 from klsa_search.storage.columns.format import DTYPES, MISSING
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
+from klsa_search.storage.columns.texts import KeywordTexts, texts_of
 from klsa_search.storage.columns.type_detection import NESTED, NO_VALUE
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,
     DETECTED_LIMITS,
-    KeywordTexts,
     TypeMismatch,
     coercion,
     elements,
     first_type,
     plain,
-    texts_of,
 )
 from klsa_search.storage.columns.writer import MAX_NAME
 from klsa_search.storage.manifest import FieldsEntry

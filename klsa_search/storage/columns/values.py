@@ -15,21 +15,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import compress
-from typing import Any, Final, NamedTuple, overload
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.nested import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.build_settings import FieldType
-from klsa_search.core.cached import lazy_property
 from klsa_search.storage.columns.amounts import amount, is_unit_alone
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
@@ -378,81 +373,3 @@ def flattened(batch: list[object]) -> tuple[list[object], list[int] | None]:
         return list(compress(batch, present)), None if all(present) else list(map(int, present))
     each = list(map(elements, batch))
     return [value for values in each for value in values], list(map(len, each))
-
-
-class KeywordTexts(Sequence[str]):
-    """The distinct texts of a keyword field, in the order of code points; decoded on access.
-
-    content  uint8, texts in UTF-8
-    starts   start of each, and the end of the last
-    """
-
-    def __init__(self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
-        self._content, self._starts = content, starts
-
-    def __len__(self) -> int:
-        """Return their number."""
-        return len(self._starts) - 1
-
-    @property
-    def size(self) -> int:
-        """Return the bytes of all texts."""
-        return int(self._starts[-1] - self._starts[0])
-
-    @overload
-    def __getitem__(self, code: int) -> str: ...
-    @overload
-    def __getitem__(self, code: slice) -> list[str]: ...
-    def __getitem__(self, code: int | slice) -> str | list[str]:
-        """Return the text of a code."""
-        if isinstance(code, slice):
-            return [self[each] for each in range(*code.indices(len(self)))]
-        return self._encoded(range(len(self))[code]).decode()
-
-    def code(self, text: str) -> int | None:
-        """Return the code of a text, or None. Cost: binary search."""
-        # UTF-8 has the order of code points.
-        encoded = text.encode(errors="surrogatepass")
-        code = bisect_left(range(len(self)), encoded, key=self._encoded)
-        return code if code < len(self) and self._encoded(code) == encoded else None
-
-    def containing(self, text: str) -> npt.NDArray[np.bool_]:
-        """Return which texts contain this, ignoring case: a bool for each code.
-
-        Cost: 1 ns a byte of all texts; the first call folds them, 0.5 µs a text, which takes as
-        much memory as they do.
-        """
-        content, starts = self._folded
-        # A byte of UTF-8 that begins a character is never inside another one.
-        wanted = text.casefold().encode(errors="surrogatepass")
-        found = np.full(len(self), not wanted)
-        if not wanted or len(wanted) > len(content):
-            return found
-        places = np.flatnonzero(content[: len(content) - len(wanted) + 1] == wanted[0])
-        for offset, byte in enumerate(wanted[1:], 1):
-            places = places[content[places + offset] == byte]
-            if not len(places):
-                return found
-        codes = np.searchsorted(starts, places, "right") - 1
-        found[codes[places + len(wanted) <= starts[codes + 1]]] = True
-        return found
-
-    @lazy_property
-    def _folded(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-        """The texts without differences of case, concatenated, and their starts, as of the texts.
-
-        Made together, so that texts need not be folded at each use.
-        """
-        folded = [self[code].casefold().encode() for code in range(len(self))]
-        starts = np.cumsum([0, *map(len, folded)], dtype=np.int64)
-        return np.frombuffer(b"".join(folded), np.uint8), starts
-
-    def _encoded(self, code: int) -> bytes:
-        return self._content[self._starts[code] : self._starts[code + 1]].tobytes()
-
-
-def texts_of(texts: Sequence[str]) -> KeywordTexts:
-    """Return texts, which are in the order of code points, as stored by a column."""
-    encoded = [text.encode() for text in texts]
-    starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    return KeywordTexts(np.frombuffer(b"".join(encoded), np.uint8), starts)

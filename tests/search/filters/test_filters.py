@@ -19,7 +19,7 @@ from klsa_search.search.filters.json_form import filter_of_mapping
 from klsa_search.search.filters.masks import FilterCache, mask_of
 from klsa_search.search.filters.relative_dates import absolute
 from klsa_search.search.filters.text import filter_of_text
-from klsa_search.storage.columns.values import KeywordTexts
+from klsa_search.storage.columns.texts import KeywordTexts
 from tests.storage.columns.test_columns import written
 
 METADATA = [
