@@ -116,7 +116,7 @@ def test_passages_are_compared_with_their_documents(path, monkeypatch):
 
 def test_passages_close_with_their_index(path):
     index = open_index(path)
-    passages = index._opened().passages.state.documents
+    passages = index._reader.state().passages.state.documents
     index.close()
     with pytest.raises(StoreError, match="closed"):
         passages.find("d0")

@@ -184,7 +184,7 @@ def test_of_many_documents_some_are_read(index, monkeypatch):
 
 
 def test_titles_read_bit_by_bit_are_those_read_at_once(index):
-    state = index._current.state
+    state = index._reader.state()
     living = state.snapshot.live_docs()
     once = Titles(analyzer)
     for typed in ("w", "wing", "netting f"):
