@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from klsa_search.core.deadlines import deadline_check
 from klsa_search.errors import QueryError
+from klsa_search.search.engine.mask import PART
 from klsa_search.search.filters.conditions import And, Condition, Not, Or, truth_of
 from klsa_search.search.filters.json_form import filter_of_mapping
 from klsa_search.search.filters.masks import FilterCache, mask_of
@@ -236,9 +237,38 @@ def test_depth_is_limited_and_never_recursion():
     flat = Condition("a", "EXISTS")
     for _ in range(50_000):
         flat = Not(Not(flat))
-    for tree in (deep, nested, flat):
+    negations = {"field": "a", "=": 1}
+    for _ in range(200):
+        negations = {"not": negations}
+    for tree in (deep, nested, negations, flat):
         with pytest.raises(QueryError, match="nested more than 100 levels deep"):
             FilterCache(FIELDS, SIZE).of(tree)
+
+
+@pytest.mark.parametrize("operator", ["and", "not"])
+def test_a_filter_in_json_may_have_a_hundred_levels(operator):
+    nested = {"field": "year", "=": 1}
+    for _ in range(99):
+        nested = {operator: [nested] if operator == "and" else nested}
+    filter_of_mapping(nested)
+    with pytest.raises(QueryError, match="nested more than 100 levels deep"):
+        filter_of_mapping({"and": [nested]})
+
+
+def test_no_conditions_joined_by_and_allow_all_documents_of_every_part():
+    assert mask_of(And(()), FIELDS, PART + 3).allowed.all()
+    assert not mask_of(Or(()), FIELDS, PART + 3).allowed.any()
+
+
+def test_a_list_with_values_depends_on_the_documents():
+    assert truth_of(Condition("about", "IN", ("pumps",))) is None
+
+
+def test_a_cached_mask_costs_nothing():
+    masks = FilterCache(FIELDS, SIZE)
+    assert masks.cost("about CONTAINS pump") > 0
+    masks.of("about CONTAINS pump")
+    assert masks.cost("about CONTAINS pump") == 0
 
 
 @pytest.mark.parametrize(
@@ -263,6 +293,11 @@ def test_masks_are_forgotten_before_they_fill_the_memory(monkeypatch):
     for year in (4, 5, 6):
         masks.of(f"year = {year}")
     assert masks.of("year = 1") is not first
+
+
+def test_a_long_text_is_cut_in_messages():
+    with pytest.raises(QueryError, match=r"'x{20}\.\.\.' is not allowed at character 10"):
+        filter_of_text("year = 1 " + "x" * 1_000)
 
 
 @pytest.mark.parametrize("comparison", ["=", "in", "to", "exists", "null", "odd"])
