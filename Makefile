@@ -117,7 +117,7 @@ tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not browser and not external'
 	@$(BIN)/python -m tools.long_tests
 
-# All tests, with 1,000 examples of each property; coverage goes to build/coverage.
+# All tests, with 100 examples of each property; coverage goes to build/coverage.
 test-long: export HYPOTHESIS_PROFILE = long
 test-long: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=50 --timeout 3600 \

@@ -37,7 +37,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.register_profile("long", settings.get_profile("short"), max_examples=1000)
+settings.register_profile("long", settings.get_profile("short"), max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 

@@ -215,7 +215,7 @@ def test_acknowledged_changes_are_visible_in_four_workers(kind, tmp_path):
             connection.close()
             return answer.status, content
 
-        stale, answers = stale_answers(kind, ask, home, 10 if kind is refits else 500)
+        stale, answers = stale_answers(kind, ask, home, 10 if kind is refits else 100)
         assert stale == []
         assert answers
         stopped(process)
