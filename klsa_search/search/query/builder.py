@@ -106,10 +106,7 @@ class QueryBuilder:
 
     def count(self, word: int | str, terms: tuple[int, ...]) -> None:
         """Let documents that contain all of these terms count as containing a word."""
-        if word not in self.alternatives:
-            self.alternatives[word] = {terms: None}
-        else:
-            self.alternatives[word][terms] = None
+        self.alternatives.setdefault(word, {})[terms] = None
 
     def rank(self, words: Sequence[Word]) -> None:
         """Add the known ones of these words to the terms."""
@@ -118,7 +115,8 @@ class QueryBuilder:
             if number >= 0:
                 self.terms.append(number)
                 self.words.append(word.text)
-                self.count(number, (number,))
+                if number not in self.alternatives:
+                    self.alternatives[number] = {(number,): None}
             elif number == UNKNOWN and word != self.rules.last and word not in self.characters:
                 self.unknown.append(word.text)
 

@@ -182,13 +182,15 @@ class ClauseReader:
 
     def _divided(self, words: Sequence[Word], builder: QueryBuilder) -> Iterator[Variant]:
         """Yield words that documents also write in parts."""
-        for word in dict.fromkeys(words):
-            if word.number >= 0 and self._compounds.may_divide(word.text):
-                if len(builder.checked) >= MAX_CORRECTIONS:
-                    return
-                builder.checked.add(word.text)
-                if parts := self._compounds.parts(word.text, builder.rules.evidence):
-                    yield Variant(word.text, (word.number,), parts)
+        dividing = [
+            word for word in words if word.number >= 0 and self._compounds.may_divide(word.text)
+        ]
+        for word in dict.fromkeys(dividing):
+            if len(builder.checked) >= MAX_CORRECTIONS:
+                return
+            builder.checked.add(word.text)
+            if parts := self._compounds.parts(word.text, builder.rules.evidence):
+                yield Variant(word.text, (word.number,), parts)
 
     def _correct(
         self, words: list[Word], builder: QueryBuilder, joined: Collection[str]

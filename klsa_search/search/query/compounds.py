@@ -61,13 +61,15 @@ class Part(NamedTuple):
     """A run of letters and digits in a text.
 
     first, last  kinds of its ends
-    after        the text between it and the next one, or the end
+    sign         what joins it to the next part; "" if nothing does
+    is_last      whether it ends the text
     """
 
     text: str
     first: int
     last: int
-    after: str
+    sign: str
+    is_last: bool
 
 
 def _belong(left: int, right: int) -> bool:
@@ -202,7 +204,10 @@ class Compounds:
             word = run[0]
             unknown = _UNKNOWN * (self._numbers[word] == UNKNOWN)
             first, last = (DIGIT if end.isdecimal() else LETTER for end in (word[0], word[-1]))
-            parts.append(Part(word, unknown | first, unknown | last, text[run.end() : end]))
+            after = text[run.end() : end] or " "  # pieces are joined by blanks
+            sign = after if len(after) == 1 and after in _SIGNS + " " else ""
+            is_last = run.end() == len(text)
+            parts.append(Part(word, unknown | first, unknown | last, sign, is_last))
         return tuple(parts)
 
     def runs(self, piece: str) -> tuple[Variant, ...]:
@@ -225,19 +230,22 @@ class Compounds:
         meet digits there, if these are groups of digits, or if no document contains one of them.
         """
         found = {variant.written: variant for piece in pieces for variant in piece.runs}
-        ends = [(before.last, following.first) for before, following in pairwise(pieces)]
-        if any(left & right & DIGIT for left, right in ends):
+        groups, left, has_digits = [], 0, 0  # where pieces begin that do not belong to the previous
+        for place, piece in enumerate(pieces):
+            right = piece.first
+            if not _belong(left, right):
+                groups.append(place)
+            has_digits |= left & right & DIGIT
+            left = piece.last
+        if has_digits:
             self._add(found, (number[0] for number in _NUMBER.finditer(text)), evidence)
-        first = 0
-        for after, (left, right) in enumerate([*ends, (0, 0)], 1):
-            if _belong(left, right):
-                continue
-            if after - first == 1:
-                found |= {variant.written: variant for variant in pieces[first].inner}
-            else:
+        for first, after in pairwise([*groups, len(pieces)]):
+            if after - first > 1:
                 parts = [part for piece in pieces[first:after] for part in piece.parts]
                 self._add(found, self._sequences(parts), evidence)
-            first = after
+            else:
+                for variant in pieces[first].inner:
+                    found[variant.written] = variant
         return list(found.values())
 
     def _add(self, found: dict[str, Variant], sequences: Iterable[str], evidence: Evidence) -> None:
@@ -246,20 +254,21 @@ class Compounds:
                 found[sequence] = variant
 
     def _sequences(self, parts: Sequence[Part]) -> Iterator[str]:
-        """Yield sequences of parts that belong together and are a word of the index, as written."""
+        """Yield sequences of parts that belong together and are a word of the index, as written.
+
+        parts  of pieces that belong together
+        """
         for first, part in enumerate(parts):
             joined = written = part.text
-            for before, following in pairwise(parts[first : first + MAX_PARTS]):
-                between = before.after or " "
-                if between == " ":
-                    if not _belong(before.last, following.first):
-                        break
-                elif len(between) > 1 or between not in _SIGNS:
+            sign = part.sign
+            for following in parts[first + 1 : first + MAX_PARTS]:
+                if not sign:
                     break
                 joined += following.text
-                written += between + following.text
+                written += sign + following.text
                 if self._numbers[joined] >= 0:
                     yield written
+                sign = following.sign
 
     def _variant(self, sequence: str, evidence: Evidence) -> Variant | None:
         """Return the word that documents write for a sequence of words, if there is one."""

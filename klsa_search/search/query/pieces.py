@@ -89,7 +89,7 @@ class Pieces(dict[str, Piece]):
         numbers = tuple(word.number for word in words)
         parts = self._compounds.text_parts(text)
         first = parts[0].first if parts and text.startswith(parts[0].text) else 0
-        last = parts[-1].last if parts and not parts[-1].after else 0
+        last = parts[-1].last if parts and parts[-1].is_last else 0
         runs, inner = self._compounds.runs(text), self._compounds.inner(parts)
         alone = self.characters(text)
         dividing = tuple(
