@@ -98,6 +98,11 @@ class Intake:
         """Record what was recognised in a file."""
         self.notes.setdefault(fact, []).append(str(file))
 
+    def note_once(self, file: Path, fact: str) -> None:
+        """Record what was recognised in a record of a file, unless it is recorded."""
+        if str(file) not in self.notes.get(fact, ()):
+            self.note(file, fact)
+
     def compare_header(self, file: Path, names: list[str]) -> None:
         """Note the columns of the first file that are missing in a later one."""
         if self._header is None:
@@ -175,7 +180,7 @@ class Intake:
             }
         if columns is None:
             columns = self.columns
-        elif columns != self.columns and not self.columns.lacks(record):
+        elif columns != self.columns and self._has_own_text(record, columns):
             plain = replace(self.columns, id=columns.id)
             self.uniform = self.uniform and columns == plain
             columns = plain
@@ -183,6 +188,12 @@ class Intake:
             if name not in record and not has_path(record, name):
                 count, first = self._absent.get(name, (0, origin))
                 self._absent[name] = count + 1, first
+        if numbered and (given := columns.id_in(record)):
+            self.refuse(
+                f"{origin}: has {given!r}, unlike the first record, so that documents are "
+                "numbered; give all an ID, or none"
+            )
+            return None
         try:
             document = as_document(
                 record,
@@ -195,6 +206,13 @@ class Intake:
             return None
         self._number += numbered
         return document
+
+    def _has_own_text(self, record: Mapping[str, Any], completed: Columns) -> bool:
+        """Return whether a record needs no columns with common names."""
+        if not set(TEXT_NAMES).isdisjoint(record):
+            return True
+        has_common = any(has_path(record, name) for name in completed.text)
+        return not self.columns.lacks(record) and not has_common
 
     def read_file(self, records: Iterator[Document]) -> Iterator[Document]:
         """Yield the documents of one file; when skipping, a truncated file is counted and ends."""

@@ -9,9 +9,17 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
+from klsa_search.collection.extended_json import without_types
 from klsa_search.collection.intake import Intake, TruncatedFile, document_fault, text_fault
 from klsa_search.collection.lines import head, lines, open_decompressed, translate_read_errors
-from klsa_search.collection.mappings import COMMON_NAMES, ID_NAMES, PLAIN, Columns, as_document
+from klsa_search.collection.mappings import (
+    COMMON_NAMES,
+    ID_NAMES,
+    PLAIN,
+    TEXT_NAMES,
+    Columns,
+    as_document,
+)
 from klsa_search.collection.model import Document, Topic
 from klsa_search.collection.nested import has_path, path_names
 from klsa_search.errors import CollectionError
@@ -21,23 +29,56 @@ def documents(path: Path, intake: Intake, *, may_number: bool = True) -> Iterato
     """Stream the documents of one file; blank lines are skipped, invalid ones refused.
 
     If the first object has no id, all are numbered, if allowed; if it has no title and text, names
-    as in `Columns.completed` are used for objects without.
+    as in `Columns.completed` are used for objects without. Requests of Elasticsearch's bulk API are
+    read as their documents.
     """
     columns, numbered, begun = None, False, not may_number
+    for origin, record in _documents_of_requests(_records(path, intake), path, intake):
+        if not begun:
+            columns, numbered = intake.begin(path, path_names(record))
+            begun = True
+        document = intake.document(record, origin, columns, numbered=numbered)
+        if document is not None:
+            yield document
+
+
+def _records(path: Path, intake: Intake) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the object of each line that is not blank, with its origin."""
     for number, line in lines(path):
         if not line.isspace():
             origin = f"{path}:{number}"
             try:
-                record = _record(line, origin)
+                yield origin, _record(line, origin)
             except CollectionError as error:
                 intake.refuse(error.message)
-                continue
-            if not begun:
-                columns, numbered = intake.begin(path, path_names(record))
-                begun = True
-            document = intake.document(record, origin, columns, numbered=numbered)
-            if document is not None:
-                yield document
+
+
+_WRITES: Final = ("create", "index")
+_OTHER_REQUESTS: Final = ("delete", "update")
+
+
+def _documents_of_requests(
+    records: Iterator[tuple[str, dict[str, Any]]], path: Path, intake: Intake
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the documents of bulk requests with their IDs, and other records as they are."""
+    for origin, record in records:
+        name, request = next(iter(record.items()), ("", None))
+        if (
+            len(record) > 1
+            or not isinstance(request, dict)
+            or not all(key.startswith("_") for key in request)
+        ):
+            yield origin, record
+        elif name in _WRITES and (following := next(records, None)) is not None:
+            intake.note_once(path, "read as bulk requests of Elasticsearch")
+            id_ = {"_id": request["_id"]} if "_id" in request else {}
+            yield following[0], {**id_, **following[1]}
+        elif name in _OTHER_REQUESTS:
+            if name == "update":
+                next(records, None)  # what it changes
+            intake.note_once(path, f"left out {name} requests, which have no whole document")
+        else:
+            yield origin, record
 
 
 def queries(path: Path) -> list[Topic]:
@@ -80,8 +121,11 @@ def _record(line: str, origin: str) -> dict[str, Any]:
         raise CollectionError(f"{origin}: invalid JSON ({error})") from None
     if not isinstance(record, dict):
         raise CollectionError(f"{origin}: a {type(record).__name__}, not a JSON object")
-    return record
+    return without_types(record) if _TYPED in line else record
 
+
+_TYPED: Final = '"$'
+"""In the text of a value that may have types of MongoDB."""
 
 ARRAY_START: Final = re.compile(r"\[\s*(?:[{\"]|\]\s*\Z)")
 """Matches the beginning of an array of objects or texts, or an empty one."""
@@ -122,8 +166,9 @@ def json_format(path: Path) -> str | None:
 def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
     """Stream the documents of one file; TruncatedFile where it is not valid JSON.
 
-    The file is an array of objects or texts, objects one after another, or one object around a list
-    of documents, which may be nested deeper; or an object with a document for each ID.
+    The file is an array of objects or texts, objects or arrays of objects one after another, or one
+    object around a list of documents, which may be nested deeper; or an object with a document for
+    each ID.
     """
     columns, numbered, begun = None, False, False
     start = head(path, CHUNK).lstrip(_BLANKS)
@@ -147,9 +192,12 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
     if any(has_path(record, name) for name in columns.names()):
         return True
     names = [name for name, value in record.items() if not isinstance(value, dict)]
-    return not columns.lacks(names) or bool(
-        columns.common("title", names) or columns.common("text", names)
-    )
+    if _has_text(record):
+        return True
+    # A board has a title, too, but its cards are the documents.
+    if any(_has_texts(rows) for _, rows in _lists(record)):
+        return False
+    return not columns.lacks(names) or bool(columns.common("title", names))
 
 
 def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
@@ -170,11 +218,17 @@ def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
         return
     line, whole = first
     lists = dict(_lists(whole))
+    with_texts = {name: rows for name, rows in lists.items() if _has_texts(rows)}
+    if len(lists) > 1 and len(with_texts) == 1:
+        others = ", ".join(repr(name) for name in lists if name not in with_texts)
+        intake.note(path, f"the lists {others} are not read")
+        lists = with_texts
     if len(lists) > 1:
         names = ", ".join(repr(name) for name in list(lists)[:_LISTS_SHOWN])
         raise CollectionError(
             f"{path}: an object with {len(lists):,} lists of objects: {names}; write one of them "
-            f"to a file, as with: jq -c '.{next(iter(lists))}[]' {path.name} > documents.jsonl"
+            f"to a file, as with: jq -c '.{next(iter(with_texts or lists))}[]' {path.name} > "
+            "documents.jsonl"
         )
     by_id = None if lists else _by_id(whole)
     if lists:
@@ -189,6 +243,17 @@ def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
         raise CollectionError(f"{path}: no array or lines of objects")
     for row in rows:
         yield line, row
+
+
+def _has_texts(rows: list[Any]) -> bool:
+    """Return whether the first object of a list, or an object in it, has a text."""
+    inner = [value for value in rows[0].values() if isinstance(value, dict)]
+    return any(_has_text(record) for record in [rows[0], *inner])
+
+
+def _has_text(record: Mapping[str, Any]) -> bool:
+    names = [name for name, value in record.items() if not isinstance(value, dict)]
+    return bool(set(TEXT_NAMES).intersection(names) or PLAIN.common("text", names))
 
 
 def _lists(whole: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, list[Any]]]:
@@ -252,7 +317,7 @@ def elements(path: Path) -> Iterator[tuple[int, Any]]:
         open_decompressed(path) as raw,
         TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as stream,
     ):
-        buffer, first, expected = "", True, "["
+        buffer, first, expected, ended, of_texts = "", True, "[", False, False
         while True:
             stripped = buffer.lstrip(_BLANKS)
             line += buffer[: len(buffer) - len(stripped)].count("\n")
@@ -260,20 +325,31 @@ def elements(path: Path) -> Iterator[tuple[int, Any]]:
             if not buffer:
                 buffer = stream.read(CHUNK)
                 if not buffer:
+                    if ended:
+                        return
                     raise TruncatedFile(f"{path}:{line}: invalid JSON: the array is cut short")
                 continue
+            if ended and of_texts:
+                raise TruncatedFile(
+                    f"{path}:{line}: another array of texts; write one array, or an object with "
+                    "id and text in each line"
+                )
             if expected == "[" and buffer[0] == "[":
-                buffer, expected = buffer[1:], ""
+                buffer, expected, first, ended = buffer[1:], "", True, False
             elif expected == "," and buffer[0] in ",]":
-                if buffer[0] == "]":
-                    return
-                buffer, first, expected = buffer[1:], False, ""
+                ended, first = buffer[0] == "]", False
+                buffer, expected = buffer[1:], "[" if ended else ""
             elif expected:
                 raise TruncatedFile(f"{path}:{line}: invalid JSON (expecting {expected!r})")
             elif first and buffer[0] == "]":
-                return
+                buffer, expected, ended = buffer[1:], "[", True
+            elif buffer[0] == "]":
+                raise TruncatedFile(
+                    f"{path}:{line}: invalid JSON (expecting a value); remove the comma before ']'"
+                )
             else:
                 element, end, buffer = _element(buffer, stream, f"{path}:{line}")
+                of_texts = isinstance(element, str)
                 yield line, element
                 line += buffer[:end].count("\n")
                 buffer, expected = buffer[end:], ","
@@ -301,7 +377,8 @@ def _element(buffer: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int,
             reason = text_fault(buffer[:end])
             if reason:
                 raise TruncatedFile(f"{origin}: the element {reason}")
-            return element, end, buffer
+            is_typed = _TYPED in buffer[:end]
+            return without_types(element) if is_typed else element, end, buffer
         if not more:
             raise TruncatedFile(f"{origin}: invalid JSON ({fault}){remedy}")
         buffer += more

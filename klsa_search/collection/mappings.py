@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from datetime import date, time
 from decimal import Decimal
 from math import isfinite, isnan
@@ -19,9 +19,9 @@ from klsa_search.errors import BadDocument, CollectionError
 ID_NAMES = ("_id", "id")
 TEXT_NAMES = ("text", "contents")
 COMMON_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "id": ("key", "uuid", "number"),
+    "id": ("key", "uuid", "number", "objectid", "issue key", "guid"),
     "title": ("subject", "name", "headline"),
-    "text": ("body", "description", "content", "message"),
+    "text": ("body", "description", "content", "message", "desc"),
 }
 """Names of columns, in any case, that are used in a source without title and text."""
 
@@ -80,12 +80,13 @@ class Columns:
         return [name for name in names if name.strip().lower() in COMMON_NAMES[role]]
 
     def completed(self, names: Sequence[str], origin: str) -> Columns:
-        """Return these columns, with common names if title and text are missing.
+        """Return these columns, with common names if title and text are missing, or the text.
 
-        CollectionError, which begins with `origin`, if there are several for one of them.
+        CollectionError, which begins with `origin`, if there are several for one of them; beside a
+        title, they are not used then.
         """
         if not self.lacks(names):
-            return self
+            return self._with_text(names)
         found = {role: self.common(role, names) for role in COMMON_NAMES}
         if not (found["title"] or found["text"]):
             found |= _in_one_object(names)
@@ -104,6 +105,14 @@ class Columns:
                 )
         chosen = {role: candidates[0] for role, candidates in found.items() if candidates}
         return Columns.of(({"id": self.id} if self.id else {}) | chosen)
+
+    def _with_text(self, names: Sequence[str]) -> Columns:
+        """Return these columns, with the only common name for texts beside a column `title`."""
+        texts, ids = self.common("text", names), self.common("id", names)
+        if self.title or self.text or len(texts) != 1 or set(TEXT_NAMES).intersection(names):
+            return self
+        id_ = ids[0] if len(ids) == 1 and self.id_in(names) is None else self.id
+        return replace(self, id=id_, text=(texts[0],))
 
 
 def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:

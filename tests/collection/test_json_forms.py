@@ -96,3 +96,104 @@ def test_a_build_without_texts_names_the_fields_that_have_them(tmp_path):
     assert len(klsa.build(path, name="a", home=tmp_path / "index", columns=named)) == 3
     # Codes are no texts, and documents of numbers alone may be meant.
     assert len(klsa.build([{"id": "1", "n": 5}], name="b", home=tmp_path / "index")) == 1
+
+
+def documents_of(folder, text):
+    path = folder / "docs.json"
+    path.write_text(text)
+    return list(open_collection(path).documents())
+
+
+def test_types_of_mongodb_are_plain_values(tmp_path):
+    typed = {
+        "_id": {"$oid": "65f0"},
+        "text": "pump",
+        "on": {"$date": {"$numberLong": "1709285400000"}},
+        "at": {"$date": "2024-03-01T09:30:00Z"},
+        "n": [{"$numberLong": "5"}, {"$numberInt": "6"}, {"$numberDouble": "NaN"}],
+        "price": {"$numberDecimal": "2.50"},
+        "odd": {"$date": "x", "y": 1},
+        "far": {"$numberLong": "x"},
+    }
+    plain = {
+        "on": "2024-03-01T09:30:00+00:00",
+        "at": "2024-03-01T09:30:00Z",
+        "n": [5, 6, None],
+        "price": "2.50",
+        "odd": {"$date": "x", "y": 1},
+        "far": {"$numberLong": "x"},
+    }
+    for text in (json.dumps(typed), json.dumps([typed], indent=1)):
+        (document,) = documents_of(tmp_path, text)
+        assert (document.id, dict(document.metadata)) == ("65f0", plain)
+
+
+def test_bulk_requests_are_their_documents(tmp_path):
+    lines = [
+        {"index": {"_index": "x", "_id": "a1"}},
+        {"title": "Pump", "body": "leaks"},
+        {"delete": {"_id": "a2"}},
+        {"create": {"_id": "a3"}},
+        {"title": "Valve", "body": "stuck"},
+        {"update": {"_id": "a1"}},
+        {"doc": {"title": "Fan"}},
+    ]
+    path = tmp_path / "bulk.ndjson"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    source = open_collection(path)
+    found = [(document.id, document.title, document.text) for document in source.documents()]
+    assert found == [("a1", "Pump", "leaks"), ("a3", "Valve", "stuck")]
+    assert f"{path}: read as bulk requests of Elasticsearch" in source.notes
+    assert f"{path}: left out delete requests, which have no whole document" in source.notes
+    assert f"{path}: left out update requests, which have no whole document" in source.notes
+    path.write_text("\n".join(json.dumps(line) for line in [{"index": {}}, {"text": "pump"}] * 2))
+    assert [document.id for document in open_collection(path).documents()] == ["1", "2"]
+    path.write_text('{"id": "1", "text": "pump"}\n{"index": {"of": "books"}}\n')
+    with pytest.raises(CollectionError, match="neither '_id' nor 'id'"):
+        list(open_collection(path).documents())
+
+
+def test_of_several_lists_that_with_texts_is_read(tmp_path):
+    hits = [{"_id": "a1", "_source": {"title": "Pump", "body": "leaks"}}]
+    answer = {"hits": {"hits": hits}, "aggregations": {"y": {"buckets": [{"key": 1}]}}}
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(answer))
+    source = open_collection(path)
+    assert [document.text for document in source.documents()] == ["leaks"]
+    assert f"{path}: the lists 'aggregations.y.buckets' are not read" in source.notes
+    board = {"id": "b", "name": "Board", "cards": [{"id": "c1", "name": "Pump", "desc": "leaks"}]}
+    path.write_text(json.dumps(board))
+    assert [document.id for document in open_collection(path).documents()] == ["c1"]
+
+
+def test_arrays_one_after_another(tmp_path):
+    one, other = [{"id": "1", "text": "pump"}], [{"id": "2", "text": "valve"}]
+    pages = f"{json.dumps(one)}\n{json.dumps(other)}[]"
+    assert [document.id for document in documents_of(tmp_path, pages)] == ["1", "2"]
+    with pytest.raises(CollectionError, match=r":2: another array of texts; write one array"):
+        documents_of(tmp_path, '["1", "pump"]\n["2", "valve"]')
+    with pytest.raises(CollectionError, match=r":1: invalid JSON \(expecting '\['\)"):
+        documents_of(tmp_path, '[{"id": "1", "text": "pump"}] x')
+    with pytest.raises(
+        CollectionError, match=r"\(expecting a value\); remove the comma before '\]'"
+    ):
+        documents_of(tmp_path, '[{"id": "1", "text": "pump"}, ]')
+
+
+def test_ids_that_only_later_records_have_are_refused(tmp_path):
+    with pytest.raises(CollectionError, match="has 'id', unlike the first record"):
+        documents_of(tmp_path, '{"text": "pump"}\n{"id": "2", "text": "valve"}')
+
+
+def test_beside_a_title_the_only_column_of_texts_is_used(tmp_path):
+    (found,) = documents_of(tmp_path, '{"objectID": "a", "title": "Pump", "content": "leaks"}')
+    assert (found.id, found.title, found.text) == ("a", "Pump", "leaks")
+    (found,) = documents_of(
+        tmp_path, '{"id": "a", "title": "Pump", "content": "leaks", "message": "x"}'
+    )
+    assert found.text == ""
+    first, other = documents_of(
+        tmp_path,
+        '{"id": "a", "title": "Pump", "body": "leaks"}\n{"id": "b", "title": "T", "text": "own"}',
+    )
+    assert (first.text, other.text) == ("leaks", "own")
