@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.search.engine.params import KlsaParams, RerankDepths
-from klsa_search.search.engine.shared_seeds import SharedSeeds
+from klsa_search.search.engine.shared_seeds import MergedSeeds, SharedSeeds
 
 _U8 = npt.NDArray[np.uint8]
 _U16 = npt.NDArray[np.uint16]
@@ -75,6 +75,19 @@ class ExpansionModel:
         dimensions: int,
         neighbours: int,
     ) -> None: ...
+
+def weigh_seeds(
+    merged: MergedSeeds, params: KlsaParams
+) -> tuple[
+    float,
+    _F32,
+    tuple[npt.NDArray[np.uint32], npt.NDArray[np.int16], float, float, float, float],
+    tuple[float, float, float, float],
+]:
+    """Weigh the seeds of several partitions as an engine does those of one.
+
+    Returns α(q), the weights, (z,), `SeedSums` and `Factors`.
+    """
 
 class Engine:
     """Searches segments by BM25, and by the default ranking if there is a model.
@@ -144,11 +157,12 @@ class Engine:
 
     def seeds(
         self, query: _Query, params: KlsaParams
-    ) -> tuple[_I32, _I64, _I32, _F32, float, float]:
+    ) -> tuple[_I32, _I64, _I32, _F32, _F32, _F32, _I64, float, float]:
         """Return the b best documents by BM25, of which the first z may be seeds.
 
-        Documents and scores in steps, (b,); latent parts in steps, (z,); impacts of the n distinct
-        terms in query order, (b, n); the share of the query in the first; one step of a cosine.
+        Documents and scores in steps, (b,); latent parts in steps, (z,); the columns of
+        `QueryImpacts`, empty without documents; the share of the query in the first; one step of a
+        cosine.
         """
 
     def score_shared(

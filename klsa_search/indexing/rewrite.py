@@ -31,7 +31,7 @@ from klsa_search.indexing.replay import LogTail, replay, replayed_settings
 from klsa_search.indexing.verify import verify_deep
 from klsa_search.kernels.segments import aligned
 from klsa_search.lowrank import sparse_expansion
-from klsa_search.search.engine.shared_seeds import FIRST_LATER
+from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models

@@ -94,6 +94,15 @@ struct ModelObject {
     }
 };
 
+// A NumPy array that owns a vector, by default of its length.
+template <class T>
+nb::object array_of(std::vector<T>&& values, std::vector<size_t> shape = {}) {
+    auto* vector = new std::vector<T>(std::move(values));
+    nb::capsule owner(vector, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    if (shape.empty()) shape = {vector->size()};
+    return nb::cast(nb::ndarray<nb::numpy, T>(vector->data(), shape.size(), shape.data(), owner));
+}
+
 template <class T>
 T attribute(nb::handle object, const char* name) {
     T value;
@@ -237,8 +246,9 @@ class EngineObject {
             found = search([&](Searcher& searcher) { return searcher.seeds(view(terms), p); });
         }
         return nb::make_tuple(array_of(std::move(found.documents)), array_of(std::move(found.steps)),
-                              array_of(std::move(found.latent)), array_of(std::move(found.impacts)), found.share,
-                              found.angle);
+                              array_of(std::move(found.latent)), array_of(std::move(found.impacts)),
+                              array_of(std::move(found.term_weights)), array_of(std::move(found.half)),
+                              array_of(std::move(found.order)), found.share, found.angle);
     }
 
     std::pair<i64, i64> score_shared(const Query& query, nb::handle params, nb::handle depths, nb::handle shared,
@@ -356,20 +366,54 @@ class EngineObject {
         return counts;
     }
 
-    // A NumPy array that owns a vector, by default of its length.
-    template <class T>
-    static nb::object array_of(std::vector<T>&& values, std::vector<size_t> shape = {}) {
-        auto* vector = new std::vector<T>(std::move(values));
-        nb::capsule owner(vector, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-        if (shape.empty()) shape = {vector->size()};
-        return nb::cast(nb::ndarray<nb::numpy, T>(vector->data(), shape.size(), shape.data(), owner));
-    }
-
     Owners owners_;
     Postings postings_;
     std::optional<Model> model_;
     ReverseRows reverse_;
 };
+
+nb::tuple weigh_seeds(nb::handle merged, nb::handle params) {
+    Owners owners;
+    auto array = [&]<class A>(const char* name) { return owners.view(attribute<A>(merged, name)); };
+    MergedSeeds m{};
+    m.steps = array.operator()<In1<i64>>("steps");
+    m.impacts = array.operator()<In2<f32>>("impacts");
+    m.term_weights = array.operator()<In1<f32>>("term_weights");
+    m.half = array.operator()<In1<f32>>("half");
+    m.order = array.operator()<In1<i64>>("order");
+    m.near = array.operator()<In2<i32>>("near");
+    m.levels = array.operator()<In2<u8>>("levels");
+    m.starts = array.operator()<In1<i64>>("starts");
+    m.entries = array.operator()<In1<u32>>("entries");
+    m.scalars = array.operator()<In2<f32>>("scalars");
+    m.latent = array.operator()<In1<i32>>("latent");
+    m.share = attribute<double>(merged, "share");
+    m.step = attribute<double>(merged, "step");
+    m.angle = f32(attribute<double>(merged, "angle"));
+    Params p = params_of(params);
+    i64 seeds = m.steps.size, terms = m.order.size;
+    require(seeds > 0 && seeds <= std::min(m.impacts.rows, MAX_SEEDS), "merged: no seeds, or more than the best");
+    bool fits = m.impacts.width == terms && m.term_weights.size == terms && m.half.size == terms;
+    require(fits, "merged: not a column of impacts, a weight and a half for each term");
+    fits = m.near.rows == seeds && m.levels.rows == seeds && m.near.width == m.levels.width;
+    fits = fits && m.starts.size == seeds + 1 && m.scalars.rows == seeds && m.scalars.width == 3;
+    require(fits && m.latent.size == seeds, "merged: not a row for each seed");
+    require_offsets(m.starts.data, m.starts.size, m.entries.size, "merged: starts");
+    require_between(m.order.data, terms, 0, terms, "merged: order");
+    for (i64 i = 0; i < seeds; i++) require_between(m.near[i], m.near.width, -1, m.impacts.rows, "merged: near");
+    require(m.steps[0] > 0, "merged: the first seed scores 0");
+    WeighedSeeds w;
+    {
+        nb::gil_scoped_release release;
+        BufferPool::Lease buffers(BufferPool::shared());
+        w = KLSA_DISPATCH(weigh_merged(m, p, *buffers));
+        buffers.release();
+    }
+    return nb::make_tuple(w.alpha, array_of(std::move(w.weights)),
+                          nb::make_tuple(array_of(std::move(w.features)), array_of(std::move(w.sums)), w.centre.scale,
+                                         w.centre.mean, w.centre.mean_square, w.centre.step),
+                          nb::make_tuple(w.factors.expansion, w.factors.coverage, w.factors.latent, w.factors.lexical));
+}
 
 }  // namespace
 
@@ -382,6 +426,7 @@ void bind_engine(nb::module_& module) {
              exact("rows"), exact("scales"), exact("starts"), exact("features"), exact("document_vectors"),
              exact("term_vectors"), exact("rows_elsewhere"), exact("levels_elsewhere"), nb::arg("dimensions"),
              nb::arg("neighbours"));
+    module.def("weigh_seeds", &weigh_seeds, nb::arg("merged"), nb::arg("params"));
     using E = EngineObject;
     nb::class_<E>(module, "Engine")
         .def(nb::init<const std::vector<E::Part>&, In1<i64>, In1<f32>, In1<f32>, In2<u16>, double, i64, Words,

@@ -29,9 +29,10 @@ from klsa_search.search.collection_statistics import (
 )
 from klsa_search.search.collectors import SortKey, collect, distinct_field, sort_keys, values_of
 from klsa_search.search.engine.engine import NO_HITS, ScoreDetails, TopDocs
+from klsa_search.search.engine.local_seeds import LocalSeeds
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
-from klsa_search.search.engine.shared_seeds import LocalSeeds, SharedSeeds
+from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.generation_reader import GenerationReader

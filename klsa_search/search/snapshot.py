@@ -34,9 +34,9 @@ from klsa_search.lowrank.sparse_expansion import (
 )
 from klsa_search.lowrank.spectral_functions import spectral_function
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
+from klsa_search.search.engine.local_seeds import FIRST_LATER, SeedRows, narrow_ordinals
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
-from klsa_search.search.engine.shared_seeds import FIRST_LATER, SeedRows, narrow_ordinals
 from klsa_search.search.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.storage.arrays import has_array, open_array, read_vocabulary

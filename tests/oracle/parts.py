@@ -14,10 +14,10 @@ from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.segments import Segments
 from klsa_search.lowrank.coverage import HALF, effective_alpha
 from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, LEVELS, SparseExpansion
-from klsa_search.search.engine.formulas import TERM_GROUP, Query, TermImpacts, coverage_scores
 from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, BestElsewhere
 from klsa_search.search.snapshot import Snapshot
+from tests.oracle.formulas import TERM_GROUP, Query, TermImpacts, coverage_scores
 
 _F = np.float32
 _Numbers = npt.NDArray[np.int64]

@@ -14,21 +14,20 @@ from klsa_search.core.array_types import DocIds
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.engine.engine import EngineQuery, TopDocs
-from klsa_search.search.engine.formulas import (
-    DocFeatures,
+from klsa_search.search.engine.local_seeds import DocFeatures, LocalSeeds, distinct_known
+from klsa_search.search.engine.params import KlsaParams, RerankDepths
+from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, SharedSeeds
+from klsa_search.search.snapshot import Snapshot
+from tests.oracle.formulas import (
     ExpansionScorer,
     Query,
     TermImpacts,
-    distinct_known,
     distinct_query,
     part_factors,
     power,
     query_impacts,
     seed_weights,
 )
-from klsa_search.search.engine.params import KlsaParams, RerankDepths
-from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, LocalSeeds, SharedSeeds
-from klsa_search.search.snapshot import Snapshot
 from tests.oracle.parts import PartScorer, matched_share, query_alpha
 
 _F = np.float32
@@ -105,7 +104,7 @@ class Oracle(PartScorer):
         if shared is None:
             expansion_scores = ExpansionScorer.of(features, weights, params)
         else:
-            expansion_scores = shared.scorer
+            expansion_scores = ExpansionScorer.of_sums(shared.scorer, params)
         expanded[seeds] = expansion_scores(features)
         query_vector = self.query_vector(query)
         latent = np.zeros(kernel.size, _F)

@@ -11,6 +11,7 @@
 #include "scores.hpp"
 #include "rank.hpp"
 #include "details.hpp"
+#include "merged.hpp"
 // clang-format on
 
 namespace klsa::KLSA_NS {

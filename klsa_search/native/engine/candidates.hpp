@@ -105,13 +105,15 @@ inline i32 State::latent_score(i64 document) {
 }
 
 // Σ_s weight(s) · K(s, d), from the features.
-inline f32 State::expansion_score(i64 document, const Centre& centre) {
-    i64 first = model_->feature_starts[document], after = model_->feature_starts[document + 1];
-    i64 steps = inner_product(model_->features.data + first, after - first, b.sums.data());
-    const f32* scalars = model_->scalars(document);
+inline f32 expansion_of(Array<u32> features, const f32* scalars, const Centre& centre, const i16* sums) {
+    i64 steps = inner_product(features.data, features.size, sums);
     f32 centring = centre.scale * scalars[2];
     centring += scalars[1] * (centre.mean - centre.scale * centre.mean_square);
     return f32(centre.step * double(steps) * double(scalars[0]) - double(centring));
+}
+
+inline f32 State::expansion_score(i64 document, const Centre& centre) {
+    return expansion_of(model_->features_of(document), model_->scalars(document), centre, b.sums.data());
 }
 
 }  // namespace klsa::KLSA_NS

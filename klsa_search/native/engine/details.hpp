@@ -39,12 +39,11 @@ inline Details State::explain(Array<QueryTerm> query, Array<i32> documents, Arra
 }
 
 // The features and weights of the seeds of this index, or of all partitions.
-inline std::vector<State::SeedFeatures> State::seed_features(i64 seeds, const SharedSeeds* shared) {
+inline std::vector<SeedFeatures> State::seed_features(i64 seeds, const SharedSeeds* shared) {
     std::vector<SeedFeatures> result;
     for (i64 i = 0; i < seeds; i++) {
-        i64 document = b.documents[i + 1], first = model_->feature_starts[document];
-        Array<u32> entries{model_->features.data + first, model_->feature_starts[document + 1] - first};
-        result.push_back({entries, model_->scalars(document), b.weights[i]});
+        i64 document = b.documents[i + 1];
+        result.push_back({model_->features_of(document), model_->scalars(document), b.weights[i]});
     }
     for (i64 i = 0; shared && i < shared->weights.size; i++) {
         i64 first = shared->starts[i];
@@ -99,10 +98,9 @@ inline void State::explain_coverage(i64 i, i64 document, const Prepared& s, Deta
 // of all. `sums` must be 0.
 inline void State::divide_expansion(i64 document, f32 share, const Params& params,
                                     const std::vector<SeedFeatures>& seeds, f32* out) {
-    i64 first = model_->feature_starts[document], size = model_->feature_starts[document + 1] - first;
-    const u32* entries = model_->features.data + first;
+    Array<u32> features = model_->features_of(document);
     const f32* scalars = model_->scalars(document);
-    for (i64 at = 0; at < size; at++) b.sums[entries[at] >> 8] = i16(entries[at] & LEVELS);
+    for (i64 at = 0; at < features.size; at++) b.sums[features[at] >> 8] = i16(features[at] & LEVELS);
     for (const SeedFeatures& seed : seeds) {
         double weight = double(f32(params.slope) * seed.weight), scale = weight * double(seed.scalars[1]);
         double steps = double(inner_product(seed.entries.data, seed.entries.size, b.sums.data()));
@@ -110,7 +108,7 @@ inline void State::divide_expansion(i64 document, f32 share, const Params& param
         double value = weight * seed.scalars[0] * scalars[0] * steps - centring;
         *out++ = seed.weight > 0 ? f32(share * value) : 0;
     }
-    for (i64 at = 0; at < size; at++) b.sums[entries[at] >> 8] = 0;
+    for (i64 at = 0; at < features.size; at++) b.sums[features[at] >> 8] = 0;
 }
 
 }  // namespace klsa::KLSA_NS

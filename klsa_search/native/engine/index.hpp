@@ -174,6 +174,10 @@ struct Model {
         require(valid, "rows_elsewhere: their shape does not fit");
     }
 
+    Array<u32> features_of(i64 document) const {
+        i64 first = feature_starts[document];
+        return {features.data + first, feature_starts[document + 1] - first};
+    }
     // The step of the features of a document, S and SΦμ.
     const f32* scalars(i64 document) const { return reinterpret_cast<const f32*>(document_vectors[document + 1]) - 3; }
     // The step of the coordinates of a term.

@@ -55,21 +55,22 @@ inline Prepared State::prepare(Array<QueryTerm> query, const Request& request, c
     f32 angle = project_query();
     weigh_seeds(params, stride, seeds, top);
     s.ranges = {stride, best, seeds, count, add_rows(params, seeds, count)};
-    s.centre = add_seed_features(params, seeds);
+    s.centre = add_features(params, seed_features(seeds, nullptr), b.sums.data());
     for (i64 slot = 1; slot <= seeds; slot++)
         b.expanded[slot] = clip(expansion_score(b.documents[slot], s.centre), params);
-    double share = matched_share(stride);
-    s.alpha = params.alpha * (1 - params.hold_back * (share * share * share));
-    s.factors = part_factors(params, seeds, s.alpha, top, angle);
+    std::vector<i32> latent;
+    for (i64 slot = 1; slot <= seeds && params.unit_length; slot++) latent.push_back(latent_score(b.documents[slot]));
+    s.alpha = alpha_of(params, matched_share(stride));
+    s.factors = part_factors(params, seeds, s.alpha, top, angle, b.expanded.data() + 1, b.covered.data() + 1,
+                             latent.data(), b.lexical.data() + 1);
     return s;
 }
 
 // Clear the sums of the features of the seeds.
 inline void State::clear_sums(i64 seeds) {
     for (i64 i = 0; i < seeds; i++) {
-        i64 document = b.documents[i + 1], after = model_->feature_starts[document + 1];
-        for (i64 at = model_->feature_starts[document]; b.weights[i] > 0 && at < after; at++)
-            b.sums[model_->features[at] >> 8] = 0;
+        Array<u32> features = model_->features_of(b.documents[i + 1]);
+        for (i64 at = 0; b.weights[i] > 0 && at < features.size; at++) b.sums[features[at] >> 8] = 0;
     }
 }
 
@@ -103,6 +104,13 @@ inline Seeds State::seeds(Array<QueryTerm> query, const Params& params) {
     result.angle = project_query();
     result.share = matched_share(stride);
     result.impacts.resize(count * terms);
+    for (auto* each : {&result.term_weights, &result.half}) each->resize(terms);
+    for (i64 j = 0; j < terms; j++) {
+        i64 place = b.terms[j].place;
+        result.order.push_back(place);
+        result.term_weights[place] = b.term_weights[j];
+        result.half[place] = b.half[j];
+    }
     for (i64 i = 0; i < count; i++) {
         result.documents.push_back(b.documents[i + 1]);
         result.steps.push_back(b.keys[i] >> 32);

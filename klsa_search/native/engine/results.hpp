@@ -47,10 +47,12 @@ struct Details {
 struct Seeds {
     std::vector<i32> documents;
     std::vector<i64> steps;
-    std::vector<i32> latent;   // of the first `Params::seeds`
-    std::vector<f32> impacts;  // (documents, terms)
-    double share = 0;          // of the query in the first document
-    f32 angle = 0;             // one step of a cosine
+    std::vector<i32> latent;              // of the first `Params::seeds`
+    std::vector<f32> impacts;             // (documents, terms)
+    std::vector<f32> term_weights, half;  // of the terms: see `QueryImpacts`
+    std::vector<i64> order;
+    double share = 0;  // of the query in the first document
+    f32 angle = 0;     // one step of a cosine
 };
 
 // Terms of E that centre the features, and the value of one step of the sums.
@@ -62,6 +64,31 @@ struct Centre {
 // Shares of E, T, L (in steps) and X; divided by their lengths if parts are scaled.
 struct Factors {
     f32 expansion, coverage, latent, lexical;
+};
+
+// The seeds of all partitions and what weighs them: see `MergedSeeds` in Python.
+struct MergedSeeds {
+    Array<i64> steps;
+    Table<f32> impacts;  // of the terms of the query in the best documents, of which the first are seeds
+    Array<f32> term_weights, half;
+    Array<i64> order;
+    Table<i32> near;  // places of the neighbours of the seeds among the best, -1 for others
+    Table<u8> levels;
+    Array<i64> starts;  // of the features of the seeds
+    Array<u32> entries;
+    Table<f32> scalars;
+    Array<i32> latent;
+    double share, step;
+    f32 angle;
+};
+
+struct WeighedSeeds {
+    double alpha;
+    std::vector<f32> weights;
+    Centre centre;
+    Factors factors;
+    std::vector<u32> features;  // of seeds with a weight, ascending, and the sum of each
+    std::vector<i16> sums;
 };
 
 // The seeds of all partitions, as one of them needs them: see `SharedSeeds`.

@@ -19,6 +19,66 @@ inline f32 power(f32 base, double exponent) {
     return result;
 }
 
+// α(q) of a query of which the first document contains a share.
+inline double alpha_of(const Params& params, double share) {
+    return params.alpha * (1 - params.hold_back * (share * share * share));
+}
+
+// The weights of the seeds: sharpened k_q times a power of their coverage; 0 for negligible ones.
+inline void seed_weights(const Params& params, i64 seeds, f32 top, const f32* lexical, const f32* covered,
+                         f32* weights) {
+    f32 largest = 0;
+    for (i64 i = 0; i < seeds; i++) {
+        weights[i] = top * power(lexical[i], params.sharpness);
+        largest = std::max(largest, covered[i]);
+    }
+    for (i64 i = 0; i < seeds && params.coverage > 0; i++)
+        weights[i] *= power(covered[i] / largest, params.coverage_power);
+    f32 least = f32(NEGLIGIBLE) * weights[0];
+    for (i64 i = 0; i < seeds; i++)
+        if (weights[i] < least) weights[i] = 0;
+}
+
+// Add up the features of the seeds, in steps that keep the sums within 16 bits.
+inline Centre add_features(const Params& params, const std::vector<SeedFeatures>& seeds, i16* sums) {
+    f32 scale = 0, mean = 0;
+    double largest = 0;
+    for (const SeedFeatures& seed : seeds) {
+        f32 weight = f32(params.slope) * seed.weight;
+        scale += weight * seed.scalars[1];
+        mean += weight * seed.scalars[2];
+        largest += double(weight * seed.scalars[0]) * LEVELS;
+    }
+    f32 per_unit = largest > 0 ? f32(SUMS / largest) : 0;
+    for (const SeedFeatures& seed : seeds) {
+        if (!(seed.weight > 0)) continue;
+        f32 weight = f32(params.slope) * seed.weight * per_unit;
+        add_levels(seed.entries.data, seed.entries.size, weight * seed.scalars[0], sums);
+    }
+    return {scale, mean, f32(params.mean_square), per_unit > 0 ? 1.0 / per_unit : 0};
+}
+
+// The shares of the parts divided by their lengths over the seeds, of which each array has a value.
+inline Factors part_factors(const Params& params, i64 seeds, double alpha, f32 top, f32 angle, const f32* expanded,
+                            const f32* covered, const i32* latent, const f32* lexical) {
+    double shares[] = {alpha * params.expansion, alpha * params.coverage, alpha * params.latent, 1 - alpha};
+    if (!params.unit_length) return {f32(shares[0]), f32(shares[1]), f32(shares[2]) * angle, f32(shares[3]) * top};
+    f32 e = 0, t = 0, a = 0, x = 0;
+    for (i64 i = 0; i < seeds; i++) {
+        f32 steps = f32(std::max(latent[i], 0)), sharp = power(lexical[i], params.lexical_sharpness);
+        e += expanded[i] * expanded[i];
+        t += covered[i] * covered[i];
+        a += steps * steps;
+        x += sharp * sharp;
+    }
+    // A part that is 0 at every seed keeps its share.
+    auto over = [](double share, f32 square) {
+        return square > 0 ? f32(share / double(std::sqrt(square))) : f32(share);
+    };
+    f32 of_latent = a > 0 ? over(shares[2], a) : f32(shares[2]) * angle;
+    return {over(shares[0], e), over(shares[1], t), of_latent, over(shares[3], x)};
+}
+
 // Assign slots to the documents found: seeds in order, then the other best, then all others.
 //
 // `first` is the score in steps that scores are divided by; 0 for that of the first document.
@@ -78,18 +138,13 @@ inline void State::fetch_seeds(i64 seeds, i64 count) {
     for (i64 slot = 1; slot <= count; slot++) fetch_line(model_->document_vectors[b.documents[slot]]);
 }
 
-// Weigh the seeds: sharpened k_q times a power of their coverage; store their coverage.
+// Look up the coverage of the seeds and weigh them.
 inline void State::weigh_seeds(const Params& params, i64 stride, i64 seeds, f32 top) {
     Buffers::grow(b.weights, seeds);
-    for (i64 i = 0; i < seeds; i++) {
-        b.weights[i] = top * power(b.lexical[i + 1], params.sharpness);
-        b.chosen[i] = i32(i + 1);
-    }
-    if (params.coverage == 0) return;
-    f32 *covered = b.covered.data() + 1, largest = 0;
-    score_coverage(stride, seeds, b.chosen.data(), seeds, model_->neighbours, covered);
-    for (i64 i = 0; i < seeds; i++) largest = std::max(largest, covered[i]);
-    for (i64 i = 0; i < seeds; i++) b.weights[i] *= power(covered[i] / largest, params.coverage_power);
+    for (i64 i = 0; i < seeds; i++) b.chosen[i] = i32(i + 1);
+    f32* covered = b.covered.data() + 1;
+    if (params.coverage > 0) score_coverage(stride, seeds, b.chosen.data(), seeds, model_->neighbours, covered);
+    seed_weights(params, seeds, top, b.lexical.data() + 1, covered, b.weights.data());
 }
 
 // Add the entries of a row to E of their documents, each of which gets a slot; return the last.
@@ -109,15 +164,11 @@ inline i64 State::add_row(const u32* row, i64 width, f32 step, i64 size) {
     return size;
 }
 
-// Add up the rows of the seeds; return the last slot. Negligible weights are set to 0. The sums at
-// the seeds themselves are not used: their E is computed exactly.
+// Add up the rows of the seeds; return the last slot. The sums at the seeds themselves are not used:
+// their E is computed exactly.
 inline i64 State::add_rows(const Params& params, i64 seeds, i64 size) {
-    f32 least = f32(NEGLIGIBLE) * b.weights[0];
     for (i64 i = 0; i < seeds; i++) {
-        if (b.weights[i] < least) {
-            b.weights[i] = 0;
-            continue;
-        }
+        if (b.weights[i] == 0) continue;
         i64 seed = b.documents[i + 1];
         f32 weight = f32(params.slope) * b.weights[i];
         size = add_row(model_->rows[seed], model_->rows.width, weight * model_->scales[seed][0], size);
@@ -155,28 +206,6 @@ inline void State::load_elsewhere(const SharedSeeds& shared, i64 stride, i64 bes
         for (i64 j = 0; j < terms; j++) impacts[i * stride + j] = shared.impacts[i][b.terms[j].place];
 }
 
-// Add up the features of the seeds, in steps that keep the sums within 16 bits.
-inline Centre State::add_seed_features(const Params& params, i64 seeds) {
-    f32 scale = 0, mean = 0;
-    double largest = 0;
-    for (i64 i = 0; i < seeds; i++) {
-        const f32* scalars = model_->scalars(b.documents[i + 1]);
-        f32 weight = f32(params.slope) * b.weights[i];
-        scale += weight * scalars[1];
-        mean += weight * scalars[2];
-        largest += double(weight * scalars[0]) * LEVELS;
-    }
-    f32 per_unit = largest > 0 ? f32(SUMS / largest) : 0;
-    for (i64 i = 0; i < seeds; i++) {
-        if (!(b.weights[i] > 0)) continue;
-        i64 document = b.documents[i + 1], first = model_->feature_starts[document];
-        f32 weight = f32(params.slope) * b.weights[i] * per_unit;
-        add_levels(model_->features.data + first, model_->feature_starts[document + 1] - first,
-                   weight * model_->scalars(document)[0], b.sums.data());
-    }
-    return {scale, mean, f32(params.mean_square), per_unit > 0 ? 1.0 / per_unit : 0};
-}
-
 // The share of the query that the first document contains, by term weights.
 inline double State::matched_share(i64 stride) {
     i64 contained = 0, total = 0;
@@ -185,28 +214,6 @@ inline double State::matched_share(i64 stride) {
         if (b.impacts[stride + j] > 0) contained += b.terms[j].weight;
     }
     return double(contained) / double(total);
-}
-
-// The shares of the parts divided by their lengths over the seeds. The exact E of these is stored.
-inline Factors State::part_factors(const Params& params, i64 seeds, double alpha, f32 top, f32 angle) {
-    double expansion = alpha * params.expansion, coverage = alpha * params.coverage;
-    double latent = alpha * params.latent, lexical = 1 - alpha;
-    if (!params.unit_length) return {f32(expansion), f32(coverage), f32(latent) * angle, f32(lexical) * top};
-    f32 e = 0, t = 0, a = 0, x = 0;
-    for (i64 slot = 1; slot <= seeds; slot++) {
-        e += b.expanded[slot] * b.expanded[slot];
-        t += b.covered[slot] * b.covered[slot];
-        f32 steps = f32(std::max(latent_score(b.documents[slot]), 0));
-        f32 sharp = power(b.lexical[slot], params.lexical_sharpness);
-        a += steps * steps;
-        x += sharp * sharp;
-    }
-    // A part that is 0 at every seed keeps its share.
-    auto over = [](double share, f32 square) {
-        return square > 0 ? f32(share / double(std::sqrt(square))) : f32(share);
-    };
-    f32 of_latent = a > 0 ? over(latent, a) : f32(latent) * angle;
-    return {over(expansion, e), over(coverage, t), of_latent, over(lexical, x)};
 }
 
 // Clear the slots of all candidates.

@@ -10,6 +10,13 @@ struct Ranges {
     i64 best, seeds, matched, size;
 };
 
+// A seed with its features, of which `scalars` are as those of `Model`.
+struct SeedFeatures {
+    Array<u32> entries;
+    const f32* scalars;
+    f32 weight;
+};
+
 // What a search knows before it scores candidates.
 struct Prepared {
     Ranges ranges{};
@@ -104,9 +111,7 @@ class State final : public Searcher {
     i64 add_rows(const Params& params, i64 seeds, i64 size);
     i64 add_near(const SharedSeeds& shared, i64 size);
     void load_elsewhere(const SharedSeeds& shared, i64 stride, i64 best);
-    Centre add_seed_features(const Params& params, i64 seeds);
     double matched_share(i64 stride);
-    Factors part_factors(const Params& params, i64 seeds, double alpha, f32 top, f32 angle);
     void release_slots(i64 size);
 
     // scores.hpp
@@ -129,11 +134,6 @@ class State final : public Searcher {
     void clear_shared(const SharedSeeds& shared);
 
     // details.hpp
-    struct SeedFeatures {
-        Array<u32> entries;
-        const f32* scalars;  // as of `Model`
-        f32 weight;
-    };
     std::vector<SeedFeatures> seed_features(i64 seeds, const SharedSeeds* shared);
     void explain_parts(i64 i, i64 document, const Params& params, const Prepared& s, Details& d);
     void explain_coverage(i64 i, i64 document, const Prepared& s, Details& d);

@@ -13,11 +13,16 @@ from klsa_search import _native
 from klsa_search.core.array_types import DocIds, DocumentMask, Integers, Scores
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.sparse_expansion import NO_ROWS_ELSEWHERE, RowsElsewhere, SparseExpansion
-from klsa_search.search.engine.formulas import DocFeatures, distinct_known, query_impacts
+from klsa_search.search.engine.local_seeds import (
+    DocFeatures,
+    LocalSeeds,
+    QueryImpacts,
+    distinct_known,
+)
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams, RerankDepths
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
-from klsa_search.search.engine.shared_seeds import LocalSeeds, SharedSeeds
+from klsa_search.search.engine.shared_seeds import SharedSeeds
 
 RESULTS: Final = 2**20
 """Results of one call of the compiled search, at most."""
@@ -331,16 +336,18 @@ class KlsaEngine:
         """
         if not self._kernel.size:
             return None
-        documents, steps, latent, flat, share, angle = self._engine.seeds(terms, params)
+        documents, steps, latent, flat, weights, half, order, share, angle = self._engine.seeds(
+            terms, params
+        )
         impacts = flat.reshape(len(documents), len(distinct_known(terms)))
         return LocalSeeds(
             steps,
             documents.astype(np.int64),
-            query_impacts(self._kernel, terms, impacts),
+            QueryImpacts(impacts, weights, half, order),
             latent,
             DocFeatures.of(self._expansion, documents[: params.seeds]),
             share,
-            np.float32(angle),
+            angle,
         )
 
     def top_shared(

@@ -3,9 +3,6 @@
 Each partition finds its best documents by the query kernel (`LocalSeeds`). The best of all give the
 seeds of the query and the documents whose words count for coverage. By these, every partition then
 scores its own documents (`SharedSeeds`). With one partition, scores have the same bits.
-
-Documents are named by ordinals, which are the same in all partitions: see `Snapshot.ordinals_of`.
-Only later documents of different partitions can have equal ordinals; keys differ for these too.
 """
 
 from __future__ import annotations
@@ -16,88 +13,44 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.lowrank.coverage import effective_alpha
-from klsa_search.search.engine.formulas import (
-    TERM_GROUP,
+from klsa_search._native import weigh_seeds
+from klsa_search.core.array_types import values_at
+from klsa_search.search.engine.local_seeds import (
+    FIRST_LATER,
+    PARTITION_STEP,
     DocFeatures,
-    ExpansionScorer,
-    Factors,
+    LocalSeeds,
     QueryImpacts,
-    TermImpacts,
-    coverage_scores,
-    part_factors,
-    power,
-    seed_weights,
+    SeedRows,
+    ordinals_of_keys,
 )
 from klsa_search.search.engine.params import KlsaParams
 
 _F = np.float32
 
-FIRST_LATER: Final = 2**40
-"""Least ordinal of documents written after the build: more than an index has documents."""
 
-_PARTITION_STEP: Final = 2**32
-"""Step between the keys of later documents of different partitions."""
+class SeedSums(NamedTuple):
+    """The features of the seeds of a query, added up.
 
-
-class SeedRows(NamedTuple):
-    """Rows of D of n documents, with their entries in all partitions.
-
-    documents  (n, w) ordinals or keys of the entries, strongest first, then reverse entries
-    levels     (n, w) of the entries, 0 for none
-    steps      (n, 2) value of one level, and of one level of reverse entries
-    width      number of entries of a row that are not reverse entries
-    near       number of entries of a row that count for coverage, the first ones
+    numbers  (n,) of the features, ascending; `sums` (n,) of each, in steps of 1 / `step`
+    scale, mean, mean_square  terms of centring
     """
 
-    documents: npt.NDArray[np.integer[Any]]
-    levels: npt.NDArray[np.uint8]
-    steps: npt.NDArray[np.float32]
-    width: int
-    near: int
-
-    @property
-    def values(self) -> npt.NDArray[np.float32]:
-        """Return the value of one level of each entry: (n, w)."""
-        reverse = self.documents.shape[1] - self.width
-        return np.repeat(self.steps, (self.width, reverse), axis=1)
-
-    def among(self, chosen: npt.NDArray[np.bool_]) -> SeedRows:
-        """Return the rows with some of their entries, and ordinals instead of keys.
-
-        chosen  (n, w) whether to keep each entry
-        """
-        return self._replace(documents=_ordinals(self.documents), levels=self.levels * chosen)
+    numbers: npt.NDArray[np.uint32]
+    sums: npt.NDArray[np.int16]
+    scale: float
+    mean: float
+    mean_square: float
+    step: float
 
 
-NO_ROWS: Final = SeedRows(
-    np.zeros((0, 0), np.int64), np.zeros((0, 0), np.uint8), np.zeros((0, 2), np.float32), 0, 0
-)
+class Factors(NamedTuple):
+    """Shares of E, T, L (in steps) and X; divided by their lengths if parts are scaled."""
 
-
-class LocalSeeds(NamedTuple):
-    """The b best documents of one partition by the query kernel; the first z may be seeds.
-
-    steps      (b,) k_q in steps, highest first
-    documents  (b,) ordinals; doc ids until the partition replaces them
-    terms      impacts of the terms of the query in the documents
-    latent     (z,) L in steps of a cosine
-    features   of the first z
-    share      share of the query that the first contains, by term weights
-    angle      one step of a cosine of the query
-    rows       of the first z; none until the partition adds them
-    names      (b,) ID and title of each, for a request that explains scores
-    """
-
-    steps: npt.NDArray[np.int64]
-    documents: npt.NDArray[np.int64]
-    terms: QueryImpacts
-    latent: npt.NDArray[np.int32]
-    features: DocFeatures
-    share: float
-    angle: np.float32
-    rows: SeedRows = NO_ROWS
-    names: tuple[tuple[str, str], ...] = ()
+    expansion: float
+    coverage: float
+    latent: float
+    lexical: float
 
 
 class SeedDetails(NamedTuple):
@@ -146,7 +99,7 @@ class SharedSeeds(NamedTuple):
     first      k_q of the first seed, in steps
     best       number of documents of the partition that are among the best of all
     seeds      number of documents of the partition that are seeds
-    scorer     computes E from the features of the seeds
+    scorer     sums of the features of the seeds, which give E
     factors    of the parts of a score
     near       (n,) ordinals of the documents in the rows of the seeds
     estimates  (n,) E of these by the rows
@@ -157,7 +110,7 @@ class SharedSeeds(NamedTuple):
     first: int
     best: int
     seeds: int
-    scorer: ExpansionScorer
+    scorer: SeedSums
     factors: Factors
     near: npt.NDArray[np.integer[Any]]
     estimates: npt.NDArray[np.float32]
@@ -188,6 +141,34 @@ class _Best(NamedTuple):
         return _Best(*(column[chosen] for column in self))
 
 
+class MergedSeeds(NamedTuple):
+    """The seeds of all partitions, and what weighs them.
+
+    steps    (z,) k_q
+    impacts  (b, n), and the other columns of `QueryImpacts`
+    near     (z, near) places of the neighbours of the seeds among the best, -1 for others
+    levels   (z, near) of these
+    starts, entries, scalars  as of `DocFeatures`
+    latent, share, angle      as of `LocalSeeds`; the last two of the first seed
+    step     value of one step of k_q
+    """
+
+    steps: npt.NDArray[np.int64]
+    impacts: npt.NDArray[np.float32]
+    term_weights: npt.NDArray[np.float32]
+    half: npt.NDArray[np.float32]
+    order: npt.NDArray[np.int64]
+    near: npt.NDArray[np.int32]
+    levels: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    entries: npt.NDArray[np.uint32]
+    scalars: npt.NDArray[np.float32]
+    latent: npt.NDArray[np.int32]
+    share: float
+    angle: float
+    step: float
+
+
 def shared_seeds(
     found: Sequence[LocalSeeds | None], params: KlsaParams, step: float
 ) -> Sequence[SharedSeeds | None]:
@@ -204,20 +185,22 @@ def shared_seeds(
     seeds = best.at(slice(params.seeds))
     leading, first = known[seeds.partition[0]], int(seeds.steps[0])
     impacts = _impacts_of(known, best)
-    rows = _rows_of([each.rows for each in known], seeds)
-    coverage = _coverage(rows, best, impacts, leading)
-    lexical, top = seeds.steps.astype(_F) / _F(first), _F(first) * _F(step)
-    weights = seed_weights(top, lexical, coverage if params.coverage > 0 else None, params)
-    features = _features_of(known, seeds)
-    scorer = ExpansionScorer.of(features, weights, params)
-    latent = np.array([known[at].latent[place] for at, place in _places(seeds)], _F)
-    if params.unit_length:
-        latent = np.maximum(latent, _F(0))
-    alpha = effective_alpha(params.alpha, params.hold_back, leading.share)
-    factors = part_factors(
-        alpha, params, leading.angle, top,
-        scorer(features), coverage, latent, power(lexical, params.lexical_sharpness),
-    )  # fmt: skip
+    rows, features = _rows_of([each.rows for each in known], seeds), _features_of(known, seeds)
+    merged = MergedSeeds(
+        seeds.steps,
+        impacts,
+        leading.terms.term_weights,
+        leading.terms.half,
+        leading.terms.order,
+        _near(rows, best),
+        np.ascontiguousarray(rows.levels[:, : rows.near]),
+        *features,
+        np.array([known[at].latent[place] for at, place in _places(seeds)], np.int32),
+        leading.share,
+        leading.angle,
+        step,
+    )
+    alpha, weights, sums, factors = weigh_seeds(merged, params)
     near, estimates = _sum_of_rows(rows, _F(params.slope) * weights)
     shared = []
     for number in range(len(found)):
@@ -235,9 +218,9 @@ def shared_seeds(
                 first,
                 int(own.sum()),
                 int(own[: params.seeds].sum()),
-                scorer,
-                factors,
-                _ordinals(near[is_known]),
+                SeedSums(*sums),
+                Factors(*factors),
+                ordinals_of_keys(near[is_known]),
                 estimates[is_known],
                 BestElsewhere(best.keys[elsewhere].astype(np.uint32), impacts[elsewhere]),
                 details,
@@ -249,7 +232,7 @@ def shared_seeds(
 def _known(keys: npt.NDArray[np.integer[Any]], partition: int) -> npt.NDArray[np.bool_]:
     """Return which keys a partition may know: all but those of later documents of others."""
     known: npt.NDArray[np.bool_] = (keys < FIRST_LATER) | (
-        keys // _PARTITION_STEP == FIRST_LATER // _PARTITION_STEP + partition
+        keys // PARTITION_STEP == FIRST_LATER // PARTITION_STEP + partition
     )
     return known
 
@@ -272,19 +255,9 @@ def _keys(ordinals: npt.NDArray[np.int64], partition: Any) -> npt.NDArray[np.int
     partition  number of the partition of all, or of each
     """
     keys: npt.NDArray[np.int64] = ordinals + (ordinals >= FIRST_LATER) * (
-        partition * _PARTITION_STEP
+        partition * PARTITION_STEP
     )
     return keys
-
-
-def _ordinals(keys: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
-    """Return the ordinals of documents by key."""
-    return narrow_ordinals(np.where(keys < FIRST_LATER, keys, FIRST_LATER + keys % _PARTITION_STEP))
-
-
-def narrow_ordinals(ordinals: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
-    """Return ordinals in 32 bits if they fit, which halves what other processes are sent."""
-    return ordinals.astype(np.uint32) if ordinals.max(initial=0) < 2**32 else ordinals
 
 
 def _places(chosen: _Best) -> Iterator[tuple[int, int]]:
@@ -320,24 +293,11 @@ def _rows_of(found: Sequence[SeedRows], seeds: _Best) -> SeedRows:
     return SeedRows(documents, levels, steps, leading.width, leading.near)
 
 
-def _coverage(
-    rows: SeedRows, best: _Best, impacts: npt.NDArray[np.float32], leading: LocalSeeds
-) -> npt.NDArray[np.float32]:
-    """Return T of the seeds, the first of the best: (z,)."""
-    order = leading.terms.order
-    stride = -(-len(order) // TERM_GROUP) * TERM_GROUP
-    padded = np.zeros((len(best.steps) + 1, stride), _F)
-    padded[:-1, : len(order)] = impacts[:, order]
-    weights, half = np.zeros(stride, _F), np.ones(stride, _F)
-    weights[: len(order)] = leading.terms.term_weights[order]
-    half[: len(order)] = leading.terms.half[order]
-    by_key = np.argsort(best.keys)
-    keys, wanted = best.keys[by_key], rows.documents[:, : rows.near]
-    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    places = np.where(keys[found] == wanted, by_key[found], -1)
-    levels = rows.levels[:, : rows.near].astype(np.uint32)
-    own = np.arange(len(wanted))
-    return coverage_scores(levels, places, own, TermImpacts(padded, weights, half))
+def _near(rows: SeedRows, best: _Best) -> npt.NDArray[np.int32]:
+    """Return the places of the neighbours of seeds among the best, -1 for others: (z, near)."""
+    order = np.argsort(best.keys)
+    places = values_at(rows.documents[:, : rows.near], best.keys[order], order, missing=-1)
+    return np.ascontiguousarray(places, np.int32)
 
 
 def _sum_of_rows(
@@ -345,7 +305,7 @@ def _sum_of_rows(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Return the weighted sum of rows: keys of documents, ascending, and the sum of each.
 
-    Values are added row by row, so the sums have the bits of `formulas.add_rows`.
+    Values are added row by row, as the engine does.
     """
     is_entry = (rows.levels > 0) & (weights > 0)[:, None]
     values = (weights[:, None] * rows.values) * rows.levels.astype(_F)
@@ -374,6 +334,6 @@ _NO_SEEDS: Final = LocalSeeds(
     np.zeros(0, np.int32),
     DocFeatures(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros((0, 3), _F)),
     0.0,
-    _F(0),
+    0.0,
 )
 """Those of a partition that does not answer."""

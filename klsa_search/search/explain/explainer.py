@@ -14,7 +14,7 @@ from klsa_search.core.array_types import DocIds, Scores, values_at
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.engine.engine import TopDocs
-from klsa_search.search.engine.formulas import DocFeatures, distinct_known
+from klsa_search.search.engine.local_seeds import DocFeatures, distinct_known
 from klsa_search.search.explain.explanation import (
     Coverage,
     CoveredTerm,

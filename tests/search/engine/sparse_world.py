@@ -51,7 +51,7 @@ def cut_world(
     )
     spectrum = decompose(kernel, dimensions, seed=0)
     latent = LatentSpace.of(kernel, spectrum, dimensions, idf)
-    strongest = sparse.csr_array(np.maximum(kernel.explicit(), 0))
+    strongest = sparse.csr_array(np.maximum(kernel.explicit(), 0).astype(np.float32))
     sparse_expansion = SparseExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
     (part,) = plain.postings.parts
     postings = Segments.single(_each(part.postings, around))

@@ -1,8 +1,6 @@
 """Steps of the default ranking as NumPy functions, equal to the native engine to the bit.
 
-For explanations, and for the seeds of several partitions. Floats are added in the same order.
-Functions take entries, not an index, so that they also work on the features of the seeds of other
-partitions.
+Floats are added in the same order.
 """
 
 from __future__ import annotations
@@ -13,16 +11,15 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds
 from klsa_search.kernels.postings import UNIT
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import (
-    DOCUMENT_SCALARS,
     LEVELS,
-    SparseExpansion,
 )
+from klsa_search.search.engine.local_seeds import DocFeatures, QueryImpacts, distinct_known
 from klsa_search.search.engine.params import KlsaParams
+from klsa_search.search.engine.shared_seeds import Factors, SeedSums
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]
@@ -33,34 +30,6 @@ QUERY_LEVELS: Final = 2**14  # value of the largest coordinate of a query vector
 SUMS: Final = 32_000.0  # largest sum of features
 NEGLIGIBLE: Final = 0.002  # share of the first seed's weight below which a seed is ignored
 TERM_GROUP: Final = 8  # terms whose coverage is summed in the same pairs everywhere
-
-
-class DocFeatures(NamedTuple):
-    """Features of some documents.
-
-    starts       (n + 1,) offsets of each document in `entries`
-    document_scalars  (n, 3) float32: their step, S and SΦμ
-    """
-
-    starts: _Numbers
-    entries: Entries
-    document_scalars: _Floats
-
-    @classmethod
-    def of(cls, expansion: SparseExpansion, documents: DocIds) -> DocFeatures:
-        """Return the features of documents of an index. Cost: their entries."""
-        first, after = expansion.starts[documents], expansion.starts[documents + 1]
-        pieces = [expansion.features[slice(*each)] for each in zip(first, after, strict=True)]
-        starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(after - first)))
-        entries = np.concatenate([expansion.features[:0], *pieces])
-        scalars = expansion.document_vectors[documents].view(np.float32)[:, -DOCUMENT_SCALARS:]
-        return cls(starts, entries, scalars)
-
-    def at(self, place: int) -> tuple[_Numbers, npt.NDArray[np.float64]]:
-        """Return numbers and values of the features of one of the documents."""
-        entries = self.entries[self.starts[place] : self.starts[place + 1]]
-        levels = (entries & np.uint32(LEVELS)).astype(np.float64)
-        return (entries >> np.uint32(8)).astype(np.int64), self.document_scalars[place, 0] * levels
 
 
 class ExpansionScorer(NamedTuple):
@@ -108,6 +77,12 @@ class ExpansionScorer(NamedTuple):
             params.unit_length,
         )
 
+    @classmethod
+    def of_sums(cls, sums: SeedSums, params: KlsaParams) -> ExpansionScorer:
+        """Return the scorer of seeds of several partitions."""
+        numbers, values, *centring, step = sums
+        return cls(numbers, values, *map(_F, centring), step, params.unit_length)
+
     def __call__(self, features: DocFeatures) -> _Floats:
         """Return E of documents: (n,). Cost: a binary search for each of their features."""
         if not len(self.numbers):
@@ -137,21 +112,6 @@ class Query(NamedTuple):
     counts: _Numbers
 
 
-class QueryImpacts(NamedTuple):
-    """Impacts of the n distinct terms of a query in the b best documents of a partition.
-
-    impacts       (b, n) in steps; terms are in the order of the query
-    term_weights  (n,) f(t,q) · h(t) · w(t)
-    half          (n,) impact at which g is one half, in steps
-    order         (n,) places of the terms, lowest maximum impact in this partition first
-    """
-
-    impacts: _Floats
-    term_weights: _Floats
-    half: _Floats
-    order: _Numbers
-
-
 class TermImpacts(NamedTuple):
     """Impacts of the query's terms in the best documents.
 
@@ -172,14 +132,6 @@ def distinct_query(kernel: QueryKernel, numbers: Sequence[int]) -> Query:
     largest = (counts * kernel.weights[terms] * kernel.postings.best[terms, 0]) >> 16
     order = np.argsort(largest, kind="stable")
     return Query(terms[order], counts[order])
-
-
-def distinct_known(numbers: Sequence[int]) -> _Numbers:
-    """Return the distinct terms of a query that documents contain, in its order: (n,).
-
-    Partitions number some terms differently, but these are the same words in all of them.
-    """
-    return np.array(list(dict.fromkeys(term for term in numbers if term >= 0)), np.int64)
 
 
 def query_impacts(kernel: QueryKernel, numbers: Sequence[int], impacts: _Floats) -> QueryImpacts:
@@ -240,15 +192,6 @@ def seed_weights(
     return np.where(weights < _F(NEGLIGIBLE) * weights[0], _F(0), weights)
 
 
-class Factors(NamedTuple):
-    """Shares of E, T, L (in steps) and X; divided by their lengths if parts are scaled."""
-
-    expansion: np.float32
-    coverage: np.float32
-    latent: np.float32
-    lexical: np.float32
-
-
 def part_factors(
     alpha: float, params: KlsaParams, angle: np.float32, top: np.float32, *parts: _Floats
 ) -> Factors:
@@ -259,7 +202,7 @@ def part_factors(
     )
     if not params.unit_length:
         expansion, coverage, latent, lexical = map(_F, shares)
-        return Factors(expansion, coverage, latent * angle, lexical * top)
+        return Factors(expansion, coverage, float(latent * angle), float(lexical * top))
     squares = []
     for part in (*parts[:2], np.maximum(parts[2], _F(0)), parts[3]):
         square = _F(0)
