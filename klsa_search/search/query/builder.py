@@ -72,7 +72,7 @@ class QueryBuilder:
     plain_phrases  phrases without operator or field, with their restriction, and which documents
                    contain them
     corrected      terms that are searched instead of words that no document contains
-    characters     single characters, with the pairs that contain them
+    contained      single characters and parts of compounds, with the terms that contain them
     completions    term of the last word, and terms that are completions of it
     alternatives   what counts as each word, by term number or by the word as it is written
     """
@@ -100,7 +100,7 @@ class QueryBuilder:
     plain_phrases: list[tuple[Clause, Restriction, DocumentMask]] = field(default_factory=list)
     checked: set[str] = field(default_factory=set)
     corrected: set[int] = field(default_factory=set)
-    characters: dict[Word, list[int]] = field(default_factory=dict)
+    contained: dict[Word, list[int]] = field(default_factory=dict)
     completions: tuple[str, list[str]] | None = None
     alternatives: dict[int | str, dict[tuple[int, ...], None]] = field(default_factory=dict)
 
@@ -117,7 +117,7 @@ class QueryBuilder:
                 self.words.append(word.text)
                 if number not in self.alternatives:
                     self.alternatives[number] = {(number,): None}
-            elif number == UNKNOWN and word != self.rules.last and word not in self.characters:
+            elif number == UNKNOWN and word != self.rules.last and word not in self.contained:
                 self.unknown.append(word.text)
 
     def vary(self, variant: Variant) -> None:

@@ -43,6 +43,11 @@ MAX_VARIANTS: Final = 32
 MAX_CORRECTIONS: Final = 10
 """Words of one query that are corrected, at most, and that may be divided."""
 
+COMPOUNDING: Final = frozenset(
+    {"danish", "dutch", "estonian", "finnish", "german", "hungarian", "norwegian", "swedish"}
+)
+"""Languages that write compounds as one word."""
+
 _NO_WORDS: Final[frozenset[str]] = frozenset()
 
 
@@ -92,7 +97,7 @@ class ClauseReader:
                 variants = self._compounds.joined(clause.text, pieces, evidence)
             words, variants = self._vary(words, variants, builder, corrects=clause.sign != "-")
         if alone:
-            builder.characters |= {word: alone[word.text] for word in words if word.text in alone}
+            builder.contained |= {word: alone[word.text] for word in words if word.text in alone}
         if clause.sign != "-":
             _rank(words, variants, builder)
         if not clause.has_sign:
@@ -145,6 +150,8 @@ class ClauseReader:
         words = [word for piece in pieces for word in piece.words]
         words, variants = self._vary(words, joined, builder, corrects=True)
         _rank(words, variants, builder)
+        for word, terms in builder.contained.items():
+            self.complete(word, terms, word.text, builder)
 
     def _vary(
         self,
@@ -224,10 +231,18 @@ class ClauseReader:
                 builder.corrections[word.text] = matching.words
             if matching is None or spelling == "suggest" or not matching.sure:
                 corrected.append(word)
+                if not meant and word != last and (terms := self._in_compounds(word.text)):
+                    builder.contained[word] = terms
             else:
                 corrected += map(Word, matching.words.split(), matching.terms)
                 builder.corrected.update(matching.terms)
         return corrected
+
+    def _in_compounds(self, word: str) -> list[int]:
+        """Return the terms of compounds that a word which no document contains is a part of."""
+        if self._analyzer.settings.language not in COMPOUNDING:
+            return []
+        return self._term_dictionary.compounds(word)[:EXPANSIONS]
 
     def term(self, word: Word) -> str:
         """Return the term of a word, known or not; "" if it has none."""
@@ -238,13 +253,13 @@ class ClauseReader:
     def complete(self, word: Word, terms: Sequence[int], shown: str, builder: QueryBuilder) -> None:
         """Add the completions of a word, or the pairs with a single character."""
         evidence = builder.rules.evidence
-        parts = {*builder.characters, word}
+        parts = {*builder.contained, word}
         keys = {one.number if one.number >= 0 else one.text for one in parts}
         others = [words for other, words in builder.alternatives.items() if other not in keys]
         key = word.number if word.number >= 0 else word.text
         for term in terms:
             builder.count(key, (term,))
-        if word in builder.characters and not others:
+        if word in builder.contained and not others:
             best = list(terms[:PAIRS])
             builder.terms += [word.number] * (ALONE - 1) * (word.number >= 0)
         else:

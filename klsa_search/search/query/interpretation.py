@@ -41,7 +41,7 @@ class QueryInterpretation:
     relaxed   operators that were read as plain words, and why
     prefixes  prefixes, and the terms that match them, most frequent first; with `prefix="last"`
               the last word, and its completions; single characters of scripts without spaces, and
-              the pairs that contain them
+              the pairs that contain them; words of compounds, and the compounds
     variants  words, and how documents also write them: `on-line`, `online`; `utf8`, `utf 8`
     synonyms  words or sequences of words, and the synonyms that were searched as well
     corrections  words that no document contains, and the corrections that were searched instead

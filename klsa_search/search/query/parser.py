@@ -353,7 +353,7 @@ class QueryParser:
         if rules.last is not None:
             terms = self.term_dictionary.completions(rules.last.text, rules.evidence)
             self._clauses.complete(rules.last, terms, f"{rules.last.text}*", builder)
-        for word, terms in builder.characters.items():
+        for word, terms in builder.contained.items():
             self._clauses.complete(word, terms, word.text, builder)
         return builder
 

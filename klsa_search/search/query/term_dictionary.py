@@ -25,6 +25,9 @@ SHORTEST: Final = 2
 ENDING: Final = 5
 """Letters by which a stem may be shorter than its word, at most."""
 
+SHORTEST_PART: Final = 3
+"""Letters of a part of a compound, at least."""
+
 _LAST: Final = "\U0010ffff"
 CACHE_SIZE: Final = 4096
 
@@ -91,6 +94,32 @@ class TermDictionary:
         found: list[int] = terms[order].tolist()
         return found
 
+    def compounds(self, word: str) -> list[int]:
+        """Return the terms of longer words that begin or end with a word, most frequent first.
+
+        At least `SHORTEST_PART` letters long, as is the rest of each of them.
+        Cost: 1 ms per million characters of terms; the first time also that of joining these.
+        """
+        beginning, ending = self._analyzer.folded(word), self._analyzer.term(word)
+        if not beginning.isalpha() or min(len(beginning), len(ending)) < SHORTEST_PART:
+            return []
+        first, after = self._range(beginning)
+        rest = len(beginning) + SHORTEST_PART
+        numbers = self._snapshot.vocabulary.numbers
+        found = {numbers[name] for name in self._names[first:after] if len(name) >= rest}
+        text, marked = self._text, f"{ending}\n"
+        at = text.find(marked)
+        while at >= 0:
+            name = text[text.rfind("\n", 0, at) + 1 : at + len(ending)]
+            if len(name) >= len(ending) + SHORTEST_PART:
+                found.add(numbers[name])
+            at = text.find(marked, at + 1)
+        names = self._snapshot.vocabulary.terms
+        return sorted(
+            (term for term in found if self.frequencies[term]),
+            key=lambda term: (-int(self.frequencies[term]), names[term]),
+        )
+
     def names_beginning_with(self, beginning: str) -> Sequence[str]:
         """Return terms with a prefix by code points, including those without live documents."""
         return self._names[slice(*self._range(beginning))]
@@ -143,6 +172,11 @@ class TermDictionary:
     def frequencies(self) -> npt.NDArray[np.int64]:
         """Number of live documents that contain each term: (V,)."""
         return self._snapshot.query_kernel.frequencies
+
+    @lazy_property
+    def _text(self) -> str:
+        """All terms, each between line ends."""
+        return "\n".join(["", *self._names, ""])
 
     @lazy_property
     def _with_character(self) -> Mapping[str, Sequence[int]]:
