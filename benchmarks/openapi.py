@@ -37,15 +37,15 @@ ACCEPTED = ["2xx", 401, 403, 404, 409, 422, 429, 503]
 def _service() -> Iterator[Any]:
     """The application over a home of one index, which it may write to."""
     from klsa_search.indexing.build import build
-    from klsa_search.service.app import create_app
     from klsa_search.service.background import Writes
     from klsa_search.service.catalog import Catalog
+    from klsa_search.service.catalog_app import catalog_app
 
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         build(DOCUMENTS, name=NAME, home=home, dimensions=2).close()
         with Catalog(home) as catalog:
-            yield create_app(catalog, writes=Writes())
+            yield catalog_app(catalog, writes=Writes())
 
 
 def judged(cases: int, number: int = 0) -> tuple[Counter[int], list[str]]:

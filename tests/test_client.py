@@ -28,9 +28,9 @@ from klsa_search.errors import (
 )
 from klsa_search.search.facet_search import facet_search
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
@@ -386,7 +386,7 @@ def test_coroutines_find_the_same(tmp_path):
             yield {"id": f"bell {n}", "text": "A bell."}
 
     async def ask(catalog):
-        transport = httpx.ASGITransport(create_app(catalog, writes=Writes()))
+        transport = httpx.ASGITransport(catalog_app(catalog, writes=Writes()))
         async with AsyncClient("http://there", transport=transport) as client:
             shop = client.index("shop")
             results = await shop.search("bicycle", facets=["price"])
@@ -453,7 +453,7 @@ def test_coroutines_wait_for_jobs(jobs):
     catalog, running = jobs
 
     async def ask():
-        transport = httpx.ASGITransport(create_app(catalog, writes=Writes(), jobs=running))
+        transport = httpx.ASGITransport(catalog_app(catalog, writes=Writes(), jobs=running))
         async with AsyncClient("http://there", transport=transport) as client:
             shop = client.index("shop")
             done = await client.wait(await shop.refit())

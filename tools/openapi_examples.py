@@ -19,9 +19,9 @@ from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
@@ -352,7 +352,7 @@ def service(home, **options):
     home.mkdir(exist_ok=True)
     with Catalog(home, interval=0) as catalog:
         refits = Jobs(catalog, ["none"], share=None)  # nothing is begun, as nothing looks
-        app = create_app(
+        app = catalog_app(
             catalog, jobs=refits, **({"writes": Writes(), "recorder": Visited(home)} | options)
         )
         yield TestClient(app, raise_server_exceptions=False)

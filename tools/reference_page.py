@@ -13,8 +13,8 @@ from klsa_search.cli.mcp import klsa_mcp
 from klsa_search.cli.search import klsa_search
 from klsa_search.cli.serve import serve
 from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.settings import ServiceSettings
 from tests.conftest import ROOT
 from tools.scopes_page import scopes_by_operation
@@ -266,7 +266,7 @@ def http_page():
         "\n- Errors have one format: see [Error codes](error-codes.md)."
     )
     with tempfile.TemporaryDirectory() as folder, Catalog(Path(folder)) as catalog:
-        schema = create_app(catalog).openapi()
+        schema = catalog_app(catalog).openapi()
     scopes = scopes_by_operation()
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():

@@ -24,7 +24,6 @@ from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.maintenance import alias, delete, info, list_, rollback, verify
 from klsa_search.cli.mine import cluster, duplicates, plot, related
 from klsa_search.cli.options import (
-    by_space,
     chosen_settings,
     config_option,
     home_option,
@@ -40,6 +39,7 @@ from klsa_search.cli.queries import analyze, judgements, rules, settings, synony
 from klsa_search.cli.sync import sync
 from klsa_search.cli.tune import tune
 from klsa_search.core.progress import progress_bar
+from klsa_search.embedding.by_space import by_space
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Collection

@@ -75,29 +75,6 @@ embedder_option = click.option(
 )
 
 
-def embedders_of(given: Iterable[str]) -> dict[str, str]:
-    """Return the models of options SPACE=MODEL by space; SettingsError."""
-    return by_space("embedder", given, "minilm=onnx:FOLDER")
-
-
-def by_space(option: str, given: Iterable[str], example: str) -> dict[str, str]:
-    """Return the values of options SPACE=VALUE by space; SettingsError."""
-    values = {}
-    for each in given:
-        space, sign, value = each.partition("=")
-        if not space or not sign:
-            raise SettingsError(
-                f"{option} = {each!r} names no space; give SPACE=VALUE, as in {example}",
-                field=option,
-            )
-        if space in values:
-            raise SettingsError(
-                f"{option} = {each!r}: space `{space}` is given twice; give it once", field=option
-            )
-        values[space] = value
-    return values
-
-
 def source_options(function: F) -> F:
     """Add the options that control how SOURCE is read.
 

@@ -22,11 +22,10 @@ import click
 from pydantic import TypeAdapter
 
 from klsa_search.cli.main import run
-from klsa_search.cli.options import embedder_option, embedders_of, home_option
+from klsa_search.cli.options import embedder_option, home_option
 from klsa_search.core.parallel import exit_with_parent
+from klsa_search.embedding.by_space import embedders_of
 from klsa_search.errors import EmbedderFailed
-
-MODULE: Final = "klsa_search.cli.refit_child"
 
 _NICE: Final = 10
 """Niceness: about a tenth of a contended processor."""

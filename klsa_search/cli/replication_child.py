@@ -25,8 +25,6 @@ from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow
 from klsa_search.storage.repository import Repository
 
-MODULE: Final = "klsa_search.cli.replication_child"
-
 _NICE: Final = 10
 """Niceness: about a tenth of a contended processor."""
 

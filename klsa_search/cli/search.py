@@ -13,7 +13,6 @@ from click.core import ParameterSource
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import (
     embedder_option,
-    embedders_of,
     given,
     home_option,
     json_option,
@@ -22,6 +21,7 @@ from klsa_search.cli.options import (
 from klsa_search.cli.output import echo, make_folders, write_json
 from klsa_search.cli.search_output import write_explanation, write_results, write_results_json
 from klsa_search.core.config import LanguageSettings, SearchSettings
+from klsa_search.embedding.by_space import embedders_of
 
 if TYPE_CHECKING:
     from klsa_search.cli.remote import RemoteIndex

@@ -9,8 +9,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -21,87 +20,26 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from klsa_search.cli.main import explain, log_as_text, trust_tokenizers
-from klsa_search.cli.options import embedders_of
 from klsa_search.cli.output import echo
-from klsa_search.cli.refit_child import MODULE as REFITTING
-from klsa_search.cli.replication_child import MODULE as REPLICATING
 from klsa_search.cli.service_options import is_loopback, listen
-from klsa_search.core.child_processes import command_of, stop_with_parent
-from klsa_search.errors import KlsaError, SettingsError, StoreError
-from klsa_search.search.index import Index
-from klsa_search.search.models import Models
-from klsa_search.search.opening import open_index
-from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission
-from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.app import create_app
-from klsa_search.service.background import Writes
+from klsa_search.core.child_processes import stop_with_parent
+from klsa_search.errors import KlsaError, StoreError
+from klsa_search.service.application import create_app, keys_of, opener_of, writes_without_key
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.jobs import Jobs
+from klsa_search.service.index_service import Resources
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.middleware.hosts import names_of_this_machine
-from klsa_search.service.middleware.limits import Rates
-from klsa_search.service.opening import IndexOpener
-from klsa_search.service.replication import Replication
 from klsa_search.service.request_log import JsonLog
 from klsa_search.service.server import (
     configured,
     end_process,
-    log_no_cancellations,
     raise_descriptor_limit,
 )
 from klsa_search.service.settings import ServiceSettings, read_settings
 from klsa_search.service.tls import check_certificate
 from klsa_search.storage.maintenance import indexes_in
-from klsa_search.storage.partitions import is_partitioned
 
 Report = Callable[[str], None]
 """Reports a sentence at start-up."""
-
-_SWITCH_INTERVAL = 0.0001
-"""Seconds after which a running thread releases the GIL to another. The event loop waits that long
-at each of some ten steps of a request, for each thread: while two threads compute, 40 requests a
-second are the limit with Python's default of 5 ms, and 400 with this.
-"""
-
-
-def opener_of(settings: ServiceSettings, report: Report) -> IndexOpener:
-    """Return a function that opens an index; connect to the cluster, if any, for partitions.
-
-    SettingsError, MissingExtra, ClusterFailed.
-    """
-    models = _models(settings)
-    opener = _opener_with(models)
-    if settings.cluster is None:
-        return opener
-    if settings.workers > 1:
-        raise SettingsError(
-            f"workers = {settings.workers}: with --cluster, one process calls the partitions; use "
-            "more --replicas instead",
-            field="workers",
-        )
-    from klsa_search.cluster.index import ClusterIndex
-    from klsa_search.cluster.ray import RayCluster
-
-    report(f"Joining the cluster `{settings.cluster}`")
-    follow, every = settings.follow, settings.follow_every
-    cluster = RayCluster(settings.cluster, settings.replicas, follow, every)
-
-    def opened(path: Path) -> Index:
-        if is_partitioned(path):
-            return ClusterIndex.open(path, cluster, models=models)
-        return opener(path)
-
-    return opened
-
-
-def _opener_with(models: Models) -> IndexOpener:
-    """Return a function that opens an index with models, which all indexes share."""
-    return partial(open_index, embedders=models.embedders, reranker=models.reranker)
-
-
-def _models(settings: ServiceSettings) -> Models:
-    """Open the models of the service; SettingsError, MissingExtra."""
-    return Models.opened(embedders_of(settings.embedders), settings.reranker)
 
 
 def serve_until_stopped(
@@ -117,12 +55,14 @@ def serve_until_stopped(
     check_certificate(settings.tls_certificate, settings.tls_key)
     if settings.follow is not None:
         settings.home.mkdir(parents=True, exist_ok=True)
+    if settings.cluster is not None:
+        report(f"Joining the cluster `{settings.cluster}`")
     _report_opening(settings.home, report)
-    with Catalog(settings.home, opener=opener_of(settings, report)) as catalog:
+    with Catalog(settings.home, opener=opener_of(settings)) as catalog:
         served = _served(catalog, report)
         with listen(settings.host, settings.port) as listener:
             loopback = is_loopback(listener)
-            keys = _keys(settings, loopback=loopback)
+            keys = keys_of(settings, loopback=loopback)
             address = _address(listener, "https" if settings.tls_certificate else "http")
             _announce(
                 served,
@@ -130,7 +70,7 @@ def serve_until_stopped(
                 address,
                 _writes(settings, keys, loopback=loopback),
                 keys,
-                writable=_is_writable(settings, loopback=loopback),
+                writable=writes_without_key(settings, loopback=loopback),
             )
             raise_descriptor_limit()
             if settings.workers > 1:
@@ -172,9 +112,7 @@ def worker_app(options: Mapping[str, Any], config: Path | None, *, loopback: boo
     try:
         settings = read_settings(options, config)
         check_certificate(settings.tls_certificate, settings.tls_key)
-        log = _json_log(settings)
-        catalog = Catalog(settings.home, opener=_opener_with(_models(settings)))
-        return _app(settings, catalog, _pools(settings), log, loopback=loopback)
+        return create_app(settings, log=_json_log(settings), loopback=loopback)
     except (KlsaError, OSError) as failure:
         echo(f"error: {explain(failure)}", err=True)
         raise SystemExit(STARTUP_FAILURE) from None
@@ -189,11 +127,11 @@ def _serve(
     loopback: bool,
 ) -> None:
     """Serve in this process until a signal."""
-    pools = _pools(settings)
-    app = _app(settings, catalog, pools, log, loopback=loopback)
+    app = create_app(settings, catalog=catalog, log=log, loopback=loopback)
+    resources: Resources = app.state.resources
 
     def stop(*_: Any) -> NoReturn:
-        if catalog.is_busy or any(each.is_busy for each in pools):
+        if catalog.is_busy or resources.admission.is_busy or resources.heavy.is_busy:
             end_process(0)
         raise SystemExit(0)
 
@@ -202,97 +140,6 @@ def _serve(
         signal.signal(kind, stop)
     uvicorn.Server(configured(app, settings)).run(sockets=[listener])
     stop()
-
-
-def _app(
-    settings: ServiceSettings,
-    catalog: Catalog,
-    pools: Sequence[Admission],
-    log: JsonLog | None,
-    *,
-    loopback: bool,
-) -> FastAPI:
-    """Return the application of a process, which closes the catalog in the end."""
-    writes = None if settings.writable is False else Writes()
-    jobs = None
-    if writes is not None:
-        embedders = [option for each in settings.embedders for option in ("--embedder", each)]
-        command = command_of(REFITTING, "--home", str(settings.home), *embedders)
-        jobs = Jobs(catalog, command, share=settings.refit_threshold or None)
-    replications = _replications(settings)
-    recorder = None
-    if settings.analytics:
-        recorder = Recorder(
-            settings.home,
-            days=settings.analytics_days,
-            min_searches=settings.analytics_min_searches,
-        )
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        sys.setswitchinterval(_SWITCH_INTERVAL)
-        log_no_cancellations()
-        # A collection of the objects loaded so far would stop all threads for 0.1 to 0.3 s.
-        gc.collect()
-        gc.freeze()
-        with ExitStack() as started:
-            started.callback(catalog.close)
-            for each in (*replications, jobs, recorder):
-                if each is not None:
-                    started.enter_context(each)
-            yield
-
-    return create_app(
-        catalog,
-        admission=pools[0],
-        heavy=pools[1],
-        rates=Rates(settings.rate_limit) if settings.rate_limit else None,
-        writes=writes,
-        jobs=jobs,
-        replications=replications,
-        recorder=recorder,
-        keys=_keys(settings, loopback=loopback),
-        origins=settings.cors_origins,
-        allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
-        log=log,
-        log_queries=settings.log_queries,
-        title=settings.title,
-        lifespan=lifespan,
-    )
-
-
-def _replications(settings: ServiceSettings) -> list[Replication]:
-    """Return the backups of the service, and what it follows, if any."""
-    found = []
-    home = ("--home", str(settings.home))
-    if settings.backup is not None:
-        options = ["--every", str(settings.backup_every), "--keep", str(settings.backup_keep)]
-        command = command_of(REPLICATING, "backup", settings.backup, *home, *options)
-        found.append(Replication("backup", settings.home, command))
-    if settings.follow is not None:
-        options = ["--every", str(settings.follow_every)]
-        command = command_of(REPLICATING, "follow", settings.follow, *home, *options)
-        found.append(Replication("follow", settings.home, command))
-    return found
-
-
-def _pools(settings: ServiceSettings) -> list[Admission]:
-    """Return the admission of light requests, and that of expensive ones."""
-    sizes = (
-        (settings.threads, settings.queue_size, MAX_QUEUE_DELAY, INLINE_SECONDS),
-        (settings.heavy_threads, settings.heavy_queue_size, None, 0.0),
-    )
-    return [
-        Admission(
-            running=running,
-            waiting=waiting,
-            queue_timeout=settings.queue_timeout,
-            request_timeout=settings.request_timeout,
-            max_queue_delay=max_queue_delay,
-            inline_seconds=inline_seconds,
-        )
-        for running, waiting, max_queue_delay, inline_seconds in sizes
-    ]
 
 
 def _json_log(settings: ServiceSettings) -> JsonLog | None:
@@ -312,34 +159,6 @@ def _reporter(log: JsonLog | None) -> Report:
     return lambda sentence: log.write("info", {"message": sentence})
 
 
-def _keys(settings: ServiceSettings, *, loopback: bool) -> Keys:
-    """Return the API keys, with the scopes of requests without a key.
-
-    SettingsError if other machines could reach the service without a key.
-    """
-    keyless = {
-        "search",
-        "metrics",
-        *(["write"] if _is_writable(settings, loopback=loopback) else []),
-    }
-    keys = Keys(settings.keys_file, keyless)
-    if not (keys.needed or settings.allow_no_keys or loopback):
-        raise SettingsError(
-            f"refusing to listen on `{settings.host}` without API keys, because other "
-            "machines can reach it; create a key with `klsa-keys add NAME` (key file: "
-            f"`{settings.keys_file}`), or let anyone search with --allow-no-keys",
-            field="host",
-        )
-    return keys
-
-
-def _is_writable(settings: ServiceSettings, *, loopback: bool) -> bool:
-    """Return whether requests without a key may write; by default not behind a proxy."""
-    if settings.writable is None:
-        return not settings.allowed_hosts and loopback
-    return settings.writable
-
-
 def _writes(settings: ServiceSettings, keys: Keys, *, loopback: bool) -> str:
     if settings.follow is not None:
         return f"off (this service follows {settings.follow})"
@@ -347,7 +166,7 @@ def _writes(settings: ServiceSettings, keys: Keys, *, loopback: bool) -> str:
         return "off (--writable allows them)"
     if keys.needed:
         return "allowed with an API key of scope write (--read-only turns them off)"
-    if _is_writable(settings, loopback=loopback):
+    if writes_without_key(settings, loopback=loopback):
         return "allowed without a key (--read-only turns them off)"
     return "off without a key (--writable allows them)"
 

@@ -18,6 +18,8 @@ from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from klsa_search.service.middleware.paths import path_of
+
 PREFIX = "/page/"
 """Prefix of the paths of the page's files."""
 
@@ -70,7 +72,7 @@ class SearchPage:
         """Answer with a file, or pass the request on."""
         response = None
         if scope["type"] == "http" and scope["method"] == "GET":
-            path: str = scope["path"]
+            path = path_of(scope)
             if path == "/":
                 if prefers_html(Headers(scope=scope).get("accept", "")):
                     response = self._start_page(Headers(scope=scope))

@@ -151,6 +151,11 @@ class ServiceSettings(BaseSettings):
     )
 
     title: str = Field("klsa-search", description="Show this title on the search page")
+    root_path: str = Field(
+        "",
+        pattern=r"^(/[^/?#\s]+)*$",
+        description="Serve under this prefix of a reverse proxy, as in /search",
+    )
     cors_origins: Annotated[tuple[Origin, ...], *_LIST, Shown("--cors-origin", "ORIGIN")] = Field(
         (),
         description="Let browsers send requests from pages of this origin (CORS), as in "

@@ -9,13 +9,13 @@ import sys
 import pytest
 
 import klsa_search as klsa
-from klsa_search.cli.options import embedders_of
 from klsa_search.cli.refit_child import refit as refit_child
-from klsa_search.cli.serving import opener_of
 from klsa_search.collection.vectors import vectors_of
+from klsa_search.embedding.by_space import embedders_of
 from klsa_search.errors import SettingsError
 from klsa_search.indexing import embed
 from klsa_search.search.opening import open_index
+from klsa_search.service.application import opener_of
 from klsa_search.service.settings import read_settings
 from tests.support.embedders import Meanings
 from tests.support.waiting import PATIENCE
@@ -74,7 +74,7 @@ def test_a_refit_of_a_service_computes_vectors_or_goes_on_without(path, model, c
 def test_a_service_opens_its_models_once(path, shell):
     shell("klsa-index", "embed", "cars", "--home", path.parent, "--space", "m", "--embedder", MODEL)
     settings = read_settings({"embedders": (f"m={MODEL}",), "reranker": "python:builtins:len"})
-    opener = opener_of(settings, print)
+    opener = opener_of(settings)
     with opener(path) as index:
         assert index.search("automobile").hits
         assert index.search("automobile", rerank=3).warnings  # len takes one argument

@@ -343,7 +343,7 @@ def test_others_are_not_let_in_without_keys(capsys, home):
     code, printed = leave(capsys, "--home", home, "--host", "0.0.0.0", "--port", 0)
     assert code == 2
     error = printed.err.splitlines()[-1]
-    assert error.startswith("error: refusing to listen on `0.0.0.0` without API keys")
+    assert error.startswith(f"error: refusing to serve `{home}` without API keys")
     assert "klsa-keys add" in error
     assert "--allow-no-keys" in error
     assert printed.out == ""

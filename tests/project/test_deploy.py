@@ -10,8 +10,8 @@ import yaml
 
 from klsa_search.cli.serve import serve
 from klsa_search.service.admission import Admission
-from klsa_search.service.app import ROUTERS
 from klsa_search.service.background import PeriodicTask
+from klsa_search.service.catalog_app import ROUTERS
 from klsa_search.service.metrics import Metrics, Sources
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.server import DESCRIPTORS, GRACE

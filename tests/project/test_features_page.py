@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.evaluation.record import record_run, write_record
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 from tools.openapi_examples import LAMP
@@ -69,7 +69,7 @@ def test_what_shows_it_runs(folder, command, capsys):
     program, *arguments = shlex.split(command)
     if program == "curl":
         with Catalog(folder / "index", interval=0) as catalog:
-            client = TestClient(create_app(catalog))
+            client = TestClient(catalog_app(catalog))
             target = next(each for each in arguments if each.startswith("localhost:8000"))
             body = arguments[arguments.index("-d") + 1] if "-d" in arguments else None
             answer = client.request(

@@ -24,7 +24,7 @@ OPTION_LISTS = {
     "collection/opened_collection.py:__init__",
     "indexing/build.py:build",
     "search/costs.py:estimated_cost",
-    "service/app.py:create_app",
+    "service/catalog_app.py:catalog_app",
 }
 """Functions whose keyword-only parameters are options of the public API, or of an application."""
 

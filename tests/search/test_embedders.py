@@ -14,9 +14,9 @@ from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.indexing import embed
 from klsa_search.search import embedders
 from klsa_search.search.opening import open_index
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from tests.support.embedders import Meanings
 
 DOCUMENTS = [
@@ -198,7 +198,7 @@ def test_over_http_and_in_a_restricted_view(path):
         return open_index(path, embedders={"m": Meanings()})
 
     with Catalog(path.parent, interval=0, opener=opener) as catalog:
-        client = TestClient(create_app(catalog, writes=Writes()))
+        client = TestClient(catalog_app(catalog, writes=Writes()))
         answer = client.get("/search?q=car").json()
         assert answer["hits"][0]["id"] == "a"
         assert "warnings" not in answer
@@ -209,7 +209,7 @@ def test_over_http_and_in_a_restricted_view(path):
         return open_index(path, embedders={"m": Meanings(fault=fail)})
 
     with Catalog(path.parent, interval=0, opener=failing) as catalog:
-        client = TestClient(create_app(catalog, writes=Writes()))
+        client = TestClient(catalog_app(catalog, writes=Writes()))
         assert "is down" in client.get("/search?q=care").json()["warnings"][0]
         answer = client.put("/indexes/cars/documents/f", json={"text": "A pump."}).json()
         assert answer["warnings"][0]["field"] == "_vectors"

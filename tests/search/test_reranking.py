@@ -13,8 +13,8 @@ from klsa_search.client.search_calls import results_of
 from klsa_search.embedding.checked import CheckedReranker
 from klsa_search.errors import QueryError
 from klsa_search.search.opening import open_index
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 
 DOCUMENTS = [
     {"id": f"d{n}", "title": f"Note {n}", "text": "wet roads " * (n + 1) + "and so on"}
@@ -163,7 +163,7 @@ def test_over_http(folder):
         return open_index(path, reranker=longest)
 
     with Catalog(folder.parent, interval=0, opener=opener) as catalog:
-        client = TestClient(create_app(catalog))
+        client = TestClient(catalog_app(catalog))
         answer = client.get("/search?q=wet+roads&k=2&rerank=8").json()
         with open_index(folder, reranker=longest) as index:
             expected = index.search("wet roads", 2, rerank=8)
@@ -177,7 +177,7 @@ def test_over_http(folder):
         return open_index(path, reranker=WRONG["raises"])
 
     with Catalog(folder.parent, interval=0, opener=failing) as catalog:
-        answer = TestClient(create_app(catalog)).get("/search?q=wet+roads&rerank=8").json()
+        answer = TestClient(catalog_app(catalog)).get("/search?q=wet+roads&rerank=8").json()
         assert "ZeroDivisionError" in answer["warnings"][0]
         assert results_of(answer).warnings == tuple(answer["warnings"])
 

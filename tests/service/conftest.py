@@ -4,8 +4,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.indexing.build import build
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 
 DOCUMENTS = [
     {"id": "1", "title": "Wings", "text": "A wing lifts the aircraft in a slipstream."},
@@ -84,7 +84,7 @@ def client_of(catalog_of):
     """A client of the service over a home; a slip of the service is an answer, not an exception."""
 
     def client(home):
-        return TestClient(create_app(catalog_of(home)), raise_server_exceptions=False)
+        return TestClient(catalog_app(catalog_of(home)), raise_server_exceptions=False)
 
     return client
 
@@ -93,4 +93,4 @@ def client_of(catalog_of):
 def client(tiny_home):
     """A client of a service over that home."""
     with Catalog(tiny_home, interval=0) as catalog:
-        yield TestClient(create_app(catalog), raise_server_exceptions=False)
+        yield TestClient(catalog_app(catalog), raise_server_exceptions=False)

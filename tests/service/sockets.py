@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from klsa_search.service.admission import Admission
-from klsa_search.service.app import create_app
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.server import configured
 from klsa_search.service.settings import ServiceSettings
 from tests.support.waiting import wait_until
@@ -60,7 +60,7 @@ def serving(
     """Serve a catalog until the block ends."""
     desk = Admission(**admission)
     slow = Admission(running=heavy[0], waiting=heavy[1])
-    app = create_app(
+    app = catalog_app(
         catalog,
         admission=desk,
         heavy=slow,

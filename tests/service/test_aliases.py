@@ -6,8 +6,8 @@ import os
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.storage.aliases import set_alias
@@ -21,7 +21,7 @@ def bearing(key):
 
 @pytest.fixture
 def client(home, catalog_of):
-    return TestClient(create_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
+    return TestClient(catalog_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def file(tmp_path):
 def guarded(home, catalog_of, file):
     add_key(file, "first-of-all", ["search"])
     keys = Keys(file, ["search"])
-    app = create_app(catalog_of(home), writes=Writes(), keys=keys)
+    app = catalog_app(catalog_of(home), writes=Writes(), keys=keys)
     return TestClient(app, raise_server_exceptions=False)
 
 

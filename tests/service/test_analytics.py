@@ -16,8 +16,8 @@ from klsa_search.service.analytics import store as storing
 from klsa_search.service.analytics.recorder import Recorder, normalised
 from klsa_search.service.analytics.reports import searched_queries
 from klsa_search.service.analytics.store import EventRow, SearchRow, Store
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 
@@ -36,7 +36,7 @@ def recorder(home):
 
 @pytest.fixture
 def client(catalog_of, home, recorder):
-    app = create_app(catalog_of(home), writes=Writes(), recorder=recorder)
+    app = catalog_app(catalog_of(home), writes=Writes(), recorder=recorder)
     return TestClient(app, raise_server_exceptions=False)
 
 
@@ -114,7 +114,7 @@ def today():
 
 
 def test_without_analytics_nothing_is_recorded(catalog_of, home):
-    client = TestClient(create_app(catalog_of(home), writes=Writes()))
+    client = TestClient(catalog_app(catalog_of(home), writes=Writes()))
     assert "search_id" not in search(client, "wing")
     event = {"type": "click", "search_id": "0" * 16, "id": "1", "position": 1}
     assert failure_of(client.post(EVENTS, json=event), 403)["code"] == "analytics_off"
@@ -127,7 +127,7 @@ def test_only_keys_that_may_write_to_the_index_read_queries(catalog_of, home, re
     reader = add_key(keys, "reader", ("search", "metrics"))
     other = add_key(keys, "other", ("search", "write"), indexes=("second",))
     editor = add_key(keys, "editor", ("search", "write"), indexes=("first",))
-    app = create_app(
+    app = catalog_app(
         catalog_of(home), writes=Writes(), recorder=recorder, keys=Keys(keys, ("search",))
     )
     client = TestClient(app, raise_server_exceptions=False)
@@ -149,7 +149,7 @@ def test_tenants_record_clicks_on_documents_that_they_see(catalog_of, home, reco
     keys = home / "keys.json"
     reader = add_key(keys, "reader", ("search",))
     writer = add_key(keys, "writer", ("search", "write"))
-    app = create_app(
+    app = catalog_app(
         catalog_of(home), writes=Writes(), recorder=recorder, keys=Keys(keys, ("search",))
     )
     client = TestClient(app, raise_server_exceptions=False)
@@ -361,7 +361,7 @@ def test_ended_days_become_counts_without_rare_queries(tmp_path):
 
 def test_rare_queries_are_not_listed(home, catalog_of):
     recorder = Recorder(home, days=90, min_searches=2)
-    client = TestClient(create_app(catalog_of(home), writes=Writes(), recorder=recorder))
+    client = TestClient(catalog_app(catalog_of(home), writes=Writes(), recorder=recorder))
     for q in ("wing", "wing", "my name"):
         search(client, q)
     recorder.flush()
@@ -374,7 +374,7 @@ def test_rare_queries_are_not_listed(home, catalog_of):
 
 def test_two_processes_share_the_file(home, catalog_of):
     recorders = [Recorder(home, days=90, min_searches=1) for _ in range(2)]
-    clients = [TestClient(create_app(catalog_of(home), recorder=each)) for each in recorders]
+    clients = [TestClient(catalog_app(catalog_of(home), recorder=each)) for each in recorders]
     found = search(clients[0], "wing")
     click(clients[1], found)  # the click arrives at the other, and is stored first
     recorders[1].flush()
@@ -511,7 +511,7 @@ HELP = [
 def test_a_word_that_visitors_replaced_is_proposed_and_then_found(catalog_of, tmp_path):
     build_tiny(tmp_path, "first", HELP)
     recorder = Recorder(tmp_path, days=90, min_searches=1)
-    app = create_app(catalog_of(tmp_path), writes=Writes(), recorder=recorder)
+    app = catalog_app(catalog_of(tmp_path), writes=Writes(), recorder=recorder)
     client = TestClient(app)
     for q, following in (
         ("laptop", "notebook"),

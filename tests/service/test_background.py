@@ -6,8 +6,8 @@ import threading
 from starlette.testclient import TestClient
 
 from klsa_search.errors import StoreError
-from klsa_search.service.app import create_app
 from klsa_search.service.background import PeriodicTask
+from klsa_search.service.catalog_app import catalog_app
 from tests.support.waiting import PATIENCE
 
 
@@ -72,5 +72,5 @@ def test_a_failure_reported_after_the_call_is_logged_once(caplog):
 def test_failures_are_a_metric(catalog_of, tiny_home):
     catalog = catalog_of(tiny_home)
     catalog.watch.report(ValueError())
-    told = TestClient(create_app(catalog)).get("/metrics").text
+    told = TestClient(catalog_app(catalog)).get("/metrics").text
     assert 'klsa_background_failures_total{work="catalog"} 1.0' in told

@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import BodyTooSlow
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.middleware.limits import BodyRate
 
 from .conftest import build_tiny, failure_of
@@ -62,7 +62,7 @@ def test_body_too_long(client, announced):
 def test_synonyms_and_rules_may_have_the_size_of_a_write(catalog_of, tmp_path, path):
     """As many synonyms as an index may have do not fit into the body of a search."""
     build_tiny(tmp_path)
-    client = TestClient(create_app(catalog_of(tmp_path), writes=Writes()))
+    client = TestClient(catalog_app(catalog_of(tmp_path), writes=Writes()))
     url = f"/indexes/tiny/{path}"
     body = json.dumps({"synonyms": {f"{'word' * 20}{n}": ["x" * 90] for n in range(6_000)}})
     assert 2**20 < len(body) < 2**25

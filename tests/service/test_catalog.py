@@ -9,8 +9,8 @@ from klsa_search.errors import IndexDamaged, IndexNotFound, QueryError, StoreErr
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.service import catalog as catalog_module
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.opening import generation_mark
 from klsa_search.service.schemas.index_answers import IndexDetails
 from klsa_search.storage.checksums import note_checked
@@ -291,7 +291,7 @@ def test_what_is_written_while_another_generation_is_opened_is_found(home, monke
 
 def test_a_status_stays_readable_when_its_index_is_replaced(catalog_of, home):
     catalog = catalog_of(home)
-    app = create_app(catalog)
+    app = catalog_app(catalog)
     statuses = catalog.statuses()
     build_tiny(home, "first", documents=DOCUMENTS[:1])
     delete_index(home / "second")
@@ -308,7 +308,7 @@ def test_a_status_stays_readable_when_its_index_is_replaced(catalog_of, home):
 @pytest.mark.parametrize("path", ["/metrics", "/health", "/indexes", "/indexes/first"])
 def test_a_swap_in_the_middle_of_a_status_disturbs_it_not(catalog_of, home, path, monkeypatch):
     catalog = catalog_of(home)
-    client = TestClient(create_app(catalog))
+    client = TestClient(catalog_app(catalog))
     statuses = catalog.statuses
 
     def swapped():

@@ -9,13 +9,13 @@ from itertools import cycle
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.cli.refit_child import MODULE
 from klsa_search.core.child_processes import command_of
 from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
-from klsa_search.service.app import create_app
+from klsa_search.service.application import REFITTING
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.changes import Changes
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
@@ -39,10 +39,10 @@ def service(built_home, tmp_path):
     key = add_key(home / ".keys.json", "tests", ["search", "write"])
     keys = Keys(home / ".keys.json", ())
     catalogs = [Catalog(home, interval=3600) for _ in range(2)]
-    command = command_of(MODULE, "--home", str(home))
+    command = command_of(REFITTING, "--home", str(home))
     jobs = [Jobs(catalog, command, share=None) for catalog in catalogs]
     clients = [
-        TestClient(create_app(catalog, writes=Writes(), jobs=each, keys=keys))
+        TestClient(catalog_app(catalog, writes=Writes(), jobs=each, keys=keys))
         for catalog, each in zip(catalogs, jobs, strict=True)
     ]
     turns = cycle(clients)

@@ -17,9 +17,9 @@ from starlette.testclient import TestClient
 from klsa_search import Index, build, open_index
 from klsa_search.errors import BodyTooSlow, IndexBusy
 from klsa_search.lowrank import sparse_expansion
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.routes import documents
 from klsa_search.service.schemas import writes as reading
 from klsa_search.storage.generations import writing
@@ -41,7 +41,7 @@ def home(tiny_home, tmp_path):
 @pytest.fixture
 def writer_of(catalog_of):
     def client(home, **writes):
-        app = create_app(catalog_of(home), writes=Writes(**writes))
+        app = catalog_app(catalog_of(home), writes=Writes(**writes))
         return TestClient(app, raise_server_exceptions=False)
 
     return client

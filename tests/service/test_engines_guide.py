@@ -17,9 +17,9 @@ from klsa_search.cli.index import klsa_index
 from klsa_search.cli.keys import klsa_keys
 from klsa_search.cli.search import klsa_search as klsa_search_command
 from klsa_search.core.keywords import IndexSettings
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
@@ -66,7 +66,7 @@ def client(tmp_path, monkeypatch):
     key = add_key(keys, "shop", ("search", "write"))
     with Catalog(Path("index"), interval=0) as catalog, Jobs(catalog, [], share=None) as jobs:
         jobs.watch.stop()
-        app = create_app(catalog, writes=Writes(), jobs=jobs, keys=Keys(keys, ()))
+        app = catalog_app(catalog, writes=Writes(), jobs=jobs, keys=Keys(keys, ()))
         yield TestClient(app, headers={"Authorization": f"Bearer {key}"})
 
 
@@ -127,7 +127,7 @@ def test_commands_that_move_an_index_run(exported):
         if program == "klsa-index":
             klsa_index.main(arguments, standalone_mode=False)
     with Catalog(Path("index"), interval=0) as catalog:
-        client = TestClient(create_app(catalog, writes=Writes()))
+        client = TestClient(catalog_app(catalog, writes=Writes()))
         assert client.get("/aliases").json()["aliases"] == [
             {"name": "products", "index": "products-1"}
         ]

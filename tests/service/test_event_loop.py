@@ -10,9 +10,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.search.index import Index
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.job_ledger import JobLedger
 from klsa_search.service.jobs import Jobs
 from klsa_search.storage.documents import Ids
@@ -56,7 +56,7 @@ def client(two_home, tmp_path_factory):
     home = shutil.copytree(two_home, tmp_path_factory.mktemp("loop"), dirs_exist_ok=True)
     with Catalog(home, interval=3600) as catalog:
         jobs = Jobs(catalog, [], share=None)
-        yield TestClient(create_app(catalog, writes=Writes(), jobs=jobs))
+        yield TestClient(catalog_app(catalog, writes=Writes(), jobs=jobs))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=str)

@@ -8,8 +8,8 @@ from fastapi.testclient import TestClient
 
 from klsa_search.errors import StoreError
 from klsa_search.service import catalog
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.storage.maintenance import indexes_in
 from tests.support.waiting import wait_until
 
@@ -132,7 +132,7 @@ def test_index_damaged_under_way_is_told(catalog_of, home):
     opened = catalog_of(home)
     # Else the comparison of checksums may find the damage before a request does.
     wait_until(lambda: opened.statuses()[0].sums == "whole")
-    client = TestClient(create_app(opened), raise_server_exceptions=False)
+    client = TestClient(catalog_app(opened), raise_server_exceptions=False)
     assert client.get("/documents/1?index=first").status_code == 200
     path = home / "first" / "000002" / "documents.npy"
     with path.open("r+b") as stream:

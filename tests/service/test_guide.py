@@ -10,9 +10,9 @@ from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.cli.index import klsa_index
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from tests.conftest import ROOT
 
 BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
@@ -53,7 +53,7 @@ def test_its_shell_commands_run(blocks, capsys):
 
 def test_its_requests_are_answered(blocks):
     with Catalog(Path.cwd() / "index", interval=0) as catalog:
-        client = TestClient(create_app(catalog, writes=Writes()))
+        client = TestClient(catalog_app(catalog, writes=Writes()))
         told = [sent(client, *arguments).json() for _, *arguments in blocks[1]]
     assert [(each.get("added"), each.get("deleted")) for each in told] == [
         (1, 0), (None, None), (1, 0), (0, 1), (0, 1)

@@ -4,9 +4,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
@@ -45,7 +45,7 @@ def test_one_whose_newest_generation_cannot_be_opened_goes_on(ready, home):
 
 def test_one_that_proved_damaged_makes_it_unready(catalog_of, home):
     catalog = catalog_of(home)
-    client = TestClient(create_app(catalog))
+    client = TestClient(catalog_app(catalog))
     assert client.get("/health/ready").status_code == 200
     with pytest.raises(IndexDamaged), catalog.use("first"):
         raise IndexDamaged("a file is cut short: rebuild it")
@@ -63,7 +63,7 @@ def test_a_service_without_indexes_is_ready_to_create_one(client_of, tmp_path):
 
 def test_a_follower_without_indexes_is_not_ready(catalog_of, tmp_path):
     follower = Replication("follow", tmp_path, [])
-    client = TestClient(create_app(catalog_of(tmp_path), replications=[follower]))
+    client = TestClient(catalog_app(catalog_of(tmp_path), replications=[follower]))
     assert client.get("/health").status_code == 503
     assert client.get("/health/ready").status_code == 503
     assert client.get("/health/live").status_code == 200
@@ -79,7 +79,7 @@ def test_health_is_degraded_while_writes_fail(home, tmp_path, monkeypatch, caplo
     key = add_key(tmp_path / "keys.json", "all", ["search", "write"])
     with Catalog(home, interval=0) as catalog:
         keys = Keys(tmp_path / "keys.json", ())
-        client = TestClient(create_app(catalog, writes=Writes(), keys=keys))
+        client = TestClient(catalog_app(catalog, writes=Writes(), keys=keys))
         with_key = {"Authorization": f"Bearer {key}"}
 
         def health(**headers):
@@ -122,7 +122,7 @@ def test_health_without_a_key_has_no_paths(client_of, home, tmp_path):
     (home / ".jobs.json").write_text("{")
     (home / "first" / "CURRENT").write_text("000009\n")
     with Catalog(home, interval=0) as catalog:
-        app = create_app(
+        app = catalog_app(
             catalog, keys=Keys(tmp_path / "keys.json", ()), jobs=Jobs(catalog, (), share=1)
         )
         health = TestClient(app).get("/health")

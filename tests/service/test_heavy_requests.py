@@ -11,7 +11,7 @@ from klsa_search.search import costs
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.service.admission import Admission
-from klsa_search.service.app import create_app
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.index_service import MAX_LIGHT_COST
 from klsa_search.service.routes import mining
 from klsa_search.service.schemas.search_requests import ExplainRequest, SearchRequest
@@ -95,7 +95,7 @@ def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home,
 def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_home, held):
     catalog = catalog_of(tiny_home)
     light, heavy = Admission(running=1), Admission(running=1, waiting=0)
-    app = create_app(catalog, admission=light, heavy=heavy)
+    app = catalog_app(catalog, admission=light, heavy=heavy)
     searches = [{"q": "wing"}, {"q": "wing", "exact": True}]
     with TestClient(app) as client, ThreadPoolExecutor(1) as thread, held:
         answer = thread.submit(client.post, "/multi-search", json={"queries": searches})

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from klsa_search.service.app import create_app
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.middleware.hosts import name_in, names_of_this_machine
 
 from .conftest import failure_of
@@ -16,7 +16,7 @@ def ask(catalog_of, tiny_home):
     """Status of a request for a host, of a service that has these names."""
 
     def ask(host, *names):
-        app = create_app(catalog_of(tiny_home), allowed_hosts=names)
+        app = catalog_app(catalog_of(tiny_home), allowed_hosts=names)
         return TestClient(app).get("/health", headers={"Host": host})
 
     return ask

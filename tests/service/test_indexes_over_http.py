@@ -3,10 +3,10 @@
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.cli.refit_child import MODULE
 from klsa_search.core.child_processes import command_of
-from klsa_search.service.app import create_app
+from klsa_search.service.application import REFITTING
 from klsa_search.service.background import Writes
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
@@ -24,9 +24,9 @@ BIKES = [
 def service(catalog_of, tmp_path):
     """A client of a service without an index, and its refits."""
     catalog = catalog_of(tmp_path)
-    with Jobs(catalog, command_of(MODULE, "--home", str(tmp_path)), share=0.5) as refits:
+    with Jobs(catalog, command_of(REFITTING, "--home", str(tmp_path)), share=0.5) as refits:
         refits.watch.stop()
-        yield TestClient(create_app(catalog, writes=Writes(), jobs=refits)), refits
+        yield TestClient(catalog_app(catalog, writes=Writes(), jobs=refits)), refits
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ def test_keys_create_and_delete_only_their_indexes(catalog_of, tmp_path):
     file = tmp_path / "keys.json"
     key = add_key(file, "shop", scopes=["write"], indexes=["shop"])
     reader = add_key(file, "reader", scopes=["search"])
-    app = create_app(catalog_of(tmp_path / "home"), writes=Writes(), keys=Keys(file, ()))
+    app = catalog_app(catalog_of(tmp_path / "home"), writes=Writes(), keys=Keys(file, ()))
     client = TestClient(app, headers={"Authorization": f"Bearer {key}"})
     for answer in (
         client.post("/indexes", json={"name": "other"}),
@@ -158,7 +158,7 @@ def test_keys_create_and_delete_only_their_indexes(catalog_of, tmp_path):
 
 
 def test_a_read_only_service_creates_nothing(catalog_of, tmp_path):
-    client = TestClient(create_app(catalog_of(tmp_path)))
+    client = TestClient(catalog_app(catalog_of(tmp_path)))
     for answer in (client.post("/indexes", json={"name": "a"}), client.delete("/indexes/a")):
         assert failure_of(answer, 403)["code"] == "writing_refused"
 

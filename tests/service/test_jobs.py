@@ -10,11 +10,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import list_indexes, open_index
-from klsa_search.cli.refit_child import MODULE
 from klsa_search.core.child_processes import command_of
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
-from klsa_search.service.app import create_app
+from klsa_search.service.application import REFITTING
 from klsa_search.service.background import Writes
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.job_ledger import Job, JobLedger
 from klsa_search.service.jobs import Jobs, retry_time
 from klsa_search.storage.current import current_generation
@@ -50,7 +50,7 @@ def refits_of(catalog_of):
 
 
 def refitting(home):
-    return command_of(MODULE, "--home", str(home))
+    return command_of(REFITTING, "--home", str(home))
 
 
 def noting(home, ending):
@@ -70,7 +70,7 @@ def add(home, count, name="tiny"):
 def test_an_index_that_drifted_too_far_is_refitted(refits_of, catalog_of, home):
     catalog = catalog_of(home)
     refits = refits_of(home, refitting(home), catalog=catalog, share=0.3)
-    app = create_app(catalog, writes=Writes(), jobs=refits)
+    app = catalog_app(catalog, writes=Writes(), jobs=refits)
     client = TestClient(app)
     add(home, 2)  # 2 of 7
     assert not refits.run_due()
@@ -314,7 +314,7 @@ def test_a_directory_that_is_read_only_has_no_jobs_and_is_served(catalog_of, hom
     jobs = Jobs(catalog, ("false",), share=0.2)
     assert not jobs.run_due()
     assert list(home.glob(".jobs*")) == []
-    client = TestClient(create_app(catalog, writes=Writes(), jobs=jobs))
+    client = TestClient(catalog_app(catalog, writes=Writes(), jobs=jobs))
     assert client.get("/jobs").json() == {"jobs": []}
     assert client.get("/health").json()["refits"] == {}
 

@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import open_index
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 
@@ -23,7 +23,7 @@ def home(tiny_home, tmp_path):
 
 @pytest.fixture
 def client(catalog_of, home):
-    app = create_app(catalog_of(home), writes=Writes())
+    app = catalog_app(catalog_of(home), writes=Writes())
     return TestClient(app, raise_server_exceptions=False)
 
 
@@ -129,13 +129,13 @@ def test_who_may_not_write_may_not_judge(catalog_of, home, tmp_path):
     file = tmp_path / ".keys.json"
     reader, writer = add_key(file, "reader", ["search"]), add_key(file, "writer", ["write"])
     keys = Keys(file, set())
-    client = TestClient(create_app(catalog_of(home), writes=Writes(), keys=keys))
+    client = TestClient(catalog_app(catalog_of(home), writes=Writes(), keys=keys))
     body = {"q": "wing", "id": "1", "grade": 1}
     for token, puts, gets in ((None, 401, 401), (reader, 403, 200), (writer, 200, 403)):
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         assert client.put(JUDGED, json=body, headers=headers).status_code == puts
         for path in (JUDGED, f"{JUDGED}.qrels", f"{JUDGED}.tsv"):
             assert client.get(path, headers=headers).status_code == gets
-    reading = create_app(catalog_of(home))  # a service that takes no writes
+    reading = catalog_app(catalog_of(home))  # a service that takes no writes
     assert TestClient(reading).put(JUDGED, json=body).status_code == 403
     assert TestClient(reading).get(JUDGED).json()["queries"][0]["grades"] == {"1": 1}

@@ -10,9 +10,9 @@ from starlette.testclient import TestClient
 
 from klsa_search.errors import SettingsError
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys, needs_key
 from tests.service.conftest import failure_of
@@ -32,14 +32,14 @@ def client(home, file):
     with Catalog(home, interval=0) as catalog:
         keys = Keys(file, {"search", "write"})
         recorder = Recorder(file.parent, days=90, min_searches=1)
-        app = create_app(catalog, writes=Writes(), keys=keys, recorder=recorder)
+        app = catalog_app(catalog, writes=Writes(), keys=keys, recorder=recorder)
         yield TestClient(app, raise_server_exceptions=False)
         recorder.close()
 
 
 def test_a_read_only_service_does_not_ask_for_a_key_that_would_not_help(home, file):
     with Catalog(home, interval=0) as catalog:
-        client = TestClient(create_app(catalog, keys=Keys(file, {"search"})))
+        client = TestClient(catalog_app(catalog, keys=Keys(file, {"search"})))
         for method, path in (
             ("PUT", "/indexes/first/documents/lamp"),
             ("PUT", "/aliases/other"),

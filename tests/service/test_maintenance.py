@@ -7,10 +7,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import open_index
-from klsa_search.cli.refit_child import MODULE
 from klsa_search.core.child_processes import command_of
-from klsa_search.service.app import create_app
+from klsa_search.service.application import REFITTING
 from klsa_search.service.background import Writes
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
@@ -42,7 +42,7 @@ def service(catalog_of, home):
         catalog = catalog_of(home)
         refits = Jobs(catalog, command, share=None)
         opened.append(refits)
-        app = create_app(catalog, writes=Writes(), jobs=refits, **options)
+        app = catalog_app(catalog, writes=Writes(), jobs=refits, **options)
         return TestClient(app, raise_server_exceptions=False), refits
 
     yield made
@@ -75,7 +75,7 @@ def test_the_spectrum_is_that_of_the_build(client_of, home):
 
 @pytest.mark.slow
 def test_settings_are_changed_by_a_refit(service, home):
-    client, refits = service(command_of(MODULE, "--home", str(home)))
+    client, refits = service(command_of(REFITTING, "--home", str(home)))
     assert client.get("/jobs").json() == {"jobs": []}
     client.put("/indexes/tiny/documents/new", json={"text": "A zeppelin."})
     assert not refits.run_due()  # by itself it does nothing

@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 
 from klsa_search.errors import StoreError
 from klsa_search.service.admission import Admission
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
@@ -40,7 +40,7 @@ def client(home, tmp_path):
     write_state(folder / BACKUP_STATE, state)
     write_state(folder / FOLLOWER_STATE, state)
     with Catalog(home, interval=0) as catalog:
-        app = create_app(
+        app = catalog_app(
             catalog,
             replications=[Replication(work, folder, ()) for work in ("backup", "follow")],
             writes=Writes(),
@@ -115,7 +115,7 @@ def test_indexes_are_told_as_they_are(client, home):
 
 def test_refusals_are_counted(catalog_of, home):
     nowhere = Admission(running=1, waiting=-1)
-    client = TestClient(create_app(catalog_of(home), admission=nowhere))
+    client = TestClient(catalog_app(catalog_of(home), admission=nowhere))
     for _ in range(3):
         failure_of(client.get("/search?q=wing&index=first"), 503)
     counted = measured(client)
@@ -125,7 +125,7 @@ def test_refusals_are_counted(catalog_of, home):
 
 def test_refits_are_counted(catalog_of, home):
     refits = Jobs(catalog_of(home), ("false",), share=None)
-    client = TestClient(create_app(catalog_of(home), jobs=refits))
+    client = TestClient(catalog_app(catalog_of(home), jobs=refits))
     refits.request("first", "000001", {})
     assert refits.run_due()
     assert measured(client)["klsa_refits_total", "first", "failed"] == 1
@@ -163,7 +163,7 @@ def test_the_page_has_every_metric(client):
 def test_failing_writes_are_measured_until_one_succeeds(home, tmp_path, monkeypatch):
     watch = add_key(tmp_path / "keys.json", "watch", ["metrics"], ["first"])
     with Catalog(home, interval=0) as catalog:
-        app = create_app(catalog, writes=Writes(), keys=Keys(tmp_path / "keys.json", ()))
+        app = catalog_app(catalog, writes=Writes(), keys=Keys(tmp_path / "keys.json", ()))
         client = TestClient(app, raise_server_exceptions=False)
         write = add_key(tmp_path / "keys.json", "all", ["write", "metrics"])
         client.headers["Authorization"] = f"Bearer {write}"
@@ -196,7 +196,7 @@ from starlette.testclient import TestClient
 from klsa_search.errors import StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
-from klsa_search.service.app import create_app
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 
@@ -205,7 +205,7 @@ def full_disk(*_, **__):
 
 admission = Admission(running=1, waiting=-1)
 with Catalog(Path(sys.argv[1]), interval=0) as catalog:
-    client = TestClient(create_app(catalog, heavy=admission, writes=Writes()))
+    client = TestClient(catalog_app(catalog, heavy=admission, writes=Writes()))
     client.get("/indexes/first/map")
     if sys.argv[2] == "failing":
         Index.write = full_disk

@@ -7,8 +7,8 @@ import jsonschema_rs
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.schemas.document_answers import LineAnswer
 from tools.openapi_examples import LINES, PAGE, examples, page
 
@@ -23,7 +23,7 @@ def told():
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory):
     with Catalog(tmp_path_factory.mktemp("none")) as catalog:
-        return TestClient(create_app(catalog)).get("/openapi.json").json()
+        return TestClient(catalog_app(catalog)).get("/openapi.json").json()
 
 
 def operations(schema):

@@ -6,9 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import build
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.service.conftest import failure_of
@@ -38,7 +38,7 @@ def client(home, tmp_path):
     file = tmp_path / "keys.json"
     key = add_key(file, "all", ["search", "write"])
     with Catalog(home, interval=0) as catalog:
-        app = create_app(catalog, writes=Writes(), keys=Keys(file, ()))
+        app = catalog_app(catalog, writes=Writes(), keys=Keys(file, ()))
         with TestClient(app, headers={"Authorization": f"Bearer {key}"}) as client:
             yield client
 

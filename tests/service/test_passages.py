@@ -13,8 +13,8 @@ from klsa_search.client import Client
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 
 from .conftest import build_tiny, failure_of
 from .sockets import serving
@@ -47,7 +47,7 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def client(home):
     catalog = Catalog(home)
-    yield TestClient(create_app(catalog))
+    yield TestClient(catalog_app(catalog))
     catalog.close()
 
 

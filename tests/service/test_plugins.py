@@ -8,8 +8,8 @@ import sys
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from tests.support.plugins import forget, use, write_package, write_template
 
 from .conftest import build_tiny, failure_of
@@ -22,7 +22,7 @@ def client(tmp_path, monkeypatch):
     use(monkeypatch, *write_template(site))
     build_tiny(tmp_path / "home")
     with Catalog(tmp_path / "home") as catalog:
-        yield TestClient(create_app(catalog), raise_server_exceptions=False)
+        yield TestClient(catalog_app(catalog), raise_server_exceptions=False)
     forget()
 
 
@@ -60,7 +60,7 @@ def test_starting_a_service_reads_no_metadata_of_packages():
     code = (
         "from klsa_search.core import plugins\n"
         "del plugins._entries\n"
-        "import klsa_search.service.app, klsa_search.cli.search, klsa_search.cli.index\n"
+        "import klsa_search.service.catalog_app, klsa_search.cli.search, klsa_search.cli.index\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 

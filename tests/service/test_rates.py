@@ -4,8 +4,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import RateExceeded
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware import limits
 from klsa_search.service.middleware.auth import Keys
@@ -69,7 +69,7 @@ def test_no_client_takes_from_another_and_few_are_remembered(clock, monkeypatch)
 @pytest.fixture
 def client(home, tmp_path, clock):
     with Catalog(home, interval=0) as catalog:
-        app = create_app(
+        app = catalog_app(
             catalog,
             keys=Keys(tmp_path / "keys.json", {"search", "metrics"}),
             rates=Rates(2, clock),

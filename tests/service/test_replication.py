@@ -7,10 +7,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import open_index
-from klsa_search.cli.replication_child import MODULE
 from klsa_search.core.child_processes import command_of
 from klsa_search.errors import SettingsError, StoreError
-from klsa_search.service.app import create_app
+from klsa_search.service.application import REPLICATING
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.replication import Replication
 from klsa_search.service.settings import read_settings
@@ -67,10 +67,10 @@ def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_o
     own.mkdir()
     repository = Repository(str(kept))
     back_up(repository, home)
-    follow = command_of(MODULE, "follow", str(kept), "--home", str(own), "--every", "0.1")
+    follow = command_of(REPLICATING, "follow", str(kept), "--home", str(own), "--every", "0.1")
     following = replication_of("follow", *follow, home=own)
     catalog = catalog_of(own)
-    with TestClient(create_app(catalog, replications=[following])) as client:
+    with TestClient(catalog_app(catalog, replications=[following])) as client:
         assert client.get("/indexes").json()["follow"]["number"] is None
 
         def number():
@@ -107,18 +107,18 @@ def test_a_service_backs_up_at_intervals(tiny_home, tmp_path, replication_of, ca
     shutil.copytree(tiny_home, home)
     options = ("--home", str(home), "--every", "0.1", "--keep", "2")
     backups = replication_of(
-        "backup", *command_of(MODULE, "backup", str(kept), *options), home=home
+        "backup", *command_of(REPLICATING, "backup", str(kept), *options), home=home
     )
     for _ in range(2):
         attempt(backups)
-    with TestClient(create_app(catalog_of(home), replications=[backups])) as client:
+    with TestClient(catalog_app(catalog_of(home), replications=[backups])) as client:
         assert client.get("/health").json()["backup"]["number"] >= 2
         assert "klsa_backup_number " in client.get("/metrics").text
 
 
 def test_metrics_say_that_there_is_no_backup_yet(tiny_home, tmp_path, catalog_of):
     backups = Replication("backup", tmp_path, [])
-    with TestClient(create_app(catalog_of(tiny_home), replications=[backups])) as client:
+    with TestClient(catalog_app(catalog_of(tiny_home), replications=[backups])) as client:
         assert "klsa_backup_timestamp_seconds 0.0" in client.get("/metrics").text
 
 
@@ -133,7 +133,7 @@ def test_a_damaged_state_is_as_before_the_first_attempt(work, tiny_home, tmp_pat
     replication = Replication(work, home, [])
     state, name = replication.state(), {"backup": BACKUP_STATE, "follow": FOLLOWER_STATE}[work]
     (home / name).write_text('{"repository": ')
-    with TestClient(create_app(catalog_of(home), replications=[replication])) as client:
+    with TestClient(catalog_app(catalog_of(home), replications=[replication])) as client:
         health = client.get("/health")
         assert (health.status_code, health.json()[work]["number"]) == (200, None)
         for path in ("/indexes", "/metrics"):
@@ -149,7 +149,7 @@ def test_state_files_that_cannot_be_read_are_named(tiny_home, tmp_path, catalog_
     (home / ".jobs.json").write_text("[")
     catalog = catalog_of(home)
     jobs = Jobs(catalog, [], share=None)
-    app = create_app(catalog, jobs=jobs, replications=[Replication("backup", home, [])])
+    app = catalog_app(catalog, jobs=jobs, replications=[Replication("backup", home, [])])
     with TestClient(app) as client:
         health = client.get("/health")
         assert (health.status_code, health.json()["refits"]) == (200, {})

@@ -9,9 +9,9 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.request_log import JsonLog
@@ -44,7 +44,7 @@ def client_with(home, stream):
     with Catalog(home, interval=0) as catalog:
 
         def client(**options):
-            app = create_app(catalog, writes=Writes(), log=JsonLog(stream), **options)
+            app = catalog_app(catalog, writes=Writes(), log=JsonLog(stream), **options)
             return TestClient(app, raise_server_exceptions=False)
 
         yield client

@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI, Query, Request
 from starlette.testclient import TestClient
 
-from klsa_search.service.app import ROUTERS
+from klsa_search.service.catalog_app import ROUTERS
 from klsa_search.service.schemas import errors
 from klsa_search.service.schemas.mining import RelatedRequest, SimilarRequest
 from klsa_search.service.schemas.requests import (

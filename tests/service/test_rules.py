@@ -3,8 +3,8 @@
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 
@@ -25,7 +25,7 @@ BOOST = {
 
 @pytest.fixture
 def client(home, catalog_of):
-    return TestClient(create_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
+    return TestClient(catalog_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
 
 
 def search(client, **options):
@@ -100,7 +100,7 @@ def test_rules_need_the_write_scope_and_the_index(home, catalog_of, tmp_path):
         "writer": add_key(file, "writer", ["write"]),
         "reader": add_key(file, "reader", ["search"]),
     }
-    app = create_app(catalog_of(home), writes=Writes(), keys=Keys(file, ["first", "second"]))
+    app = catalog_app(catalog_of(home), writes=Writes(), keys=Keys(file, ["first", "second"]))
     client = TestClient(app, raise_server_exceptions=False)
     bearing = {name: {"Authorization": f"Bearer {key}"} for name, key in keys.items()}
     assert client.put(PATH, json={"rules": [RULE]}).status_code == 401

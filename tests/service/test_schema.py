@@ -7,8 +7,8 @@ from starlette.testclient import TestClient
 
 import klsa_search
 from klsa_search.core.config import LanguageSettings, SearchSettings
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.middleware.auth import needs_key
 from klsa_search.service.schemas.search_requests import SearchRequest
 
@@ -25,7 +25,7 @@ KEYS = {"401", "403"}
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     with Catalog(tmp_path_factory.mktemp("none")) as catalog:
-        yield TestClient(create_app(catalog))
+        yield TestClient(catalog_app(catalog))
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
 from klsa_search.service.admission import Admission
-from klsa_search.service.app import ROUTERS, create_app
 from klsa_search.service.background import PeriodicTask, Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import ROUTERS, catalog_app
 from klsa_search.service.dependencies import Requires
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys, needs_key
@@ -59,7 +59,7 @@ def home(two_home, tmp_path_factory):
         jobs = SimpleNamespace(
             last=dict, open_job=lambda _: None, watch=PeriodicTask("refits", dict, 1)
         )
-        app = create_app(
+        app = catalog_app(
             catalog,
             admission=admission,
             heavy=heavy,

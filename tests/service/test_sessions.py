@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.origin import PAGE_HEADER
@@ -32,7 +32,7 @@ def service(home, file):
     """A service of two indexes, and origins that may send requests; clients keep no cookies."""
     with Catalog(home, interval=0) as catalog:
         keys = Keys(file, {"search", "write"})
-        yield create_app(catalog, writes=Writes(), keys=keys, origins=["https://friend.example"])
+        yield catalog_app(catalog, writes=Writes(), keys=keys, origins=["https://friend.example"])
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from klsa_search.errors import QueryError
 from klsa_search.service.analytics.recorder import MAX_QUERY as MAX_RECORDED
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
-from klsa_search.service.app import create_app
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.routes import (
     aliases,
     analytics,
@@ -215,7 +215,7 @@ def test_analytics_at_their_limits_answer_within_the_bound(catalog_of, tmp_path)
     )
     store.close()
     recorder = Recorder(tmp_path, days=90, min_searches=1)
-    client = TestClient(create_app(catalog_of(tmp_path), recorder=recorder))
+    client = TestClient(catalog_app(catalog_of(tmp_path), recorder=recorder))
     reading = {route.path for route in analytics.router.routes if "GET" in route.methods}
     path = "/indexes/{name}/analytics"
     assert reading == {path, f"{path}.csv", f"{path}/synonyms"}

@@ -24,9 +24,9 @@ from starlette.testclient import TestClient
 
 from klsa_search.indexing import refit
 from klsa_search.indexing.build import build
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.storage.maintenance import rollback, undo_writes
 
 WORDS = ("wing", "heat", "layer", "ice", "snow", "wolke")
@@ -70,7 +70,7 @@ def machine_over(built):
 
         def begin(self):
             self.catalog = Catalog(self.home, interval=0)
-            self.client = TestClient(create_app(self.catalog, writes=Writes()))
+            self.client = TestClient(catalog_app(self.catalog, writes=Writes()))
             self.client.__enter__()
 
         def end(self):

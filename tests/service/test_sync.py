@@ -7,8 +7,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import open_index
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.routes import sync
 from klsa_search.service.schemas import writes as reading
 
@@ -25,7 +25,7 @@ def home(tiny_home, tmp_path):
 
 @pytest.fixture
 def writer(catalog_of, home):
-    return TestClient(create_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
+    return TestClient(catalog_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
 
 
 def stored(home):

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.storage.synonyms import read_synonyms
@@ -20,7 +20,7 @@ PATH = "/indexes/first/synonyms"
 
 @pytest.fixture
 def client(home, catalog_of):
-    return TestClient(create_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
+    return TestClient(catalog_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
 
 
 def search(client, **asked):
@@ -73,7 +73,7 @@ def test_what_is_refused(client, home, catalog_of):
     for body in ({}, {"synonyms": "a, b"}, {"synonyms": {"a": "b"}}, {"synonyms": [1]}, []):
         assert client.put(PATH, json=body).status_code == 422
     assert client.put("/indexes/none/synonyms", json={"synonyms": RULES}).status_code == 404
-    reading = TestClient(create_app(catalog_of(home)), raise_server_exceptions=False)
+    reading = TestClient(catalog_app(catalog_of(home)), raise_server_exceptions=False)
     assert reading.put(PATH, json={"synonyms": RULES}).status_code == 403
     assert reading.patch(PATH, json={"synonyms": RULES}).status_code == 403
     assert reading.delete(PATH).status_code == 403
@@ -84,7 +84,7 @@ def test_a_key_needs_the_scope_and_the_index(home, catalog_of, tmp_path):
     file = tmp_path / "keys.json"
     first = add_key(file, "first", ["search", "write"], ["first"])
     reader = add_key(file, "reader", ["search"])
-    app = create_app(catalog_of(home), writes=Writes(), keys=Keys(file, ["first", "second"]))
+    app = catalog_app(catalog_of(home), writes=Writes(), keys=Keys(file, ["first", "second"]))
     client = TestClient(app, raise_server_exceptions=False)
 
     def bearing(key):

@@ -20,9 +20,9 @@ from starlette.testclient import TestClient
 from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.app import ROUTERS, create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import ROUTERS, catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.support.endpoints import ENDPOINTS
@@ -143,7 +143,7 @@ def world(folder, hidden):
     }
     catalog = Catalog(home, interval=0, opener=partial(open_index, reranker=_lengths))
     recorder = Recorder(home, days=90, min_searches=1)
-    app = create_app(catalog, writes=Writes(), keys=Keys(file, ()), recorder=recorder)
+    app = catalog_app(catalog, writes=Writes(), keys=Keys(file, ()), recorder=recorder)
     client = TestClient(app, raise_server_exceptions=False)
     answer = client.post(
         "/tenant-tokens",

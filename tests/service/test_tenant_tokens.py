@@ -6,9 +6,9 @@ import jwt
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.app import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import Rates
@@ -27,7 +27,7 @@ def file(tmp_path):
 @pytest.fixture
 def client(home, file):
     with Catalog(home, interval=0) as catalog:
-        app = create_app(catalog, writes=Writes(), keys=Keys(file, {"search", "write"}))
+        app = catalog_app(catalog, writes=Writes(), keys=Keys(file, {"search", "write"}))
         yield TestClient(app, raise_server_exceptions=False)
 
 
@@ -199,7 +199,7 @@ def test_later_writes_are_filtered_too(client, file):
 
 def test_the_clients_of_a_key_have_a_rate_limit_each(home, file):
     with Catalog(home, interval=0) as catalog:
-        app = create_app(catalog, keys=Keys(file, ()), rates=Rates(1))
+        app = catalog_app(catalog, keys=Keys(file, ()), rates=Rates(1))
         key = add_key(file, "shop", ["search"])
         one, two = (TestClient(app, client=(f"10.0.0.{n}", 1)) for n in (1, 2))
         token = create(one, key, {"first": OLD}).json()["token"]

@@ -5,8 +5,8 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import Rates
@@ -104,7 +104,7 @@ def test_the_page_needs_no_key_and_no_token(tiny_home, tmp_path):
     file = tmp_path / "keys.json"
     add_key(file, "web", ["search"])
     with Catalog(tiny_home) as catalog:
-        client = TestClient(create_app(catalog, keys=Keys(file, set()), rates=Rates(1)))
+        client = TestClient(catalog_app(catalog, keys=Keys(file, set()), rates=Rates(1)))
         for name in FILES:
             assert client.get(PREFIX + name).status_code == 200
         assert client.get("/", headers=HTML).status_code == 200

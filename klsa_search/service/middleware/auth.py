@@ -27,6 +27,7 @@ from klsa_search.search.filters.masks import Given
 from klsa_search.service.keys import Key, find_key, read_keys
 from klsa_search.service.middleware.limits import ALWAYS, Rates, address_of
 from klsa_search.service.middleware.origin import is_cross_origin
+from klsa_search.service.middleware.paths import path_of
 from klsa_search.service.page_files import prefers_html
 from klsa_search.service.schemas.errors import error_response
 from klsa_search.service.sessions import Sessions
@@ -277,7 +278,7 @@ class ApiKeyAuth:
                 session = partial(self._sessions.key_id, headers, scope["method"])
                 access = self._keys.access(headers, self._tokens, session)
             except KlsaError as refused:
-                if needs_key(scope["path"]):
+                if needs_key(path_of(scope)):
                     refused = self._limited(refused, scope)
                     answer = error_response(refused)
                     if isinstance(refused, InvalidApiKey) and prefers_html(

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from klsa_search.errors import BodyTooSlow, RateExceeded, ServiceBusy
 from klsa_search.service.admission import Admission
+from klsa_search.service.middleware.paths import path_of
 from klsa_search.service.schemas.errors import error_response
 
 LINES = "application/x-ndjson"
@@ -51,9 +52,9 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         limit, advice = self._limit, "shorten the query"
-        if _RULES.fullmatch(scope["path"]):
+        if _RULES.fullmatch(path_of(scope)):
             limit, advice = self._writes, "send fewer, or shorter ones"
-        elif _DOCUMENTS.fullmatch(scope["path"]):
+        elif _DOCUMENTS.fullmatch(path_of(scope)):
             if content_type(Headers(scope=scope)) == LINES:
                 await self._app(scope, receive, send)
                 return
@@ -156,7 +157,7 @@ class LoadShedder:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        if scope["type"] == "http" and scope["path"] not in ALWAYS:
+        if scope["type"] == "http" and path_of(scope) not in ALWAYS:
             try:
                 self._admission.check()
             except ServiceBusy as busy:
@@ -209,7 +210,7 @@ class RateLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        if scope["type"] == "http" and scope["path"] not in ALWAYS:
+        if scope["type"] == "http" and path_of(scope) not in ALWAYS:
             try:
                 self._rates.take(_client(scope))
             except RateExceeded as refused:

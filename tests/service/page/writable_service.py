@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from klsa_search.cli.refit_child import MODULE
 from klsa_search.core.child_processes import command_of
 from klsa_search.service.admission import Admission
-from klsa_search.service.app import create_app
+from klsa_search.service.application import REFITTING
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.server import configured
@@ -27,14 +27,14 @@ SIZES = {"wide": {"viewport": {"width": 1280, "height": 900}},
 @contextmanager
 def writable(home, keys=None, recorder=None):
     """Serve a home, and give the address; `keys` is a file of keys."""
-    command = command_of(MODULE, "--home", str(home))
+    command = command_of(REFITTING, "--home", str(home))
     light, heavy, writes = Admission(waiting=1000), Admission(), Writes()
     with (
         Catalog(home) as catalog,
         Jobs(catalog, command, share=None) as refits,
         socket.create_server(("127.0.0.1", 0)) as listener,
     ):
-        app = create_app(
+        app = catalog_app(
             catalog,
             admission=light,
             heavy=heavy,

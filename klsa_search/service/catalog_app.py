@@ -1,4 +1,4 @@
-"""Create the FastAPI application for a catalog of open indexes."""
+"""The FastAPI application over a catalog of open indexes: middleware and routes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ ROUTERS: Final = (
 """All routes; each declares the scopes it needs: see `service.dependencies.requires`."""
 
 
-def create_app(
+def catalog_app(
     catalog: Catalog,
     *,
     admission: Admission | None = None,
@@ -94,6 +94,7 @@ def create_app(
     log: JsonLog | None = None,
     log_queries: bool = False,
     title: str = NAME,
+    root_path: str = "",
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
     """Return the application that serves a catalog; the caller closes the catalog.
@@ -110,6 +111,7 @@ def create_app(
     keys           API keys; by default every request may do everything
     allowed_hosts  accepted host names; by default any
     title          title of the search page
+    root_path      prefix of a proxy under which the application is served
     lifespan       what runs while the application does; by default nothing
     The pages at / and /docs include their scripts and styles, so that they work offline.
     """
@@ -119,6 +121,7 @@ def create_app(
         summary="Search with Kernel Latent Semantic Analysis",
         redoc_url=None,
         redirect_slashes=False,
+        root_path=root_path,
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
         # By default /docs sends the schema to a public validator.

@@ -1,0 +1,216 @@
+"""The service over an index directory, as its settings describe it: an ASGI application.
+
+`klsa-serve` runs it. So does any other server, and it can be mounted into another application.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from fastapi import FastAPI
+
+from klsa_search.core.child_processes import command_of
+from klsa_search.embedding.by_space import embedders_of
+from klsa_search.errors import SettingsError
+from klsa_search.search.index import Index
+from klsa_search.search.models import Models
+from klsa_search.search.opening import open_index
+from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission
+from klsa_search.service.analytics.recorder import Recorder
+from klsa_search.service.background import Writes
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
+from klsa_search.service.jobs import Jobs
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.middleware.hosts import names_of_this_machine
+from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.opening import IndexOpener
+from klsa_search.service.replication import Replication
+from klsa_search.service.request_log import JsonLog
+from klsa_search.service.server import log_no_cancellations
+from klsa_search.service.settings import ServiceSettings, read_settings
+from klsa_search.storage.partitions import is_partitioned
+
+REFITTING: Final = "klsa_search.cli.refit_child"
+REPLICATING: Final = "klsa_search.cli.replication_child"
+"""Modules of the processes that refit, back up and follow."""
+
+_SWITCH_INTERVAL: Final = 0.0001
+"""Seconds after which a running thread releases the GIL to another. The event loop waits that long
+at each of some ten steps of a request, for each thread: while two threads compute, 40 requests a
+second are the limit with Python's default of 5 ms, and 400 with this.
+"""
+
+
+def create_app(
+    settings: ServiceSettings | None = None,
+    *,
+    catalog: Catalog | None = None,
+    log: JsonLog | None = None,
+    loopback: bool = False,
+) -> FastAPI:
+    """Return the application that serves the indexes of `settings.home`.
+
+    settings  by default those of the environment: see docs/reference/service-settings.md
+    catalog   the open indexes, by default opened now; its lifespan closes them
+    log       log of requests, by default none
+    loopback  whether no other machine can reach the service; only then, or if
+              `settings.allow_no_keys` says so, are requests without a key answered
+    Refits, backups and analytics run while its lifespan does. Starlette does not run that of an
+    application that is mounted into another: enter `app.router.lifespan_context(app)` in that of
+    the other. Threads are started at once, so a server must not fork after this. SettingsError;
+    StoreError if the directory cannot be read. Cost: opening the indexes.
+
+    >>> from klsa_search.service import ServiceSettings, create_app
+    >>> app = create_app(ServiceSettings(home="index", allow_no_keys=True))
+    >>> from fastapi.testclient import TestClient
+    >>> with TestClient(app, base_url="http://localhost") as client:
+    ...     answer = client.get("/search", params={"q": "coolant", "index": "reports"}).json()
+    >>> answer["hits"][0]["id"]
+    'leak'
+    """
+    settings = settings or read_settings({})
+    keys = keys_of(settings, loopback=loopback)
+    if catalog is None:
+        catalog = Catalog(settings.home, opener=opener_of(settings))
+    writes = None if settings.writable is False else Writes()
+    jobs = None
+    if writes is not None:
+        embedders = [option for each in settings.embedders for option in ("--embedder", each)]
+        command = command_of(REFITTING, "--home", str(settings.home), *embedders)
+        jobs = Jobs(catalog, command, share=settings.refit_threshold or None)
+    replications = _replications(settings)
+    recorder = None
+    if settings.analytics:
+        recorder = Recorder(
+            settings.home,
+            days=settings.analytics_days,
+            min_searches=settings.analytics_min_searches,
+        )
+    background = (*replications, jobs, recorder)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        sys.setswitchinterval(_SWITCH_INTERVAL)
+        log_no_cancellations()
+        # A collection of the objects loaded so far would stop all threads for 0.1 to 0.3 s.
+        gc.collect()
+        gc.freeze()
+        with ExitStack() as started:
+            started.callback(catalog.close)
+            for each in background:
+                if each is not None:
+                    started.enter_context(each)
+            yield
+
+    return catalog_app(
+        catalog,
+        admission=Admission(
+            running=settings.threads,
+            waiting=settings.queue_size,
+            queue_timeout=settings.queue_timeout,
+            request_timeout=settings.request_timeout,
+            max_queue_delay=MAX_QUEUE_DELAY,
+            inline_seconds=INLINE_SECONDS,
+        ),
+        heavy=Admission(
+            running=settings.heavy_threads,
+            waiting=settings.heavy_queue_size,
+            queue_timeout=settings.queue_timeout,
+            request_timeout=settings.request_timeout,
+            max_queue_delay=None,
+            inline_seconds=0.0,
+        ),
+        rates=Rates(settings.rate_limit) if settings.rate_limit else None,
+        writes=writes,
+        jobs=jobs,
+        replications=replications,
+        recorder=recorder,
+        keys=keys,
+        origins=settings.cors_origins,
+        allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
+        log=log,
+        log_queries=settings.log_queries,
+        title=settings.title,
+        root_path=settings.root_path,
+        lifespan=lifespan,
+    )
+
+
+def opener_of(settings: ServiceSettings) -> IndexOpener:
+    """Return a function that opens an index; connect to the cluster, if any, for partitions.
+
+    All indexes share the embedders and the reranker. SettingsError, MissingExtra, ClusterFailed.
+    """
+    models = Models.opened(embedders_of(settings.embedders), settings.reranker)
+    opener = partial(open_index, embedders=models.embedders, reranker=models.reranker)
+    if settings.cluster is None:
+        return opener
+    if settings.workers > 1:
+        raise SettingsError(
+            f"workers = {settings.workers}: with --cluster, one process calls the partitions; use "
+            "more --replicas instead",
+            field="workers",
+        )
+    from klsa_search.cluster.index import ClusterIndex
+    from klsa_search.cluster.ray import RayCluster
+
+    cluster = RayCluster(
+        settings.cluster, settings.replicas, settings.follow, settings.follow_every
+    )
+
+    def opened(path: Path) -> Index:
+        if is_partitioned(path):
+            return ClusterIndex.open(path, cluster, models=models)
+        return opener(path)
+
+    return opened
+
+
+def keys_of(settings: ServiceSettings, *, loopback: bool) -> Keys:
+    """Return the API keys, with the scopes of requests without a key.
+
+    SettingsError if other machines could reach the service without a key.
+    """
+    keyless = {
+        "search",
+        "metrics",
+        *(["write"] if writes_without_key(settings, loopback=loopback) else []),
+    }
+    keys = Keys(settings.keys_file, keyless)
+    if not (keys.needed or settings.allow_no_keys or loopback):
+        raise SettingsError(
+            f"refusing to serve `{settings.home}` without API keys, because other machines may "
+            "reach the service; create a key with `klsa-keys add NAME` (key file: "
+            f"`{settings.keys_file}`), or let anyone search with allow_no_keys (--allow-no-keys)",
+            field="host",
+        )
+    return keys
+
+
+def writes_without_key(settings: ServiceSettings, *, loopback: bool) -> bool:
+    """Return whether requests without a key may write; by default not behind a proxy."""
+    if settings.writable is None:
+        return not settings.allowed_hosts and loopback
+    return settings.writable
+
+
+def _replications(settings: ServiceSettings) -> list[Replication]:
+    """Return the backups of the service, and what it follows, if any."""
+    started = []
+    home = ("--home", str(settings.home))
+    if settings.backup is not None:
+        options = ["--every", str(settings.backup_every), "--keep", str(settings.backup_keep)]
+        command = command_of(REPLICATING, "backup", settings.backup, *home, *options)
+        started.append(Replication("backup", settings.home, command))
+    if settings.follow is not None:
+        options = ["--every", str(settings.follow_every)]
+        command = command_of(REPLICATING, "follow", settings.follow, *home, *options)
+        started.append(Replication("follow", settings.home, command))
+    return started
