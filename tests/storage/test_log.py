@@ -48,6 +48,32 @@ def pairs(rows):
     return [(row.id, row.document) for row in rows]
 
 
+def test_a_log_continues_its_earlier_states_only(tmp_path):
+    def state(folder):
+        (tmp_path / folder).mkdir()
+        WriteLog(tmp_path).copy_to(tmp_path / folder)
+        return WriteLog(tmp_path / folder)
+
+    states = [state("empty")]
+    with LogWriter(tmp_path) as writer:
+        for number, change in enumerate(("a", "b", "undo", "c")):
+            if change == "undo":
+                writer.undo(1)
+            else:
+                writer.append([doc(change)])
+            states.append(state(str(number)))
+    for place, later in enumerate(states):
+        assert [later.continues(earlier) for earlier in states] == [
+            other <= place for other in range(len(states))
+        ]
+    state_ids = [log.state_id() for log in states]
+    assert len({*state_ids}) == len(states)
+    assert (state_ids[0], WriteLog(tmp_path).state_id()) == ("", state_ids[-1])
+    with LogWriter(tmp_path / "empty") as writer:
+        writer.append([doc("a")])
+    assert not states[0].continues(states[1])
+
+
 @given(steps=steps)
 def test_a_log_is_the_list_of_what_was_written_at_any_state_of_it(tmp_path_factory, steps):
     folder = tmp_path_factory.mktemp("log")
