@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from klsa_search.collection.intake import TruncatedFile
 from klsa_search.collection.lines import (
@@ -43,7 +43,11 @@ _OTHER_SCRIPTS: Final = [
     "cp1251", "koi8_r", "koi8_u", "cp866", "iso8859_5", "cp932", "euc_jp", "gb18030", "big5",
     "cp949", "cp1253", "iso8859_7", "cp1255", "cp1256", "cp874",
 ]  # fmt: skip
-_MULTI_BYTE: Final = ("big5", "cp932", "cp949", "euc_jp", "gb18030")
+_MULTI_BYTE: Final = ("cp932", "cp949", "gb18030", "big5", "euc_jp")
+"""From the one that is taken first if a short text is as usual in several."""
+_SHORT: Final = 80  # bytes of two-byte characters that are too few for charset-normalizer
+_UNSURE: Final = 40  # bytes beyond ASCII up to which other encodings are named
+_COMMON: Final = 0.8  # least share of common characters in a short text
 # Languages, and the encodings of programs that write them, from the most frequent one.
 _LATIN: Final = (
     ({"bs", "cs", "hr", "hu", "pl", "ro", "sk", "sl", "sq"}, ("cp1250", "iso8859_2")),
@@ -80,6 +84,7 @@ def detect_encoding(text: Iterable[bytes]) -> str | None:
     utf-8 if more than two valid characters stand beside each invalid byte. In Latin letters, bytes
     beyond ASCII stand alone in words; then the language decides, as charset-normalizer takes
     Windows-1252 for Windows-1250. It decides about other scripts.
+    A short text in an encoding of two bytes is told by the share of common characters.
     Cost: up to a second, once for Latin letters.
 
     >>> detect_encoding(["Насос течёт после замены, клапан не закрывается".encode("cp1251")])
@@ -87,16 +92,28 @@ def detect_encoding(text: Iterable[bytes]) -> str | None:
     >>> detect_encoding(["Die Pumpe verliert Kühlmittel".encode("cp1252")])
     'cp1252'
     """
+    return _detection(text).codec
+
+
+class _Detection(NamedTuple):
+    """The codec of a text, as of `detect_encoding`, and others that a short text may have."""
+
+    codec: str | None
+    others: tuple[str, ...] = ()
+
+
+def _detection(text: Iterable[bytes]) -> _Detection:
     sample = b"".join(_sampled(text))
     beyond = [c for c in sample.decode("utf-8", "surrogateescape") if c > "\x7f"]
     invalid = sum("\udc80" <= c <= "\udcff" for c in beyond)
     if len(beyond) - invalid > 2 * invalid:
-        return "utf-8"
+        return _Detection("utf-8")
     words = [word for word in _WORD.findall(sample) if not word.isascii()]
     high = sum(byte > 0x7F for word in words for byte in word)
     if high <= _MOST_BEYOND * sum(map(len, words)):
-        return _latin_encoding(sample)
-    return _encoding_of_script(sample)
+        codec = _latin_encoding(sample)
+        return _Detection(codec, _other_latin(sample, codec) if high <= _UNSURE else ())
+    return _detection_of_script(sample)
 
 
 def decoded_lines(
@@ -119,16 +136,21 @@ def decoded_lines(
     detected: str | None = None
     for number, line in lines(path):
         if detected is None and not _is_utf8(line):
-            detected = _detected(path)
+            detected, others = _detected(path)
             if detected is None:
                 raise TruncatedFile(
                     f"{path}:{number}: the encoding is not UTF-8 and cannot be told; {STEP}"
                 )
             if detected != "utf-8":
+                fact = (
+                    f"read as {NAMES[detected]}, because it is not UTF-8 (first in line {number:,})"
+                )
+                if others:
+                    named = " or ".join(NAMES[other] for other in others)
+                    fact += f", but the text is too short to be sure: it could be {named}"
                 note(
-                    f"read as {NAMES[detected]}, because it is not UTF-8 (first in line "
-                    f"{number:,}); if letters are wrong, name the encoding, as in --encoding "
-                    f"{detected} (in Python encoding=)"
+                    f"{fact}; if letters are wrong, name the encoding, as in --encoding "
+                    f"{others[0] if others else detected} (in Python encoding=)"
                 )
         if detected in (None, "utf-8"):
             yield number, line
@@ -163,15 +185,15 @@ def _invalid(path: Path, number: int, encoding: str, error: UnicodeError) -> Tru
     return TruncatedFile(f"{path}:{number}: invalid {name} ({reason}); correct it, or {STEP}")
 
 
-def _detected(path: Path) -> str | None:
+def _detected(path: Path) -> _Detection:
     """Return the encoding of a file, read once for each of its versions."""
     status = path.stat()
     return _detected_version(path, status.st_size, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=64)
-def _detected_version(path: Path, _size: int, _changed: int) -> str | None:
-    return detect_encoding(line.encode("utf-8", "surrogateescape") for _, line in lines(path))
+def _detected_version(path: Path, _size: int, _changed: int) -> _Detection:
+    return _detection(line.encode("utf-8", "surrogateescape") for _, line in lines(path))
 
 
 def _sampled(text: Iterable[bytes]) -> list[bytes]:
@@ -204,6 +226,20 @@ def _latin_encoding(sample: bytes) -> str | None:
     return codecs[shares.index(min(shares))] if min(shares) <= _MOST_IMPLAUSIBLE else None
 
 
+def _other_latin(sample: bytes, codec: str | None) -> tuple[str, ...]:
+    """Return the encodings of Latin letters in which a text would have other plausible letters."""
+    if codec is None:
+        return ()
+    text = sample.decode(codec, "replace")
+    return tuple(
+        other
+        for other in (_WESTERN[0], *(codecs[0] for _, codecs in _LATIN))
+        if other != codec
+        and sample.decode(other, "replace") != text
+        and not _implausible(sample, other)
+    )
+
+
 def _implausible(sample: bytes, codec: str) -> float:
     """Return the share of signs, and of capitals after small letters, within words."""
     try:
@@ -220,21 +256,69 @@ def _implausible(sample: bytes, codec: str) -> float:
     return wrong / len(inside) if inside else 0.0
 
 
-def _encoding_of_script(sample: bytes) -> str | None:
-    """Return the encoding of a text in another script, by charset-normalizer."""
+def _detection_of_script(sample: bytes) -> _Detection:
+    """Return the encoding of a text in another script, by charset-normalizer if it is long."""
+    size = sum(byte > 0x7F for byte in sample)
+    if size <= _SHORT and (short := _short_detection(sample, size)) is not None:
+        return short
     from charset_normalizer import from_bytes
 
     matches = list(from_bytes(sample, cp_isolation=_OTHER_SCRIPTS, preemptive_behaviour=False))
     if not matches:
-        return None
+        return _Detection(None)
     scores = [match.coherence - match.chaos for match in matches]
     best = matches[scores.index(max(scores))]
     if best.encoding in _GREEK:  # they differ in one capital, which is a sign in the other
-        return max(_GREEK, key=lambda codec: _letters(sample, codec))
+        return _Detection(max(_GREEK, key=lambda codec: _letters(sample, codec)))
     # Any bytes are letters of several alphabets, but few are valid in an encoding of two bytes.
     if scores.count(max(scores)) > 1 and best.encoding not in _MULTI_BYTE:
+        return _Detection(None)
+    return _Detection(best.encoding)
+
+
+def _short_detection(sample: bytes, size: int) -> _Detection | None:
+    """Return the encoding of two bytes in which most characters are common; None without one."""
+    shares = {codec: _common_share(sample, codec) for codec in _MULTI_BYTE}
+    order = sorted(_MULTI_BYTE, key=lambda codec: -shares[codec])
+    if shares[order[0]] < _COMMON:
         return None
-    return best.encoding
+    if shares["euc_jp"] == shares[order[0]] and _has_kana(sample.decode("euc_jp")):
+        order = sorted(order, key=lambda codec: codec != "euc_jp")
+    likely = [codec for codec in order[1:] if shares[codec] > 0.9 * shares[order[0]]]
+    return _Detection(order[0], tuple(likely) if size <= _UNSURE else ())
+
+
+def _common_share(sample: bytes, codec: str) -> float:
+    """Return the share of Hangul, kana and common Chinese characters in letters beyond ASCII."""
+    try:
+        text = sample.decode(codec)
+    except UnicodeDecodeError:
+        return 0.0
+    letters = [each for each in text if each > "\x7f" and each.isalpha()]
+    common = sum(_is_common(each, each.encode(codec), codec) for each in letters)
+    return common / len(letters) if letters else 0.0
+
+
+def _is_common(letter: str, encoded: bytes, codec: str) -> bool:
+    if codec in ("cp932", "euc_jp") and _has_kana(letter):
+        return True
+    if codec == "cp949" and not "\uac00" <= letter <= "\ud7a3":
+        return False
+    first, last = _COMMON_ROWS[codec]
+    # The second bytes of the extensions of EUC are lower.
+    rows_only = codec in ("cp932", "big5") or encoded[-1] > 0xA0
+    return len(encoded) == len("ab") and first <= encoded[0] <= last and rows_only
+
+
+_COMMON_ROWS: Final = {
+    "big5": (0xA4, 0xC6), "cp932": (0x88, 0x97), "cp949": (0xB0, 0xC8), "euc_jp": (0xB0, 0xCF),
+    "gb18030": (0xB0, 0xD7),
+}  # fmt: skip
+"""First and last value of the first byte of common characters: level 1 of each standard."""
+
+
+def _has_kana(text: str) -> bool:
+    return any("\u3041" <= each <= "\u30fc" for each in text)
 
 
 def _letters(sample: bytes, codec: str) -> int:

@@ -137,3 +137,45 @@ def test_mail_and_pages_without_a_declared_encoding(tmp_path, language, encoding
 @pytest.mark.parametrize("text", ["It’s 20 °C – “cold”", "Öl é à", "Café"])
 def test_few_signs_beyond_ascii_are_windows_1252(text):
     assert detect_encoding([text.encode("cp1252")]) == "cp1252"
+
+
+SHORT = [
+    ("水泵漏水", "gbk", "GBK"),
+    ("请更换轴承", "gbk", "GBK"),
+    ("펌프가 샌다", "cp949", "EUC-KR"),
+    ("베어링을 교체하세요", "cp949", "EUC-KR"),
+    ("水泵漏水", "big5", "Big5"),
+    ("ポンプが漏れる", "cp932", "Shift-JIS"),
+    ("東京都", "cp932", "Shift-JIS"),
+    ("ポンプが漏れる", "euc_jp", "EUC-JP"),
+]
+
+
+@pytest.mark.parametrize(("text", "codec", "name"), SHORT)
+def test_one_row_is_told_by_common_characters(tmp_path, text, codec, name):
+    path = tmp_path / "x.csv"
+    path.write_bytes(f"id,title,text\n1,{text},{text}\n".encode(codec))
+    source = open_collection(path)
+    assert [document.text for document in source.documents()] == [text]
+    assert f"read as {name}, because it is not UTF-8" in source.notes[0]
+
+
+def test_too_little_text_is_said_to_be(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes("id,text\n1,价格\n".encode("gbk"))  # these bytes are Korean words, too
+    source = open_collection(path)
+    list(source.documents())
+    (note,) = source.notes
+    assert "the text is too short to be sure: it could be GBK or" in note
+    assert "name the encoding, as in --encoding gb18030" in note
+    path.write_bytes("id,text\n1,la crème brûlée\n".encode("cp1252"))
+    source = open_collection(path)
+    assert [document.text for document in source.documents()] == ["la crème brûlée"]
+    assert "too short to be sure: it could be Windows-1250" in source.notes[0]
+    path.write_bytes("id,text\n1,Kühlmittel läuft\n".encode("cp1252"))  # the same in all of them
+    source = open_collection(path)
+    list(source.documents())
+    assert "too short" not in source.notes[0]
+    path.write_bytes("id,text\n1,Насос\n".encode("cp1251"))
+    with pytest.raises(CollectionError, match="cannot be told; name it, as in --encoding"):
+        list(open_collection(path).documents())
