@@ -44,10 +44,15 @@ _POINT: Final = re.compile(
 )
 _ONLY_THREE: Final = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 _GROUPS: Final = re.compile(rf"[.,{_SPACES}]")
-_TIME: Final = r"(?:,?[ T]\s*(?P<time>\d{1,2}:\d\d(?::\d\d)?)\s*(?P<half>[AaPp][Mm])?(?: Uhr)?)?"
+_TIME: Final = (
+    r"(?:,?[ T]\s*(?P<time>\d{1,2}:\d\d(?::\d\d)?)(?P<fraction>\.\d{1,9})?\s*(?P<half>[AaPp][Mm])?"
+    r"(?: Uhr)?(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d))?)?"
+)
 _DOTTED: Final = re.compile(rf"(?P<d>\d\d?)\.(?P<m>\d\d?)\.(?P<y>\d{{4}}){_TIME}", re.ASCII)
 _DOTTED_SHORT: Final = re.compile(rf"(?P<d>\d\d)\.(?P<m>\d\d)\.(?P<y>\d\d){_TIME}", re.ASCII)
-_YEAR_FIRST: Final = re.compile(rf"(?P<y>\d{{4}})/(?P<m>\d\d?)/(?P<d>\d\d?){_TIME}", re.ASCII)
+_YEAR_FIRST: Final = re.compile(
+    rf"(?P<y>\d{{4}})(?P<s>[/-])(?P<m>\d\d?)(?P=s)(?P<d>\d\d?){_TIME}", re.ASCII
+)
 _YEAR: Final = r"(?P<y>\d{4}|\d\d)"
 _DAY_FIRST: Final = re.compile(
     rf"(?P<d>\d\d?)(?P<s>[/-])(?P<m>\d\d?)(?P=s){_YEAR}{_TIME}", re.ASCII
@@ -80,9 +85,12 @@ _MONTHS: Final = {
     for name in names.split()
 }
 _MONTH: Final = f"(?P<m>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
+_WEEKDAY: Final = r"(?:[^\W\d_]{2,10}\.?, )?"
 _NAMED_MONTHS: Final = (
-    re.compile(rf"(?P<d>\d\d?)(?:\.? |[-/]){_MONTH}\.?[ /-](?P<y>\d{{4}}|\d\d){_TIME}", re.I),
-    re.compile(rf"{_MONTH}\.? (?P<d>\d\d?),? (?P<y>\d{{4}}){_TIME}", re.I),
+    re.compile(
+        rf"{_WEEKDAY}(?P<d>\d\d?)(?:\.? |[-/]){_MONTH}\.?[ /-](?P<y>\d{{4}}|\d\d){_TIME}", re.I
+    ),
+    re.compile(rf"{_WEEKDAY}{_MONTH}\.? (?P<d>\d\d?),? (?P<y>\d{{4}}){_TIME}", re.I),
 )
 _CENTURY: Final = 69
 """The first year of two digits that is in the 20th century, as in POSIX."""
@@ -166,6 +174,8 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
     ('2025-12-28', '2025-03-01T09:05:00', '2024-12-31')
     >>> local_date("3/5/2025 2:05 PM", "month-first"), local_date("28/Dec/25 3:14 PM")
     ('2025-03-05T14:05:00', '2025-12-28T15:14:00')
+    >>> local_date("2024-03-01 09:30:00 UTC"), local_date("Fri, 01 Mar 2024 09:30:00 +0100")
+    ('2024-03-01T09:30:00+00:00', '2024-03-01T09:30:00+0100')
     """
     general = chain((_DOTTED, _DOTTED_SHORT, _YEAR_FIRST), _NAMED_MONTHS)
     found = next(filter(None, (form.fullmatch(text) for form in general)), None)
@@ -183,4 +193,9 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
         moment = datetime(year, month, int(found["d"]), hour, minute, second)
     except ValueError:
         return None
-    return moment.isoformat() if found["time"] else moment.date().isoformat()
+    if not found["time"]:
+        return moment.date().isoformat()
+    zone = found["zone"] or ""
+    if zone and zone[0] not in "+-":
+        zone = "+00:00"
+    return f"{moment.isoformat()}{found['fraction'] or ''}{zone}"

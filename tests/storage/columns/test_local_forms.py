@@ -287,3 +287,20 @@ def test_a_refit_reads_dates_and_numbers_in_given_forms(tmp_path):
     index = rebuild(index, dates="day-first", decimal="comma")
     assert types(index) == {"on": "date", "price": "number", "kind": "keyword"}
     assert index.search("pump", filter="price = 1.25 AND on = 2025-05-03").total == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("2024-03-01 09:30:00 UTC", "2024-03-01T09:30:00+00:00"),
+        ("2024-03-01 09:30:00.25 +0100", "2024-03-01T09:30:00.25+0100"),
+        ("Fri, 01 Mar 2024 09:30:00 GMT", "2024-03-01T09:30:00+00:00"),
+        ("Freitag, 1. März 2024 09:30 Uhr", "2024-03-01T09:30:00"),
+        ("2024-3-1", "2024-03-01"),
+        ("2024-3/1", None),
+    ],
+)
+def test_zones_and_days_of_the_week(tmp_path, text, iso):
+    assert local_date(text) == iso
+    if iso:
+        assert types(build(tmp_path, [{"on": text}] * 2)) == {"on": "date"}
