@@ -18,12 +18,17 @@ SAMPLE: Final = 65_536
 """Bytes at the start of a file that decide its delimiter and quoting."""
 
 
+MAX_PREAMBLE: Final = 20
+"""Lines before the header, at most."""
+
+
 class Dialect(NamedTuple):
     """How cells are divided and quoted.
 
     quote    character around quoted cells; None without quoting
     escape   character before a quote within a quoted cell; None if that quote is doubled
     skipped  lines before the header
+    preamble those of them that are a title or other text of a report
     spaced   whether blanks follow delimiters, also before quotes
     """
 
@@ -31,6 +36,7 @@ class Dialect(NamedTuple):
     quote: str | None = '"'
     escape: str | None = None
     skipped: int = 0
+    preamble: int = 0
     spaced: bool = False
 
     def reader(self, texts: Iterable[str]) -> Any:
@@ -53,6 +59,7 @@ class Dialect(NamedTuple):
             "single quotes" * (self.quote == "'"),
             "quotes escaped by backslashes" * (self.escape is not None),
             "blanks before quotes" * self.spaced,
+            f"{self.preamble} lines before the header left out" * bool(self.preamble),
         ]
         return ", ".join(filter(None, found))
 
@@ -72,7 +79,8 @@ def recognised(
     ranked by whether they give a header, by the share of rows as long as the first, and by the
     number of columns. Single quotes are recognised by a header that begins with one, and
     backslashes before quotes if the sample cannot be read without them. A first line `sep=;`,
-    as Excel reads it, names the delimiter.
+    as Excel reads it, names the delimiter. Up to `MAX_PREAMBLE` lines of fewer cells may stand
+    before the header.
     """
     data = head_bytes(path, SAMPLE)
     sample, whole = decoded_head(data, encoding), len(data) < SAMPLE
@@ -87,6 +95,9 @@ def recognised(
         trials = [each for each in trials if len(each.header) > 1] or trials
         trials.sort(key=lambda each: each.rank(is_header), reverse=True)
     best = trials[0]
+    if not is_header(best.header):
+        best = _after_preamble(best, delimiters, sample, whole, is_header) or best
+        sample = sample.split("\n", best.dialect.preamble)[-1]
     spaced = _Trial(best.dialect._replace(spaced=True), sample, whole)
     if re.search(rf"{re.escape(best.dialect.delimiter)}[ ]+\"", sample) and spaced.fits:
         return spaced.dialect
@@ -97,6 +108,51 @@ def recognised(
     else:
         return best.dialect
     return other.dialect if other.fits else best.dialect
+
+
+def recognised_tsv(path: Path, encoding: str | None = None) -> Dialect:
+    """Return the dialect of a TSV file, by its first `SAMPLE` bytes: without quoting, or with it.
+
+    Cells are quoted, as by spreadsheets and pandas, if the rows have as many cells only then, or if
+    each cell in quotes has a reason for them: a comma, quote or line end.
+    """
+    data = head_bytes(path, SAMPLE)
+    sample, whole = decoded_head(data, encoding), len(data) < SAMPLE
+    quoted = _Trial(Dialect("\t"), sample, whole)
+    if not quoted.fits:
+        return TSV
+    if not _Trial(TSV, sample, whole).fits:
+        return quoted.dialect
+    cells = [cell for line in sample.splitlines() for cell in line.split("\t") if cell[:1] == '"']
+    return quoted.dialect if cells and all(map(_QUOTED.fullmatch, cells)) else TSV
+
+
+_QUOTED: Final = re.compile(r'"(?=.*(?:,|"")).*"')
+
+
+def _after_preamble(
+    best: _Trial,
+    delimiters: Iterable[str],
+    sample: str,
+    whole: bool,
+    is_header: Callable[[list[str]], bool],
+) -> _Trial | None:
+    """Return the reading of a sample from the line that is its header; None without one."""
+    lines = sample.split("\n")
+    for number in range(1, min(MAX_PREAMBLE + 1, len(lines))):
+        rest = "\n".join(lines[number:])
+        for delimiter in delimiters:
+            dialect = Dialect(delimiter, skipped=best.dialect.skipped + number, preamble=number)
+            trial = _Trial(dialect, rest, whole)
+            fewer = all(_cells(line, delimiter) < len(trial.header) for line in lines[:number])
+            if len(trial.header) > 1 and fewer and is_header(trial.header):
+                return trial
+    return None
+
+
+def _cells(line: str, delimiter: str) -> int:
+    """Return the number of cells of a line that are not blank."""
+    return sum(bool(cell.strip(' "\r')) for cell in line.split(delimiter))
 
 
 class _Trial:

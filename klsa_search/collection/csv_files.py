@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 
-from klsa_search.collection.csv_dialects import TSV, Dialect, recognised
+from klsa_search.collection.csv_dialects import TSV, Dialect, recognised, recognised_tsv
 from klsa_search.collection.encodings import decoded_lines
 from klsa_search.collection.intake import Intake, TruncatedFile, text_fault
 from klsa_search.collection.mappings import COMMON_NAMES, ID_NAMES, TEXT_NAMES, Columns
@@ -30,20 +30,24 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     """Stream the documents of one file; the header names the columns.
 
     The header needs `title` or `text` (in any case), unless columns are named or have common names
-    (`Columns.completed`). Without `_id` or `id` the documents are numbered. Other columns become
-    metadata, as strings. Encoding, delimiter and quoting of CSV are recognised; otherwise it
-    follows RFC 4180 strictly. TSV has no quoting: a tab always ends a field, a newline a record. A
-    row with more or fewer cells than the header is refused, unless the additional ones are blank.
-    Rows of blank cells are skipped. A first column without a name is the ID if no other column is
-    and its values differ, as pandas and R write it.
+    (`Columns.completed`); lines of a title before it are left out. Without `_id` or `id` the
+    documents are numbered. Other columns become metadata, as strings. Encoding, delimiter and
+    quoting of CSV are recognised; otherwise it follows RFC 4180 strictly. TSV has no quoting,
+    unless `recognised_tsv` finds it: a tab always ends a field, a newline a record. A row with more
+    or fewer cells than the header is refused, unless the additional ones are blank. Rows of blank
+    cells are skipped. A first column without a name is the ID if no other column is and its values
+    differ, as pandas and R write it.
     """
     # The limit is global to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
-    dialect = TSV
     if kind == "csv":
         dialect = recognised(path, lambda cells: _is_header(cells, intake.columns), intake.encoding)
         if dialect.differences():
             intake.note(path, f"read as CSV with {dialect.differences()}")
+    else:
+        dialect = recognised_tsv(path, intake.encoding)
+        if dialect != TSV:
+            intake.note(path, "read as TSV with quoted cells")
     rows = _rows(path, intake, kind, dialect)
     first = next(rows, None)
     if first is None:
@@ -219,8 +223,16 @@ def refuse_without_text(names: list[str], columns: Columns, origin: str) -> None
     if columns.lacks(names):
         raise CollectionError(
             f"{origin}: no column 'title' or 'text' among {_listed(names)}; name them "
-            "(--title, --text, in Python columns=)"
+            f"(--title, --text, in Python columns=){_missing_header(names)}"
         )
+
+
+def _missing_header(names: list[str]) -> str:
+    """Return what to do if names of columns look like a document, as the end of a message."""
+    is_document = any(name.isdecimal() or (" " in name and name.endswith(".")) for name in names)
+    return (
+        "; if this line is a document, add one with the names of the columns" if is_document else ""
+    )
 
 
 def _is_header(cells: list[str], columns: Columns) -> bool:

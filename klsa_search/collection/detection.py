@@ -187,4 +187,9 @@ def _description(path: Path) -> str:
         return "it is a SQLite database, which is read as sqlite:FILE?table=NAME"
     if "\0" in start or "�" in start:
         return "it begins with bytes that are not UTF-8 text"
+    if start.lstrip().startswith("<"):
+        return (
+            "it looks like XML, of which only TREC is read; convert it to JSON lines or CSV, or "
+            "read it as a page with --format text"
+        )
     return f"it begins {start.strip().splitlines()[0][:60]!r}"

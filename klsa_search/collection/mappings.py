@@ -20,8 +20,8 @@ ID_NAMES = ("_id", "id")
 TEXT_NAMES = ("text", "contents")
 COMMON_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("key", "uuid", "number", "objectid", "issue key", "guid"),
-    "title": ("subject", "name", "headline"),
-    "text": ("body", "description", "content", "message", "desc"),
+    "title": ("subject", "name", "headline", "summary", "betreff", "titel", "titre"),
+    "text": ("body", "description", "content", "message", "desc", "beschreibung"),
 }
 """Names of columns, in any case, that are used in a source without title and text."""
 
@@ -76,8 +76,13 @@ class Columns:
         return not (self.title or self.text or {"title", *TEXT_NAMES}.intersection(names))
 
     def common(self, role: str, names: Iterable[str]) -> list[str]:
-        """Return the columns with a common name for "id", "title" or "text"."""
-        return [name for name in names if name.strip().lower() in COMMON_NAMES[role]]
+        """Return the columns with a common name for "id", "title" or "text".
+
+        A summary is a title, as in Jira, only without another one.
+        """
+        found = [name for name in names if name.strip().lower() in COMMON_NAMES[role]]
+        others = [name for name in found if name.strip().lower() != "summary"]
+        return others or found
 
     def completed(self, names: Sequence[str], origin: str) -> Columns:
         """Return these columns, with common names if title and text are missing, or the text.

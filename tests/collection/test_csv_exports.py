@@ -88,3 +88,57 @@ def test_a_cell_too_many_is_still_an_error(tmp_path):
 def test_a_blank_before_a_word_in_quotes_is_text(tmp_path):
     found, _ = read(tmp_path, 'id,text\n1, "big" pump\n2,valve\n')
     assert found[0][2] == ' "big" pump'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'id\ttitle\ttext\n0\tPump\t"It\nleaks"\n1\tValve\tStuck\n',
+        'id\ttitle\ttext\n0\tPump\t"It, leaks"\n1\tValve\tStuck\n',
+        'id\ttitle\ttext\n0\tPump\t"It ""leaks"""\n1\tValve\tStuck\n',
+        '"id"\t"title"\t"text"\n0\tPump\t"It\tleaks"\n1\tValve\tStuck\n',
+    ],
+)
+def test_quotes_of_tsv_are_read_if_they_have_a_reason(tmp_path, content):
+    rows, source = read(tmp_path, content, "x.tsv")
+    assert [row[2][:2] for row in rows] == ["It", "St"]
+    assert '"' not in rows[0][2].replace('"leaks"', "")
+    assert source.notes == [f"{tmp_path}/x.tsv: read as TSV with quoted cells"]
+
+
+@pytest.mark.parametrize(
+    "text", ['"It" leaks', 'It 3" leaks', '"leaks"', '"It, "leaks" twice"', '"a, b" or "c"']
+)
+def test_other_quotes_of_tsv_are_text(tmp_path, text):
+    rows, source = read(tmp_path, f"id\ttitle\ttext\n0\tPump\t{text}\n", "x.tsv")
+    assert (rows[0][2], source.notes) == (text, [])
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "sep=;\n"])
+def test_lines_of_a_report_before_the_header_are_left_out(tmp_path, mark, line_end):
+    lines = f"{mark}Open tickets;;\nGenerated: 2025-12-28\n\nid;title;text\n"
+    lines += "0;Pump;It leaks\n1;Valve;Stuck\n"
+    rows, source = read(tmp_path, lines.replace("\n", line_end))
+    assert rows == ROWS
+    assert "2 lines before the header left out" in source.notes[0]
+    rows, _ = read(
+        tmp_path, lines.replace("title;text", "a;b"), columns={"title": "a", "text": "b"}
+    )
+    assert rows == ROWS
+
+
+def test_a_missing_header_is_suspected(tmp_path):
+    with pytest.raises(CollectionError, match="if this line is a document, add one with the names"):
+        read(tmp_path, "1,Pump,The pump leaks.\n2,Valve,It is stuck.\n")
+    with pytest.raises(CollectionError, match=r"\(--title, --text, in Python columns=\)$"):
+        read(tmp_path, "nr,a,b\n1,Pump,Leaks\n")
+
+
+@pytest.mark.parametrize(
+    ("header", "title"),
+    [("Nr;Betreff;Beschreibung", "Pump"), ("Issue key;Summary;Description", "Pump")],
+)
+def test_common_names_of_columns(tmp_path, header, title):
+    rows, _ = read(tmp_path, f"{header}\nK-1;Pump;It leaks\n")
+    assert rows[0][1:3] == (title, "It leaks")

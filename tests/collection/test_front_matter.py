@@ -96,3 +96,9 @@ def test_what_is_no_valid_front_matter_is_survived(tmp_path, content, title, tex
 )
 def test_wiki_links_are_text(tmp_path, link, text):
     assert read(tmp_path, f"See {link}.").text == f"See {text}."
+
+
+def test_tags_with_commas_are_a_list(tmp_path):
+    document = read(tmp_path, "---\ntags: hardware, urgent\nowner: Ann, Bob\n---\nSee the hose.\n")
+    assert document.metadata["tags"] == ["hardware", "urgent"]
+    assert document.metadata["owner"] == "Ann, Bob"

@@ -78,11 +78,21 @@ def read(path: Path, encoding: str | None) -> Iterator[Content]:
         title=title,
         sections=builder.sections(),
         metadata={
-            name: value
+            name: _several(value) if name in _LISTED else value
             for name, value in fields.items()
             if name not in _NOT_FIELDS and value not in (None, "", [], {})
         },
     )
+
+
+_LISTED: Final = ("aliases", "categories", "keywords", "tags")
+
+
+def _several(value: Any) -> Any:
+    """Return a text with commas as the list of its parts."""
+    if not isinstance(value, str) or "," not in value:
+        return value
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _fields(front: str, *, toml: bool) -> dict[str, Any]:
