@@ -85,11 +85,16 @@ export function installBox({ state, indexChosen, isLive }) {
     );
   }
 
-  input.addEventListener("input", () => {
+  function typed() {
     take(input.value, true);
     offer();
-  });
+  }
+
+  // An input method composes a word first: its keys are not ours, and its letters not yet a query.
+  input.addEventListener("input", (event) => event.isComposing || typed());
+  input.addEventListener("compositionend", typed);
   input.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.keyCode === 229) return; // Safari ends composing before the key
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && !list.hidden) {
       event.preventDefault();

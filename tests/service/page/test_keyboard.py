@@ -135,3 +135,19 @@ def test_judging_and_looking_after_an_index(page):
     reach(page, page.locator(".knob input"))
     page.keyboard.press("ArrowRight")
     reach(page, page.get_by_role("button", name="Refit now"))
+
+
+def test_letters_of_an_input_method_are_no_query_until_they_are_chosen(page):
+    page.locator("#q").fill("")
+    page.wait_for_url(lambda url: "q=" not in url)
+    typed = []
+    page.on("request", lambda sent: typed.append(sent.post_data or sent.url))
+    method = page.context.new_cdp_session(page)
+    composed = {"text": "harb", "selectionStart": 4, "selectionEnd": 4}
+    method.send("Input.imeSetComposition", composed)
+    page.wait_for_timeout(500)
+    assert page.locator("#q").input_value() == "harb"
+    assert not [request for request in typed if "harb" in request]
+    method.send("Input.insertText", {"text": "harbour"})
+    page.wait_for_url("**q=harbour**")
+    assert not [request for request in typed if '"harb"' in request]
