@@ -128,7 +128,7 @@ def nearest_rows(
     threads    by default the number of processors
     progress   called as "neighbours" with the number of documents done and the total
     Memory: 16 bytes per feature of a document, half of them temporarily, 8 per entry, and
-    4 (N + F) per thread.
+    4 F per thread.
     """
     part = KnnPart.of(kernel, params or KnnParams())
     return nearest_rows_in_parts(

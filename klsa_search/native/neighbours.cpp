@@ -127,7 +127,6 @@ class KnnSearcher {
             }
             require(part->features() == features_, "parts: their numbers of features differ");
             parts_.push_back(part->arrays());
-            documents_ = std::max(documents_, part->arrays().documents);
             for (i64 f = 0; f < features_; f++)
                 starts_[size_t(f + 1)] += part->arrays().posting_starts[f + 1] - part->arrays().posting_starts[f];
         }
@@ -163,14 +162,14 @@ class KnnSearcher {
             }
         }
         auto buffers = std::make_unique<KnnBuffers>();
-        buffers->sums.resize(size_t(documents_));
-        buffers->touched.resize(size_t(documents_) + 16);
+        buffers->sums.resize(KNN_BLOCK);
+        buffers->largest.resize(KNN_BLOCK / KNN_LINE);
         buffers->dense.resize(size_t(features_));
         return buffers;
     }
 
     KnnLimits limits_;
-    i64 own_ = 0, features_ = 0, documents_ = 0;
+    i64 own_ = 0, features_ = 0;
     std::vector<std::shared_ptr<KnnPart>> owners_;
     std::vector<KnnDocuments> parts_;
     std::vector<i64> starts_;

@@ -26,79 +26,70 @@ inline void select_query(const KnnDocuments& part, i64 row, const i64* starts, c
     }
 }
 
-// Add weight * value to the sum of each document; append the documents whose sum was 0 before.
-inline i64 add_values(const i32* documents, const f32* values, i64 count, f32 weight, f32* sums, i32* touched,
-                      i64 touches) {
-    i64 i = 0;
-#if KLSA_ISA >= 4
-    const __m512 factor = _mm512_set1_ps(weight), zero = _mm512_setzero_ps();
-    for (; i + 16 <= count; i += 16) {
-        const __m512i at = _mm512_loadu_si512(documents + i);
-        const __m512 before = _mm512_i32gather_ps(at, sums, 4);
-        const __m512 after = _mm512_add_ps(before, _mm512_mul_ps(factor, _mm512_loadu_ps(values + i)));
-        _mm512_i32scatter_ps(sums, at, after, 4);  // the documents differ
-        const __mmask16 is_new =
-            _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(before, zero, _CMP_EQ_OQ), after, zero, _CMP_GT_OQ);
-        _mm512_storeu_si512(touched + touches, _mm512_maskz_compress_epi32(is_new, at));
-        touches += __builtin_popcount(is_new);
+// Add the postings of a feature with doc ids in [begin, end), times a weight, to the sums of these documents;
+// posting `at` is the first. Return where the others begin.
+inline i64 add_values(const i32* documents, const f32* values, i64 at, i64 size, i64 begin, i64 end, f32 weight,
+                      f32* sums) {
+    for (; at < size && documents[at] < end; at++) sums[documents[at] - begin] += weight * values[at];
+    return at;
+}
+
+// Write the largest sum of each group of documents, KNN_LINE in each span of KNN_SPAN: those that are equal modulo
+// KNN_LINE. Return the number of groups.
+inline i64 largest_of_groups(const f32* sums, i64 size, f32* largest) {
+    i64 groups = 0;
+    for (i64 x = 0; x < size; x += KNN_SPAN, groups += KNN_LINE) {
+        f32* of_span = largest + groups;
+        std::fill_n(of_span, KNN_LINE, 0.0f);
+        for (i64 at = x; at < x + KNN_SPAN; at += KNN_LINE)
+            for (i64 j = 0; j < KNN_LINE; j++) of_span[j] = sums[at + j] > of_span[j] ? sums[at + j] : of_span[j];
     }
-#endif
-    for (; i < count; i++) {
-        const i32 document = documents[i];
-        const f32 before = sums[document], after = before + weight * values[i];
-        sums[document] = after;
-        touched[touches] = document;
-        touches += (before == 0) & (after > 0);
-    }
-    return touches;
+    return groups;
+}
+
+// Return a sum that all of the `limit` best candidates so far and of this block reach.
+inline f32 least_candidate(i64 limit, i64 groups, KnnBuffers& buffers) {
+    auto& keys = buffers.keys;
+    if (i64(keys.size()) >= limit)
+        return std::bit_cast<f32>(i32(select_largest(keys.data(), i64(keys.size()), limit) >> 32));
+    if (groups <= limit) return 0;
+    // One group may be that of the document itself.
+    auto& sorted = buffers.sorted;
+    sorted.assign(buffers.largest.begin(), buffers.largest.begin() + groups);
+    std::nth_element(sorted.begin(), sorted.begin() + limit, sorted.end(), std::greater<>());
+    return sorted[size_t(limit)];
 }
 
 // Add the keys of the best candidates for doc id d in one part to those of earlier parts.
 inline void find_candidates(const KnnDocuments& part, i64 d, i64 limit, KnnBuffers& buffers) {
-    f32* sums = buffers.sums.data();
-    i32* touched = buffers.touched.data();
-    i64 touches = 0;
-    for (size_t i = 0; i < buffers.query.size(); i++) {
-        const i64 begin = part.posting_starts[buffers.query[i]], end = part.posting_starts[buffers.query[i] + 1];
-        touches = add_values(part.posting_documents + begin, part.posting_values + begin, end - begin,
-                             buffers.query_weights[i], sums, touched, touches);
-    }
     auto& keys = buffers.keys;
-    i64 least = LOW;
-    auto add = [&](i64 x, f32 sum) {
-        // Positive floats are ordered like their bits.
-        const i64 key = i64(std::bit_cast<i32>(sum)) << 32 | (LOW - part.first - x);
-        if (key <= least || x + part.first == d) return;
-        keys.push_back(key);
-        if (i64(keys.size()) == 4 * limit) {
-            least = select_largest(keys.data(), 4 * limit, limit);
+    f32* sums = buffers.sums.data();
+    buffers.places.assign(buffers.query.size(), 0);
+    for (i64 begin = 0; begin < part.documents; begin += KNN_BLOCK) {
+        const i64 end = std::min(begin + KNN_BLOCK, part.documents);
+        for (size_t i = 0; i < buffers.query.size(); i++) {
+            const i64 first = part.posting_starts[buffers.query[i]], after = part.posting_starts[buffers.query[i] + 1];
+            buffers.places[i] =
+                add_values(part.posting_documents + first, part.posting_values + first, buffers.places[i],
+                           after - first, begin, end, buffers.query_weights[i], sums);
+        }
+        const i64 groups = largest_of_groups(sums, end - begin, buffers.largest.data());
+        const f32 least = least_candidate(limit, groups, buffers);
+        for (i64 group = 0; group < groups; group++) {
+            if (!(buffers.largest[size_t(group)] >= least && buffers.largest[size_t(group)] > 0)) continue;
+            const i64 offset = group / KNN_LINE * KNN_SPAN + group % KNN_LINE;
+            for (i64 at = offset; at < offset + KNN_SPAN; at += KNN_LINE) {
+                const f32 sum = sums[at];
+                const i64 x = part.first + begin + at;
+                // Positive floats are ordered like their bits.
+                if (sum >= least && sum > 0 && x != d) keys.push_back(i64(std::bit_cast<i32>(sum)) << 32 | (LOW - x));
+            }
+        }
+        std::fill_n(sums, end - begin, 0.0f);
+        if (i64(keys.size()) > limit) {
+            select_largest(keys.data(), i64(keys.size()), limit);
             keys.resize(size_t(limit));
         }
-    };
-    i64 i = 0;
-#if KLSA_ISA >= 4
-    alignas(64) i32 hits[16];
-    alignas(64) f32 hit_sums[16];
-    for (; i + 16 <= touches; i += 16) {
-        const __m512i at = _mm512_loadu_si512(touched + i);
-        const __m512 sum = _mm512_i32gather_ps(at, sums, 4);
-        _mm512_i32scatter_ps(sums, at, _mm512_setzero_ps(), 4);
-        const __mmask16 is_hit = _mm512_cmpge_epi32_mask(_mm512_castps_si512(sum), _mm512_set1_epi32(i32(least >> 32)));
-        _mm512_store_si512(hits, _mm512_maskz_compress_epi32(is_hit, at));
-        _mm512_store_ps(hit_sums, _mm512_maskz_compress_ps(is_hit, sum));
-        const int count = __builtin_popcount(is_hit);
-        for (int hit = 0; hit < count; hit++) add(hits[hit], hit_sums[hit]);
-    }
-#endif
-    for (; i < touches; i++) {
-        const i32 x = touched[i];
-        const f32 sum = sums[x];
-        sums[x] = 0;
-        add(x, sum);
-    }
-    if (i64(keys.size()) > limit) {
-        select_largest(keys.data(), i64(keys.size()), limit);
-        keys.resize(size_t(limit));
     }
 }
 
@@ -150,8 +141,8 @@ inline void score_candidates(const KnnDocuments& own, i64 row, const KnnDocument
     const f32 scale = own.scales[row], towards = own.towards_mean[row];
     const f32* dense = buffers.dense.data();
     for (size_t i = 0; i < others.size(); i++) {
-        if (i + 6 < others.size()) {
-            const i64 begin = part.starts[others[i + 6]], end = part.starts[others[i + 6] + 1];
+        if (i + 3 < others.size()) {
+            const i64 begin = part.starts[others[i + 3]], end = part.starts[others[i + 3] + 1];
             for (i64 p = begin; p < end; p += 16) {
                 prefetch(part.columns + p);
                 prefetch(part.weights + p);
