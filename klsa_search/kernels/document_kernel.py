@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search import _native
 from klsa_search.core.array_types import DocIds, Matrix
 from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.sums import rows_with, scaled_rows, squares_of_rows, sums_of_columns
@@ -108,11 +109,11 @@ class DocumentKernel:
 
     def forward(self, x: Matrix) -> Matrix:
         """Return A x: (F,) or (F, c) → (N,) or (N, c). Cost O(nnz) per column."""
-        return np.asarray(self.features @ x - _outer(self.scales, self.mean @ x))
+        return self._of_documents(x) - _outer(self.scales, self.mean @ x)
 
     def backward(self, y: Matrix) -> Matrix:
         """Return Aᵀ y: (N,) or (N, c) → (F,) or (F, c). Cost O(nnz) per column."""
-        return np.asarray(self._transposed @ y - _outer(self.mean, self.scales @ y))
+        return self._of_features(y) - _outer(self.mean, self.scales @ y)
 
     def apply(self, x: Matrix) -> Matrix:
         """Return K x: (N,) or (N, c). Cost O(nnz) per column.
@@ -121,10 +122,33 @@ class DocumentKernel:
         """
         scaled = np.einsum("n,n...->...", self.scales, x)
         towards = np.einsum("n,n...->...", self.towards_mean, x)
-        plain = np.asarray(self.features @ (self._transposed @ x))
+        plain = self._of_documents(self._of_features(x))
         plain -= _outer(self.scales, towards - self.mean_square * scaled)
         plain -= _outer(self.towards_mean, scaled)
         return plain
+
+    @lazy_property
+    def _products(self) -> tuple[_native.Features, npt.NDArray[np.int64]]:
+        features = self.features
+        columns = features.indices.astype(np.int32, copy=False)
+        products = _native.Features(columns, features.data, features.shape[1])
+        return products, features.indptr.astype(np.int64, copy=False)
+
+    def _of_documents(self, x: Matrix) -> Matrix:
+        """Return SΦ x: (F,) or (F, c) → (N,) or (N, c)."""
+        x = np.ascontiguousarray(x, np.result_type(self.features, x))
+        out = np.zeros((len(self), *x.shape[1:]), x.dtype)
+        products, starts = self._products
+        products.add_to_documents(starts[:-1], starts[1:], _columns(x), _columns(out))
+        return out
+
+    def _of_features(self, y: Matrix) -> Matrix:
+        """Return ΦᵀS y: (N,) or (N, c) → (F,) or (F, c)."""
+        y = np.ascontiguousarray(y, np.result_type(self.features, y))
+        out = np.zeros((self.features.shape[1], *y.shape[1:]), y.dtype)
+        products, starts = self._products
+        products.add_to_features(starts[:-1], starts[1:], _columns(y), _columns(out))
+        return out
 
     def rows(self, documents: DocIds) -> Matrix:
         """Return rows of K: (n, N) dense. Cost O(n · nnz / N · density); memory 8 n N bytes."""
@@ -154,6 +178,11 @@ class DocumentKernel:
         crossed = self.towards_mean * self.scales
         diagonal = squares - 2 * crossed + self.scales**2 * self.mean_square
         return np.asarray(np.maximum(diagonal, 0.0))
+
+
+def _columns(x: Matrix) -> Matrix:
+    """Return a vector as a matrix of one column, without a copy; a matrix as it is."""
+    return x[:, None] if x.ndim == 1 else x
 
 
 def _outer(column: npt.NDArray[np.floating], row: npt.NDArray[np.floating]) -> Matrix:

@@ -8,6 +8,10 @@ void add_to_features(const i32* columns, const W* weights, const i64* begins, co
                      const X* blocks, i64 width, X* sums) {
     for (i64 d = 0; d < documents; d++) {
         const X* __restrict x = blocks + d * width;
+        if (width == 1) {
+            for (i64 p = begins[d]; p < ends[d]; p++) sums[columns[p]] = X(sums[columns[p]] + weights[p] * *x);
+            continue;
+        }
         for (i64 p = begins[d]; p < ends[d]; p++) {
             X* __restrict t = sums + i64(columns[p]) * width;
             const W weight = weights[p];
@@ -22,6 +26,12 @@ void add_to_documents(const i32* columns, const W* weights, const i64* begins, c
                       const X* sums, i64 width, X* out) {
     for (i64 d = 0; d < documents; d++) {
         X* __restrict y = out + d * width;
+        if (width == 1) {
+            X sum = *y;
+            for (i64 p = begins[d]; p < ends[d]; p++) sum = X(sum + weights[p] * sums[columns[p]]);
+            *y = sum;
+            continue;
+        }
         for (i64 p = begins[d]; p < ends[d]; p++) {
             const X* __restrict t = sums + i64(columns[p]) * width;
             const W weight = weights[p];
