@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.language_detection import DetectedLanguage
+from klsa_search.analysis.language_detection import DetectedLanguage, release_model
 from klsa_search.analysis.languages import AUTO, analysed_as, language_name
 from klsa_search.analysis.workers import AnalysisWorkers, NumberedTexts, TermNumbering
 from klsa_search.collection.lines import GZIP, ZIP, ZSTD
@@ -253,7 +253,7 @@ def read(
     ) -> tuple[CountsBuilder, Settings]:
         """Count the terms of all documents, analysed as the sample so far tells."""
         beginning = list(islice(batches, 1))
-        chosen = settings if sample is None else sample.completed(settings)
+        chosen = settings if sample is None else sample.few().completed(settings)
         analyzer, searched = Analyzer(chosen), chosen.searched_fields
         builder = CountsBuilder(
             spools,
@@ -294,6 +294,7 @@ def read(
     asked = settings.language
     if sample is not None:
         settings = sample.completed(settings)
+        release_model()
         if _is_read_otherwise(settings, first):  # the first documents are unlike most
             builder.close()
             with closing(DocumentReader(generation)) as stored:

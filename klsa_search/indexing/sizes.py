@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from klsa_search.analysis.languages import AUTO
 from klsa_search.core import progress
 from klsa_search.core.config import Settings
 from klsa_search.kernels.counts import BLOCK, TermCounts
@@ -206,6 +207,7 @@ def solved_dimensions(documents: int, settings: Settings) -> int:
 BASE = 190 * 2**20
 """An interpreter with NumPy and SciPy, 100 MiB of it in files."""
 
+_LANGUAGES = 85 * 2**20  # the model that detects languages
 _WORKER = 35 * 2**20  # a process that analyses
 _TERM = 200  # bytes of a term in a dictionary: entry, string, number
 _TEXT = 300  # bytes of a text of a keyword field: string, entry, and again while it is sorted
@@ -258,7 +260,9 @@ def memory_needed(
     kernel = always_counted + (4 + precision) * weighed + 8 * (4 * documents + terms + shape.pairs)
     vectors = precision * documents * solved_dimensions(documents, settings)
     return {
-        progress.DOCUMENTS: always + words + workers + fields + waiting(shape.columns),
+        progress.DOCUMENTS: always
+        + _LANGUAGES * (settings.language == AUTO)
+        + (words + workers + fields + waiting(shape.columns)),
         progress.COUNTS: always + counting + _COUNTED * under_way,
         progress.POSTINGS: always_counted
         + _ENTRY * shape.non_zeros * (settings.common_weight < 1)  # the content terms once more
@@ -292,7 +296,7 @@ def _expansion_memory(
     by_feature, in_float32 = (12, 4) if documents <= EXACT else (8, 0)
     # All postings first, with the arrays of features; then rows fill up.
     postings = (_ENTRY + in_float32) * weighed
-    workspaces = threads * 4 * (documents + features)
+    workspaces = threads * 4 * features
     packed = rows + sum(_expansion_disk(shape, settings).values()) + 4 * weighed
     lsi = _WEIGHTED * shape.non_zeros + 8 * settings.dimensions * documents
     return {

@@ -14,6 +14,7 @@ from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import SearchedFields
 
 _LARGEST: Final = 512
+_FEW: Final = 32
 
 
 class TextSample:
@@ -39,6 +40,12 @@ class TextSample:
                     del self.texts[1::2]
                     self._distance *= 2
             self._seen += 1
+
+    def few(self) -> TextSample:
+        """Return a sample of about 32 of the texts, for a guess that is checked later."""
+        few = TextSample(self._fields)
+        few.texts = self.texts[:: max(1, len(self.texts) // _FEW)]
+        return few
 
     def language(self) -> DetectedLanguage:
         """Return the language of most of the text so far. Cost: 0.1 s, once for a sample."""
