@@ -25,7 +25,7 @@ from klsa_search.storage.current import read_current, step_for
 from klsa_search.storage.files import is_exhausted, read_regular
 from klsa_search.storage.names import MANIFEST, PASSAGES
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 6  # the first public one: 1 to 5 were of development
 
 
 class Frozen(BaseModel):
