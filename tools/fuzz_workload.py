@@ -44,7 +44,6 @@ def _search(index: klsa_search.Index) -> None:
     index.search("engine coolant", k=4, explain=True, quality=True)
     index.suggest("cold pu")
     index.explain("engine coolant", "1")
-    index.scores("engine coolant", exact=True)
 
 
 def _lengths(text: str) -> list[int]:
@@ -100,6 +99,7 @@ def use_everything() -> None:
     ):
         with klsa_search.build(_documents(0, 15), name="small", home=home) as index:
             _search(index)
+            index.scores("engine coolant", exact=True)
             index.add(_documents(15, 6))
             index.delete(["3", "16"])
             index.add(_documents(5, 2))

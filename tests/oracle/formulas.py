@@ -26,7 +26,6 @@ _Floats = npt.NDArray[np.float32]
 _Numbers = npt.NDArray[np.int64]
 
 # As in klsa_search/native/engine:
-QUERY_LEVELS: Final = 2**14  # value of the largest coordinate of a query vector
 SUMS: Final = 32_000.0  # largest sum of features
 NEGLIGIBLE: Final = 0.002  # share of the first seed's weight below which a seed is ignored
 TERM_GROUP: Final = 8  # terms whose coverage is summed in the same pairs everywhere

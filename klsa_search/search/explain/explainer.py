@@ -128,14 +128,9 @@ class Explainer:
     def explanations(self, top: TopDocs) -> Iterator[Explanation]:
         """Yield explanations of the scores of documents; NaN stands for an exact score.
 
-        Cost: a search; for each document its features and those of the seeds, some 10 µs, and
-        reading the IDs and titles of its strongest seeds, 200 µs.
+        Cost: a search; for each document its features and those of the seeds, some 10 µs, and the
+        names of its strongest seeds, terms and neighbours, some 200 µs.
         """
-        for each in self._of_ranker(top):
-            check_deadline()
-            yield each
-
-    def _of_ranker(self, top: TopDocs) -> Iterator[Explanation]:
         ids, scores = self._documents.ids(top.doc_ids.tolist()), top.scores.tolist()
         addends = self._query_weights.addends(top.doc_ids)
         of_terms = self._rank_terms() if self._ranker.reads_index else []
@@ -145,11 +140,12 @@ class Explainer:
         for id_, doc_id, score, bm25, each in zip(
             ids, top.doc_ids.tolist(), scores, addends, parts, strict=False
         ):
+            check_deadline()
             blank = Explanation(
                 id=id_, score=score, ranker=self._parameters.ranker, bm25=float(bm25.sum()),
                 alpha=None, lexical=None,
             )  # fmt: skip
-            if score == 0 and self._parameters.ranker == "klsa":  # it was not found
+            if score == 0:  # it was found by its vector or by a rule, not by words
                 yield self._explain_bm25(blank, bm25, share=0.0)
             elif self._ranker.uses_lsi:
                 yield self._explain_lsi(blank, doc_id)

@@ -77,6 +77,7 @@ def engine_parts(
     rows   of the seeds, and the ordinals of the documents
     """
     seed_rows, ordinals = rows
+    weights = details.weights / details.weights.max(initial=0)
     for at, ordinal in enumerate(ordinals):
         exact = Exact(int(details.exact[at]))
         by_seed, expansion = details.by_seed[at], float(details.expansion[at])
@@ -91,7 +92,7 @@ def engine_parts(
             latent=float(details.latent[at]) if parameters.latent else None,
             expansion=expansion,
             seeds=details.seeds,
-            weights=details.weights / details.weights.max(initial=0),
+            weights=weights,
             by_seed=by_seed,
             estimated=tuple(str(part.name).lower() for part in Exact.ALL & ~exact),
         )
