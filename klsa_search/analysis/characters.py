@@ -1,12 +1,11 @@
 """Tables of character classes and NFKC forms for the native location of words.
 
-They are derived from the patterns in `segmentation` and from `unicodedata`, so they agree.
+They are derived from the patterns in `segmentation` and from `nfkc`, so they agree.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import cache
 from itertools import chain
 from typing import Final
@@ -23,7 +22,7 @@ from klsa_search.analysis.segmentation import (
     UNSPACED_PATTERN,
     marks,
 )
-from klsa_search.analysis.unicode import leads_with_mark
+from klsa_search.analysis.unicode import leads_with_mark, nfkc
 
 SEPARATOR: Final = 0
 LETTER: Final = 1  # or digit, of a script with spaces
@@ -62,7 +61,7 @@ def all_characters() -> Characters:
     for first, last in marks():
         found = classes[first : last + 1]
         found[:] = np.where(found == UNSPACED, UNSPACED_MARK, MARK)
-    normal = unicodedata.normalize("NFKC", _LINE_END.join(text.replace(_LINE_END, " ")))
+    normal = nfkc(_LINE_END.join(text.replace(_LINE_END, " ")))
     changes = [
         (character, form)
         for character, form in zip(text, normal.split(_LINE_END), strict=True)

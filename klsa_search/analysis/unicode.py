@@ -92,11 +92,20 @@ _ACCENTED: Final = re.compile(
 )
 
 
+_APART: Final = re.compile("([\u2120\u2122])|([\u00bc-\u00be\u2150-\u215f\u2189])")
+
+
 def nfkc(text: str) -> str:
-    """Return the NFKC form of a text, fast if it is normalised already."""
+    """Return the NFKC form of a text, fast if it is normalised already.
+
+    Signs of trade marks are blanks, and fractions do not join the number before them.
+
+    >>> nfkc("Lego™ ﬁts 1½ cm²")
+    'Lego  fits 1 1⁄2 cm2'
+    """
     if text.isascii() or unicodedata.is_normalized("NFKC", text):
         return text
-    return unicodedata.normalize("NFKC", text)
+    return unicodedata.normalize("NFKC", _APART.sub(lambda sign: f" {sign[2] or ''}", text))
 
 
 class Alignment:
@@ -145,7 +154,7 @@ class Alignment:
 
 def _piece(text: str, at: int) -> tuple[int, str]:
     """Return end and NFKC form of the shortest run from `at` on that normalises independently."""
-    end, form = at + 1, unicodedata.normalize("NFKC", text[at])
+    end, form = at + 1, nfkc(text[at])
     while end < len(text):
         marks = end
         while end < len(text) and leads_with_mark(text[end]):

@@ -65,6 +65,7 @@ def test_positions_count_stop_words_and_offsets_point_into_the_text():
         ("so\u00adlution solution", ["solut", "solut"]),
         ("1️⃣ 2", ["1", "2"]),
         ("mach 2.5", ["mach", "2", "5"]),
+        ("Lego™ Technic℠s 1½ ¾", ["lego", "technic", "s", "1", "1", "2", "3", "4"]),
         ("Model S", ["model", "s"]),  # an ending to Porter's stemmer
     ],
 )

@@ -21,7 +21,7 @@ from klsa_search.analysis.characters import (
     ascii_characters,
 )
 from klsa_search.analysis.segmentation import LETTER_PATTERN, spans
-from klsa_search.analysis.unicode import Alignment
+from klsa_search.analysis.unicode import Alignment, nfkc
 
 ASCII = "abc XYZ 019 _-.,'"
 ENDINGS = "a'’sStTmMdDlLrReEvV b"
@@ -110,7 +110,7 @@ def test_the_tables_tell_of_all_of_unicode():
         if unicodedata.category(character) == "Cs":
             continue
         kind = int(characters.classes[point]) if point < len(characters.classes) else SEPARATOR
-        form = unicodedata.normalize("NFKC", character)
+        form = nfkc(character)
         assert bool(kind & CHANGED) == (form != character), hex(point)
         # What `str.split` takes for space, and so `snippet`.
         assert (kind & ~(CHANGED | REORDERED) == SPACE) == character.isspace(), hex(point)
