@@ -215,6 +215,25 @@ def test_scores_are_finite_at_the_limits_of_gamma(index, spectral, gamma):
     assert scores.any()
 
 
+@pytest.mark.parametrize(
+    ("query", "words", "operators", "misspelt", "phrase_documents", "matches"),
+    [
+        ("yeast dough", 2, 0, 0, 0, 4),
+        ("yeast -dough", 2, 1, 0, 0, 4),
+        ('"yeast dough"', 2, 1, 0, 2, 4),
+        ("yeastt", 1, 0, 1, 0, 0),
+        ("yea*", 0, 1, 0, 7, 7),
+        ("", 0, 0, 0, 0, 7),
+    ],
+)
+def test_what_makes_a_query_expensive_is_counted(
+    index, query, words, operators, misspelt, phrase_documents, matches
+):
+    counts = index.query_counts(query)
+    assert (counts.words, counts.operators, counts.misspelt) == (words, operators, misspelt)
+    assert (counts.phrase_documents, counts.matches) == (phrase_documents, matches)
+
+
 def test_quick_are_few_hits_of_plain_words_that_documents_hold(index):
     for query in ("yeast dough", "Yeast, the dough", "", "supersonic wings?"):
         assert index.is_quick(query)
