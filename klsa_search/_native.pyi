@@ -56,7 +56,7 @@ class ExpansionModel:
     """The arrays of `lowrank.sparse_expansion.SparseExpansion`.
 
     term_vectors  its `terms`
-    rows_elsewhere, levels_elsewhere  of `RowsElsewhere`
+    rows_elsewhere, levels_elsewhere  of `RemoteRows`
     dimensions    m, coordinates of the latent space
     neighbours    entries of a row that count for coverage, the first ones
     Cost O(N): offsets are checked, single entries are not.

@@ -226,7 +226,7 @@ class _TermOf(dict[str, str]):
         elif self._accents and name != settings.language:
             self._accents = Accents(self._accents.kept)  # endings are for the language's stemmer
         listed = stop_words_of(settings.stop_words, settings.language) | set(
-            settings.own_stop_words
+            settings.extra_stop_words
         )
         self._stop_words = frozenset(map(self.folded, listed))
         short = stop_words_of("short", settings.language)

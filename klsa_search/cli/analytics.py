@@ -50,16 +50,16 @@ def analytics(
 
     path = followed(index_path(home, name))
     require_index(path)
-    found = reports.report(home, path.name, days=days, k=limit, least=min_searches)
+    analytics = reports.report(home, path.name, days=days, k=limit, least=min_searches)
     if as_csv:
-        for line in reports.as_csv(found, cast("ListName", list_ or "queries")).splitlines():
+        for line in reports.as_csv(analytics, cast("ListName", list_ or "queries")).splitlines():
             echo(line)
         return
-    totals = found.totals
+    totals = analytics.totals
     if list_ is None:
         write_facts(
             [
-                ("since", found.since),
+                ("since", analytics.since),
                 ("searches", f"{totals.searches:,}"),
                 ("without results", f"{totals.no_results:,}"),
                 ("with low quality", f"{totals.low_quality:,}"),
@@ -68,25 +68,27 @@ def analytics(
         )
     for each in (list_,) if list_ else _LISTS:
         echo("")
-        _write_list(found, each)
+        _write_list(analytics, each)
 
 
-def _write_list(found: Analytics, name: str) -> None:
+def _write_list(analytics: Analytics, name: str) -> None:
     if name == "documents":
         columns = [Column("document", wraps=True), Column("clicks", right=True)]
-        write_table(columns, [(each.id, f"{each.clicks:,}") for each in found.documents])
+        write_table(
+            columns, [(document.id, f"{document.clicks:,}") for document in analytics.documents]
+        )
         return
     titles = ("searches", "no results", "low quality", "click-through", "mean position")
     rows = [
         (
             key,
-            f"{each.searches:,}",
-            f"{each.no_results:,}",
-            f"{each.low_quality:,}",
-            _share(each.click_through),
-            "" if each.mean_position is None else f"{each.mean_position:.1f}",
+            f"{entry.searches:,}",
+            f"{entry.no_results:,}",
+            f"{entry.low_quality:,}",
+            _share(entry.click_through),
+            "" if entry.mean_position is None else f"{entry.mean_position:.1f}",
         )
-        for key, each in getattr(found, name).items()
+        for key, entry in getattr(analytics, name).items()
     ]
     head = Column(name.replace("_", " "), wraps=True)
     write_table([head, *(Column(title, right=True) for title in titles)], rows)

@@ -58,7 +58,7 @@ def judgements(name: str, rankers: Sequence[str], home: Path, json_file: Path | 
     compare.
     """
     require("eval")
-    from klsa_search.evaluation.systems import compare_rankers, own_judgements
+    from klsa_search.evaluation.systems import compare_rankers, index_judgements
     from klsa_search.search.opening import open_index
     from klsa_search.storage.names import index_path
 
@@ -66,7 +66,7 @@ def judgements(name: str, rankers: Sequence[str], home: Path, json_file: Path | 
         raise click.UsageError("a ranker is given twice: give each once")
     make_folders(json_file)
     index = open_index(index_path(home, name))
-    queries, judged, deleted = own_judgements(index)
+    queries, judged, deleted = index_judgements(index)
     _, comparison = compare_rankers(index, queries, judged, rankers)
     index.close()
     if json_file is not None:
@@ -123,7 +123,7 @@ _TARGET = "{target}"
     "runs",
     metavar="NAME=FILE",
     multiple=True,
-    callback=lambda _context, _parameter, given: _checked_runs(given),
+    callback=lambda _context, _parameter, value: _checked_runs(value),
     help="Add a TREC run file of another system, plain or gzip; {target} in FILE stands for the "
     "name of each target; repeatable",
 )
@@ -219,10 +219,10 @@ def compare(
     _write_comparisons(comparisons)
 
 
-def _checked_runs(given: Sequence[str]) -> dict[str, str]:
+def _checked_runs(options: Sequence[str]) -> dict[str, str]:
     """Return the files of options NAME=FILE by name; FILE may contain further signs `=`."""
     files: dict[str, str] = {}
-    for option in given:
+    for option in options:
         name, equals, file = option.partition("=")
         if not (name.strip() and equals and file):
             raise click.BadParameter(f"{option!r} is not of the form NAME=FILE")
@@ -239,10 +239,10 @@ def _check_names(systems: Sequence[str], runs: Mapping[str, str], baseline: str)
                 f"`{name}` is a built-in system: give the run another name",
                 param_hint="--run",
             )
-    known = [*systems, *runs]
-    if baseline not in known:
+    compared = [*systems, *runs]
+    if baseline not in compared:
         raise click.BadParameter(
-            f"unknown system {baseline!r}; choose one of {', '.join(known)}",
+            f"unknown system {baseline!r}; choose one of {', '.join(compared)}",
             param_hint="--baseline",
         )
 
@@ -330,6 +330,6 @@ def _write_extremes(comparison: Comparison) -> None:
     write_table(columns, rows)
 
 
-def _queries(found: Sequence[AtQuery]) -> str:
+def _queries(counts: Sequence[AtQuery]) -> str:
     # No spaces inside, so that a narrow terminal wraps between queries.
-    return "  ".join(f"{at.query}:{at.baseline:.2f}→{at.value:.2f}" for at in found) or "none"
+    return "  ".join(f"{at.query}:{at.baseline:.2f}→{at.value:.2f}" for at in counts) or "none"

@@ -84,7 +84,10 @@ def _html_rows(manifest: Manifest) -> list[tuple[str, str]]:
 
 def _field_rows(fields: FieldsEntry, documents: int, units: Sequence[str]) -> list[tuple[str, str]]:
     """Return rows of the filterable metadata fields, and of the others with the reason."""
-    unit = {name: f" in {unit}" for name, _, unit in (each.rpartition("=") for each in units)}
+    unit = {
+        name: f" in {unit}"
+        for name, _, unit in (declaration.rpartition("=") for declaration in units)
+    }
     columns = [
         f"{name} ({column.type}{unit.get(name, '')}{', lists' * column.lists}, "
         f"{documents - column.missing:,} documents"
@@ -177,12 +180,12 @@ def partitions_json(generations: Sequence[Path]) -> list[dict[str, Any]]:
 def partitions_rows(generations: Sequence[Path]) -> list[tuple[str, str]]:
     """Return documents, size and writes of each partition as rows."""
     rows = []
-    for each in partitions_json(generations):
-        line = f"{each['documents']:,} documents, {in_bytes(each['bytes'])}"
-        writes = each["writes"]
+    for partition in partitions_json(generations):
+        line = f"{partition['documents']:,} documents, {in_bytes(partition['bytes'])}"
+        writes = partition["writes"]
         if writes["batches"]:
             line += f"; {writes['puts']:,} written, {writes['deletes']:,} deleted since its build"
-        rows.append((f"partition {each['name']}", line))
+        rows.append((f"partition {partition['name']}", line))
     return rows
 
 
@@ -209,7 +212,7 @@ def drift_json(generations: Sequence[Path]) -> dict[str, Any] | None:
         drift, documents = index.drift, len(index)
         misfits = {name: count for name, count in index.misfits.items() if count}
         built = index.manifest.fields.columns
-        fields = {name: each.type for name, each in index.fields.items() if name not in built}
+        fields = {name: field.type for name, field in index.fields.items() if name not in built}
     finally:
         index.close()
     return {

@@ -74,7 +74,7 @@ def map_(
             systems = judge_systems(
                 collection, index_of, run_dir=run_dir, progress=bar, note=notes.append
             )
-            means[collection.name] = {name: found.means() for name, found in systems.items()}
+            means[collection.name] = {name: system.means() for name, system in systems.items()}
     if json_file is not None:
         write_json_file(json_file, means)
     echo_notes(notes)

@@ -105,7 +105,7 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
     elif not keys:
         echo(f"{path} has no keys: all requests that need one are refused")
     else:
-        columns = [Column(each) for each in ("name", "scopes", "indexes", "created", "expires")]
+        columns = [Column(title) for title in ("name", "scopes", "indexes", "created", "expires")]
         write_table(columns, [_row(key) for key in keys])
 
 
@@ -156,7 +156,7 @@ def token(
     """
     settings = read_settings(given(options), config)
     keys = read_keys(settings.keys_file) if settings.keys_file.exists() else []
-    key = next((each for each in keys if each.name == name), None)
+    key = next((key_ for key_ in keys if key_.name == name), None)
     if key is None or key.is_expired() or "search" not in key.scopes:
         raise SettingsError(
             f"`{settings.keys_file}` has no valid key {name!r} with the scope `search`; create "

@@ -57,13 +57,13 @@ def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json
         set_alias(home, name, index)
     elif name is not None:
         remove_alias(home, name)
-    found = aliases_in(home)
+    aliases = aliases_in(home)
     if as_json:
-        write_json([{"name": each, "index": target} for each, target in found.items()])
+        write_json([{"name": alias, "index": target} for alias, target in aliases.items()])
     elif name is not None:
         echo(f"{name} -> {index}" if index else f"removed alias {name}")
-    elif found:
-        write_table([Column("alias"), Column("index")], list(found.items()))
+    elif aliases:
+        write_table([Column("alias"), Column("index")], list(aliases.items()))
     else:
         echo(f"no aliases in {home}")
 
@@ -135,7 +135,7 @@ def info(name: str, home: Path, as_json: bool) -> None:
         facts = manifest_json(name, manifest) | {"generation": generation.name}
         facts["writes"] = writes_json(generation)
         facts["drift"] = drift_json([generation])
-        write_json(facts | {"kept": [_kept_json(*each) for each in kept.items()]})
+        write_json(facts | {"kept": [_kept_json(*entry) for entry in kept.items()]})
     else:
         write_facts(
             [
@@ -143,7 +143,7 @@ def info(name: str, home: Path, as_json: bool) -> None:
                 *writes_rows(generation),
                 *drift_rows([generation]),
                 ("generation", generation.name),
-                *((f"kept {name}", _kept_text(each)) for name, each in kept.items()),
+                *((f"kept {name}", _kept_text(entry)) for name, entry in kept.items()),
                 *settings_rows(manifest.checked_settings()),
             ]
         )

@@ -38,21 +38,21 @@ def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool)
 
     if rule and as_json:
         raise click.UsageError("--rule and --json exclude each other: give one of them")
-    found = related_terms(_open(home, name), term, k)
+    related = related_terms(_open(home, name), term, k)
     if as_json:
-        write_json([asdict(one) for one in found])
-    elif not found:
+        write_json([asdict(one) for one in related])
+    elif not related:
         echo("no related terms found", err=rule)
     elif rule:
         words = " ".join(re.sub("=>|,", " ", term).split())  # without the syntax of rules
-        echo(f"{words} => {', '.join(one.word for one in found)}")
+        echo(f"{words} => {', '.join(one.word for one in related)}")
     else:
         columns = [
             Column("word"),
             Column("similarity", right=True),
             Column("documents", right=True),
         ]
-        rows = [(one.word, f"{one.similarity:.2f}", f"{one.documents:,}") for one in found]
+        rows = [(one.word, f"{one.similarity:.2f}", f"{one.documents:,}") for one in related]
         write_table(columns, rows)
 
 

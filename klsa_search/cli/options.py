@@ -271,7 +271,7 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
             callback=_none_of_fields if name == "html" else _given_or_none,
             help=f"{_sentence(field)}; repeatable",
         )
-    if name == "own_stop_words":
+    if name == "extra_stop_words":
         return click.option(
             flag,
             name,
@@ -327,7 +327,7 @@ def _words(file: Path) -> tuple[str, ...]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise SettingsError(
-            f"{file} is not UTF-8 ({error}); save it as UTF-8", field="own_stop_words"
+            f"{file} is not UTF-8 ({error}); save it as UTF-8", field="extra_stop_words"
         ) from None
     return tuple(sorted({word for line in lines for word in line.partition("#")[0].split()}))
 

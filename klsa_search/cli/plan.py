@@ -63,75 +63,75 @@ def plan(
     if source is not None and (documents or words):
         raise click.UsageError("--documents and --words replace SOURCE; give one or the other")
     if source is not None:
-        found = planned(source, memory=memory, **reading, **settings)
+        plan = planned(source, memory=memory, **reading, **settings)
     elif documents and words:
-        found = plan_of_size(documents, words, memory=memory, **reading, **settings)
+        plan = plan_of_size(documents, words, memory=memory, **reading, **settings)
     else:
         raise click.UsageError("give SOURCE, or --documents and --words")
     if as_json:
-        write_json(found.as_json())
+        write_json(plan.as_json())
     else:
-        _write(found)
+        _write(plan)
 
 
-def _write(found: Plan) -> None:
-    shape = found.shape
-    about = "" if shape.documents == found.sampled else "about "
+def _write(plan: Plan) -> None:
+    shape = plan.shape
+    about = "" if shape.documents == plan.sampled else "about "
     write_facts(
         [
-            ("source", found.source),
+            ("source", plan.source),
             (
                 "documents",
-                f"{about}{shape.documents:,}, {found.sampled:,} of them read"
-                if found.sampled
+                f"{about}{shape.documents:,}, {plan.sampled:,} of them read"
+                if plan.sampled
                 else f"{shape.documents:,}",
             ),
-            *([("passages", f"about {found.passages.documents:,}")] if found.passages else []),
+            *([("passages", f"about {plan.passages.documents:,}")] if plan.passages else []),
             ("terms", f"{about}{shape.terms:,}"),
             ("non-zeros", f"{about}{shape.non_zeros:,}"),
             ("pairs", f"{about}{shape.pair_non_zeros:,}"),
-            ("processors", str(found.processes)),
-            *([("not read", unread_text(found.unread))] if found.unread.count else []),
+            ("processors", str(plan.processes)),
+            *([("not read", unread_text(plan.unread))] if plan.unread.count else []),
         ]
     )
     echo()
     columns = [Column("phase"), *(Column(name, right=True) for name in ("time", "memory"))]
-    times = {phase.phase: phase.seconds for phase in found.phases}
-    phases = list(dict.fromkeys([*found.memory, *times]))
+    times = {phase.phase: phase.seconds for phase in plan.phases}
+    phases = list(dict.fromkeys([*plan.memory, *times]))
     write_table(
         columns,
         [
             (
                 phase,
                 format_duration(times[phase]) if phase in times else "",
-                in_bytes(found.memory[phase]) if phase in found.memory else "",
+                in_bytes(plan.memory[phase]) if phase in plan.memory else "",
             )
             for phase in phases
         ]
         + [
             (
                 "total",
-                format_duration(found.seconds),
-                in_bytes(found.peak_memory),
+                format_duration(plan.seconds),
+                in_bytes(plan.peak_memory),
             )
         ],
     )
     echo()
     write_table(
         [Column("kept"), Column("disk", right=True)],
-        [(name, in_bytes(size)) for name, size in found.disk.items() if size]
-        + [("total", in_bytes(found.size))],
+        [(name, in_bytes(size)) for name, size in plan.disk.items() if size]
+        + [("total", in_bytes(plan.size))],
     )
     echo()
     write_facts(
         [
-            ("memory of the service", f"{in_bytes(found.serving_memory)} for one process"),
-            ("searches per second", f"about {found.searches_per_second:,}"),
+            ("memory of the service", f"{in_bytes(plan.serving_memory)} for one process"),
+            ("searches per second", f"about {plan.searches_per_second:,}"),
         ]
     )
-    if not found.fits:
+    if not plan.fits:
         echo()
         echo(
-            f"warning: the memory limit of {in_bytes(found.budget)} is too small for a build; "
+            f"warning: the memory limit of {in_bytes(plan.budget)} is too small for a build; "
             "raise --memory"
         )

@@ -84,20 +84,20 @@ def settings(name: str, home: Path, reset: bool, as_json: bool, **options: Any) 
         raise click.UsageError("--reset and settings exclude each other: give one of them")
     path = followed(index_path(home, name))
     if reset or changes:
-        found = change_settings(path, None if reset else changes)
+        settings = change_settings(path, None if reset else changes)
     elif is_partitioned(path):
-        found = read_partitions(path).current_settings()
+        settings = read_partitions(path).current_settings()
     else:
         generation = current_generation(path)
-        found = current_settings(generation, read_manifest(generation))
+        settings = current_settings(generation, read_manifest(generation))
     if as_json:
-        write_json(found.model_dump(mode="json"))
+        write_json(settings.model_dump(mode="json"))
     elif reset:
         echo(f"{name}: settings of the build")
     elif changes:
         echo(f"{name}: changed {', '.join(changes)}")
     else:
-        write_facts(settings_rows(found))
+        write_facts(settings_rows(settings))
 
 
 @click.command()
@@ -143,13 +143,13 @@ def synonyms(
                 f"{file} is not UTF-8 ({error}); save it as UTF-8", field="synonyms"
             ) from None
         (add_synonyms if add else write_synonyms)(path, synonyms_of_text(text))
-    found = read_synonyms(path)
+    synonyms = read_synonyms(path)
     if as_json:
-        write_json(found)
+        write_json(synonyms)
     elif clear or file is not None:
-        echo(f"{name}: {len(found):,} words have synonyms")
-    elif found:
-        rows = [(word, ", ".join(others)) for word, others in found.items()]
+        echo(f"{name}: {len(synonyms):,} words have synonyms")
+    elif synonyms:
+        rows = [(word, ", ".join(others)) for word, others in synonyms.items()]
         write_table([Column("word", wraps=True), Column("synonyms", wraps=True)], rows)
     else:
         echo(f"{name} has no synonyms")
@@ -192,14 +192,14 @@ def rules(name: str, file: Path | None, clear: bool, home: Path, as_json: bool) 
             ) from None
         write_rules(path, checked_rules(listed))
     with open_index(path) as index:
-        found, warnings = index.rules, index.rule_warnings()
+        rules, warnings = index.rules, index.rule_warnings()
     if as_json:
-        write_json(found)
+        write_json(rules)
     elif clear or file is not None:
-        echo(f"{name}: {len(found):,} rules")
-    elif found:
+        echo(f"{name}: {len(rules):,} rules")
+    elif rules:
         rows = [
-            (rule["id"], _compact(rule.get("when", {})), _compact(rule["then"])) for rule in found
+            (rule["id"], _compact(rule.get("when", {})), _compact(rule["then"])) for rule in rules
         ]
         columns = [Column("rule"), Column("when", wraps=True), Column("then", wraps=True)]
         write_table(columns, rows)
@@ -271,9 +271,9 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
         columns = [Column("number", right=True), Column("relevant", right=True)]
         columns += [Column("not", right=True), Column("query", wraps=True)]
         rows = []
-        for each in queries:
-            relevant = sum(grade > 0 for grade in each.grades.values())
+        for query in queries:
+            relevant = sum(grade > 0 for grade in query.grades.values())
             rows.append(
-                (str(each.number), str(relevant), str(len(each.grades) - relevant), each.text)
+                (str(query.number), str(relevant), str(len(query.grades) - relevant), query.text)
             )
         write_table(columns, rows)

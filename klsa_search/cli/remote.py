@@ -73,13 +73,13 @@ class RemoteIndex:
         for begin in range(0, len(queries), size):
             batch = queries[begin : begin + size]
             bodies = [
-                search_body(self._name, Query(each.text, k, rules=False, **options))
+                search_body(self._name, Query(query.text, k, rules=False, **options))
                 | {"fields": []}
-                for each in batch
+                for query in batch
             ]
             call = Call("POST", "/multi-search", _hits_of_each, {"queries": bodies})
-            found = self._client.send(call)
-            for query, hits in zip(batch, found, strict=True):
+            answer = self._client.send(call)
+            for query, hits in zip(batch, answer, strict=True):
                 scores = np.array([score for _, score in hits], np.float64)
                 yield Ranking(query.id, tuple(id_ for id_, _ in hits), scores)
 
@@ -93,4 +93,4 @@ class RemoteIndex:
 
 
 def _hits_of_each(answer: Any) -> list[list[tuple[str, float]]]:
-    return [[(hit["id"], hit["score"]) for hit in each["hits"]] for each in answer["results"]]
+    return [[(hit["id"], hit["score"]) for hit in result["hits"]] for result in answer["results"]]

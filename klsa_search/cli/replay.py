@@ -65,7 +65,7 @@ def replay(
     source_of = click.get_current_context().get_parameter_source
     if source is not None and source_of("home") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--home and --source exclude each other: give one of them")
-    inputs = {each.resolve() for each in (record, queries, run_file) if each is not None}
+    inputs = {path.resolve() for path in (record, queries, run_file) if path is not None}
     if out is not None and out.resolve() in inputs:
         raise click.UsageError(f"--out {out} is an input file: name another file")
     recorded = read_record(record)

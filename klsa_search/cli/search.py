@@ -260,15 +260,15 @@ def klsa_search(
         return
     assert query is not None
     if explain_id is not None:
-        own, generation, explanation = index.explain(query, explain_id, given(options))
+        index_name, generation, explanation = index.explain(query, explain_id, given(options))
         if as_json:
-            write_json({"index": own, "generation": generation, **asdict(explanation)})
+            write_json({"index": index_name, "generation": generation, **asdict(explanation)})
         else:
             write_explanation(explanation)
         return
-    own, generation, results = index.search(query, k, given(options))
+    index_name, generation, results = index.search(query, k, given(options))
     if as_json:
-        write_results_json(own, generation, results)
+        write_results_json(index_name, generation, results)
     else:
         write_results(results)
 

@@ -17,40 +17,46 @@ if TYPE_CHECKING:
 _COLUMNS = (Column("part"), Column("value", right=True), Column("of what", wraps=True))
 
 
-def write_explanation(found: Explanation, rerank: Reranked | None = None) -> None:
+def write_explanation(explanation: Explanation, rerank: Reranked | None = None) -> None:
     """Write the parts of a score, which sum to it, each with its largest contributions.
 
     rerank  rank and score by a reranker, which are not part of the score
     """
-    rows = [("score", _number(found.score), _facts(found))]
-    if found.lexical is not None:
-        terms = (f"{term.term} {_number(term.value)}" for term in found.lexical.terms)
-        rows.append(("lexical", _number(found.lexical.value), ", ".join(terms)))
-    if found.coverage is not None:
+    rows = [("score", _number(explanation.score), _facts(explanation))]
+    if explanation.lexical is not None:
+        terms = (f"{term.term} {_number(term.value)}" for term in explanation.lexical.terms)
+        rows.append(("lexical", _number(explanation.lexical.value), ", ".join(terms)))
+    if explanation.coverage is not None:
         covered = (
             f"{term.term} {_number(term.value)}{_named(' near', [one.id for one in term.lenders])}"
-            for term in found.coverage.terms
+            for term in explanation.coverage.terms
         )
-        rows.append(("coverage", _number(found.coverage.value), ", ".join(covered)))
-    if found.latent is not None:
-        terms = (f"{term.term} {_number(term.value)}" for term in found.latent.terms)
-        rows.append(("latent", _number(found.latent.value), ", ".join(terms)))
-    if found.expansion is not None:
+        rows.append(("coverage", _number(explanation.coverage.value), ", ".join(covered)))
+    if explanation.latent is not None:
+        terms = (f"{term.term} {_number(term.value)}" for term in explanation.latent.terms)
+        rows.append(("latent", _number(explanation.latent.value), ", ".join(terms)))
+    if explanation.expansion is not None:
         seeds = [
             f"{seed.id} {_number(seed.value)}{_named('', [one.term for one in seed.shared])}"
-            for seed in found.expansion.seeds
+            for seed in explanation.expansion.seeds
         ]
-        others = [f"others {_number(found.expansion.others)}"] if seeds else []
-        rows.append(("expansion", _number(found.expansion.value), ", ".join(seeds + others)))
-    if found.undivided is not None:
-        rows.append((found.ranker, _number(found.undivided.value), "not divided into parts"))
-    if found.passage is not None:
-        rows.append(("passage", _number(found.passage.value), found.passage.explanation.id))
-    if found.vector is not None:
-        cosine = found.vector.cosine
+        others = [f"others {_number(explanation.expansion.others)}"] if seeds else []
+        rows.append(("expansion", _number(explanation.expansion.value), ", ".join(seeds + others)))
+    if explanation.undivided is not None:
+        rows.append(
+            (explanation.ranker, _number(explanation.undivided.value), "not divided into parts")
+        )
+    if explanation.passage is not None:
+        rows.append(
+            ("passage", _number(explanation.passage.value), explanation.passage.explanation.id)
+        )
+    if explanation.vector is not None:
+        cosine = explanation.vector.cosine
         fact = "no vector" if cosine is None else f"cosine {_number(cosine)}"
-        rows.append(("vector", _number(found.vector.value), f"{found.vector.space}: {fact}"))
-    for effect in found.rules:
+        rows.append(
+            ("vector", _number(explanation.vector.value), f"{explanation.vector.space}: {fact}")
+        )
+    for effect in explanation.rules:
         did = f"position {effect.position}" if effect.factor is None else f"times {effect.factor:g}"
         rows.append(("rule", _number(effect.value), f"{effect.rule}: {did}"))
     if rerank is not None:
@@ -58,14 +64,14 @@ def write_explanation(found: Explanation, rerank: Reranked | None = None) -> Non
     write_table(_COLUMNS, rows)
 
 
-def _facts(found: Explanation) -> str:
-    facts = [f"{found.ranker} of {found.id}", f"BM25 {_number(found.bm25)}"]
-    if found.alpha is not None:
-        facts.append(f"alpha {_number(found.alpha)}")
-    if found.feedback:
-        facts.append(f"terms of {', '.join(found.feedback)}")
-    if found.estimated:
-        facts.append(f"estimated: {', '.join(found.estimated)}")
+def _facts(explanation: Explanation) -> str:
+    facts = [f"{explanation.ranker} of {explanation.id}", f"BM25 {_number(explanation.bm25)}"]
+    if explanation.alpha is not None:
+        facts.append(f"alpha {_number(explanation.alpha)}")
+    if explanation.feedback:
+        facts.append(f"terms of {', '.join(explanation.feedback)}")
+    if explanation.estimated:
+        facts.append(f"estimated: {', '.join(explanation.estimated)}")
     return "; ".join(facts)
 
 
@@ -145,21 +151,21 @@ def write_results_json(index: str, generation: str, results: SearchResults) -> N
 
 def as_dict(results: SearchResults) -> dict[str, Any]:
     """Return the results as a dictionary, without parts that were not requested."""
-    found = asdict(results)
+    facts = asdict(results)
     for name in ("rules", "warnings"):
-        if not found[name]:
-            del found[name]
-    found["hits"] = [
-        {name: value for name, value in hit.items() if value is not None} for hit in found["hits"]
+        if not facts[name]:
+            del facts[name]
+    facts["hits"] = [
+        {name: value for name, value in hit.items() if value is not None} for hit in facts["hits"]
     ]
     for name in ("tokens", "truncated"):
-        if found[name] is None:
-            del found[name]
-    if found["quality"] is None:
-        del found["quality"]
+        if facts[name] is None:
+            del facts[name]
+    if facts["quality"] is None:
+        del facts["quality"]
     else:
-        found["good_match"] = results.good_match
-    return found
+        facts["good_match"] = results.good_match
+    return facts
 
 
 def _qualities(hit: Hit) -> tuple[str, ...]:
@@ -174,7 +180,7 @@ def _texts(hit: Hit) -> tuple[Cell, Cell]:
     if hit.highlight is None:
         return hit.title + _place(hit), hit.snippet if hit.text is None else hit.text
     title, snippet, *others = hit.highlight.values()
-    snippet = next((each for each in (snippet, *others) if each.marks), snippet)
+    snippet = next((other for other in (snippet, *others) if other.marks), snippet)
     return Marked(title.text + _place(hit), title.marks), Marked(snippet.text, snippet.marks)
 
 

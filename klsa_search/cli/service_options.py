@@ -85,8 +85,10 @@ def service_options(*names: str) -> Callable[[F], F]:
 
 def flag_of(name: str, field: FieldInfo) -> str:
     """Return the option of a setting."""
-    own = "--" + name.replace("_", "-")
-    return shown_as(field).option or (f"{own}/--no-{own[2:]}" if field.annotation is bool else own)
+    option = "--" + name.replace("_", "-")
+    return shown_as(field).option or (
+        f"{option}/--no-{option[2:]}" if field.annotation is bool else option
+    )
 
 
 def default_of(field: FieldInfo) -> str:
@@ -116,5 +118,5 @@ def _option(name: str, field: FieldInfo) -> Callable[[F], F]:
 def _only(annotation: Any) -> Any:
     """Return the type of a setting, without None."""
     if isinstance(annotation, UnionType):
-        return next(each for each in get_args(annotation) if each is not type(None))
+        return next(kind for kind in get_args(annotation) if kind is not type(None))
     return annotation

@@ -141,20 +141,23 @@ def _judged(
 
 
 def _write(tuning: Tuning, stored: str | None) -> None:
-    found = tuning.held_out
+    held_out = tuning.held_out
     kind = "queries made of document halves" if tuning.evidence == "halves" else "judged queries"
     choice = ", ".join(f"{name} = {value}" for name, value in tuning.changes.items())
-    gain = f"{found.tuned - found.default:+.4f}"
-    minimum = f"{tuning.margin * found.default:+.4f}"
+    gain = f"{held_out.tuned - held_out.default:+.4f}"
+    minimum = f"{tuning.margin * held_out.default:+.4f}"
     needed = f"; the lower bound must exceed {minimum}" if tuning.margin else ""
     write_facts(
         [
             ("tried", f"{tuning.candidates} settings on {tuning.queries} {kind}"),
             ("choice", choice or "the settings of the index"),
-            ("stability", f"the same choice in {found.agreement:.0%} of the folds"),
-            ("held out", f"{tuning.measure} {found.default:.4f} before, {found.tuned:.4f} after"),
-            ("gain", f"{gain}, 95% interval {found.low:+.4f} to {found.high:+.4f}{needed}"),
-            ("p", f"{found.p:.4f} by paired randomisation"),
+            ("stability", f"the same choice in {held_out.agreement:.0%} of the folds"),
+            (
+                "held out",
+                f"{tuning.measure} {held_out.default:.4f} before, {held_out.tuned:.4f} after",
+            ),
+            ("gain", f"{gain}, 95% interval {held_out.low:+.4f} to {held_out.high:+.4f}{needed}"),
+            ("p", f"{held_out.p:.4f} by paired randomisation"),
             ("verdict", _verdict(tuning, stored)),
         ]
     )

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import (
-    AsyncIterable,
-    AsyncIterator,
-    Iterable,
-    Mapping,
-)
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from typing import Any, Literal, Self, TypeVar, Unpack
 
 import httpx
@@ -52,7 +47,7 @@ from klsa_search.search.options import Query, RankingOptions, SearchOptions, as_
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
-from klsa_search.search.vector_ranking import GivenVector
+from klsa_search.search.vector_ranking import VectorLike
 from klsa_search.search.writing import WriteResult
 
 Filter = str | Mapping[str, Any]
@@ -260,7 +255,7 @@ class AsyncRemoteIndex:
         query: str,
         id: str,  # noqa: A002 - as in `Index`
         *,
-        vector: GivenVector | None = None,
+        vector: VectorLike | None = None,
         **options: Unpack[RankingOptions],
     ) -> Explanation:
         """Return the parts of the score of a document: see `Index.explain`."""

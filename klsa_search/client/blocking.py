@@ -6,23 +6,12 @@ Generated from `asynchronous.py` by: python -m tools.blocking_client
 from __future__ import annotations
 
 import time
-from collections.abc import (
-    Iterable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Self, TypeVar, Unpack
 
 import httpx
 
-from klsa_search.client.index_calls import (
-    Batch,
-    IndexCalls,
-    Record,
-    Synonyms,
-    as_json,
-    event_body,
-)
+from klsa_search.client.index_calls import Batch, IndexCalls, Record, Synonyms, as_json, event_body
 from klsa_search.client.protocol import RETRIES, TIMEOUT, Answer, Call, Service
 from klsa_search.client.results import FederatedResults, IndexInfo, Job
 from klsa_search.client.search_calls import (
@@ -53,7 +42,7 @@ from klsa_search.search.options import Query, RankingOptions, SearchOptions, as_
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
-from klsa_search.search.vector_ranking import GivenVector
+from klsa_search.search.vector_ranking import VectorLike
 from klsa_search.search.writing import WriteResult
 
 Filter = str | Mapping[str, Any]
@@ -259,7 +248,7 @@ class RemoteIndex:
         query: str,
         id: str,  # noqa: A002 - as in `Index`
         *,
-        vector: GivenVector | None = None,
+        vector: VectorLike | None = None,
         **options: Unpack[RankingOptions],
     ) -> Explanation:
         """Return the parts of the score of a document: see `Index.explain`."""

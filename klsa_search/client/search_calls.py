@@ -50,15 +50,15 @@ def _vector(options: Mapping[str, Any]) -> dict[str, Any]:
 def results_of(answer: Any) -> SearchResults:
     """Return the results in an answer of a search."""
     for facet in answer.get("facets", {}).values():
-        facet["values"] = [(each["value"], each["count"]) for each in facet["values"]]
+        facet["values"] = [(entry["value"], entry["count"]) for entry in facet["values"]]
     return _RESULTS.validate_python(answer)
 
 
 def explain_call(index: str, query: str, id_: str, options: Mapping[str, Any]) -> Call[Explanation]:
     """Return the call of an explanation."""
     path = f"/indexes/{path_part(index)}/explain/{path_part(id_)}"
-    given = {name: value for name, value in options.items() if value is not None}
-    return Call("POST", path, explanation_of, {"q": query, **given, **_vector(options)})
+    parameters = {name: value for name, value in options.items() if value is not None}
+    return Call("POST", path, explanation_of, {"q": query, **parameters, **_vector(options)})
 
 
 def explanation_of(answer: Any) -> Explanation:
@@ -72,7 +72,7 @@ def multi_search_call(queries: Iterable[Mapping[str, Any]]) -> Call[list[SearchR
     return Call(
         "POST",
         "/multi-search",
-        lambda answer: [results_of(each) for each in answer["results"]],
+        lambda answer: [results_of(result) for result in answer["results"]],
         {"queries": bodies},
     )
 
@@ -99,7 +99,7 @@ def _merged(answer: Any) -> FederatedResults:
         )
         for hit in answer["hits"]
     )
-    results = tuple(results_of(each) for each in answer["results"])
+    results = tuple(results_of(result) for result in answer["results"])
     return FederatedResults(hits, answer["total"], answer["offset"], results)
 
 

@@ -89,7 +89,7 @@ class RemotePartitions:
         return bool(self._refreshed[partition] != before)
 
     def weigh(
-        self, found: PartitionSet, synonyms: Mapping[str, Sequence[str]], settings: Settings
+        self, partition_set: PartitionSet, synonyms: Mapping[str, Sequence[str]], settings: Settings
     ) -> Version:
         """Prepare all partitions for their last writes; return the version. Cost: O(V).
 
@@ -98,7 +98,7 @@ class RemotePartitions:
         """
         self._refreshed.clear()
         for _ in range(_ATTEMPTS):
-            version, failed = self._published_version(found, synonyms, settings)
+            version, failed = self._published_version(partition_set, synonyms, settings)
             prepared = self.prepare(version, set(range(self.count)) - failed.keys())
             if all(number in prepared or number in failed for number in range(self.count)):
                 return version
@@ -108,25 +108,29 @@ class RemotePartitions:
         )
 
     def _published_version(
-        self, found: PartitionSet, synonyms: Mapping[str, Sequence[str]], settings: Settings
+        self, partition_set: PartitionSet, synonyms: Mapping[str, Sequence[str]], settings: Settings
     ) -> tuple[Version, dict[int, str]]:
         calls = [("publish",)] * self.count
         answers = self._call(calls, OneReplica(self._replicas, WRITER), WRITE_TIMEOUT)
         self._published |= answers.given
         self._unpublished -= answers.given.keys()
-        missing = {each: why for each, why in answers.failed.items() if each not in self._published}
+        missing = {
+            number: why for number, why in answers.failed.items() if number not in self._published
+        }
         current_tally().add(self.count, missing)
         if missing:
             raise _missing(missing, self.count)
-        known = [self._published[number] for number in range(self.count)]
+        published = [self._published[number] for number in range(self.count)]
         # Replicas that have not read the last write must not answer as if there were none.
         positions = [
-            _UNKNOWN if number in self._unpublished else each.position
-            for number, each in enumerate(known)
+            _UNKNOWN if number in self._unpublished else partition.position
+            for number, partition in enumerate(published)
         ]
-        facts = (found.folders, positions, synonyms, settings)
+        facts = (partition_set.folders, positions, synonyms, settings)
         name = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        statistics = CollectionStatistics.of([each.statistics for each in known], found.length)
+        statistics = CollectionStatistics.of(
+            [partition.statistics for partition in published], partition_set.length
+        )
         preparations = tuple(
             Preparation(name, position, statistics, synonyms, settings) for position in positions
         )
@@ -147,19 +151,21 @@ class RemotePartitions:
     def read(self, version: Version, calls: Sequence[Call | None], first: int) -> Answers:
         """Return the answers to calls in a version; a host that was restarted is prepared again."""
         answers = self._call(calls, self._replicas, None, first)
-        stale = {n for n, each in answers.given.items() if isinstance(each, Unprepared)}
+        stale = {n for n, answer in answers.given.items() if isinstance(answer, Unprepared)}
         if not stale:
             return answers
         prepared = self.prepare(version, stale)
         again = [call if n in prepared else None for n, call in enumerate(calls)]
         repeated = self._call(again, self._replicas, None, first)
-        given = {n: each for n, each in answers.given.items() if n not in stale} | repeated.given
+        answered = {
+            n: answer for n, answer in answers.given.items() if n not in stale
+        } | repeated.given
         failed = answers.failed | repeated.failed
         for number in stale:
-            if isinstance(given.get(number, Unprepared("")), Unprepared):
-                given.pop(number, None)
+            if isinstance(answered.get(number, Unprepared("")), Unprepared):
+                answered.pop(number, None)
                 failed.setdefault(number, _CHANGED)
-        return Answers(given, failed)
+        return Answers(answered, failed)
 
     def use(
         self, version: Version | None, partition: int, name: str,
@@ -197,9 +203,9 @@ class RemotePartitions:
         """Return the answers of partitions; raise the error of the first that refuses."""
         first %= replicas.replicas
         answers = call_all(replicas, calls, first=first, timeout=timeout)
-        for given in answers.given.values():
-            if isinstance(given, Refused):
-                raise given.error
+        for answer in answers.given.values():
+            if isinstance(answer, Refused):
+                raise answer.error
         return answers
 
 
@@ -230,38 +236,40 @@ class RemoteSearches:
                 # The two cannot always be pickled.
                 evidence = dict(request.evidence)
                 query = request.query.model_copy(update={"count_tokens": estimated_tokens})
-                own = PartitionRequest(query, evidence, request.ranks_only)
-                self._begins[number] = f"{self._name}-{self._begun}", own
+                partition_request = PartitionRequest(query, evidence, request.ranks_only)
+                self._begins[number] = f"{self._name}-{self._begun}", partition_request
         return self._round("begin", [None if request is None else () for request in requests])
 
     def collect(self, shared: Sequence[SharedSeeds | None]) -> list[PartitionPage | None]:
         """Return the first documents of each partition, ranked by the seeds of all."""
         self._seeds = shared
-        return self._round("collect", [(own,) for own in shared])
+        return self._round("collect", [(seeds,) for seeds in shared])
 
     def fetch(self, places: Sequence[Sequence[int]]) -> list[PartitionHits | None]:
         """Return the hits at some places of the pages."""
-        found = self._round("fetch", [(own,) if own else None for own in places])
+        hits = self._round(
+            "fetch", [(page_places,) if page_places else None for page_places in places]
+        )
         again = [
-            (own, (seeds,)) if isinstance(each, Uncollected) else None
-            for each, own, seeds in zip(found, places, self._seeds, strict=True)
+            (page_places, (seeds,)) if isinstance(part, Uncollected) else None
+            for part, page_places, seeds in zip(hits, places, self._seeds, strict=True)
         ]
         if not any(again):
-            return found
+            return hits
         repeated = self._round("fetch", again)
         return [
             after if isinstance(before, Uncollected) else before
-            for before, after in zip(found, repeated, strict=True)
+            for before, after in zip(hits, repeated, strict=True)
         ]
 
     def _round(self, method: str, arguments: Sequence[Call | None]) -> list[Any]:
         """Return the answers by partition; None for those that failed, or are not called."""
         calls: list[Call | None] = []
-        for number, (own, begun) in enumerate(zip(arguments, self._begins, strict=True)):
-            if own is None or begun is None or number in self._failed:
+        for number, (argument, begun) in enumerate(zip(arguments, self._begins, strict=True)):
+            if argument is None or begun is None or number in self._failed:
                 calls.append(None)
             else:
-                calls.append((method, self._version.name, *begun, *own))
+                calls.append((method, self._version.name, *begun, *argument))
         answers = self._partitions.read(self._version, calls, self._first)
         self._failed |= answers.failed
         current_tally().add(self.count, answers.failed)
@@ -339,8 +347,8 @@ class RemotePartition:
         if self.version is None:  # it changes with every write
             return self.partitions.use(None, self._number, name, arguments, {})
         if name not in self._attributes:
-            found = self.partitions.use(self.version, self._number, name, arguments, {})
-            self._attributes[name] = found
+            value = self.partitions.use(self.version, self._number, name, arguments, {})
+            self._attributes[name] = value
         return self._attributes[name]
 
 

@@ -12,7 +12,7 @@ from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.mappings import PLAIN, Columns
 from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
-from klsa_search.collection.row_vectors import GivenRows, RowVectors
+from klsa_search.collection.row_vectors import RowVectors, RowVectorsLike
 from klsa_search.errors import CollectionError
 
 
@@ -151,7 +151,7 @@ class OpenedCollection:
                 "read; read the source again"
             ) from error
 
-    def add_vectors(self, vectors: GivenRows) -> None:
+    def add_vectors(self, vectors: RowVectorsLike) -> None:
         """Give the documents vectors: by space, row i for the i-th document; CollectionError.
 
         >>> collection = open_collection("reports.jsonl")

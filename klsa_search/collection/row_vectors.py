@@ -20,7 +20,7 @@ from klsa_search.collection.vectors import (
 )
 from klsa_search.errors import CollectionError
 
-GivenRows = Mapping[str, "npt.NDArray[Any] | str | PathLike[str]"]
+RowVectorsLike = Mapping[str, "npt.NDArray[Any] | str | PathLike[str]"]
 """By space, an array (documents, dimension), or the path of one as NumPy stores it (`.npy`)."""
 
 _TYPES: Final = ("float16", "float32", "float64", "int8")
@@ -32,7 +32,7 @@ class RowVectors:
     CollectionError for what is not such an array.
     """
 
-    def __init__(self, given: GivenRows) -> None:
+    def __init__(self, given: RowVectorsLike) -> None:
         for space in given:
             if fault := name_fault(space):
                 raise CollectionError(f"vectors: {fault}; choose another", field="vectors")

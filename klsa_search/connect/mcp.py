@@ -25,7 +25,7 @@ from klsa_search.search.budget import beginning
 from klsa_search.search.excerpts import span_of
 from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index
-from klsa_search.search.options import whole_number
+from klsa_search.search.options import checked_integer
 from klsa_search.search.passage_hits import place_of
 from klsa_search.search.results import SearchResults
 from klsa_search.storage.names import index_path
@@ -130,7 +130,7 @@ class SearchTools:
         index = index.snapshot()
         excerpt = index.excerpt(id_, span=None if span is None else span_of(span), page=page)
         begin, end = excerpt.span
-        text = beginning(excerpt.text, whole_number("max_tokens", max_tokens))
+        text = beginning(excerpt.text, checked_integer("max_tokens", max_tokens))
         if len(text) < end - begin:
             excerpt = index.excerpt(excerpt.document_id, span=(begin, begin + len(text)))
         header = _header(

@@ -52,10 +52,10 @@ class AnalysisSettings(SettingsGroup):
         description="ignore stop words: short, 33 of English and none of other languages; "
         "long, all on the list of the language; or none",
     )
-    own_stop_words: Annotated[
+    extra_stop_words: Annotated[
         tuple[str, ...],
         # TOML and JSON have lists.
-        BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+        BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
     ] = Field((), description="ignore these words too")
     fold_accents: bool | None = Field(
         None,
@@ -74,15 +74,15 @@ class AnalysisSettings(SettingsGroup):
 
     @field_validator("tokenizer", mode="after")
     @classmethod
-    def _installed(cls, given: str | None) -> str | None:
-        return given if given is None or ":" in given else TOKENIZER_NAMES.checked(given)
+    def _installed(cls, value: str | None) -> str | None:
+        return value if value is None or ":" in value else TOKENIZER_NAMES.checked(value)
 
 
-def _searched(given: object) -> str:
+def _searched(value: object) -> str:
     try:
-        return str(SearchedFields.of(given))
+        return str(SearchedFields.of(value))
     except ValueError as error:
-        raise conflict("search", str(error), given) from None
+        raise conflict("search", str(error), value) from None
 
 
 class KernelSettings(SettingsGroup):
@@ -152,16 +152,16 @@ class SpectrumSettings(SettingsGroup):
     seed: int = Field(0, ge=0, description="seed the start vector of the solver")
 
 
-def _split_fields(given: object) -> object:
+def _split_fields(value: object) -> object:
     """Return separators by name as settings: NAME=SEPARATOR."""
-    if isinstance(given, list):  # of TOML and JSON
-        return tuple(given)
-    if not isinstance(given, Mapping):
-        return given
-    for name in given:
+    if isinstance(value, list):  # of TOML and JSON
+        return tuple(value)
+    if not isinstance(value, Mapping):
+        return value
+    for name in value:
         if not isinstance(name, str) or "=" in name:
             raise conflict("split", "the name of a split field must be a text without =", name)
-    return tuple(f"{name}={separator}" for name, separator in given.items())
+    return tuple(f"{name}={separator}" for name, separator in value.items())
 
 
 class FormSettings(SettingsGroup):
@@ -169,7 +169,7 @@ class FormSettings(SettingsGroup):
 
     html: Annotated[
         tuple[str, ...] | None,
-        BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+        BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
     ] = Field(
         None,
         max_length=MAX_FIELDS,
@@ -189,10 +189,10 @@ class FormSettings(SettingsGroup):
 
     @field_validator("html", mode="after")
     @classmethod
-    def _html_once(cls, given: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        if given is not None and not all(map(str.strip, given)):
+    def _html_once(cls, fields: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if fields is not None and not all(map(str.strip, fields)):
             raise conflict("html", "give the name of a field", "")
-        return None if given is None else tuple(sorted(set(given)))
+        return None if fields is None else tuple(sorted(set(fields)))
 
 
 class FieldSettings(FormSettings):
@@ -201,7 +201,7 @@ class FieldSettings(FormSettings):
     fields: Annotated[
         tuple[str, ...],
         # TOML and JSON have lists.
-        BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+        BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
     ] = Field(
         (),
         max_length=MAX_FIELDS,
@@ -218,7 +218,7 @@ class FieldSettings(FormSettings):
 
     units: Annotated[
         tuple[str, ...],
-        BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+        BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
     ] = Field(
         (),
         max_length=MAX_FIELDS,
@@ -228,44 +228,44 @@ class FieldSettings(FormSettings):
 
     @field_validator("units", mode="after")
     @classmethod
-    def _units_once(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        names = [each.rpartition("=")[0] for each in given]
-        for each, name in zip(given, names, strict=True):
-            if not name.strip() or each.endswith("="):
-                raise conflict("units", "give NAME=UNIT, as in 'price=€'", each)
+    def _units_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        names = [each.rpartition("=")[0] for each in value]
+        for item, name in zip(value, names, strict=True):
+            if not name.strip() or item.endswith("="):
+                raise conflict("units", "give NAME=UNIT, as in 'price=€'", item)
             if names.count(name) > 1:
-                raise conflict("units", f"{name!r} has two units", each)
-        return tuple(sorted(given))
+                raise conflict("units", f"{name!r} has two units", item)
+        return tuple(sorted(value))
 
     @field_validator("split", mode="after")
     @classmethod
-    def _split_once(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+    def _split_once(cls, declarations: tuple[str, ...]) -> tuple[str, ...]:
         names = set()
-        for each in given:
-            name, _, separator = each.partition("=")
+        for declaration in declarations:
+            name, _, separator = declaration.partition("=")
             if not name.strip() or not separator:
-                raise conflict("split", "give NAME=SEPARATOR, as in 'tags=;'", each)
+                raise conflict("split", "give NAME=SEPARATOR, as in 'tags=;'", declaration)
             if name in names:
-                raise conflict("split", f"{name!r} is split twice", each)
+                raise conflict("split", f"{name!r} is split twice", declaration)
             names.add(name)
-        return tuple(sorted(given))
+        return tuple(sorted(declarations))
 
     @field_validator("fields", mode="after")
     @classmethod
-    def _named_once(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+    def _named_once(cls, declarations: tuple[str, ...]) -> tuple[str, ...]:
         names = set()
-        for declaration in given:
+        for declaration in declarations:
             name, colon, kind = _parts(declaration)
             if not name.strip():
                 raise conflict("fields", "the name is missing", declaration)
             if colon and kind not in get_args(FieldType):
-                known = ", ".join(get_args(FieldType))
-                reason = f"the type after the last colon must be one of: {known}"
+                choices = ", ".join(get_args(FieldType))
+                reason = f"the type after the last colon must be one of: {choices}"
                 raise conflict("fields", reason, declaration)
             if name in names:
                 raise conflict("fields", f"{name!r} is declared twice", declaration)
             names.add(name)
-        return tuple(sorted(given))
+        return tuple(sorted(declarations))
 
     def declared(self) -> dict[str, FieldType | None]:
         """Return declared fields by name with their types; None means that of the first value."""
@@ -282,12 +282,12 @@ _PASSAGES = "auto|off|[1-9][0-9]{1,4}"
 """Pattern of the setting `passages`."""
 
 
-def _passages(given: object) -> object:
+def _passages(value: object) -> object:
     """Return the text of the setting, which may be given as a number of words."""
-    text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if isinstance(text, str) and not re.fullmatch(_PASSAGES, text):
         reason = "use auto, off, or the words of a passage, from 10 to 99999"
-        raise conflict("passages", reason, given)
+        raise conflict("passages", reason, value)
     return text
 
 

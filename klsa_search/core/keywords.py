@@ -64,7 +64,7 @@ class IndexSettings(TypedDict, total=False):
     stemmer: str
     stop_words: StopWordsName
     tokenizer: str | Tokenizer | None
-    own_stop_words: tuple[str, ...] | list[str]
+    extra_stop_words: tuple[str, ...] | list[str]
     fold_accents: bool | None
     symbols: bool
     k1: float

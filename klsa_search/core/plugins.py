@@ -88,15 +88,15 @@ def load_plugin(kind: PluginKind, name: str) -> Any:
 
 
 def _entry(kind: PluginKind, name: str) -> EntryPoint | None:
-    found = entry_points_of(kind).get(name, [])
-    if len(found) > 1:
+    result = entry_points_of(kind).get(name, [])
+    if len(result) > 1:
         packages = " and ".join(
-            sorted(f"{p.distribution} {p.version}" for p in map(_plugin, found))
+            sorted(f"{p.distribution} {p.version}" for p in map(_plugin, result))
         )
         raise PluginFailed(
             f"{kind} `{name}` is provided by {packages}; uninstall all but one", field=kind
         )
-    return found[0] if found else None
+    return result[0] if result else None
 
 
 def _plugin(entry: EntryPoint) -> Plugin:
@@ -118,11 +118,11 @@ class PluginName:
     def checked(self, name: str) -> str:
         """Return the name; raise PydanticCustomError if neither form of part has it."""
         if name not in self.built_in and find_plugin(self.kind, name) is None:
-            known = ", ".join((*self.built_in, *plugin_names(self.kind)))
+            choices = ", ".join((*self.built_in, *plugin_names(self.kind)))
             raise PydanticCustomError(
                 "unknown_name",
                 "no plug-in of this name is installed; {step}install the package that provides it",
-                {"step": f"use one of {known}, or " if known else ""},
+                {"step": f"use one of {choices}, or " if choices else ""},
             )
         return name
 
@@ -148,12 +148,12 @@ def add_plugin_names(schema: Any) -> None:
     Apart from the schema of `PluginName`, because schemas are made when modules are imported.
     """
     if isinstance(schema, list):
-        for each in schema:
-            add_plugin_names(each)
+        for part in schema:
+            add_plugin_names(part)
     elif isinstance(schema, dict):
         kind = schema.pop(_MARK, None)
         if kind is not None:
             names = schema["enum"]
             schema["enum"] = [*names, *(n for n in plugin_names(kind) if n not in names)]
-        for each in schema.values():
-            add_plugin_names(each)
+        for part in schema.values():
+            add_plugin_names(part)

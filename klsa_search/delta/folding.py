@@ -100,12 +100,12 @@ class DeltaBuilder:
         rows, steps = _packed(values, neighbours)
         scales = np.column_stack((steps, features.diagonals))
         self._known.append_rows(rows, scales)
-        own, count_terms = distinct(counts.columns)
+        distinct_terms, count_terms = distinct(counts.columns)
         reverse, reverse_values = self._reverse(values, neighbours, first)
         return DeltaSegment(
             first=first,
             words=np.frombuffer("".join(f"{word}\n" for word in words).encode(), np.uint8),
-            terms=own.astype(np.int32),
+            terms=distinct_terms.astype(np.int32),
             count_starts=starts,
             count_terms=count_terms,
             counts=counts.counts.copy(),
@@ -126,9 +126,11 @@ class DeltaBuilder:
         if segment.first != self.after:
             raise ValueError(f"a segment at {segment.first}, where {self.after} is next")
         self._terms.add_terms(segment.new_terms)
-        known = self._known
-        known.append(segment.feature_starts, segment.features, segment.cards, segment.scales[:, 1])
-        known.index(
+        documents = self._known
+        documents.append(
+            segment.feature_starts, segment.features, segment.cards, segment.scales[:, 1]
+        )
+        documents.index(
             *_build_terms(
                 self._statistics.terms,
                 segment.count_starts,
@@ -137,7 +139,7 @@ class DeltaBuilder:
             ),
             segment.lengths,
         )
-        known.append_rows(segment.rows, segment.scales)
+        documents.append_rows(segment.rows, segment.scales)
 
     def _nearest(
         self,
@@ -147,13 +149,13 @@ class DeltaBuilder:
         lengths: npt.NDArray[np.int32],
     ) -> tuple[_Values, npt.NDArray[np.int32]]:
         """Return values and doc ids of the nearest neighbours of the documents appended last."""
-        statistics, known, n = self._statistics, self._known, len(lengths)
+        statistics, documents, n = self._statistics, self._known, len(lengths)
         entries = statistics.expansion.rows.shape[1]
         values, neighbours = np.zeros((n, entries), np.float32), np.zeros((n, entries), np.int32)
-        offset = known.indexed
+        offset = documents.indexed
         counted = _build_terms(statistics.terms, starts, counts.columns, counts.counts)
         threads = max(min(processors(), n // TASK_DOCUMENTS), 1)
-        new = known.arrays
+        new = documents.arrays
 
         def search(begin: int) -> None:
             end = min(begin + TASK_DOCUMENTS, last)
@@ -165,10 +167,10 @@ class DeltaBuilder:
         with ThreadPoolExecutor(threads) as pool:
             for first in range(0, n, LINK_BATCH):
                 last = min(first + LINK_BATCH, n)
-                known.index(*_slice(counted, first, last), lengths[first:last])
-                later = known.postings
-                each = map if threads == 1 else pool.map
-                deque(each(search, range(first, last, TASK_DOCUMENTS)), maxlen=0)
+                documents.index(*_slice(counted, first, last), lengths[first:last])
+                later = documents.postings
+                map_ = map if threads == 1 else pool.map
+                deque(map_(search, range(first, last, TASK_DOCUMENTS)), maxlen=0)
         return values, neighbours
 
     @lazy_property
@@ -219,9 +221,9 @@ def _build_terms(
     counts: npt.NDArray[np.int32],
 ) -> _Counts:
     """Return the counts of terms of the build."""
-    known = columns < terms
-    before = np.concatenate(([0], np.cumsum(known)))
-    return before[starts], columns[known], counts[known]
+    is_known = columns < terms
+    before = np.concatenate(([0], np.cumsum(is_known)))
+    return before[starts], columns[is_known], counts[is_known]
 
 
 def _slice(counts: _Counts, first: int, after: int) -> _Counts:

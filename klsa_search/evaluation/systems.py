@@ -121,14 +121,14 @@ def judge_runs(
 def judged_queries(collection: Collection, judge: Judge) -> list[Topic]:
     """Return the judged queries, in source order; CollectionError if there are none."""
     judged, queries = frozenset(judge.query_ids), collection.queries()
-    found = [query for query in queries if query.id in judged]
-    if not found:
+    selected = [query for query in queries if query.id in judged]
+    if not selected:
         raise CollectionError(
             f"none of the {len(judged):,} judged queries of {collection.name} is among its "
             f"{len(queries):,} queries; compare their IDs, and check the order of the columns of "
             "the judgements: query, document, grade"
         )
-    return found
+    return selected
 
 
 def check_judgements(
@@ -143,43 +143,45 @@ def check_judgements(
     note  called with a text for each kind; None to report nothing
     """
     texts, documents = {query.id for query in queries}, set(index.ids())
-    asked = [each for each in judgements if each.query_id in texts]
-    if all(each.document_id not in documents for each in asked):
+    asked = [judgement for judgement in judgements if judgement.query_id in texts]
+    ids = {judgement.document_id for judgement in asked}
+    if documents.isdisjoint(ids):
         raise CollectionError(
-            f"none of the {len({each.document_id for each in asked}):,} judged documents of {name} "
+            f"none of the {len(ids):,} judged documents of {name} "
             f"is among its {len(documents):,} documents; compare their IDs"
         )
-    judged = {each.query_id for each in judgements}
-    missing = [each for each in asked if each.document_id not in documents]
+    judged = {judgement.query_id for judgement in judgements}
+    missing = [judgement for judgement in asked if judgement.document_id not in documents]
     if note is not None and len(judged) > len(texts):
         note(
             f"{len(judged) - len(texts):,} of the {len(judged):,} judged queries of {name} are not "
             "among its queries; they count 0"
         )
     if note is not None and missing:
+        relevant = sum(judgement.grade > 0 for judgement in missing)
         note(
             f"{len(missing):,} of the {len(judgements):,} judgements of {name} are of documents "
-            f"that it does not contain; {sum(each.grade > 0 for each in missing):,} are relevant "
+            f"that it does not contain; {relevant:,} are relevant "
             "and count as not found"
         )
 
 
-def own_judgements(index: Index) -> tuple[list[Topic], list[Judgement], int]:
+def index_judgements(index: Index) -> tuple[list[Topic], list[Judgement], int]:
     """Return the judged queries of an index, its judgements, and the number of skipped ones.
 
     Judgements of deleted documents are skipped. Raise CollectionError if there are no others.
     """
     judged = index.judgements.queries()
     live = set(index.ids())
-    judgements = [judgement for each in judged for judgement in each.judgements()]
-    usable = [each for each in judgements if each.document_id in live]
+    judgements = [judgement for query in judged for judgement in query.judgements()]
+    usable = [judgement for judgement in judgements if judgement.document_id in live]
     if not usable:
         others = f", only {len(judgements):,} of deleted documents" if judgements else ""
         raise CollectionError(
             f"index `{index.name}` has no judgements{others}; judge hits on its "
             "page, or with index.judge(query, id, grade)"
         )
-    queries = [Topic(id=str(each.number), text=each.text) for each in judged]
+    queries = [Topic(id=str(item.number), text=item.text) for item in judged]
     return queries, usable, len(judgements) - len(usable)
 
 

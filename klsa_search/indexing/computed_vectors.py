@@ -68,7 +68,7 @@ def documents_without_vectors(
     """Return how many documents of an index have text and no vectors of the embedder."""
     (chosen,) = _spaces(index, {space: embedder}, replaced)
     words = _passage_words(index, index.settings)
-    return sum(bool(chosen.texts(each, words)) for each in index.live_documents())
+    return sum(bool(chosen.texts(document, words)) for document in index.live_documents())
 
 
 @contextmanager
@@ -149,8 +149,8 @@ def _compute(
 
     for number, document in enumerate(documents.documents(), 1):
         lacking = space.texts(document, words)
-        found = computed.rows(fingerprint, lacking)
-        texts.update(dict.fromkeys(t for t, row in zip(lacking, found, strict=True) if row is None))
+        rows = computed.rows(fingerprint, lacking)
+        texts.update(dict.fromkeys(t for t, row in zip(lacking, rows, strict=True) if row is None))
         if len(texts) >= BATCH:
             flush()
             report(VECTORS, number, total)

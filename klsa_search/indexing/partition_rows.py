@@ -23,7 +23,7 @@ from klsa_search.kernels.nearest_neighbours import (
     KnnPart,
     nearest_rows_in_parts,
 )
-from klsa_search.lowrank.sparse_expansion import pack_partition_table, rows_elsewhere_arrays
+from klsa_search.lowrank.sparse_expansion import pack_partition_table, remote_rows_arrays
 from klsa_search.storage.arrays import write_arrays
 
 _PARAMS = KnnParams()
@@ -83,7 +83,7 @@ def write_rows(
         rows, width, parts[number].features.first, ordinals
     )
     scales = np.column_stack((steps, diagonals)).astype(np.float32)
-    arrays = {"cut_rows": table, "cut_scales": scales, **rows_elsewhere_arrays(remote_rows)}
+    arrays = {"cut_rows": table, "cut_scales": scales, **remote_rows_arrays(remote_rows)}
     write_arrays(generation, arrays)
 
 

@@ -121,11 +121,11 @@ def _route(
     """Write the documents of a collection to a file for each partition; return what was found."""
     declared = DeclaredFields.of(chosen)
     sample = TextSample(chosen.searched_fields)
-    known = collection.types if isinstance(collection, StoredCollection) else {}
+    types = collection.types if isinstance(collection, StoredCollection) else {}
     columns = work / "columns"
     columns.mkdir()
     spool = Spools(work, spool_limit(memory)).spool("u1")
-    fields = FieldsWriter(declared.types, spool, known, forms=declared.forms)
+    fields = FieldsWriter(declared.types, spool, types, forms=declared.forms)
     html = html_fields(collection, chosen)
     digest, extent, done = hashlib.sha256(), Extent(collection), 0
     with ExitStack() as files:
@@ -199,7 +199,7 @@ def build_partitions(
     path.mkdir(parents=True, exist_ok=True)
     with index_lock(path):
         mark_index(path)
-        found = build_set(
+        partition_set = build_set(
             path,
             collection,
             chosen,
@@ -209,7 +209,7 @@ def build_partitions(
             memory,
             check=partial(refuse_to_shrink, path, collection=collection, replace=replace),
         )
-        use_partitions(path, found)
+        use_partitions(path, partition_set)
     return PartitionedIndex(PartitionsReader.open(path))
 
 
@@ -269,8 +269,8 @@ def build_set(
             for number, name in enumerate(names)
         ]
         take_steps(tasks, workers, report)
-        found = _set_of(path, names, built, collection, started, entry)
-        found = with_collection_terms(path, found, trained)
+        partition_set = _set_of(path, names, built, collection, started, entry)
+        partition_set = with_collection_terms(path, partition_set, trained)
     except BaseException:
         for folder in partition_folders(path):
             if folder.name.partition("-")[0] == generation:
@@ -279,7 +279,7 @@ def build_set(
         raise
     finally:
         shutil.rmtree(work)
-    return found
+    return partition_set
 
 
 def _counts(documents: int) -> dict[str, int]:
@@ -296,30 +296,30 @@ def _set_of(
 ) -> PartitionSet:
     """Return the description of partitions that are built, without the number of their terms."""
     manifests = [read_manifest(current_generation(path / name)) for name in names]
-    counts = [each.counts for each in manifests]
+    counts = [part.counts for part in manifests]
     totals = {
-        "documents": sum(each.documents for each in counts),
+        "documents": sum(count.documents for count in counts),
         "terms": 0,
-        "tokens": sum(each.tokens for each in counts),
-        "non_zeros": sum(each.non_zeros for each in counts),
+        "tokens": sum(count.tokens for count in counts),
+        "non_zeros": sum(count.non_zeros for count in counts),
     }
-    spaces = {space.name: space for each in manifests for space in each.vectors}
+    spaces = {space.name: space for part in manifests for space in part.vectors}
     vectors = [
         space.model_copy(
             update={
                 total: sum(
-                    getattr(own, total)
-                    for each in manifests
-                    for own in each.vectors
-                    if own.name == name
+                    getattr(entry, total)
+                    for part in manifests
+                    for entry in part.vectors
+                    if entry.name == name
                 )
                 for total in ("vectors", "documents")
             }
         )
         for name, space in sorted(spaces.items())
     ]
-    whole = built._replace(counts=totals, spectra={"bm25": spectrum}, vectors=vectors)
-    manifest = manifest_of(collection, whole, started, {})
+    combined = built._replace(counts=totals, spectra={"bm25": spectrum}, vectors=vectors)
+    manifest = manifest_of(collection, combined, started, {})
     words = documents = 0
     for name in names:
         lengths = open_array(current_generation(path / name), "lengths")

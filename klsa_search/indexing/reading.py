@@ -233,11 +233,11 @@ def read(
     scratch = generation / SCRATCH
     scratch.mkdir()
     spools = Spools(scratch, spool_limit(memory))
-    known = collection.types if isinstance(collection, StoredCollection) else {}
+    types = collection.types if isinstance(collection, StoredCollection) else {}
     fields = FieldsWriter(
         declared.types,
         spools.spool(np.uint8),
-        known,
+        types,
         keeps_empty=trained is not None,
         forms=declared.forms,
     )
@@ -309,7 +309,7 @@ def read(
         features.append(document_features(trained, block, content))
 
     counts = builder.finish(
-        lambda part, whole: report(COUNTS, part, whole),
+        lambda part, all_: report(COUNTS, part, all_),
         None if trained is None else weigh_block,
     )
     write_forward(generation, builder.blocks(), counts)
@@ -354,7 +354,7 @@ def require_searched(
     missing = [
         name
         for name in searched.others
-        if name not in present and not any(each.startswith(f"{name}.") for each in names)
+        if name not in present and not any(field.startswith(f"{name}.") for field in names)
     ]
     if missing and documents and not fields.more:
         known = ", ".join(f"`{name}`" for name in (TITLE, *sorted(names), TEXT))
@@ -376,10 +376,10 @@ def require_declared(declared: Iterable[str], fields: FieldsEntry, documents: in
     ]
     if missing and documents:
         names = sorted({*columns, *fields.others}.difference(declared))
-        known = ", ".join(f"`{name}`" for name in names) or "none"
+        choices = ", ".join(f"`{name}`" for name in names) or "none"
         raise SettingsError(
             f"fields = '{missing[0]}': no document has a field `{missing[0]}`; the other metadata "
-            f"fields are: {known}",
+            f"fields are: {choices}",
             field="fields",
         )
 
@@ -389,10 +389,10 @@ def require_split(separators: Mapping[str, str], fields: FieldsEntry, documents:
     names = {*fields.columns, *fields.others}
     missing = [name for name in separators if name not in names]
     if missing and documents and not fields.more:
-        known = ", ".join(f"`{name}`" for name in sorted(names)) or "none"
+        choices = ", ".join(f"`{name}`" for name in sorted(names)) or "none"
         raise SettingsError(
             f"split = '{missing[0]}={separators[missing[0]]}': no document has a metadata field "
-            f"`{missing[0]}`; the metadata fields are: {known}",
+            f"`{missing[0]}`; the metadata fields are: {choices}",
             field="split",
         )
 
@@ -402,10 +402,10 @@ def require_html(names: Iterable[str], fields: FieldsEntry, documents: int) -> N
     present = {TITLE, TEXT, *fields.columns, *fields.others}
     missing = [name for name in names if name not in present]
     if missing and documents and not fields.more:
-        known = ", ".join(f"`{name}`" for name in (TITLE, TEXT, *sorted(present - {TITLE, TEXT})))
+        choices = ", ".join(f"`{name}`" for name in (TITLE, TEXT, *sorted(present - {TITLE, TEXT})))
         raise SettingsError(
             f"html = '{missing[0]}': no document has a field `{missing[0]}`; the fields are: "
-            f"{known}",
+            f"{choices}",
             field="html",
         )
 
@@ -419,16 +419,16 @@ def _numbered(
     batches: Iterator[list[str]], analyzer: Analyzer, processes: int
 ) -> Generator[NumberedTexts, None, None]:
     """Analyse batches in order: in this process first, in others once there are many."""
-    own = TermNumbering(analyzer)
+    numbering = TermNumbering(analyzer)
     characters = 0
     for texts in batches:
-        yield own.numbered(texts)
+        yield numbering.numbered(texts)
         characters += sum(map(len, texts))
         if characters > WORKER_START and processes > 1 and has_interpreter():
             break
     else:
         return
-    del own
+    del numbering
     with AnalysisWorkers(analyzer, processes) as workers:
         yield from map_in_order(workers.submit, batches, ahead=2 * processes)
 

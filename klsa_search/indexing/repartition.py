@@ -108,15 +108,17 @@ def repartition(
         budget //= at_once
     with index_lock(path, allow_writes=True):
         _refuse_rebuilt(before)
-        found = build_set(
+        partition_set = build_set(
             path, stored_documents(before, settings), settings, partitions, at_once, report, budget
         )
         with writing(path):
             tails = _tails(before)
-            replay(tails, [current_generation(path / name) for name in found.folders])
-            built = found.manifest.checked_settings()
+            replay(tails, [current_generation(path / name) for name in partition_set.folders])
+            built = partition_set.manifest.checked_settings()
             chosen = replayed_settings(before.settings, _settings(before), built)
-            use_partitions(path, found.model_copy(update={"settings": changes_of(built, chosen)}))
+            use_partitions(
+                path, partition_set.model_copy(update={"settings": changes_of(built, chosen)})
+            )
     return PartitionedIndex(PartitionsReader.open(path))
 
 
@@ -139,7 +141,7 @@ def stored_documents(before: Index, settings: FieldSettings | None = None) -> St
               types of keyword fields are detected again
     """
     parts = before.partitions if isinstance(before, PartitionedIndex) else (before,)
-    types = {name: field.type for each in parts for name, field in each.fields.items()}
+    types = {name: field.type for part in parts for name, field in part.fields.items()}
     if settings is not None and forms_of(settings) != forms_of(before.settings):
         types = {name: kind for name, kind in types.items() if kind != "keyword"}
     return StoredCollection(before.manifest, len(before), before.live_documents, types)
@@ -149,7 +151,7 @@ def _tails(before: Index) -> list[LogTail]:
     """Return the later writes to each partition of a snapshot; StoreError if it was rebuilt."""
     _refuse_rebuilt(before)
     parts = before.partitions if isinstance(before, PartitionedIndex) else (before,)
-    return [LogTail(WriteLog(each.path), each.last_write) for each in parts]
+    return [LogTail(WriteLog(part.path), part.last_write) for part in parts]
 
 
 def _settings(before: Index) -> Settings:

@@ -80,7 +80,7 @@ def pack_table(rows: sparse.csr_array, width: int) -> tuple[_Packed, _Steps]:
 
 def pack_partition_table(
     rows: sparse.csr_array, width: int, first_row: int, ordinals: npt.NDArray[np.int64]
-) -> tuple[_Packed, _Steps, RowsElsewhere]:
+) -> tuple[_Packed, _Steps, RemoteRows]:
     """Return the rows of a partition: as of `pack_table`, and the entries in other partitions.
 
     rows       (n, N) of the n documents of the partition, whose columns begin at `first_row`
@@ -89,9 +89,9 @@ def pack_partition_table(
     """
     n = rows.shape[0]
     table, steps = np.empty((n, width), np.uint32), np.empty(n, np.float32)
-    elsewhere = RowsElsewhere(np.empty((n, width), np.uint32), np.empty((n, width), np.uint8))
-    _native.pack_partition_table(*_arrays_of(rows), first_row, ordinals, table, steps, *elsewhere)
-    return table, steps, elsewhere
+    remote_rows = RemoteRows(np.empty((n, width), np.uint32), np.empty((n, width), np.uint8))
+    _native.pack_partition_table(*_arrays_of(rows), first_row, ordinals, table, steps, *remote_rows)
+    return table, steps, remote_rows
 
 
 def _arrays_of(
@@ -126,7 +126,7 @@ LATENT_LEVELS = 127
 DOCUMENT_SCALARS = 3  # scalars after the coordinates of a document: step of the features, S, SΦμ
 
 
-class RowsElsewhere(NamedTuple):
+class RemoteRows(NamedTuple):
     """Entries of the rows of D of a partition whose columns are documents of other partitions.
 
     documents  (N, entries) ordinals: see `search.snapshot.Snapshot.ordinals_of`
@@ -137,7 +137,7 @@ class RowsElsewhere(NamedTuple):
     levels: npt.NDArray[np.uint8]
 
 
-NO_ROWS_ELSEWHERE: Final = RowsElsewhere(np.zeros((0, 1), np.uint32), np.zeros((0, 1), np.uint8))
+NO_REMOTE_ROWS: Final = RemoteRows(np.zeros((0, 1), np.uint32), np.zeros((0, 1), np.uint8))
 
 
 @dataclass(frozen=True)
@@ -279,14 +279,14 @@ def open_sparse_expansion(array: Callable[[str], npt.NDArray[Any]]) -> SparseExp
     return SparseExpansion(**{field: array(name) for field, name in _ARRAYS.items()})
 
 
-def rows_elsewhere_arrays(rows: RowsElsewhere) -> dict[str, npt.NDArray[Any]]:
+def remote_rows_arrays(rows: RemoteRows) -> dict[str, npt.NDArray[Any]]:
     """Return the stored arrays by name."""
     return {"elsewhere_rows": rows.documents, "elsewhere_levels": rows.levels}
 
 
-def open_rows_elsewhere(array: Callable[[str], npt.NDArray[Any]]) -> RowsElsewhere:
+def open_remote_rows(array: Callable[[str], npt.NDArray[Any]]) -> RemoteRows:
     """Return the rows of stored arrays; `array` returns the array of a name."""
-    return RowsElsewhere(array("elsewhere_rows"), array("elsewhere_levels"))
+    return RemoteRows(array("elsewhere_rows"), array("elsewhere_levels"))
 
 
 _ARRAYS: Final = {

@@ -20,7 +20,7 @@ from klsa_search.errors import QueryError
 from klsa_search.mining.coordinates import LATENT, document_coordinates
 from klsa_search.mining.similar import text_coordinates
 from klsa_search.search.index import Index
-from klsa_search.search.options import whole_number
+from klsa_search.search.options import checked_integer
 
 RIDGE: Final = 1.0
 """Ridge parameter; each labelled document has coordinates of length 1."""
@@ -71,7 +71,7 @@ def classify(
     >>> classify(index, labels, k=1)
     (Classified(id='copy', label='wheels', margin=..., scores={...}),)
     """
-    most = None if k is None else whole_number("k", k)
+    most = None if k is None else checked_integer("k", k)
     coordinates = document_coordinates(index, kernel)
     classifier = _Classifier.of(index, labels, coordinates)
     if ids is not None:

@@ -18,7 +18,7 @@ from klsa_search.errors import QueryError
 from klsa_search.mining.coordinates import LATENT, document_coordinates
 from klsa_search.mining.related_terms import words_of
 from klsa_search.search.index import Index
-from klsa_search.search.options import whole_number
+from klsa_search.search.options import checked_integer
 from klsa_search.search.snippets import snippet
 
 _LENGTH: Final = 80
@@ -95,8 +95,8 @@ def cluster(
     >>> found
     Clustering(clusters=(...), unplaced=())
     """
-    k, words = whole_number("k", k), whole_number("words", words)
-    titles = whole_number("titles", titles)
+    k, words = checked_integer("k", k), checked_integer("words", words)
+    titles = checked_integer("titles", titles)
     coordinates = document_coordinates(index, kernel)
     live = index.arrays.live_docs()
     placed = np.flatnonzero(coordinates.any(axis=1) & live)

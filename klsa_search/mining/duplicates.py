@@ -111,13 +111,15 @@ def _near_vectors(
         block = slice(begin, begin + BLOCK)
         for other in range(0, begin + 1, BLOCK):
             others = slice(other, other + BLOCK)
-            found = dot_products(rows[block], rows[others]) * scales[block, None] * scales[others]
-            near = np.tril(found >= least, begin - other - 1)
+            similarities = (
+                dot_products(rows[block], rows[others]) * scales[block, None] * scales[others]
+            )
+            near = np.tril(similarities >= least, begin - other - 1)
             for at in np.flatnonzero(near.any(axis=1)).tolist():
                 first = near[at] & (leaders[others] < 0)
                 if leaders[begin + at] < 0 and first.any():
                     leaders[begin + at] = other + int(first.argmax())
-                    cosines[begin + at] = found[at, first.argmax()]
+                    cosines[begin + at] = similarities[at, first.argmax()]
         if progress is not None:
             progress(NEIGHBOURS, min(begin + BLOCK, len(rows)), len(rows))
     followers = np.flatnonzero(leaders >= 0)

@@ -18,7 +18,7 @@ from klsa_search.mining.coordinates import LATENT, document_coordinates
 from klsa_search.mining.map_layout import ClusterLayout
 from klsa_search.mining.related_terms import words_of
 from klsa_search.search.index import Index
-from klsa_search.search.options import whole_number
+from klsa_search.search.options import checked_integer
 
 CLUSTERS: Final = 20
 """Limit of clusters, so that their words fit on the map."""
@@ -106,7 +106,7 @@ def document_map(
     >>> drawn.clusters
     (MapCluster(words=(...), size=6, x=..., y=..., tone=0),)
     """
-    words = whole_number("words", words)
+    words = checked_integer("words", words)
     coordinates = document_coordinates(index, kernel)
     live = index.arrays.live_docs()
     placed = np.asarray(coordinates.any(axis=1))

@@ -20,7 +20,7 @@ from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError, TermNotFound
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.index import Index
-from klsa_search.search.options import whole_number
+from klsa_search.search.options import checked_integer
 from klsa_search.search.query.word_forms import commonest, sources_of, written_forms
 
 
@@ -72,7 +72,7 @@ def strongest_terms(
     >>> strongest_terms(index, "tyre", 1)
     (StrongTerm(word='tyres', term='tyre', weight=..., count=3, documents=3),)
     """
-    k = whole_number("k", k)
+    k = checked_integer("k", k)
     (doc_id,) = index.doc_ids([id])
     snapshot = index.arrays
     row = snapshot.content_counts_of(np.array([doc_id]))
@@ -146,7 +146,7 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     >>> related(index, "tyre", 1)
     (RelatedTerm(word='Bald', term='bald', similarity=..., documents=3),)
     """
-    k = whole_number("k", k)
+    k = checked_integer("k", k)
     if not isinstance(term, str):
         raise QueryError(f"term = {term!r} is not a text", field="term")
     numbers = _numbers(index, term)

@@ -18,13 +18,9 @@ from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import SparseExpansion, unpack_rows
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
-from klsa_search.mining.coordinates import (
-    LATENT,
-    Vectors,
-    vectors_of_kernel,
-)
+from klsa_search.mining.coordinates import LATENT, Vectors, vectors_of_kernel
 from klsa_search.search.index import Index
-from klsa_search.search.options import whole_number
+from klsa_search.search.options import checked_integer
 from klsa_search.search.query.terms import counts_of_texts
 from klsa_search.search.results import Hit
 from klsa_search.search.snapshot import Snapshot
@@ -140,7 +136,7 @@ def similar(
     >>> KERNELS[:2]
     ('latent', 'document')
     """
-    k = whole_number("k", k)
+    k = checked_integer("k", k)
     (doc_id,) = index.doc_ids([id])
     plugin = isinstance(kernel, str) and find_plugin("spectral", kernel) is not None
     vectors = None if plugin else vectors_of_kernel(index, kernel, KERNELS)

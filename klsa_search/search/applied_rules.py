@@ -177,11 +177,11 @@ class Pinned(NamedTuple):
         A position beyond the last document is the end.
         """
         position_of = dict(zip(self.ids, self.positions, strict=True))
-        found = top.doc_ids.tolist()
-        order = [place for place, doc_id in enumerate(found) if doc_id not in position_of]
+        doc_ids = top.doc_ids.tolist()
+        order = [place for place, doc_id in enumerate(doc_ids) if doc_id not in position_of]
         moved = [
             (position_of[doc_id], place)
-            for place, doc_id in enumerate(found)
+            for place, doc_id in enumerate(doc_ids)
             if doc_id in position_of
         ]
         for position, place in sorted(moved):

@@ -89,7 +89,7 @@ def within_budget(
         with_hit = _joined([*chosen, hit], text_of)
         if len(with_hit) > k:
             break
-        size = sum(count_tokens(each.text or "") for each in with_hit)
+        size = sum(count_tokens(hit.text or "") for hit in with_hit)
         if size > max_tokens:
             truncated = True
             continue

@@ -51,8 +51,8 @@ def _sum_of_changes(parts: Sequence[CountChanges]) -> CountChanges:
     np.add.at(sums[0], places, np.concatenate([each.frequencies for each in parts]))
     np.add.at(sums[1], places, np.concatenate([each.occurrences for each in parts]))
     frequencies, occurrences = Counter[str](), Counter[str]()
-    for each in parts:
-        for term, (frequency, times) in each.later.items():
+    for part in parts:
+        for term, (frequency, times) in part.later.items():
             frequencies[term] += frequency
             occurrences[term] += times
     later = {term: (count, occurrences[term]) for term, count in frequencies.items()}
@@ -93,9 +93,9 @@ class CollectionStatistics:
         built_length  quantised mean length at the build, which stays until the mean is more than a
                       step away
         """
-        documents, words = sum(each.documents for each in parts), sum(each.words for each in parts)
+        documents, words = sum(part.documents for part in parts), sum(part.words for part in parts)
         length = bm25.live_length(built_length, words / max(documents, 1))
-        return cls(documents, length, _sum_of_changes([each.changes for each in parts]))
+        return cls(documents, length, _sum_of_changes([part.changes for part in parts]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,13 +139,13 @@ class PartitionTerms:
         terms = snapshot.vocabulary.terms
         words = [terms[number] for number in changed[changed >= built].tolist()]
         numbers = np.concatenate((self._numbers(changed[changed < built]), self._numbers_of(words)))
-        known = numbers >= 0
-        pairs = zip(frequencies[~known].tolist(), occurrences[~known].tolist(), strict=True)
+        is_known = numbers >= 0
+        pairs = zip(frequencies[~is_known].tolist(), occurrences[~is_known].tolist(), strict=True)
         new = (word for word in words if self.known[word] < 0)
         changes = CountChanges(
-            numbers[known],
-            frequencies[known],
-            occurrences[known],
+            numbers[is_known],
+            frequencies[is_known],
+            occurrences[is_known],
             dict(zip(new, pairs, strict=True)),
         )
         lengths = snapshot.lengths[snapshot.live_docs()[: len(snapshot.lengths)]]
@@ -160,13 +160,13 @@ class PartitionTerms:
         Terms of the build come first, then `words`, then later terms of other partitions, then
         terms of the build that only others have. Cost: O(V), and the terms of later writes.
         """
-        own, changes, trained = set(words), statistics.changes, len(self.collection.trained)
-        words = [*words, *(word for word in changes.later if word not in own)]
+        words_here, changes, trained = set(words), statistics.changes, len(self.collection.trained)
+        words = [*words, *(word for word in changes.later if word not in words_here)]
         numbers = self._numbers_of(words)
         is_elsewhere = np.ones(len(self.collection.terms), np.bool_)
         is_elsewhere[self.own] = False
         is_elsewhere[numbers[numbers >= 0] - trained] = False
-        elsewhere = np.flatnonzero(is_elsewhere).astype(np.int32)
+        remote = np.flatnonzero(is_elsewhere).astype(np.int32)
         pairs = np.array([changes.later.get(word, (0, 0)) for word in words], np.int64)
         counts = []
         for built, changed, of_later in zip(
@@ -179,18 +179,18 @@ class PartitionTerms:
             sums[changes.terms] += changed
             of_words = sums[numbers] + of_later
             others = sums[trained:]
-            parts = sums[:trained], others[self.own], of_words, others[elsewhere]
+            parts = sums[:trained], others[self.own], of_words, others[remote]
             counts.append(np.concatenate(parts))
         vocabulary = JoinedVocabulary(
-            self.collection.trained, self.collection.terms, self.own, words, elsewhere
+            self.collection.trained, self.collection.terms, self.own, words, remote
         )
         return vocabulary, DocumentCounts(statistics.documents, *counts)
 
-    def _numbers(self, own: _Numbers) -> _Numbers:
+    def _numbers(self, terms_: _Numbers) -> _Numbers:
         """Return the numbers in all partitions of terms of the build."""
         trained = len(self.collection.trained)
-        is_later, numbers = own >= trained, own.copy()
-        numbers[is_later] = trained + self.own[own[is_later] - trained]
+        is_later, numbers = terms_ >= trained, terms_.copy()
+        numbers[is_later] = trained + self.own[terms_[is_later] - trained]
         return numbers
 
     def _numbers_of(self, words: Sequence[str]) -> _Numbers:

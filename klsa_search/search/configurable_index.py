@@ -8,12 +8,16 @@ from typing import Any, Unpack
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.search.applied_rules import rule_warnings
 from klsa_search.search.opened_index import OpenedIndex
-from klsa_search.search.query.rules import Given as GivenRules
-from klsa_search.search.query.rules import checked_rules
+from klsa_search.search.query.rules import RulesLike, checked_rules
 from klsa_search.search.query_settings import change_settings
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.rules import Rule, change_rule, write_rules
-from klsa_search.storage.synonyms import Given, add_synonyms, checked_synonyms, write_synonyms
+from klsa_search.storage.synonyms import (
+    SynonymsLike,
+    add_synonyms,
+    checked_synonyms,
+    write_synonyms,
+)
 
 
 class ConfigurableIndex(OpenedIndex):
@@ -39,7 +43,7 @@ class ConfigurableIndex(OpenedIndex):
         """Return the synonyms of words and sequences of words: see `set_synonyms`."""
         return self._reader.synonyms
 
-    def set_synonyms(self, synonyms: Given) -> None:
+    def set_synonyms(self, synonyms: SynonymsLike) -> None:
         """Replace the synonyms of the index.
 
         synonyms  synonyms by word, or rules: `tv, television` for words that stand for each other,
@@ -60,7 +64,7 @@ class ConfigurableIndex(OpenedIndex):
         write_synonyms(self.path.parent, checked_synonyms(synonyms))
         self.refresh()
 
-    def add_synonyms(self, synonyms: Given) -> None:
+    def add_synonyms(self, synonyms: SynonymsLike) -> None:
         """Add synonyms to those of the index, in either form: see `set_synonyms`.
 
         Concurrent additions do not lose each other's words.
@@ -79,7 +83,7 @@ class ConfigurableIndex(OpenedIndex):
         """Return the rules of searches, in order: see `set_rules`."""
         return [rule.as_json() for rule in self._state().rules.rules]
 
-    def set_rules(self, rules: GivenRules) -> None:
+    def set_rules(self, rules: RulesLike) -> None:
         """Replace the rules of the index, which pin, hide and boost documents.
 
         rules  mappings: an `id`; `when`, the conditions under which the rule applies, `query_is`,

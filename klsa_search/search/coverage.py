@@ -49,15 +49,15 @@ def shares_with(
     """
     numbers, weights = snapshot.vocabulary.numbers, snapshot.query_kernel.term_weights
     others = (term for some in synonyms.values() for terms in some for term in terms)
-    known = sorted({numbers[term] for term in (*analyzed, *others) if term in numbers})
-    of_known = _term_coverage(snapshot, np.array(known, np.int64), documents)
-    coverage = dict(zip(known, of_known, strict=True))
+    term_numbers = sorted({numbers[term] for term in (*analyzed, *others) if term in numbers})
+    of_known = _term_coverage(snapshot, np.array(term_numbers, np.int64), documents)
+    coverage = dict(zip(term_numbers, of_known, strict=True))
     covered, total, nothing = np.zeros(len(documents)), 0.0, np.zeros(len(documents))
     for term in sorted(analyzed):
         number = numbers.get(term)
         best = nothing if number is None else coverage[number]
         for terms in synonyms.get(term, ()):
-            best = np.maximum(best, np.mean([coverage[numbers[each]] for each in terms], axis=0))
+            best = np.maximum(best, np.mean([coverage[numbers[term]] for term in terms], axis=0))
         weight = snapshot.query_kernel.unseen if number is None else float(weights[number])
         covered, total = covered + weight * best, total + weight
     return np.asarray(covered / total)
@@ -75,15 +75,17 @@ def contain_all(
     def contain(terms: tuple[str, ...]) -> npt.NDArray[np.bool_]:
         if not all(term in numbers for term in terms):
             return np.zeros(len(documents), np.bool_)
-        known = np.array([numbers[term] for term in terms], np.int64)
-        contained: npt.NDArray[np.bool_] = snapshot.bm25_engine.saturations(known, documents) > 0
+        term_numbers = np.array([numbers[term] for term in terms], np.int64)
+        contained: npt.NDArray[np.bool_] = (
+            snapshot.bm25_engine.saturations(term_numbers, documents) > 0
+        )
         return np.asarray(contained.all(axis=1))
 
     every = np.ones(len(documents), np.bool_)
     for term in analyzed:
         if not every.any():  # soon, for long queries
             break
-        every &= np.any([contain(each) for each in ((term,), *synonyms.get(term, ()))], axis=0)
+        every &= np.any([contain(form) for form in ((term,), *synonyms.get(term, ()))], axis=0)
     return every
 
 
@@ -103,7 +105,7 @@ def _term_coverage(snapshot: Snapshot, terms: npt.NDArray[np.int64], documents: 
     steps = snapshot.query_kernel.postings.step * snapshot.live_docs()[candidates].astype(
         np.float64
     )
-    own = snapshot.bm25_engine.saturations(terms, candidates).T * steps
-    of_neighbours = np.einsum("dn,tdn->td", shares, own[:, places[:, 1:]])
-    covered = own[:, places[:, 0]] + NEIGHBOURHOOD * of_neighbours
+    saturations = snapshot.bm25_engine.saturations(terms, candidates).T * steps
+    of_neighbours = np.einsum("dn,tdn->td", shares, saturations[:, places[:, 1:]])
+    covered = saturations[:, places[:, 0]] + NEIGHBOURHOOD * of_neighbours
     return np.asarray(covered / (covered + HALF))

@@ -103,10 +103,11 @@ class DeltaSegments:
     def _segment_of(self, begin: int, end: int) -> _Segment:
         ends = self._ends.rows
         first, after = int(ends[begin - 1]) if begin else 0, int(ends[end - 1])
-        numbers, own = distinct(self._terms.rows[first:after])
+        numbers, term_numbers = distinct(self._terms.rows[first:after])
         starts = np.concatenate(([first], ends[begin:end])) - first
         counts = sparse.csr_array(
-            (self._counts.rows[first:after], own, starts), shape=(end - begin, len(numbers))
+            (self._counts.rows[first:after], term_numbers, starts),
+            shape=(end - begin, len(numbers)),
         )
         norms = bm25.norms(self._lengths.rows[begin:end], self._average, k1=self._k1, b=self._b)
         postings = Postings.of(counts, norms, self._k1, block_bits=self._block_bits)

@@ -185,11 +185,11 @@ def rows_of(
     return quantised(vectors)
 
 
-def refuse_other_dimension(embedder: CheckedEmbedder, found: int, dimension: int | None) -> None:
+def refuse_other_dimension(embedder: CheckedEmbedder, stored: int, dimension: int | None) -> None:
     """Raise EmbedderFailed if vectors have another dimension than the space."""
-    if dimension not in (None, found):
+    if dimension not in (None, stored):
         raise EmbedderFailed(
-            f"embedder `{embedder.name}` returns vectors of {found:,} values, and the vectors of "
+            f"embedder `{embedder.name}` returns vectors of {stored:,} values, and the vectors of "
             f"the index have {dimension:,}; use the model of the documents",
             field="embedder",
         )

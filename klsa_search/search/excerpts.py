@@ -71,7 +71,7 @@ def excerpt_of(
         span = span_of_id
     document = documents.get(document_id)
     text = document.text
-    whole = Excerpt(
+    document_excerpt = Excerpt(
         id=document_id,
         document_id=document_id,
         title=document.title,
@@ -84,7 +84,7 @@ def excerpt_of(
     if page is not None:
         span = _span_of_page(document_id, text, page)
     if span is None:
-        return whole
+        return document_excerpt
     begin, end = span
     if not 0 <= begin <= end <= len(text):
         raise QueryError(
@@ -93,7 +93,7 @@ def excerpt_of(
             field="span",
         )
     return replace(
-        whole,
+        document_excerpt,
         id=str(PassageId(document_id, begin, end)),
         text=text[begin:end],
         span=(begin, end),
@@ -146,5 +146,5 @@ def _span_of_page(document_id: str, text: str, page: int) -> tuple[int, int]:
         raise QueryError(
             f"page = {page}: document {document_id!r} has {len(pages)} pages", field="page"
         )
-    begin = sum(len(each) + 1 for each in pages[: page - 1])
+    begin = sum(len(page_) + 1 for page_ in pages[: page - 1])
     return begin, begin + len(pages[page - 1])

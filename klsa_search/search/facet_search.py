@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 
 from klsa_search.search.facets import Facet
-from klsa_search.search.filters.masks import Given as Filter
+from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.index import Index
 
 
@@ -17,7 +17,7 @@ def facet_search(
     k: int = 10,
     *,
     query: str = "",
-    filter: Filter | None = None,  # noqa: A002 - as in `Index.search`
+    filter: FilterLike | None = None,  # noqa: A002 - as in `Index.search`
 ) -> Facet:
     """Return the k values of a metadata field that contain the typed text.
 
@@ -39,7 +39,7 @@ def facet_search(
     )
     facet, folded = results.facets[field], index.analyzer.folded
     wanted = folded(typed.strip())
-    found = [(folded(str(value)).find(wanted), value, count) for value, count in facet.values]
-    found = sorted((each for each in found if each[0] >= 0), key=lambda each: each[0] > 0)
-    values = tuple((value, count) for _, value, count in found[:k])
-    return replace(facet, values=values, others=len(found) - len(values))
+    matches = [(folded(str(value)).find(wanted), value, count) for value, count in facet.values]
+    matches = sorted((match for match in matches if match[0] >= 0), key=lambda match: match[0] > 0)
+    values = tuple((value, count) for _, value, count in matches[:k])
+    return replace(facet, values=values, others=len(matches) - len(values))

@@ -38,15 +38,15 @@ class Facet:
     high: float | str | None
 
 
-def facet_of(field: Field, found: npt.NDArray[np.bool_], limit: int) -> Facet:
+def facet_of(field: Field, matches: npt.NDArray[np.bool_], limit: int) -> Facet:
     """Count the values of a field in some documents, (N,) bool. Cost: O(N + values)."""
     if field.starts is None:
-        held_values = field.values[found & field.present()]
+        held_values = field.values[matches & field.present()]
         with_value = len(held_values)
     else:
         lengths = np.diff(field.starts)
-        held_values = field.values[np.repeat(found, lengths)]
-        with_value = int(np.count_nonzero(lengths[found]))
+        held_values = field.values[np.repeat(matches, lengths)]
+        with_value = int(np.count_nonzero(lengths[matches]))
     values, counts = np.unique(held_values, return_counts=True)
     first = np.argsort(-counts, kind="stable")[:limit]
     spanned = field.type != "keyword" and len(values) > 0
@@ -57,7 +57,7 @@ def facet_of(field: Field, found: npt.NDArray[np.bool_], limit: int) -> Facet:
             for value, count in zip(values[first].tolist(), counts[first].tolist(), strict=True)
         ),
         others=len(values) - len(first),
-        missing=int(np.count_nonzero(found)) - with_value,
+        missing=int(np.count_nonzero(matches)) - with_value,
         low=_to_json(field, values[0].item()) if spanned else None,
         high=_to_json(field, values[-1].item()) if spanned else None,
     )

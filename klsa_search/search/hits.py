@@ -77,8 +77,8 @@ def _add_quality(
 ) -> tuple[tuple[Hit, ...], float | None]:
     """Return hits with their qualities, and the best; None for a query without words."""
     synonyms = plan.parsed.synonyms
-    own = state.query_parser.known_terms(plan.parsed) - synonyms.added
-    terms = own.union(plan.interpretation.unknown)
+    query_terms = state.query_parser.known_terms(plan.parsed) - synonyms.added
+    terms = query_terms.union(plan.interpretation.unknown)
     if not terms and plan.named is None:
         return hits, None
     qualities = state.quality.of(state.snapshot, terms, top.doc_ids, synonyms.of)

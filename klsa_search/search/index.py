@@ -18,10 +18,10 @@ from klsa_search.search.collectors import collect
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.excerpts import Excerpt, excerpt_of
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.filters.masks import Given as Filter
+from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.hit_explanations import explanation_of
 from klsa_search.search.hits import fetch_hits, hits_of
-from klsa_search.search.options import Query, SearchOptions, as_query, whole_number
+from klsa_search.search.options import Query, SearchOptions, as_query, checked_integer
 from klsa_search.search.parameters import checked_mask
 from klsa_search.search.planning import parse_query, plan_search, query_vector
 from klsa_search.search.query.evidence import Evidence
@@ -29,7 +29,7 @@ from klsa_search.search.query_costs import counts_of, is_quick
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel, intersection
 from klsa_search.search.suggest.suggester import Suggestion, checked_typed
-from klsa_search.search.vector_ranking import GivenVector, vector_parts, with_vectors
+from klsa_search.search.vector_ranking import VectorLike, vector_parts, with_vectors
 from klsa_search.search.writable_index import WritableIndex
 from klsa_search.storage.manifest import SpaceEntry
 
@@ -65,7 +65,7 @@ class Index(WritableIndex):
         k: int = 10,
         *,
         mask: DocumentMask | None = None,
-        vector: GivenVector | None = None,
+        vector: VectorLike | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> tuple[DocIds, Scores]:
@@ -77,17 +77,17 @@ class Index(WritableIndex):
         EmbedderFailed if the embedder of the index does.
         """
         state = self._state()
-        k = whole_number("k", k)
+        k = checked_integer("k", k)
         parsed, chosen, used = parse_query(state, query, dimensions, parameters)
         allowed = checked_mask(mask, len(state.snapshot))
-        found, warnings = query_vector(state, state, query, vector, self._models.embedders)
+        query_vector_, warnings = query_vector(state, state, query, vector, self._models.embedders)
         if warnings:
             raise EmbedderFailed(warnings[0], field="embedder")
-        if found is None:
+        if query_vector_ is None:
             (top,) = state.searcher.top([parsed], k, chosen, used, allowed)
         else:
             by_words = state.searcher.ranking(parsed._replace(mask=None), chosen, used)
-            rank = with_vectors(by_words, vector_parts(state.snapshot, found, by_words))
+            rank = with_vectors(by_words, vector_parts(state.snapshot, query_vector_, by_words))
             top = rank(k, intersection(allowed, parsed.mask))
         return top.doc_ids, top.scores
 
@@ -107,7 +107,7 @@ class Index(WritableIndex):
         code that releases the GIL.
         """
         state = self._state()
-        k = whole_number("k", k)
+        k = checked_integer("k", k)
         reading, chosen = state.parameters.read(parameters)
         used = state.parameters.dimensions(dimensions, chosen)
 
@@ -124,7 +124,7 @@ class Index(WritableIndex):
             found = state.searcher.top(parsed, k, chosen, used, allowed)
             return [(top.doc_ids, top.scores) for top in found]
 
-        return in_parallel(work, queries, whole_number("threads", threads))
+        return in_parallel(work, queries, checked_integer("threads", threads))
 
     def search(
         self,
@@ -201,7 +201,7 @@ class Index(WritableIndex):
         query: str,
         id: str,  # noqa: A002 - the field's own name
         *,
-        vector: GivenVector | None = None,
+        vector: VectorLike | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> Explanation:
@@ -217,8 +217,8 @@ class Index(WritableIndex):
         state = self._state()
         parsed, chosen, used = parse_query(state, query, dimensions, parameters, correct_alone=True)
         (doc_id,) = state.documents.doc_ids([id])
-        found, _ = query_vector(state, state, query, vector, self._models.embedders)
-        return explanation_of(state, parsed, chosen, used, found, doc_id)
+        query_vector_, _ = query_vector(state, state, query, vector, self._models.embedders)
+        return explanation_of(state, parsed, chosen, used, query_vector_, doc_id)
 
     def excerpt(
         self,
@@ -276,7 +276,7 @@ class Index(WritableIndex):
             SpaceEntry(
                 name=space.name,
                 dimension=space.dimension,
-                vectors=sum(int(np.count_nonzero(live[each.documents])) for each in space.parts),
+                vectors=sum(int(np.count_nonzero(live[part.documents])) for part in space.parts),
                 documents=int(np.count_nonzero(live & space.has(len(live)))),
                 fingerprint=built.get(space.name),
             )
@@ -316,7 +316,7 @@ class Index(WritableIndex):
         def work(batch: Sequence[str | Query]) -> list[SearchResults]:
             return [self.search(query, k, **options) for query in batch]
 
-        return in_parallel(work, queries, whole_number("threads", threads))
+        return in_parallel(work, queries, checked_integer("threads", threads))
 
     def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
         """Return at most k completions of the typed text: words, phrases and titles.
@@ -331,11 +331,11 @@ class Index(WritableIndex):
         """
         state = self._state()
         checked_typed(typed)
-        return tuple(state.suggester.suggestions(typed, whole_number("k", k), Evidence()))
+        return tuple(state.suggester.suggestions(typed, checked_integer("k", k), Evidence()))
 
-    def parameters(self, /, **given: Unpack[SearchParameters]) -> SearchSettings:
+    def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""
-        return self._state().parameters.read(given)[1]
+        return self._state().parameters.read(parameters)[1]
 
     def is_quick(self, query: str, k: int = 10) -> bool:
         """Return whether a `search` with only these parameters takes at most 1 ms. Cost: 3 µs.
@@ -354,7 +354,7 @@ class Index(WritableIndex):
         *,
         operators: bool | None = None,
         spelling: SpellingName | None = None,
-        filter: Filter | None = None,  # noqa: A002 - as in `search`
+        filter: FilterLike | None = None,  # noqa: A002 - as in `search`
     ) -> QueryCounts:
         """Return counts of what makes a query expensive. Cost: 3 to 50 µs.
 
@@ -363,8 +363,8 @@ class Index(WritableIndex):
         >>> index.query_counts('"wet roads" tyres')
         QueryCounts(words=3, operators=1, ..., phrase_documents=3, ..., matches=6, ...)
         """
-        given: SearchParameters = {"operators": operators, "spelling": spelling}
-        return counts_of(self._state(), query, given, filter)
+        options: SearchParameters = {"operators": operators, "spelling": spelling}
+        return counts_of(self._state(), query, options, filter)
 
     def warm_up(self) -> None:
         """Load what the first queries need, by running some: 3 ms with 100,000 documents."""

@@ -165,8 +165,8 @@ class _Delta:
                 self._delta.kept.save()
             self._begin_batch()
         if self._passages is not None:
-            for each in self._of_passages.of(write):
-                self._passages.add(each, save=save)
+            for passage_write in self._of_passages.of(write):
+                self._passages.add(passage_write, save=save)
 
     def state(self, last: LogPosition, weighing: Weighing | None = None) -> State:
         """Return the state after all writes, of which this is the last.

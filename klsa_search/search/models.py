@@ -34,7 +34,7 @@ class Models:
         from klsa_search.embedding.opening import open_embedder, open_reranker
 
         return cls(
-            {space: open_embedder(each) for space, each in embedders.items()},
+            {space: open_embedder(embedder) for space, embedder in embedders.items()},
             None if reranker is None else open_reranker(reranker),
         )
 

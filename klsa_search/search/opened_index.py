@@ -12,7 +12,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds
 from klsa_search.core.config import Settings
 from klsa_search.errors import IndexNotFound, StoreError
-from klsa_search.search.filters.masks import Given as Filter
+from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.log_tailer import PointInTime
 from klsa_search.search.models import NO_MODELS, Models
@@ -162,7 +162,7 @@ class OpenedIndex:
         """
         return type(self)(self._reader.view(), self._models)
 
-    def restricted(self, filter: Filter) -> Self:  # noqa: A002 - as in `search`
+    def restricted(self, filter: FilterLike) -> Self:  # noqa: A002 - as in `search`
         """Return a read-only view of the documents that match a filter; it closes with this index.
 
         The others are as deleted: no search, count, suggestion, explanation or look-up finds them,

@@ -6,14 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Literal, Unpack, cast
 
 import numpy as np
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SkipValidation,
-    ValidationError,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, ValidationError
 from pydantic_core import PydanticCustomError
 
 from klsa_search.core.array_types import DocumentMask
@@ -42,9 +35,9 @@ from klsa_search.core.parameters import (
 )
 from klsa_search.errors import QueryError
 from klsa_search.search.budget import CANDIDATES, CountTokens, estimated_tokens
-from klsa_search.search.filters.masks import Given
+from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.snippets import LENGTH, LONGEST
-from klsa_search.search.vector_ranking import GivenVector
+from klsa_search.search.vector_ranking import VectorLike
 
 PrefixName = Literal["last"]
 GroupName = Literal["document", "passage"]
@@ -103,7 +96,7 @@ class RankingParameters(BaseModel):
 class QueryOptions(BaseModel):
     """Options of a search: what is found, counted and returned."""
 
-    filter: SkipValidation[Given | None] = Field(
+    filter: SkipValidation[FilterLike | None] = Field(
         None,
         description="filter on metadata, as text: year >= 2020 AND kind IN [a, b]; or as JSON: "
         '{"field": "year", ">=": 2020}',
@@ -151,7 +144,7 @@ class QueryOptions(BaseModel):
     rerank: int | None = Field(
         None, ge=1, description="let the reranker order this many of the first hits"
     )
-    vector: SkipValidation[GivenVector | None] = Field(
+    vector: SkipValidation[VectorLike | None] = Field(
         None,
         description="vector of the query, as {space: numbers}: documents near to it score more, "
         "and match even without a word of the query",
@@ -173,7 +166,7 @@ class SearchOptions(RankingOptions, total=False):
     """
 
     offset: int
-    filter: Given | None
+    filter: FilterLike | None
     sort: Iterable[str]
     facets: Iterable[str]
     max_facet_values: int
@@ -192,7 +185,7 @@ class SearchOptions(RankingOptions, total=False):
     count_tokens: CountTokens
     rerank: int | None
     rules: bool
-    vector: GivenVector | None
+    vector: VectorLike | None
 
 
 class _TextAndPage(BaseModel):
@@ -288,7 +281,7 @@ def _query_error(error: ValidationError) -> QueryError:
     return QueryError(f"{name} = {first['input']!r}: {first['msg']}", field=name)
 
 
-def whole_number(name: str, value: object, minimum: int = 1) -> int:
+def checked_integer(name: str, value: object, minimum: int = 1) -> int:
     """Return a Python or NumPy integer of at least `minimum`; QueryError."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= minimum:
         return int(value)

@@ -10,7 +10,7 @@ import numpy as np
 from klsa_search.core.config import LanguageSettings, SearchSettings, unsearched
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.options import whole_number
+from klsa_search.search.options import checked_integer
 from klsa_search.search.rankers import needs_eigenvectors, ranker_of
 from klsa_search.search.snapshot import Snapshot
 
@@ -54,10 +54,10 @@ class Parameters:
         self._checked[key] = reading, chosen
         return reading, chosen
 
-    def _read(self, given: dict[str, Any]) -> LanguageSettings:
+    def _read(self, parameters: dict[str, Any]) -> LanguageSettings:
         """Remove the parameters for parsing from those of a search, and validate them."""
-        names = LanguageSettings.model_fields.keys() & given.keys()
-        changes = {name: value for name in names if (value := given.pop(name)) is not None}
+        names = LanguageSettings.model_fields.keys() & parameters.keys()
+        changes = {name: value for name in names if (value := parameters.pop(name)) is not None}
         if not changes:
             return self._reading
         try:
@@ -65,10 +65,10 @@ class Parameters:
         except SettingsError as error:
             raise QueryError(error.message, field=error.field) from None
 
-    def _check(self, given: dict[str, Any]) -> SearchSettings:
+    def _check(self, parameters: dict[str, Any]) -> SearchSettings:
         changes = {
             name: value.item() if isinstance(value, np.generic) else value
-            for name, value in given.items()
+            for name, value in parameters.items()
             if value is not None
         }
         try:
@@ -103,7 +103,7 @@ class Parameters:
         built = int(basis.shape[1])
         if requested is None:
             return built
-        if not whole_number("dimensions", requested) <= max(built, 1):
+        if not checked_integer("dimensions", requested) <= max(built, 1):
             raise QueryError(
                 f"dimensions = {requested} is more than the {built} that index "
                 f"`{self._name}` was built with; use fewer, or rebuild it with "

@@ -21,10 +21,10 @@ from klsa_search.errors import DocumentNotFound, EmbedderFailed, KlsaError, Stor
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.filters.masks import Given as Filter
+from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.options import Query, whole_number
+from klsa_search.search.options import Query, checked_integer
 from klsa_search.search.partition import LocalSearches, Partition, PartitionRequest
 from klsa_search.search.partitioned_search import (
     plan_and_seeds,
@@ -37,7 +37,7 @@ from klsa_search.search.query.evidence import Evidence, Question, added
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.searcher import in_parallel
 from klsa_search.search.suggest.suggester import Suggestion, checked_typed
-from klsa_search.search.vector_ranking import GivenVector
+from klsa_search.search.vector_ranking import VectorLike
 from klsa_search.search.writing import WriteResult
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import checked_id
@@ -114,17 +114,17 @@ class PartitionedIndex(Index):
     def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
         """Return at most k completions of the typed text: see `Index.suggest`."""
         checked_typed(typed)
-        count, states = whole_number("k", k), self._partitions_reader.now().states
-        known: dict[Question, Any] = {}
+        count, states = checked_integer("k", k), self._partitions_reader.now().states
+        answers: dict[Question, Any] = {}
         while True:
-            evidence = [Evidence(known) for _ in states]
-            (found, *_) = [
-                state.suggester.suggestions(typed, count, own)
-                for state, own in zip(states, evidence, strict=True)
+            evidence = [Evidence(answers) for _ in states]
+            (suggestions, *_) = [
+                state.suggester.suggestions(typed, count, evidence_)
+                for state, evidence_ in zip(states, evidence, strict=True)
             ]
-            if not any(own.own for own in evidence):
-                return tuple(found)
-            known |= added([own.own for own in evidence])
+            if not any(lookup.own for lookup in evidence):
+                return tuple(suggestions)
+            answers |= added([lookup.own for lookup in evidence])
 
     def rank(
         self,
@@ -132,7 +132,7 @@ class PartitionedIndex(Index):
         k: int = 10,
         *,
         mask: DocumentMask | None = None,
-        vector: GivenVector | None = None,
+        vector: VectorLike | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> tuple[DocIds, Scores]:
@@ -167,14 +167,14 @@ class PartitionedIndex(Index):
                 for query in batch
             ]
 
-        return in_parallel(work, queries, whole_number("threads", threads))
+        return in_parallel(work, queries, checked_integer("threads", threads))
 
     def explain(
         self,
         query: str,
         id: str,  # noqa: A002 - as in `Index`
         *,
-        vector: GivenVector | None = None,
+        vector: VectorLike | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> Explanation:
@@ -198,20 +198,20 @@ class PartitionedIndex(Index):
     ) -> tuple[Hit, ...]:
         """Return hits of ranked documents, in order: see `Index.hits`."""
 
-        def read(view: Partition, own: Sequence[int]) -> Sequence[Hit]:
+        def read(view: Partition, doc_ids_: Sequence[int]) -> Sequence[Hit]:
             return view.hits(
-                np.array(own, np.int64), np.zeros(len(own), np.float32), terms, weights
+                np.array(doc_ids_, np.int64), np.zeros(len(doc_ids_), np.float32), terms, weights
             )
 
-        found = self._partitions_reader.read_by_doc_id(doc_ids.tolist(), read)
+        hits = self._partitions_reader.read_by_doc_id(doc_ids.tolist(), read)
         return tuple(
             replace(hit, rank=rank, score=score)
-            for rank, (hit, score) in enumerate(zip(found, scores.tolist(), strict=True), start=1)
+            for rank, (hit, score) in enumerate(zip(hits, scores.tolist(), strict=True), start=1)
         )
 
-    def parameters(self, /, **given: Unpack[SearchParameters]) -> SearchSettings:
+    def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""
-        return self.partitions[0].parameters(**given)
+        return self.partitions[0].parameters(**parameters)
 
     def excerpt(
         self,
@@ -221,13 +221,13 @@ class PartitionedIndex(Index):
         page: int | None = None,
     ) -> Excerpt:
         """Return a passage by its ID, or a part of a document: see `Index.excerpt`."""
-        own = self._partitions_reader.partition_of(id)
+        partition = self._partitions_reader.partition_of(id)
         try:
-            own.document(id)
+            partition.document(id)
         except DocumentNotFound:
             with suppress(ValueError):  # the ID of no passage
-                own = self._partitions_reader.partition_of(PassageId.of(id).document_id)
-        return own.excerpt(id, span=span, page=page)
+                partition = self._partitions_reader.partition_of(PassageId.of(id).document_id)
+        return partition.excerpt(id, span=span, page=page)
 
     def is_quick(self, query: str, k: int = 10) -> bool:
         """Return False: a search calls several partitions."""
@@ -239,21 +239,21 @@ class PartitionedIndex(Index):
         *,
         operators: bool | None = None,
         spelling: SpellingName | None = None,
-        filter: Filter | None = None,  # noqa: A002 - as in `search`
+        filter: FilterLike | None = None,  # noqa: A002 - as in `search`
     ) -> QueryCounts:
         """Return counts of what makes a query expensive, in all partitions together."""
         counts = [
-            each.query_counts(query, operators=operators, spelling=spelling, filter=filter)
-            for each in self.partitions
+            partition.query_counts(query, operators=operators, spelling=spelling, filter=filter)
+            for partition in self.partitions
         ]
         return counts[0]._replace(
-            misspelt=min(each.misspelt for each in counts),
-            hit_bytes=max(each.hit_bytes for each in counts),
-            phrase_documents=sum(each.phrase_documents for each in counts),
-            rankings=sum(each.rankings for each in counts),
-            matches=sum(each.matches for each in counts),
-            terms=max(each.terms for each in counts),
-            filter_ms=sum(each.filter_ms for each in counts),
+            misspelt=min(count.misspelt for count in counts),
+            hit_bytes=max(count.hit_bytes for count in counts),
+            phrase_documents=sum(count.phrase_documents for count in counts),
+            rankings=sum(count.rankings for count in counts),
+            matches=sum(count.matches for count in counts),
+            terms=max(count.terms for count in counts),
+            filter_ms=sum(count.filter_ms for count in counts),
         )
 
     @property
@@ -277,9 +277,9 @@ class PartitionedIndex(Index):
     @property
     def vector_spaces(self) -> tuple[SpaceEntry, ...]:
         """Return the spaces of vectors, with the numbers of live documents: see `Index`."""
-        found: dict[str, SpaceEntry] = {}
-        for space in chain.from_iterable(each.vector_spaces for each in self.partitions):
-            before = found.get(space.name)
+        spaces: dict[str, SpaceEntry] = {}
+        for space in chain.from_iterable(partition.vector_spaces for partition in self.partitions):
+            before = spaces.get(space.name)
             if before is not None:
                 space = space.model_copy(
                     update={
@@ -287,13 +287,13 @@ class PartitionedIndex(Index):
                         "documents": before.documents + space.documents,
                     }
                 )
-            found[space.name] = space
-        return tuple(found.values())
+            spaces[space.name] = space
+        return tuple(spaces.values())
 
     def warm_up(self) -> None:
         """Prepare what the first queries need."""
-        for each in self.partitions:
-            each.warm_up()
+        for partition in self.partitions:
+            partition.warm_up()
 
     def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:
         """Write documents and deletions to their partitions, atomically in each.
@@ -312,8 +312,8 @@ class PartitionedIndex(Index):
                 own_puts.setdefault(partition_of(put.id, count), []).append(put)
             for id_ in checked:
                 own_deletes.setdefault(partition_of(id_, count), []).append(id_)
-            for number, own in own_puts.items():
-                now.partitions[number].refuse(own)
+            for number, documents in own_puts.items():
+                now.partitions[number].refuse(documents)
 
             def write_of(number: int) -> _Write:
                 batch = own_puts.get(number, ()), own_deletes.get(number, ())
@@ -329,7 +329,7 @@ class PartitionedIndex(Index):
 
         def of_one(now: OpenedSet) -> list[tuple[Partition, _Write]]:
             partition = now.partitions[partition_of(id, len(now.partitions))]
-            return [(partition, lambda own: own.patch(id, changes))]
+            return [(partition, lambda target: target.patch(id, changes))]
 
         return self._written(of_one)
 
@@ -358,9 +358,9 @@ class PartitionedIndex(Index):
         return WriteResult(
             self.generation,
             last,
-            sum(each.written for each in results),
-            sum(each.deleted for each in results),
-            tuple(warning for each in results for warning in each.warnings),
+            sum(result.written for result in results),
+            sum(result.deleted for result in results),
+            tuple(warning for result in results for warning in result.warnings),
         )
 
 

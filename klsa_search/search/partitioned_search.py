@@ -133,17 +133,20 @@ def search_partitions(
     counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
     plan, pages = _collected(searches, PartitionRequest(counted, {}), index)
     order = merged_order(pages, query.sort, plan.page)
-    known = [page for page in pages if page is not None]
-    total, found = sum(page.total for page in known), [page.facets for page in known]
+    answered = [page for page in pages if page is not None]
+    total, facets_of_pages = (
+        sum(page.total for page in answered),
+        [page.facets for page in answered],
+    )
     if query.distinct is not None:
-        (values,) = merged_facets(found, ALL_VALUES, [query.distinct]).values()
+        (values,) = merged_facets(facets_of_pages, ALL_VALUES, [query.distinct]).values()
         total = len(values.values) + values.missing
     order = order[plan.offset : plan.offset + plan.k]
     hits, best = _fetched(searches, order, plan.offset)
     return assemble_results(
         replace(plan, request=query),
         total,
-        merged_facets(found, query.max_facet_values, query.facets),
+        merged_facets(facets_of_pages, query.max_facet_values, query.facets),
         hits,
         best,
         reranker=reranker,
@@ -179,18 +182,18 @@ def plan_and_seeds(
     """Return the plan of a search, and the seeds of the query as each partition needs them."""
     refuse_unsupported(request.query, index)
     begun = _begun(searches, request)
-    answers = [each for each in begun if each is not None]
-    leading = next((each for each in answers if each.named), answers[0])
+    answers = [plan for plan in begun if plan is not None]
+    leading = next((answer for answer in answers if answer.named), answers[0])
     refuse_ranking(leading.plan, index)
-    found = [None if each is None else each.seeds for each in begun]
-    return leading.plan, shared_seeds(found, leading.params, leading.step)
+    seeds = [None if plan is None else plan.seeds for plan in begun]
+    return leading.plan, shared_seeds(seeds, leading.params, leading.step)
 
 
 def _begun(searches: PartitionSearches, request: PartitionRequest) -> list[PartitionPlan | None]:
     """Return the plans of all partitions, each of which parses the query by the evidence of all."""
     requests = [request] * searches.count
     begun = list(searches.begin(requests))
-    named = [each is not None and each.named for each in begun]
+    named = [plan is not None and plan.named for plan in begun]
     if any(named) and not all(named):
         # The others rank by the words of the ID, as the partition that has the document does.
         by_words = request._replace(
@@ -204,10 +207,10 @@ def _begun(searches: PartitionSearches, request: PartitionRequest) -> list[Parti
             before if is_named else after
             for before, after, is_named in zip(begun, again, named, strict=True)
         ]
-    known: dict[Question, Any] = {}
-    while any(each.answers for each in begun if each is not None):
-        known |= added([each.answers for each in begun if each is not None])
-        requests = [own._replace(evidence=known) for own in requests]
+    answers: dict[Question, Any] = {}
+    while any(plan.answers for plan in begun if plan is not None):
+        answers |= added([plan.answers for plan in begun if plan is not None])
+        requests = [request._replace(evidence=answers) for request in requests]
         begun = list(searches.begin(requests))
     return begun
 
@@ -280,33 +283,35 @@ def _fetched(
 ) -> tuple[tuple[Hit, ...], float | None]:
     """Return hits in order, from the partitions that have them, and the best quality."""
     places = [
-        [each.place for each in order if each.partition == partition]
+        [place.place for place in order if place.partition == partition]
         for partition in range(searches.count)
     ]
-    found: dict[_Place, Hit] = {}
+    hits: dict[_Place, Hit] = {}
     qualities: list[float] = []
     for partition, fetched in enumerate(searches.fetch(places)):
         if fetched is None:
             continue
-        own = [_Place(partition, place) for place in places[partition]]
-        found.update(zip(own, fetched.hits, strict=True))
+        partition_places = [_Place(partition, place) for place in places[partition]]
+        hits.update(zip(partition_places, fetched.hits, strict=True))
         qualities += [] if fetched.best is None else [fetched.best]
-    there = [each for each in order if each in found]
+    there = [place for place in order if place in hits]
     ranked = tuple(
-        replace(found[each], rank=rank) for rank, each in enumerate(there, start=offset + 1)
+        replace(hits[place], rank=rank) for rank, place in enumerate(there, start=offset + 1)
     )
     return ranked, max(qualities, default=None)
 
 
 def merged_facets(
-    found: Sequence[Mapping[str, Facet]], limit: int, names: Sequence[str]
+    facets_of_pages: Sequence[Mapping[str, Facet]], limit: int, names: Sequence[str]
 ) -> dict[str, Facet]:
     """Return the facets of all partitions.
 
-    found  of each partition, with the counts of all values
+    facets_of_pages  of each partition, with the counts of all values
     limit  of the values of a facet
     """
-    return {name: _merged_facet([each[name] for each in found], limit) for name in names}
+    return {
+        name: _merged_facet([facets[name] for facets in facets_of_pages], limit) for name in names
+    }
 
 
 def _merged_facet(facets: Sequence[Facet], limit: int) -> Facet:

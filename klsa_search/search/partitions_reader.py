@@ -178,10 +178,10 @@ class PartitionsReader:
                 f"`{self._path}` no longer has partitions; open it again if it was rebuilt with "
                 "one partition"
             )
-        found = read_partitions(self._path)
-        terms = terms_generation(self._path / found.folders[0])
+        partition_set = read_partitions(self._path)
+        terms = terms_generation(self._path / partition_set.folders[0])
         synonyms = read_synonyms(self._path)
-        return PartitionFiles(stamps, found, synonyms, (terms, read_manifest(terms)))
+        return PartitionFiles(stamps, partition_set, synonyms, (terms, read_manifest(terms)))
 
     def now(self) -> OpenedSet:
         """Return the present state; StoreError once it is closed."""
@@ -228,7 +228,10 @@ class PartitionsReader:
     def generations(self) -> dict[Path, Manifest]:
         """Return the manifests of the partitions and of their terms, by their folders."""
         path, manifest = self.now().files.terms
-        return {**{each.path: each.manifest for each in self.partitions}, path: manifest}
+        return {
+            **{partition.path: partition.manifest for partition in self.partitions},
+            path: manifest,
+        }
 
     @property
     def settings(self) -> Settings:
@@ -247,15 +250,18 @@ class PartitionsReader:
         Writes to an index follow one another, and a state has all writes up to one of them, so
         another process that has this number, or a larger one, has the same writes.
         """
-        found = [each.last_write for each in self.partitions]
-        return LogPosition(sum(each.seq for each in found), undos=sum(each.undos for each in found))
+        positions = [partition.last_write for partition in self.partitions]
+        return LogPosition(
+            sum(position.seq for position in positions),
+            undos=sum(position.undos for position in positions),
+        )
 
     @property
     def drift(self) -> Drift:
         """Return the drift of all partitions from their builds."""
-        drifts = [each.drift for each in self.partitions]
+        drifts = [partition.drift for partition in self.partitions]
         names = ("added", "deleted", "passed", "words", "unseen", "bytes")
-        return Drift(**{name: sum(getattr(each, name) for each in drifts) for name in names})
+        return Drift(**{name: sum(getattr(part, name) for part in drifts) for name in names})
 
     @property
     def fields(self) -> Fields:
@@ -312,7 +318,7 @@ class PartitionsReader:
         if files.found.folders != now.shared.folders:
             return self._open(files)
         is_written = False
-        while sum(each.refresh() for each in now.partitions):  # all of them
+        while sum(partition.refresh() for partition in now.partitions):  # all of them
             is_written = True
         if files is now.files and not is_written:
             return now
@@ -363,28 +369,28 @@ class PartitionsReader:
             return list(
                 self._in_order(lambda _, state: state.documents.ids(state.documents.live_doc_ids()))
             )
-        return self.read_by_doc_id(doc_ids, lambda view, own: view.ids(own))
+        return self.read_by_doc_id(doc_ids, lambda view, local_ids: view.ids(local_ids))
 
     def doc_ids(self, ids: Iterable[str]) -> list[int]:
         """Return the doc ids of documents by ID: see `global_doc_ids`; DocumentNotFound."""
         views = self.now().views
-        found = []
+        numbers = []
         for id_ in ids:
             number = partition_of(id_, len(views))
-            found += global_doc_ids(number, np.array(views[number].doc_ids([id_]))).tolist()
-        return found
+            numbers += global_doc_ids(number, np.array(views[number].doc_ids([id_]))).tolist()
+        return numbers
 
     def documents(self, doc_ids: Iterable[int]) -> list[Document]:
         """Return documents as they were indexed, by doc id: see `Index.documents`."""
-        return self.read_by_doc_id(doc_ids, lambda view, own: view.documents(own))
+        return self.read_by_doc_id(doc_ids, lambda view, local_ids: view.documents(local_ids))
 
     def live_doc_ids(self) -> DocIds:
         """Return the doc ids of all live documents, in the order of `ids`: (n,) int64."""
 
         def own(number: int, state: State) -> list[int]:
             live = np.array(state.documents.live_doc_ids(), np.int64)
-            found: list[int] = global_doc_ids(number, live).tolist()
-            return found
+            numbers: list[int] = global_doc_ids(number, live).tolist()
+            return numbers
 
         return np.fromiter(self._in_order(own), np.int64)
 
@@ -392,14 +398,14 @@ class PartitionsReader:
         self, doc_ids: Iterable[int], read: Callable[[Partition, list[int]], Sequence[T]]
     ) -> list[T]:
         """Return what partitions read for their own doc ids, in order."""
-        views, places = self.now().views, [local_doc_id(int(each)) for each in doc_ids]
+        views, places = self.now().views, [local_doc_id(int(doc_id)) for doc_id in doc_ids]
         if any(partition >= len(views) for partition, _ in places):
             raise IndexError(f"index `{self.name}` has {len(views)} partitions")
-        found: list[Iterator[T]] = [
-            iter(read(view, [own for partition, own in places if partition == number]))
+        values: list[Iterator[T]] = [
+            iter(read(view, [doc_id for partition, doc_id in places if partition == number]))
             for number, view in enumerate(views)
         ]
-        return [next(found[partition]) for partition, _ in places]
+        return [next(values[partition]) for partition, _ in places]
 
     def live_documents(self) -> Iterator[Document]:
         """Yield all live documents as they were indexed.
@@ -431,8 +437,8 @@ class PartitionsReader:
         """Release all files and memory; later calls raise StoreError."""
         state, self._current = self._current, None
         if state is not None and not self._is_view:
-            for each in state.partitions:
-                each.close()
+            for partition in state.partitions:
+                partition.close()
 
 
 def _ordinals(state: State) -> Iterator[int]:

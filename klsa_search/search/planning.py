@@ -23,7 +23,7 @@ from klsa_search.search.rankers import ranker_of
 from klsa_search.search.reranking import checked_rerank
 from klsa_search.search.searcher import intersection
 from klsa_search.search.state import State
-from klsa_search.search.vector_ranking import GivenVector, QueryVector, checked_vector
+from klsa_search.search.vector_ranking import QueryVector, VectorLike, checked_vector
 
 if TYPE_CHECKING:
     from klsa_search.embedding.checked import CheckedEmbedder
@@ -84,9 +84,9 @@ def plan_search(
     The search is executed on the same state, or on that of its passages. QueryError for what the
     index does not have. If the embedder fails, `warnings` of the plan say so.
     """
-    state, own = opened, checked_mask(request.mask, len(opened.snapshot))
+    state, mask = opened, checked_mask(request.mask, len(opened.snapshot))
     if request.group == "passage" and opened.passages is not None:
-        state, own = opened.passages.state, opened.passages.mask(own)
+        state, mask = opened.passages.state, opened.passages.mask(mask)
     if request.rerank is not None:
         checked_rerank(request.rerank, models.reranker, is_sorted=bool(request.sort))
     reading, chosen = state.parameters.read(request.parameters)
@@ -96,7 +96,7 @@ def plan_search(
         state, request, reading, named, evidence, correct_alone=not ranks_only or request.explain
     )
     dimensions = state.parameters.dimensions(request.dimensions, chosen)
-    allowed = intersection(own, parsed.mask)
+    allowed = intersection(mask, parsed.mask)
     rules = _rules(opened, state, request, interpretation, named)
     embedders = models.embedders if named is None else {}
     vector, warnings = query_vector(opened, state, request.query, request.vector, embedders)
@@ -111,7 +111,7 @@ def plan_search(
         dimensions=dimensions,
         reported=_reported(state, chosen, dimensions),
         mask=allowed,
-        pinnable=allowed if _has_operators(interpretation) else own,
+        pinnable=allowed if _has_operators(interpretation) else mask,
         rules=rules,
         k=k,
         page=k,
@@ -139,14 +139,14 @@ def query_vector(
     opened: State,
     state: State,
     query: str,
-    given: GivenVector | None,
+    vector: VectorLike | None,
     embedders: Mapping[str, CheckedEmbedder],
 ) -> tuple[QueryVector | None, tuple[str, ...]]:
     """Return the vector of a query, by an embedder if none is given, and what failed."""
     warnings: tuple[str, ...] = ()
-    if given is None:
-        given, warnings = embedded_query(embedders, opened, state, query)
-    return checked_vector(given or None, state.snapshot.vectors), warnings
+    if vector is None:
+        vector, warnings = embedded_query(embedders, opened, state, query)
+    return checked_vector(vector or None, state.snapshot.vectors), warnings
 
 
 def _named_document(state: State, query: str) -> int | None:

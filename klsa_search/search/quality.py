@@ -101,8 +101,8 @@ class Quality:
         queries = [terms for _, terms in belonging] + random
         excluded = [document for document, _ in belonging] + [-1] * len(random)
         rows = []
-        found = snapshot.bm25_engine.top(queries, min(_HITS + 1, len(snapshot)), None)
-        for at, (terms, top, document) in enumerate(zip(queries, found, excluded, strict=True)):
+        tops = snapshot.bm25_engine.top(queries, min(_HITS + 1, len(snapshot)), None)
+        for at, (terms, top, document) in enumerate(zip(queries, tops, excluded, strict=True)):
             hits = top.doc_ids[top.doc_ids != document][:_HITS]
             if len(set(terms)) >= _FEWEST:
                 best = shares_of(snapshot, QueryTerms.of(terms), 0, hits).max(initial=0.0)

@@ -6,7 +6,7 @@ from typing import Final
 
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.search.costs import RANKINGS_WITH_PASSAGES, QueryCounts
-from klsa_search.search.filters.masks import Given
+from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.state import State
 
 _QUICK_HITS: Final = 20
@@ -18,7 +18,7 @@ QUICK_BYTES: Final = 2**20
 
 
 def counts_of(
-    state: State, query: str, parameters: SearchParameters, given: Given | None
+    state: State, query: str, parameters: SearchParameters, filter_: FilterLike | None
 ) -> QueryCounts:
     """Return counts of what makes a query expensive: see `Index.query_counts`."""
     reading, _ = state.parameters.read(parameters)
@@ -31,7 +31,7 @@ def counts_of(
         boosts=boosts,
         rankings=rankings,
         terms=len(state.snapshot.vocabulary),
-        filter_ms=0.0 if given is None else state.filters.cost(given),
+        filter_ms=0.0 if filter_ is None else state.filters.cost(filter_),
     )
 
 

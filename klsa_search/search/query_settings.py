@@ -57,10 +57,12 @@ def change_settings(path: Path, changes: Mapping[str, Any] | None) -> Settings:
     require_index(path)
     with writing(path):
         if is_partitioned(path):
-            found = read_partitions(path)
-            built = found.manifest.checked_settings()
-            chosen = _changed(built, found.current_settings(), changes)
-            write_partitions(path, found.model_copy(update={"settings": changes_of(built, chosen)}))
+            partitions = read_partitions(path)
+            built = partitions.manifest.checked_settings()
+            chosen = _changed(built, partitions.current_settings(), changes)
+            write_partitions(
+                path, partitions.model_copy(update={"settings": changes_of(built, chosen)})
+            )
             return chosen
         generation = current_generation(path)
         manifest = read_manifest(generation)

@@ -76,7 +76,7 @@ def rerank_hits(
 def _text_of(hit: Hit, document_of: Callable[[str], Document]) -> str:
     text = hit.text
     if text is None:
-        whole = document_of(hit.id).text
-        text = whole if hit.span is None else whole[slice(*hit.span)]
+        full_text = document_of(hit.id).text
+        text = full_text if hit.span is None else full_text[slice(*hit.span)]
     passage = Document(id=hit.id, title=hit.title, text=text)
     return embedded_text(passage)[:_MAX_CHARACTERS]

@@ -11,7 +11,7 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.filters.masks import Given, key_of
+from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import State, state_of, with_synonyms
@@ -26,19 +26,21 @@ _MOST: Final = 256
 """Cached states, at least and at most."""
 
 
-def restricted_state(state: State, given: Given) -> State:
+def restricted_state(state: State, filter_: FilterLike) -> State:
     """Return a state in which only documents that match a filter are live, cached in the state.
 
     It differs from one after deletions in what is read from the generation alone: the mean length
     of saturations and the calibration of quality. Cost: see `Index.restricted`.
     """
     capacity = min(max(_CACHE_SIZE // max(bytes_of(state), 1), _FEWEST), _MOST)
-    return state.restricted.of(key_of(given), capacity, lambda: make_restricted_state(state, given))
+    return state.restricted.of(
+        key_of(filter_), capacity, lambda: make_restricted_state(state, filter_)
+    )
 
 
-def make_restricted_state(state: State, given: Given) -> State:
+def make_restricted_state(state: State, filter_: FilterLike) -> State:
     """Return a state in which only documents that match a filter are live."""
-    restricted = _restricted_to(state, state.filters.of(given).allowed)
+    restricted = _restricted_to(state, state.filters.of(filter_).allowed)
     synonyms = Synonyms(state.query_parser.synonyms, state.info.analyzer)
     return replace(with_synonyms(restricted, synonyms), rules=state.rules)
 
@@ -49,8 +51,8 @@ def _restricted_to(state: State, allowed: DocumentMask) -> State:
     snapshot = _restricted(state, live)
     passages = state.passages
     if passages is not None:
-        own = _restricted_to(passages.state, live[passages.document_of])
-        passages = replace(passages, state=own)
+        restricted_passages = _restricted_to(passages.state, live[passages.document_of])
+        passages = replace(passages, state=restricted_passages)
     restricted = state_of(
         replace(
             state.info,

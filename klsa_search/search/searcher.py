@@ -14,6 +14,7 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
+from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.engine import ScoreDetails, TopDocs
 from klsa_search.search.engine.mask import Mask
@@ -24,7 +25,7 @@ from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.feedback import add_feedback
 from klsa_search.search.rankers.klsa import klsa_params
-from klsa_search.search.ranking import Rank, best_of, top_docs
+from klsa_search.search.ranking import Rank
 from klsa_search.search.snapshot import Snapshot
 
 Q = TypeVar("Q")
@@ -176,21 +177,23 @@ class Searcher:
         A mask changes no score. Queries that allow all documents go through the engines in
         one call, without the GIL.
         """
-        terms = [each.terms for each in queries if each.mask is None and each.stop_scores is None]
+        terms = [
+            query.terms for query in queries if query.mask is None and query.stop_scores is None
+        ]
         if len(terms) == len(queries):
             return self._top(terms, k, parameters, dimensions, mask, totals=totals)
         return [
             self._top(
-                [each.terms],
+                [query.terms],
                 k,
                 parameters,
                 dimensions,
-                intersection(mask, each.mask),
+                intersection(mask, query.mask),
                 totals=totals,
             )[0]
-            if each.stop_scores is None
-            else self._top_by_stop_words(each.stop_scores, k, intersection(mask, each.mask))
-            for each in queries
+            if query.stop_scores is None
+            else self._top_by_stop_words(query.stop_scores, k, intersection(mask, query.mask))
+            for query in queries
         ]
 
     def _top_by_stop_words(self, scores: Scores, k: int, mask: Mask | None) -> TopDocs:
@@ -276,8 +279,8 @@ class Searcher:
         totals: bool,
     ) -> list[TopDocs | None]:
         check_deadline()
-        own = parameters is self._defaults
-        params = self._default_params if own else klsa_params(self._snapshot, parameters)
+        is_default = parameters is self._defaults
+        params = self._default_params if is_default else klsa_params(self._snapshot, parameters)
         return self._klsa_engine.top(queries, k, params, mask, totals=totals)
 
     def _rank_all(
@@ -290,7 +293,7 @@ class Searcher:
     ) -> TopDocs:
         """Rank by the scores of all documents."""
         scores = self._score_all(terms, parameters, dimensions)
-        return best_of(scores, k, mask)
+        return top_docs(scores if mask is None else scores * mask.allowed, k)
 
     def _score_all(
         self, terms: Sequence[int], parameters: SearchSettings, dimensions: int
@@ -333,6 +336,12 @@ def ranks_with_klsa_engine(parameters: SearchSettings) -> bool:
     return ranks_klsa and is_multiple_of_kernel(
         parameters.spectral, parameters.gamma, parameters.head
     )
+
+
+def top_docs(scores: Scores, k: int) -> TopDocs:
+    """Return the k best by the scores of all documents."""
+    doc_ids, best = top_z(scores, k)
+    return TopDocs(doc_ids, best, int(np.count_nonzero(scores > 0)))
 
 
 def intersection(one: Mask | None, other: Mask | None) -> Mask | None:

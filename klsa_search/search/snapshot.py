@@ -26,10 +26,10 @@ from klsa_search.lowrank.expansion_matrix import Expansion
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (
     LEVELS,
-    NO_ROWS_ELSEWHERE,
-    RowsElsewhere,
+    NO_REMOTE_ROWS,
+    RemoteRows,
     SparseExpansion,
-    open_rows_elsewhere,
+    open_remote_rows,
     open_sparse_expansion,
 )
 from klsa_search.lowrank.spectral_functions import spectral_function
@@ -95,7 +95,7 @@ class Snapshot:
     average_length   quantised mean length of the saturations; None for that of the build
     vectors          spaces of vectors, by name
     ordinals         of a partition: numbers of the documents of the build in the source
-    rows_elsewhere   of a partition: entries of the rows of D in other partitions
+    remote_rows   of a partition: entries of the rows of D in other partitions
     whole            the snapshot that this one is a restriction of, if it is one
     """
 
@@ -123,7 +123,7 @@ class Snapshot:
     average_length: float | None = None
     vectors: VectorSpaces = field(default_factory=dict)
     ordinals: npt.NDArray[np.int64] | None = None
-    rows_elsewhere: RowsElsewhere = NO_ROWS_ELSEWHERE
+    remote_rows: RemoteRows = NO_REMOTE_ROWS
     whole: Snapshot | None = None
 
     def __len__(self) -> int:
@@ -173,7 +173,7 @@ class Snapshot:
 
         documents  (n,) doc ids
         """
-        expansion, others = self.sparse_expansion, self.rows_elsewhere
+        expansion, others = self.sparse_expansion, self.remote_rows
         # Entries in this partition and in others, strongest first.
         entries, width = expansion.rows[documents], expansion.rows.shape[1]
         numbers = self.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
@@ -232,7 +232,7 @@ class Snapshot:
             small=self.small,
             live=self.live,
             reverse=self.reverse,
-            rows_elsewhere=self.rows_elsewhere,
+            remote_rows=self.remote_rows,
         )
 
     @_shared_property
@@ -366,9 +366,9 @@ def open_snapshot(
         forward=Forward.open(generation, settings.searched_fields),
         vectors=open_vectors(generation, vectors),
         ordinals=open_array(generation, "ordinals") if has_array(generation, "ordinals") else None,
-        rows_elsewhere=open_rows_elsewhere(partial(open_array, generation))
+        remote_rows=open_remote_rows(partial(open_array, generation))
         if has_array(generation, "elsewhere_rows")
-        else NO_ROWS_ELSEWHERE,
+        else NO_REMOTE_ROWS,
     )
     if snapshot.lsi.is_stored:
         # Mapped now, so that an open index still works after its files are deleted.

@@ -70,12 +70,12 @@ class StoredSnippets:
         weights: Mapping[str, float] | None,
         length: int,
     ) -> list[str]:
-        known = [term for term in terms if term in self._numbers]
-        codes = codes_of(self._forward.ranks[[self._numbers[term] for term in known]])
+        known_terms = [term for term in terms if term in self._numbers]
+        codes = codes_of(self._forward.ranks[[self._numbers[term] for term in known_terms]])
         weights_ = (
-            np.array([weights.get(term, 1.0) for term in known], np.float64)
+            np.array([weights.get(term, 1.0) for term in known_terms], np.float64)
             if weights
-            else np.ones(len(known))
+            else np.ones(len(known_terms))
         )
         passages = self._passages.passages(doc_ids, codes, weights_, length, self._characters)
         if passages is None:  # the tables end at ASCII, and a text does not

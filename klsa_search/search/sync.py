@@ -148,7 +148,7 @@ class Comparison(AbstractContextManager["Comparison"]):
         self._names: set[str] = set()  # of metadata fields in the source
         self._replaced: set[str] = set()  # of metadata fields in documents that changed
         self._stored = [_Stored(reader) for reader in stored]
-        self.documents = sum(each.documents for each in self._stored)
+        self.documents = sum(stored.documents for stored in self._stored)
         self._spool: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed at exit
 
     def __exit__(self, *_: object) -> None:
@@ -187,7 +187,7 @@ class Comparison(AbstractContextManager["Comparison"]):
             ):
                 self.unchanged += 1
                 return
-            stored = (without_vectors(each.metadata) for each in reader.at([doc_id]))
+            stored = (without_vectors(document.metadata) for document in reader.at([doc_id]))
             self._replaced.update(*stored)
         (self.added if doc_id is None else self.changed).append(document.id)
         line = f"{json.dumps(source.id)}\t{document_as_json(source)}\n"
@@ -199,7 +199,7 @@ class Comparison(AbstractContextManager["Comparison"]):
 
     def deleted(self) -> list[str]:
         """Return the IDs of the documents that the source does not have, in order of doc ids."""
-        return [id_ for each in self._stored for id_ in each.missing()]
+        return [id_ for stored in self._stored for id_ in stored.missing()]
 
     def differing(self) -> Iterator[Document]:
         """Yield the documents that were added or changed."""

@@ -41,7 +41,7 @@ _EXACT: Final = 2**16
 
 Deviations = npt.NDArray[np.float64]
 
-GivenVector = Mapping[str, object]
+VectorLike = Mapping[str, object]
 """The vector of a search: the name of its space, and an array or list of numbers."""
 
 
@@ -78,23 +78,23 @@ class VectorParts:
     deviations: Deviations
 
 
-def checked_vector(given: object, spaces: VectorSpaces) -> QueryVector | None:
+def checked_vector(vector: object, spaces: VectorSpaces) -> QueryVector | None:
     """Return the vector of a search, as `{space: vector}`; QueryError."""
-    if given is None:
+    if vector is None:
         return None
-    known = ", ".join(f"`{name}`" for name in sorted(spaces)) or "none"
-    if not isinstance(given, Mapping) or len(given) != 1:
+    choices = ", ".join(f"`{name}`" for name in sorted(spaces)) or "none"
+    if not isinstance(vector, Mapping) or len(vector) != 1:
         raise QueryError(
             "vector: give one vector, as a mapping of the name of its space to it; the spaces are: "
-            f"{known}",
+            f"{choices}",
             field="vector",
         )
-    ((name, value),) = given.items()
+    ((name, value),) = vector.items()
     space = spaces.get(name)
     if space is None:
         raise QueryError(
             f"vector: no document has a vector in the space {str(name)[:60]!r}; the spaces are: "
-            f"{known}",
+            f"{choices}",
             field="vector",
         )
     try:

@@ -174,7 +174,7 @@ def with_dimensions(document: Document, dimensions: dict[str, int]) -> Document:
 def declared_of(settings: Settings, fields: Fields) -> DeclaredFields:
     """Return the declared fields with their present types, and how others are read."""
     declared = settings.declared()
-    known = {name: fields[name].type for name in declared if name in fields}
+    types = {name: fields[name].type for name in declared if name in fields}
     return DeclaredFields(
-        declared | known, settings.separators(), forms_of(settings), settings.html or ()
+        declared | types, settings.separators(), forms_of(settings), settings.html or ()
     )

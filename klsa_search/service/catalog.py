@@ -228,7 +228,7 @@ class Catalog:
     def _update_now(self, names: Sequence[str | None]) -> None:
         """Update the entries that were changed, and wait."""
         for _ in range(2):  # an update that runs already may have begun before the change
-            indexes = {each for name in names if (each := self._name_of(name)) is not None}
+            indexes = {index for name in names if (index := self._name_of(name)) is not None}
             outdated = [name for name in indexes if not self.is_current(name)]
             if outdated:
                 self._submit_updates(outdated)
@@ -379,7 +379,7 @@ class Catalog:
                 self._unreadable = reason
                 return []
             self._unreadable = None
-            self._updates = {n: each for n, each in self._updates.items() if not each.done()}
+            self._updates = {n: update for n, update in self._updates.items() if not update.done()}
             wanted = sorted(
                 paths.keys() | self._entries.keys()
                 if names is None
@@ -434,11 +434,14 @@ class Catalog:
             if entry is not None and not self._closed.is_set():
                 self._entries[name] = entry
             served = self._entries.get(name, _Entry()).opened
-            opened = {each.opened for each in (before, entry) if each is not None} - {served, None}
-            retired = [each for each in opened if each is not None and not each.retired]
+            opened = {holder.opened for holder in (before, entry) if holder is not None} - {
+                served,
+                None,
+            }
+            retired = [index for index in opened if index is not None and not index.retired]
             for each in retired:
                 each.retired = True
-            idle = [each for each in retired if each.users == 0]
+            idle = [index for index in retired if index.users == 0]
         with ExitStack() as closing:  # closes the others if one fails
             for each in idle:
                 closing.callback(each.close)

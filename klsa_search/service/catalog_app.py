@@ -94,6 +94,7 @@ def catalog_app(
     log: JsonLog | None = None,
     log_queries: bool = False,
     title: str = NAME,
+    root_path: str = "",
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
     """Return the application that serves a catalog; the caller closes the catalog.
@@ -110,6 +111,7 @@ def catalog_app(
     keys           API keys; by default every request may do everything
     allowed_hosts  accepted host names; by default any
     title          title of the search page
+    root_path      prefix of a proxy under which the application is served
     lifespan       what runs while the application does; by default nothing
     The pages at / and /docs include their scripts and styles, so that they work offline.
     """
@@ -119,6 +121,7 @@ def catalog_app(
         summary="Search with Kernel Latent Semantic Analysis",
         redoc_url=None,
         redirect_slashes=False,
+        root_path=root_path,
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
         # By default /docs sends the schema to a public validator.
@@ -138,7 +141,9 @@ def catalog_app(
         rates=rates,
         recorder=recorder,
         watches=[
-            each.watch for each in (catalog, jobs, *replications, recorder) if each is not None
+            replication.watch
+            for replication in (catalog, jobs, *replications, recorder)
+            if replication is not None
         ],
         replications=replications,
     )
@@ -188,9 +193,9 @@ def catalog_app(
     logs = [RequestLog(log, log_queries)] if log is not None else []
     app.add_middleware(Timed, observers=[metrics.observe_request, *logs])
     app.add_middleware(RequestId)
-    for each in ROUTERS:
-        app.include_router(each)
-    routes = [route for each in ROUTERS for route in each.routes]
+    for api_router in ROUTERS:
+        app.include_router(api_router)
+    routes = [route for api_router in ROUTERS for route in api_router.routes]
     errors.install(app, routes)
     openapi.install(app)
     return app

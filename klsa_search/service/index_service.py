@@ -22,7 +22,7 @@ from klsa_search.errors import (
     WritingRefused,
 )
 from klsa_search.indexing.build import build
-from klsa_search.search.filters.masks import Given
+from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.index import Index
 from klsa_search.search.query_settings import change_settings, needing_refit
 from klsa_search.search.rankers import needs_eigenvectors
@@ -107,7 +107,7 @@ class IndexService:
         A follower without an index has not copied a backup yet.
         """
         if not statuses:
-            return not any(each.work == "follow" for each in self.replications)
+            return not any(replication.work == "follow" for replication in self.replications)
         return any(status.index is not None for status in statuses)
 
     def require(self, *scopes: Scope) -> None:
@@ -181,12 +181,12 @@ class IndexService:
             answer = await pool.run(work)
         return Response(answer, media_type="application/json")
 
-    async def check_filters(self, filters: Mapping[str, Given]) -> None:
+    async def check_filters(self, filters: Mapping[str, FilterLike]) -> None:
         """Raise QueryError unless each filter can be applied to its index, or alias.
 
         IndexNotFound, InsufficientScope.
         """
-        for name, given in filters.items():
+        for name, filter_ in filters.items():
             target = self.visible.resolve("search", name) or name
             if not self.access.sees(name):
                 raise InsufficientScope(
@@ -196,7 +196,7 @@ class IndexService:
                     field="filters",
                 )
 
-            def work(target: str = target, given: Given = given) -> None:
+            def work(target: str = target, given: FilterLike = filter_) -> None:
                 with self.catalog.use(target) as index:
                     index.restricted(given)
 

@@ -103,17 +103,17 @@ class JobHistory:
         self.last_id += 1
         job = Job(self.last_id, index, generation, _now(), state, settings=dict(settings))
         self.jobs.append(job)
-        ended = [each for each in self.jobs if each.state not in ("waiting", "running")]
-        forgotten = {each.id for each in ended[: max(0, len(self.jobs) - MAX_JOBS)]}
-        self.jobs = [each for each in self.jobs if each.id not in forgotten]
-        kept = {each.index for each in self.jobs}
+        ended = [job_ for job_ in self.jobs if job_.state not in ("waiting", "running")]
+        forgotten = {job_.id for job_ in ended[: max(0, len(self.jobs) - MAX_JOBS)]}
+        self.jobs = [job_ for job_ in self.jobs if job_.id not in forgotten]
+        kept = {job_.index for job_ in self.jobs}
         self.ended = {name: counts for name, counts in self.ended.items() if name in kept}
         return job
 
     def change(self, id_: int, **changes: Any) -> Job:
         """Change fields of a job, and return it."""
         job = replace(self.find(id_), **changes)
-        self.jobs = [job if each.id == id_ else each for each in self.jobs]
+        self.jobs = [job if job_.id == id_ else job_ for job_ in self.jobs]
         return job
 
     def start(self, id_: int) -> Job | None:

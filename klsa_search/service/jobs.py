@@ -222,7 +222,7 @@ class Jobs:
         built = None
         if error is None:
             self._catalog.load(job.index)
-            served = {each.name: each.index for each in self._catalog.statuses()}
+            served = {status.name: status.index for status in self._catalog.statuses()}
             index = served.get(job.index)  # None if it was deleted meanwhile
             built = None if index is None else index.generation
         with self._ledger.change() as history:

@@ -107,7 +107,7 @@ def add_key(
     )
 
     def added(keys: list[Key]) -> list[Key]:
-        if any(each.name == name for each in keys):
+        if any(key_.name == name for key_ in keys):
             raise SettingsError(
                 f"`{path}` already has a key {name!r}; choose another name, or "
                 "revoke that key first (klsa-keys revoke)",
@@ -123,11 +123,11 @@ def revoke_key(path: Path, name: str) -> None:
     """Remove a key; SettingsError if there is none of that name."""
 
     def without(keys: list[Key]) -> list[Key]:
-        kept = [each for each in keys if each.name != name]
+        kept = [key for key in keys if key.name != name]
         if len(kept) == len(keys):
-            known = ", ".join(each.name for each in keys) or "none"
+            choices = ", ".join(key.name for key in keys) or "none"
             raise SettingsError(
-                f"`{path}` has no key {name!r}; its keys are: {known}", field="name"
+                f"`{path}` has no key {name!r}; its keys are: {choices}", field="name"
             )
         return kept
 
@@ -142,8 +142,8 @@ def find_key(keys: dict[str, Key], token: str) -> Key | None:
     parts = _TOKEN.fullmatch(token)
     key = keys.get(parts["id"]) if parts else None
     stored = bytes.fromhex(key.sha256) if key else _NO_HASH
-    given = sha256(token.encode("utf-8", "surrogateescape")).digest()
-    return key if hmac.compare_digest(given, stored) else None
+    digest = sha256(token.encode("utf-8", "surrogateescape")).digest()
+    return key if hmac.compare_digest(digest, stored) else None
 
 
 def _change(path: Path, change: Callable[[list[Key]], list[Key]]) -> None:

@@ -166,8 +166,8 @@ class Metrics:
     def observe_request(self, scope: Scope, status: int, seconds: float) -> None:
         """Count an answered request: see `RequestObserver`."""
         route = getattr(scope.get("route"), "path_format", _OTHER)
-        known = scope["method"] if scope["method"] in _METHODS else _OTHER
-        self._requests[route, known, str(status)].inc()
+        method = scope["method"] if scope["method"] in _METHODS else _OTHER
+        self._requests[route, method, str(status)].inc()
         self._seconds[route,].observe(seconds)
 
     def observe_search(
@@ -207,7 +207,7 @@ class Metrics:
         for metric in self._counted("*.db"):
             if metric.name == _FAILING:
                 metric.samples = [
-                    each for each in metric.samples if each.labels["index"] in visible
+                    sample for sample in metric.samples if sample.labels["index"] in visible
                 ]
             metrics.append(metric)
         return encode(_Collected(metrics)), kind

@@ -44,8 +44,8 @@ def prefers_html(accept: str) -> bool:
     """Return whether an Accept header prefers HTML to JSON; `*/*` alone does not."""
     wanted: dict[str, float] = {}
     for part in accept.lower().split(","):
-        kind, *parameters = (each.strip() for each in part.split(";"))
-        weights = [each[2:] for each in parameters if each.startswith("q=")]
+        kind, *parameters = (part_.strip() for part_ in part.split(";"))
+        weights = [parameter[2:] for parameter in parameters if parameter.startswith("q=")]
         try:
             wanted[kind] = float(weights[0]) if weights else 1.0
         except ValueError:  # an invalid weight is ignored

@@ -154,7 +154,7 @@ class ServiceSettings(BaseSettings):
     root_path: str = Field(
         "",
         pattern=r"^(/[^/?#\s]+)*$",
-        description="Serve under this prefix, which a reverse proxy removes, as in /find",
+        description="Serve under this prefix of a reverse proxy, as in /search",
     )
     cors_origins: Annotated[tuple[Origin, ...], *_LIST, Shown("--cors-origin", "ORIGIN")] = Field(
         (),
@@ -267,7 +267,7 @@ class ServiceSettings(BaseSettings):
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
 
-def read_settings(given: Mapping[str, Any], config: Path | None = None) -> ServiceSettings:
+def read_settings(arguments: Mapping[str, Any], config: Path | None = None) -> ServiceSettings:
     """Return the settings of options, environment and a TOML file.
 
     A service that follows is read-only. SettingsError for a value outside its limits, an unknown
@@ -280,18 +280,18 @@ def read_settings(given: Mapping[str, Any], config: Path | None = None) -> Servi
     if config is not None:
         config.open().close()  # pydantic-settings ignores a missing file
     try:
-        settings = Read(**given)
+        settings = Read(**arguments)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{config} is not valid TOML: {error}", field="config") from None
     except ValidationError as error:
         fault = error.errors()[0]
         name = str(fault["loc"][0])
         if fault["type"] == "extra_forbidden":
-            known = ", ".join(ServiceSettings.model_fields)
-            sentence = f"{config}: unknown setting {name!r}; the settings are: {known}"
+            choices = ", ".join(ServiceSettings.model_fields)
+            sentence = f"{config}: unknown setting {name!r}; the settings are: {choices}"
         else:
             value = _BRIEF.repr(fault["input"])
-            sentence = f"{_source(name, given, config)} = {value}: {fault['msg']}"
+            sentence = f"{_source(name, arguments, config)} = {value}: {fault['msg']}"
         raise SettingsError(sentence, field=name) from None
     for location in (settings.backup, settings.follow):
         if location is not None:
@@ -309,12 +309,12 @@ def read_settings(given: Mapping[str, Any], config: Path | None = None) -> Servi
 
 def shown_as(field: FieldInfo) -> Shown:
     """Return the display of an option in help."""
-    return next((each for each in field.metadata if isinstance(each, Shown)), Shown())
+    return next((metadata for metadata in field.metadata if isinstance(metadata, Shown)), Shown())
 
 
-def _source(name: str, given: Mapping[str, Any], config: Path | None) -> str:
+def _source(name: str, arguments: Mapping[str, Any], config: Path | None) -> str:
     """Return the source that sets a value, as messages name it."""
     variable = PREFIX + name.upper()
-    if name in given:
+    if name in arguments:
         return name
     return variable if os.environ.get(variable) else f"{config}: {name}"

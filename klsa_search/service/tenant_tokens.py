@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from klsa_search.errors import InvalidApiKey, QueryError
 from klsa_search.search.filters.conditions import truth_of
-from klsa_search.search.filters.masks import Given, filter_of
+from klsa_search.search.filters.masks import FilterLike, filter_of
 from klsa_search.service.signing import Signer
 
 MAX_LIFETIME: Final = timedelta(days=1)
@@ -37,19 +37,19 @@ class TenantTokens:
     def __init__(self, signer: Signer) -> None:
         self._signer = signer
 
-    def create(self, key_id: str, filters: Mapping[str, Given], expires: datetime) -> str:
+    def create(self, key_id: str, filters: Mapping[str, FilterLike], expires: datetime) -> str:
         """Return a token; everyone who has it can read its filters.
 
         QueryError for an invalid filter, one that matches every document whatever it contains, or
         if they are too long.
         """
-        for name, given in filters.items():
-            if isinstance(given, str) and not given.strip():
+        for name, filter_ in filters.items():
+            if isinstance(filter_, str) and not filter_.strip():
                 raise QueryError(
                     f"the filter of index `{name}` is blank; give a filter", field="filters"
                 )
             try:
-                matches_all = truth_of(filter_of(given))
+                matches_all = truth_of(filter_of(filter_))
             except QueryError as error:
                 raise QueryError(f"index `{name}`: {error.message}", field="filters") from None
             if matches_all:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from klsa_search.errors import IndexNotFound, InsufficientScope, QueryError
 from klsa_search.search.filters.conditions import And
-from klsa_search.search.filters.masks import Given, filter_of
+from klsa_search.search.filters.masks import FilterLike, filter_of
 from klsa_search.search.index import Index
 from klsa_search.service.catalog import Catalog, Status
 from klsa_search.service.job_ledger import Job
@@ -60,7 +60,7 @@ class VisibleIndexes:
 
     def resolve_with_filter(
         self, scope: Scope, name: str | None
-    ) -> tuple[str | None, Given | None]:
+    ) -> tuple[str | None, FilterLike | None]:
         """Return the index of a name or alias, and the filter of a tenant token for it.
 
         A filter for the alias and one for the index both apply.
@@ -98,7 +98,7 @@ class VisibleIndexes:
         return name
 
 
-def restricted_by_token(index: Index, filter_: Given) -> Index:
+def restricted_by_token(index: Index, filter_: FilterLike) -> Index:
     """Return the documents of a tenant token; InsufficientScope if its filter is invalid now."""
     try:
         return index.restricted(filter_)

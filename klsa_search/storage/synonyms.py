@@ -26,7 +26,7 @@ from klsa_search.storage.partitions import require_index
 Synonyms = Mapping[str, tuple[str, ...]]
 """Synonyms of words or phrases."""
 
-Given = Mapping[str, Iterable[str]] | Iterable[str]
+SynonymsLike = Mapping[str, Iterable[str]] | Iterable[str]
 """Synonyms by word, or rules: `tv, television`, or one way, `phone => iphone, galaxy`."""
 
 MAX_WORDS: Final = 10_000
@@ -42,7 +42,7 @@ MAX_LENGTH: Final = 100
 _COMMA: Final = re.compile(r"(?<!\\),")
 
 
-def checked_synonyms(synonyms_: Given) -> dict[str, tuple[str, ...]]:
+def checked_synonyms(synonyms_: SynonymsLike) -> dict[str, tuple[str, ...]]:
     """Return synonyms given in either form; SettingsError for invalid ones.
 
     >>> checked_synonyms(["tv, television", "phone => iphone, galaxy"])["phone"]
@@ -127,7 +127,7 @@ def replace_synonyms(path: Path, synonyms: Synonyms) -> None:
     replace_checked(path / SYNONYMS, content)
 
 
-def _pairs(synonyms: Given) -> Iterable[tuple[str, list[str]]]:
+def _pairs(synonyms: SynonymsLike) -> Iterable[tuple[str, list[str]]]:
     """Yield each word and its synonyms."""
     if isinstance(synonyms, Mapping):
         for word, others in synonyms.items():

@@ -83,7 +83,7 @@ def test_an_undetected_language_is_read_as_english():
 
 
 def test_own_stop_words_are_left_out_besides_those_of_the_list():
-    analyzer = Analyzer(AnalysisSettings(own_stop_words=("Pump", "coolant")))
+    analyzer = Analyzer(AnalysisSettings(extra_stop_words=("Pump", "coolant")))
     assert analyzer.terms("the PUMP and its coolant leak") == ["it", "leak"]
 
 

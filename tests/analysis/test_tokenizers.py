@@ -40,7 +40,7 @@ def test_a_worked_example():
 
 
 def test_its_words_are_cased_stemmed_and_left_out_as_any():
-    found = analyzer(own_stop_words=("我",))
+    found = analyzer(extra_stop_words=("我",))
     assert found.terms("我 engines") == ["engin"]
     assert [token.position for token in found.tokens("我 engines")] == [1]
     assert analyzer(language="none").terms("l'eau c++") == ["l'eau", "c++"]

@@ -66,10 +66,10 @@ def test_stop_words_of_a_file(shell, tmp_path):
     words = tmp_path / "stop.txt"
     words.write_text("pump # of no use here\n\ncoolant hum\n")
     analyze = ("klsa-index", "analyze", "The pump hums and coolant leaks", "--json")
-    told = shell(*analyze, "--own-stop-words", words).json
+    told = shell(*analyze, "--extra-stop-words", words).json
     assert [each["term"] for each in told] == ["hum", "leak"]
     words.write_bytes(b"\xff")
-    done = shell(*analyze, "--own-stop-words", words)
+    done = shell(*analyze, "--extra-stop-words", words)
     assert (done.code, "is not UTF-8" in done.err) == (2, True)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import CollectionError
-from klsa_search.evaluation.systems import compare_rankers, own_judgements
+from klsa_search.evaluation.systems import compare_rankers, index_judgements
 
 TEXTS = {"a": "Coolant leaks.", "b": "The pump leaks.", "c": "Wet roads.", "d": "A hose."}
 
@@ -20,7 +20,7 @@ def index(tmp_path):
 def test_it_is_what_the_judgements_say(index):
     for query, id_, grade in (("leaks", "b", 1), ("leaks", "a", 0), ("roads", "c", 1)):
         index.judge(query, id_, grade)
-    queries, judgements, gone = own_judgements(index)
+    queries, judgements, gone = index_judgements(index)
     assert [(query.id, query.text) for query in queries] == [("1", "leaks"), ("2", "roads")]
     measured, compared = compare_rankers(index, queries, judgements, ["bm25", "rm3"])
     first = [hit.id for hit in index.search("leaks", ranker="bm25").hits]
@@ -32,14 +32,14 @@ def test_it_is_what_the_judgements_say(index):
 
 def test_deleted_documents_are_left_out_and_counted(index):
     with pytest.raises(CollectionError, match="has no judgements"):
-        own_judgements(index)
+        index_judgements(index)
     index.judge("leaks", "a", 1)
     index.judge("roads", "c", 1)
     index.delete(["c"])
-    queries, judgements, gone = own_judgements(index)
+    queries, judgements, gone = index_judgements(index)
     assert ([each.document_id for each in judgements], gone) == (["a"], 1)
     measured, _ = compare_rankers(index, queries, judgements, ["bm25"])
     assert list(measured["bm25"].queries) == ["1"]
     index.delete(["a"])
     with pytest.raises(CollectionError, match="only 2 of deleted documents"):
-        own_judgements(index)
+        index_judgements(index)

@@ -26,7 +26,7 @@ SETTINGS = {
     "other": {
         "language": "german",
         "k1": 2.0,
-        "own_stop_words": ("coolant",),
+        "extra_stop_words": ("coolant",),
         "fields": ("x:number",),
     },
     "empty": {},

@@ -15,7 +15,7 @@ from klsa_search.kernels.segments import Segments
 from klsa_search.lowrank.coverage import HALF, effective_alpha
 from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, LEVELS, SparseExpansion
 from klsa_search.search.engine.params import KlsaParams
-from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, BestElsewhere
+from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, RemoteBest
 from klsa_search.search.snapshot import Snapshot
 from tests.oracle.formulas import TERM_GROUP, Query, TermImpacts, coverage_scores
 
@@ -109,7 +109,7 @@ class PartScorer:
     def __init__(self, snapshot: Snapshot) -> None:
         self._kernel, self._live = snapshot.query_kernel, snapshot.live
         self._expansion, self._reverse = snapshot.sparse_expansion, snapshot.reverse
-        self._rows_elsewhere = snapshot.rows_elsewhere
+        self._remote_rows = snapshot.remote_rows
         self._neighbours = min(snapshot.neighbour_count, self._expansion.rows.shape[1])
         self._dimensions = snapshot.latent_dimensions
 
@@ -133,7 +133,7 @@ class PartScorer:
         rank_of: npt.NDArray[np.int64],
         terms: TermImpacts,
         own: npt.NDArray[np.int64] | None = None,
-        elsewhere: BestElsewhere = NONE_ELSEWHERE,
+        elsewhere: RemoteBest = NONE_ELSEWHERE,
     ) -> _Floats:
         """Return T of documents: (n,).
 
@@ -146,10 +146,10 @@ class PartScorer:
         return coverage_scores(near, places, own[documents], terms)
 
     def near(
-        self, documents: DocIds, rank_of: npt.NDArray[np.int64], elsewhere: BestElsewhere
+        self, documents: DocIds, rank_of: npt.NDArray[np.int64], elsewhere: RemoteBest
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
         """Return the levels of the neighbours of documents, and their ranks: (n, neighbours)."""
-        elsewhere_rows, count = self._rows_elsewhere, self._neighbours
+        elsewhere_rows, count = self._remote_rows, self._neighbours
         near = self._expansion.rows[documents, :count]
         ranks = rank_of[near >> np.uint32(8)]
         near = near & np.uint32(LEVELS)

@@ -25,7 +25,7 @@ from klsa_search.indexing import build_like, plan, rebuild, refit
 
 bold: klsa.SearchParameters = {"alpha": 0.9, "ranker": "klsa"}
 options: klsa.SearchOptions = {"filter": "year >= 2020", "dimensions": 10, "z": 5}
-settings: klsa.IndexSettings = {"k1": 2.0, "own_stop_words": ["wing"]}
+settings: klsa.IndexSettings = {"k1": 2.0, "extra_stop_words": ["wing"]}
 index = klsa.build("reports.jsonl", name="reports", memory="4GiB", **settings)
 index.search("x", alpha=1, ranker="bm25", operators=False, z=5)
 index.search("x", explain=True, **bold).hits[0].id.upper()

@@ -53,14 +53,16 @@ def test_settings_are_changed_by_a_refit(service):
     client, refits = service
     client.post("/indexes", json={"name": "shop"})
     client.post("/indexes/shop/documents", json=BIKES)
-    queued = client.patch("/indexes/shop", json={"settings": {"k1": 1.5, "own_stop_words": ["a"]}})
+    queued = client.patch(
+        "/indexes/shop", json={"settings": {"k1": 1.5, "extra_stop_words": ["a"]}}
+    )
     assert queued.status_code == 202
     job = queued.json()["job"]
     assert job["state"] == "waiting"
     assert refits.run_due()
     assert client.get(f"/jobs/{job['id']}").json()["state"] == "done"
     settings = client.get("/indexes/shop").json()["settings"]
-    assert (settings["k1"], settings["own_stop_words"], settings["b"]) == (1.5, ["a"], 0.75)
+    assert (settings["k1"], settings["extra_stop_words"], settings["b"]) == (1.5, ["a"], 0.75)
 
 
 @pytest.mark.slow

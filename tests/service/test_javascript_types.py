@@ -25,7 +25,7 @@ def members(text, kind, name):
     [
         ("SearchOptions", SearchRequest, {"q", "index"}),
         ("SearchAnswer", search_answers.SearchAnswer, set()),
-        ("Hit", search_answers.FoundAnswer, set()),
+        ("Hit", search_answers.HitAnswer, set()),
         ("Facet", search_answers.FacetAnswer, set()),
         ("Interpretation", search_answers.InterpretationAnswer, set()),
         ("Suggestion", SuggestionAnswer, set()),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from klsa_search import _native
 from klsa_search.core.array_types import DocIds, DocumentMask, Integers, Scores
 from klsa_search.kernels.query_kernel import QueryKernel
-from klsa_search.lowrank.sparse_expansion import NO_ROWS_ELSEWHERE, RowsElsewhere, SparseExpansion
+from klsa_search.lowrank.sparse_expansion import NO_REMOTE_ROWS, RemoteRows, SparseExpansion
 from klsa_search.search.engine.local_seeds import (
     DocFeatures,
     LocalSeeds,
@@ -112,7 +112,7 @@ class ScoreDetails(NamedTuple):
     coverage   (n, terms) what each distinct term of the query adds, in its order
     impacts    (n, terms) of the terms in the document, if it is among the best, in steps of BM25
     lenders    (n, neighbours) documents that lend it terms: doc ids, -1 for none, -2 - i for the
-               i-th of `BestElsewhere`
+               i-th of `RemoteBest`
     lent       (n, neighbours, terms) what each lends, in steps of BM25
     """
 
@@ -250,7 +250,7 @@ class KlsaEngine:
     small    whether deep rankings rescore all candidates
     live     mask of the live documents, if some are deleted
     reverse  entries of later documents, if any
-    rows_elsewhere  entries of the rows in other partitions, if there are some
+    remote_rows  entries of the rows in other partitions, if there are some
     """
 
     def __init__(
@@ -263,7 +263,7 @@ class KlsaEngine:
         small: bool,
         live: Mask | None = None,
         reverse: ReverseNeighbours | None = None,
-        rows_elsewhere: RowsElsewhere = NO_ROWS_ELSEWHERE,
+        remote_rows: RemoteRows = NO_REMOTE_ROWS,
     ) -> None:
         self._kernel, self._small, self._expansion = kernel, small, expansion
         model = _native.ExpansionModel(
@@ -273,8 +273,8 @@ class KlsaEngine:
             features=contiguous(expansion.features, np.uint32),
             document_vectors=contiguous(expansion.document_vectors, np.int8),
             term_vectors=contiguous(expansion.terms, np.int8),
-            rows_elsewhere=contiguous(rows_elsewhere.documents, np.uint32),
-            levels_elsewhere=contiguous(rows_elsewhere.levels, np.uint8),
+            rows_elsewhere=contiguous(remote_rows.documents, np.uint32),
+            levels_elsewhere=contiguous(remote_rows.levels, np.uint8),
             dimensions=dimensions,
             neighbours=min(neighbours, expansion.rows.shape[1]),
         )

@@ -61,7 +61,7 @@ class SeedDetails(NamedTuple):
     weights   (z,) of the seeds
     features  of the seeds
     rows      of the seeds, without later documents of other partitions
-    names_elsewhere  (m,) ID and title of each of `BestElsewhere.documents`
+    names_elsewhere  (m,) ID and title of each of `RemoteBest.documents`
     """
 
     alpha: float
@@ -72,7 +72,7 @@ class SeedDetails(NamedTuple):
     names_elsewhere: tuple[tuple[str, str], ...] = ()
 
 
-class BestElsewhere(NamedTuple):
+class RemoteBest(NamedTuple):
     """Documents of other partitions that are among the best of all.
 
     documents  (m,) ordinals, ascending, without later documents, which no row here contains
@@ -90,7 +90,7 @@ class BestElsewhere(NamedTuple):
         return np.where(self.documents[places] == ordinals, places, -1)
 
 
-NONE_ELSEWHERE: Final = BestElsewhere(np.zeros(0, np.uint32), np.zeros((0, 0), np.float32))
+NONE_ELSEWHERE: Final = RemoteBest(np.zeros(0, np.uint32), np.zeros((0, 0), np.float32))
 
 
 class SharedSeeds(NamedTuple):
@@ -114,7 +114,7 @@ class SharedSeeds(NamedTuple):
     factors: Factors
     near: npt.NDArray[np.integer[Any]]
     estimates: npt.NDArray[np.float32]
-    elsewhere: BestElsewhere
+    elsewhere: RemoteBest
     details: SeedDetails | None = None
 
     def native(self) -> SharedSeeds:
@@ -222,7 +222,7 @@ def shared_seeds(
                 Factors(*factors),
                 ordinals_of_keys(near[is_known]),
                 estimates[is_known],
-                BestElsewhere(best.keys[elsewhere].astype(np.uint32), impacts[elsewhere]),
+                RemoteBest(best.keys[elsewhere].astype(np.uint32), impacts[elsewhere]),
                 details,
             )
         )

@@ -64,12 +64,12 @@ def in_postorder(filter_: Filter) -> list[Filter]:
 
     QueryError for more than 1,000 conditions and values, or more than 100 levels.
     """
-    size, found = 0, []
+    size, operands = 0, []
     stack: list[tuple[Filter, int, bool]] = [(filter_, 1, False)]
     while stack:
         node, depth, visited = stack.pop()
         if visited:
-            found.append(node)
+            operands.append(node)
             continue
         size += max(len(node.values), 1) if isinstance(node, Condition) else 1
         if size > MAX_CONDITIONS:
@@ -84,7 +84,7 @@ def in_postorder(filter_: Filter) -> list[Filter]:
             )
         stack.append((node, depth, True))
         stack += [(part, depth + 1, False) for part in reversed(parts_of(node))]
-    return found
+    return operands
 
 
 def truth_of(filter_: Filter) -> bool | None:
@@ -96,18 +96,18 @@ def truth_of(filter_: Filter) -> bool | None:
     >>> truth_of(Not(Condition("tenant", "IN", ())))
     True
     """
-    known: list[bool | None] = []  # a stack
+    truths: list[bool | None] = []  # a stack
     for node in in_postorder(filter_):
         if isinstance(node, Condition):
-            known.append(False if node.comparison == "IN" and not node.values else None)
+            truths.append(False if node.comparison == "IN" and not node.values else None)
             continue
-        begin = len(known) - len(parts_of(node))
-        parts = known[begin:]
+        begin = len(truths) - len(parts_of(node))
+        parts = truths[begin:]
         if isinstance(node, Not):
             (part,) = parts
             truth = None if part is None else not part
         else:
             decisive = isinstance(node, Or)
             truth = decisive if decisive in parts else None if None in parts else not decisive
-        known[begin:] = [truth]
-    return known[0]
+        truths[begin:] = [truth]
+    return truths[0]

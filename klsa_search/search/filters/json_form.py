@@ -25,7 +25,7 @@ _SYNTAX: Final = (
 )
 
 
-def filter_of_mapping(given: object) -> Filter:
+def filter_of_mapping(mapping: object) -> Filter:
     """Read a filter; several comparisons of one field must all be true.
 
     Values are those of the text form, as JSON types: `to` takes [low, high], `in` a list, `exists`
@@ -34,19 +34,19 @@ def filter_of_mapping(given: object) -> Filter:
     >>> filter_of_mapping({"field": "year", ">=": 2020, "<": 2024})
     And(parts=(Condition(field='year', comparison='>=', ...), Condition(field='year', ...)))
     """
-    return _read(given, 1)
+    return _read(mapping, 1)
 
 
-def _read(given: object, depth: int) -> Filter:
+def _read(mapping: object, depth: int) -> Filter:
     if depth > MAX_DEPTH:
         raise _invalid(f"nested more than {MAX_DEPTH} levels deep; flatten it")
-    if not isinstance(given, Mapping):
-        raise _invalid(f"{_repr(given)} is not a filter; give {_SYNTAX}")
-    if "field" in given:
-        return _condition(given)
-    if len(given) != 1 or (operator := next(iter(given))) not in ("and", "or", "not"):
-        raise _invalid(f"{_repr(dict(given))} is not a filter; give {_SYNTAX}")
-    operands = given[operator]
+    if not isinstance(mapping, Mapping):
+        raise _invalid(f"{_repr(mapping)} is not a filter; give {_SYNTAX}")
+    if "field" in mapping:
+        return _condition(mapping)
+    if len(mapping) != 1 or (operator := next(iter(mapping))) not in ("and", "or", "not"):
+        raise _invalid(f"{_repr(dict(mapping))} is not a filter; give {_SYNTAX}")
+    operands = mapping[operator]
     if operator == "not":
         part = _read(operands, depth + 1)
         return part.part if isinstance(part, Not) else Not(part)
@@ -56,12 +56,12 @@ def _read(given: object, depth: int) -> Filter:
     return And(parts) if operator == "and" else Or(parts)
 
 
-def _condition(given: Mapping[Any, Any]) -> Filter:
-    name = given["field"]
+def _condition(mapping: Mapping[Any, Any]) -> Filter:
+    name = mapping["field"]
     if not isinstance(name, str):
         raise _invalid(f"'field' is {_repr(name)}; give the name of a field")
     parts = []
-    for comparison, value in given.items():
+    for comparison, value in mapping.items():
         if comparison == "field":
             continue
         if comparison not in _COMPARISONS:
@@ -99,8 +99,8 @@ def _exists(name: str, value: object) -> Filter:
 
 
 def _missing(name: str, value: object) -> Filter:
-    found = _exists(name, value)
-    return found.part if isinstance(found, Not) else Not(found)
+    condition = _exists(name, value)
+    return condition.part if isinstance(condition, Not) else Not(condition)
 
 
 _COMPARISONS: Final[dict[object, Callable[[str, Any], Filter]]] = {

@@ -42,7 +42,7 @@ from klsa_search.storage.columns.local_forms import (
 )
 from klsa_search.storage.columns.values import NUMBER
 
-Given = str | Mapping[str, Any] | Filter
+FilterLike = str | Mapping[str, Any] | Filter
 """A filter as users give it: text, JSON or parsed."""
 
 CACHE_SIZE: Final = 2**25
@@ -108,25 +108,25 @@ class FilterCache:
         self._cache: OrderedDict[tuple[str, str], Mask] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, given: Given) -> Mask:
+    def of(self, filter_: FilterLike) -> Mask:
         """Return the mask of a filter: see `mask_of`. Cost: 1 µs if it is cached."""
-        key = key_of(given)
+        key = key_of(filter_)
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)
                 return self._cache[key]
-        mask = mask_of(filter_of(given), self._fields, self._size, self._find)
+        mask = mask_of(filter_of(filter_), self._fields, self._size, self._find)
         with self._lock:
             self._cache[key] = mask
             while len(self._cache) > self._capacity:
                 self._cache.popitem(last=False)
         return mask
 
-    def cost(self, given: Given) -> float:
+    def cost(self, filter_: FilterLike) -> float:
         """Return the estimated milliseconds of `of`, 0 if the mask is cached. Cost: 20 µs."""
-        if key_of(given) in self._cache:
+        if key_of(filter_) in self._cache:
             return 0.0
-        kind, text = _key_of(given)
+        kind, text = _key_of(filter_)
         sizes = {
             name: FieldSize(field.value_count, field.content)
             for name, field in self._fields.items()
@@ -134,35 +134,35 @@ class FilterCache:
         return filter_cost(text, is_json=kind == "json", documents=self._size, sizes=sizes)
 
 
-def filter_of(given: Given) -> Filter:
+def filter_of(filter_: FilterLike) -> Filter:
     """Return a filter, parsed; QueryError."""
-    if isinstance(given, str):
-        return filter_of_text(given)
-    if isinstance(given, Mapping):
-        return filter_of_mapping(given)
-    return given
+    if isinstance(filter_, str):
+        return filter_of_text(filter_)
+    if isinstance(filter_, Mapping):
+        return filter_of_mapping(filter_)
+    return filter_
 
 
-def key_of(given: Given) -> tuple[str, str]:
+def key_of(filter_: FilterLike) -> tuple[str, str]:
     """Return a cache key that identifies the filter; of one with relative dates, for a second."""
-    kind, text = _key_of(given)
+    kind, text = _key_of(filter_)
     return (kind, f"{text} at {int(time.time())}") if "now" in text else (kind, text)
 
 
-def _key_of(given: Given) -> tuple[str, str]:
-    if isinstance(given, str):
-        return "text", given
-    if isinstance(given, Mapping):
+def _key_of(filter_: FilterLike) -> tuple[str, str]:
+    if isinstance(filter_, str):
+        return "text", filter_
+    if isinstance(filter_, Mapping):
         try:
-            return "json", json.dumps(given)
+            return "json", json.dumps(filter_)
         except (TypeError, ValueError, RecursionError) as error:
             raise QueryError(f"filter: not valid JSON ({error})", field="filter") from None
-    if not isinstance(given, Condition | And | Or | Not):
+    if not isinstance(filter_, Condition | And | Or | Not):
         raise QueryError(
-            f"filter = {given!r} is not a filter; give a text or a mapping", field="filter"
+            f"filter = {filter_!r} is not a filter; give a text or a mapping", field="filter"
         )
-    in_postorder(given)  # checks its limits, so that repr does not recurse too deep
-    return "tree", repr(given)
+    in_postorder(filter_)  # checks its limits, so that repr does not recurse too deep
+    return "tree", repr(filter_)
 
 
 def _finder(
@@ -232,14 +232,14 @@ def _typed(field: Field, value: Value, now: datetime, forms: LocalForms) -> Valu
 
 def _number(name: str, text: str, forms: LocalForms) -> float | int:
     """Return the number of a text as in the column; QueryError."""
-    found, unit = amount(text), forms.unit(name)
+    parsed, unit = amount(text), forms.unit(name)
     fact = f"{name!r} is a number field: {text!r}"
-    if found is None or found.unit not in ("", unit):
+    if parsed is None or parsed.unit not in ("", unit):
         raise QueryError(
             f"{fact} is not a number{f' in {unit}' if unit else ''}; write it as in 2500.5",
             field=name,
         )
-    number = found.number
+    number = parsed.number
     two_readings = could_be_thousands(number)
     if two_readings and forms.decimal == (None if "," in number else "comma"):
         thousands, decimals = re.sub("[.,]", "", number), number.replace(",", ".")

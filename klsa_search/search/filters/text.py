@@ -71,7 +71,7 @@ def filter_of_text(text: str) -> Filter:
             field="filter",
         )
     try:
-        found: Any = _parser().parse(text)
+        parsed: Any = _parser().parse(text)
     except UnexpectedToken as error:
         expected = [name for key, name in _TOKEN_NAMES.items() if key in error.accepts]
         if error.token.type == "$END":
@@ -86,7 +86,7 @@ def filter_of_text(text: str) -> Filter:
         raise _invalid(
             f"{fact}; quote names and values with spaces or special characters"
         ) from None
-    tree: Filter = found
+    tree: Filter = parsed
     return tree
 
 

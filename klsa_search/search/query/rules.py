@@ -11,8 +11,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core import clock
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
-from klsa_search.search.filters.masks import Given as GivenFilter
-from klsa_search.search.filters.masks import filter_of
+from klsa_search.search.filters.masks import FilterLike, filter_of
 from klsa_search.search.query.interpretation import QueryInterpretation, replace_words
 from klsa_search.search.query.syntax import parse
 from klsa_search.storage.rules import Rule, RuleCondition, rules_of
@@ -22,11 +21,11 @@ MAX_APPLIED: Final = 10
 
 Terms = tuple[str, ...]
 
-Given = Iterable[Mapping[str, Any] | Rule]
+RulesLike = Iterable[Mapping[str, Any] | Rule]
 """Rules as users give them: see docs/guides/rules.md."""
 
 
-def checked_rules(given: Given) -> tuple[Rule, ...]:
+def checked_rules(given: RulesLike) -> tuple[Rule, ...]:
     """Return rules whose form and filters are valid; SettingsError names the rule at fault."""
     rules = rules_of(given)
     for rule in rules:
@@ -94,7 +93,7 @@ class RuleSet:
         """
         return [self.rules[number] for number in self._numbers(query)]
 
-    def matching(self, queries: Iterable[str], filter_: GivenFilter | None) -> list[Rule]:
+    def matching(self, queries: Iterable[str], filter_: FilterLike | None) -> list[Rule]:
         """Return the rules that apply to one of these texts of a query now, in their order.
 
         Cost: see `for_query`.
@@ -161,7 +160,7 @@ class _Condition:
         )
 
 
-def _parts(given: GivenFilter | None) -> frozenset[Filter]:
+def _parts(given: FilterLike | None) -> frozenset[Filter]:
     """Return a filter, and its parts if it is an AND, and theirs."""
     parts = [] if given is None else [_as_text(filter_of(given))]
     for part in parts:

@@ -155,8 +155,10 @@ class Suggester:
         last = last_word[0] if last_word else ""
         before = typed[: len(typed) - len(last)]
         phrases = list(islice(self._phrases(before, last, evidence), k))
-        known = {each.query for each in phrases}
-        words = (each for each in self._words(before, last, k, evidence) if each.query not in known)
+        suggested = {phrase.query for phrase in phrases}
+        words = (
+            word for word in self._words(before, last, k, evidence) if word.query not in suggested
+        )
         longer: Iterator[Suggestion] = iter(())
         if len(last) >= MIN_LETTERS and not phrases:
             longer = self._phrases(f"{typed} ", "", evidence)
@@ -204,10 +206,10 @@ class Suggester:
             count = documents_with(self._snapshot, correction.terms, evidence)
             query = before + correction.words
             yield Suggestion(kind="correction", text=correction.words, query=query, documents=count)
-        known = () if correction is None else correction.terms
+        correction_terms = () if correction is None else correction.terms
         for term in self._near_prefix(folded)[:MAX_CORRECTIONS]:
             word = self._form_of(term, evidence)
-            if word and term not in known:
+            if word and term not in correction_terms:
                 yield self._word("correction", before, term, word)
 
     def _near_prefix(self, beginning: str) -> list[int]:
@@ -273,28 +275,28 @@ class Suggester:
         return bool(parts) and max(self._numbers(parts[-1]), default=NO_TERM) >= 0
 
     def _titles(self, typed: str, k: int, evidence: Evidence) -> Iterator[Suggestion]:
-        found = evidence.of(("titles", typed, k), partial(self._own_titles, typed, k))
+        titles = evidence.of(("titles", typed, k), partial(self._own_titles, typed, k))
         counts: Counter[str] = Counter()
         best: dict[str, CountedTitle] = {}
-        for each in sorted(found, key=lambda each: each.order):
-            counts[each.folded] += each.documents
-            best.setdefault(each.folded, each)
-        for folded, each in islice(best.items(), k):
+        for title in sorted(titles, key=lambda each: each.order):
+            counts[title.folded] += title.documents
+            best.setdefault(title.folded, title)
+        for folded, title in islice(best.items(), k):
             count = counts[folded]
-            yield Suggestion(kind="title", text=each.title, query=each.title, documents=count)
+            yield Suggestion(kind="title", text=title.title, query=title.title, documents=count)
 
     def _own_titles(self, typed: str, k: int) -> tuple[CountedTitle, ...]:
         """Return the best k titles of the documents of the index."""
-        found = self.titles.find(typed, self._documents, self._live)[:k]
-        doc_ids = [each.doc_id for each in found]
+        matches = self.titles.find(typed, self._documents, self._live)[:k]
+        doc_ids = [match.doc_id for match in matches]
         ordinals = self._snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
         return tuple(
             CountedTitle(
-                (*each.order, ordinal), self.titles.folded(title), title,
-                self.titles.count(each.key, self._live),
+                (*match.order, ordinal), self.titles.folded(title), title,
+                self.titles.count(match.key, self._live),
             )
-            for each, ordinal, title in zip(
-                found, ordinals, self._documents.titles(doc_ids), strict=True
+            for match, ordinal, title in zip(
+                matches, ordinals, self._documents.titles(doc_ids), strict=True
             )
         )  # fmt: skip
 
@@ -321,12 +323,12 @@ class Suggester:
 
 def _most_frequent(follow: Counter[str]) -> list[tuple[str, int]]:
     """Return terms of at least `MIN_DOCUMENTS` documents, most frequent first."""
-    found = [
+    counted = [
         (name, count)
         for name, count in follow.items()
         if count >= MIN_DOCUMENTS and name != NOT_READ
     ]
-    return sorted(found, key=lambda each: (-each[1], each[0]))
+    return sorted(counted, key=lambda pair: (-pair[1], pair[0]))
 
 
 def _text_from(text: str, words: Sequence[str]) -> str:

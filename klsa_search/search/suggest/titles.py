@@ -121,7 +121,7 @@ class Titles:
                     key = int(chunk.keys[line])
                     order = (not begins, length, doc_id)
                     matches.setdefault(key, (order, TitleMatch(doc_id, key, order[:2])))
-        return [each for _, each in sorted(matches.values())]
+        return [title for _, title in sorted(matches.values())]
 
     def folded(self, title: str) -> str:
         """Return what equal titles have in common."""
@@ -131,8 +131,8 @@ class Titles:
         """Return the number of live documents with a title. Cost: 1 ns a document."""
         count = 0
         for chunk in self._read():
-            own = live[chunk.first : chunk.after]
-            count += int(np.count_nonzero((chunk.keys[: len(own)] == key) & own))
+            is_live = live[chunk.first : chunk.after]
+            count += int(np.count_nonzero((chunk.keys[: len(is_live)] == key) & is_live))
         return count
 
     def _read(self) -> list[_Chunk]:

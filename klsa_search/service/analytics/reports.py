@@ -125,7 +125,7 @@ def searched_queries(home: Path, index: str, *, days: int, least: int) -> list[S
     return [SearchedQuery(query, count, replaced.get(query, {})) for query, count in queries]
 
 
-def as_csv(found: Analytics, name: ListName) -> str:
+def as_csv(analytics: Analytics, name: ListName) -> str:
     """Return a list of a report as CSV with a header.
 
     Queries are the text of strangers: a value that a spreadsheet would run as a formula begins
@@ -136,10 +136,11 @@ def as_csv(found: Analytics, name: ListName) -> str:
     if name == "documents":
         writer.writerow([field.name for field in fields(ClickedDocument)])
         writer.writerows(
-            [_cell(each.id), each.clicks, each.conversions] for each in found.documents
+            [_cell(document.id), document.clicks, document.conversions]
+            for document in analytics.documents
         )
         return out.getvalue()
-    rows: Mapping[str, SearchFigures] = getattr(found, name)
+    rows: Mapping[str, SearchFigures] = getattr(analytics, name)
     writer.writerow(
         ["day" if name == "days" else "query", *(field.name for field in fields(SearchFigures))]
     )

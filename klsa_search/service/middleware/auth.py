@@ -23,7 +23,7 @@ from klsa_search.errors import (
     SettingsError,
     WritingRefused,
 )
-from klsa_search.search.filters.masks import Given
+from klsa_search.search.filters.masks import FilterLike
 from klsa_search.service.keys import Key, find_key, read_keys
 from klsa_search.service.middleware.limits import ALWAYS, Rates, address_of
 from klsa_search.service.middleware.origin import is_cross_origin
@@ -69,7 +69,7 @@ class Access:
     key_id: str | None = None
     expires: datetime | None = None
     by_session: bool = False
-    filters: Mapping[str, Given] | None = None
+    filters: Mapping[str, FilterLike] | None = None
 
     @classmethod
     def of_tenant(cls, key: Key, claims: TenantClaims) -> Access:

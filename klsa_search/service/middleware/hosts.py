@@ -53,8 +53,8 @@ class AllowedHosts:
 
 def name_in(host: str) -> str | None:
     """Return the name of a Host header in lower case, without port and brackets, or None."""
-    found = _HOST.fullmatch(host)
-    return None if found is None or not found["name"] else _plain(found["name"])
+    match = _HOST.fullmatch(host)
+    return None if match is None or not match["name"] else _plain(match["name"])
 
 
 def names_of_this_machine() -> set[str]:

@@ -102,10 +102,10 @@ def request_id(scope: Scope) -> str:
     """Return the ID of a request: that of its header if printable and short, else a new one."""
     state: dict[str, str] = scope.setdefault("state", {})
     if "request_id" not in state:
-        given = next((value for name, value in scope["headers"] if name == RAW_HEADER), b"").decode(
-            "latin-1"
-        )
-        state["request_id"] = given if _PLAIN.fullmatch(given) else _new()
+        header = next(
+            (value for name, value in scope["headers"] if name == RAW_HEADER), b""
+        ).decode("latin-1")
+        state["request_id"] = header if _PLAIN.fullmatch(header) else _new()
     return state["request_id"]
 
 

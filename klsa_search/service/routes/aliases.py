@@ -40,8 +40,8 @@ class AliasList(Answer):
 )
 async def aliases(service: Service) -> AliasList:
     """List aliases and their indexes."""
-    found = service.visible.aliases().items()
-    return AliasList(aliases=[AliasAnswer(name=name, index=index) for name, index in found])
+    aliases = service.visible.aliases().items()
+    return AliasList(aliases=[AliasAnswer(name=name, index=index) for name, index in aliases])
 
 
 @router.put(

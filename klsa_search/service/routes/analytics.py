@@ -161,23 +161,25 @@ class AnalyticsAnswer(Answer):
     documents: list[ClickedAnswer] = Field(description="most clicked documents")
 
     @classmethod
-    def of(cls, found: Analytics) -> AnalyticsAnswer:
+    def of(cls, analytics: Analytics) -> AnalyticsAnswer:
         """Return a report as an answer."""
         return cls.model_validate(
             {
-                "index": found.index,
-                "since": found.since,
-                "min_searches": found.min_searches,
-                "totals": asdict(found.totals),
-                "days": [{"day": day, **asdict(each)} for day, each in found.days.items()],
+                "index": analytics.index,
+                "since": analytics.since,
+                "min_searches": analytics.min_searches,
+                "totals": asdict(analytics.totals),
+                "days": [
+                    {"day": day, **asdict(figures)} for day, figures in analytics.days.items()
+                ],
                 **{
                     name: [
-                        {"query": query, **asdict(each)}
-                        for query, each in getattr(found, name).items()
+                        {"query": query, **asdict(entry)}
+                        for query, entry in getattr(analytics, name).items()
                     ]
                     for name in ("queries", "no_results", "low_quality")
                 },
-                "documents": [asdict(each) for each in found.documents],
+                "documents": [asdict(document) for document in analytics.documents],
             }
         )
 
@@ -213,7 +215,7 @@ class ProposalsAnswer(Answer):
     def of(cls, index: Index, proposals: list[SynonymProposal]) -> ProposalsAnswer:
         """Return proposals as an answer."""
         return cls.model_validate(
-            {"index": index.name, "proposals": [asdict(each) for each in proposals]}
+            {"index": index.name, "proposals": [asdict(proposal) for proposal in proposals]}
         )
 
 
@@ -263,8 +265,8 @@ async def analytics(name: str, request: Request, service: Service) -> AnalyticsA
 
     def compute(recorder: Recorder, index: str) -> AnalyticsAnswer:
         least = recorder.min_searches
-        found = report(recorder.home, index, days=params.days, k=params.k, least=least)
-        return AnalyticsAnswer.of(found)
+        analytics_ = report(recorder.home, index, days=params.days, k=params.k, least=least)
+        return AnalyticsAnswer.of(analytics_)
 
     return await service.read_analytics(name, compute)
 
@@ -286,8 +288,8 @@ async def analytics_csv(name: str, request: Request, service: Service) -> Respon
 
     def compute(recorder: Recorder, index: str) -> str:
         least = recorder.min_searches
-        found = report(recorder.home, index, days=params.days, k=params.k, least=least)
-        return as_csv(found, params.list)
+        analytics_ = report(recorder.home, index, days=params.days, k=params.k, least=least)
+        return as_csv(analytics_, params.list)
 
     return Response(await service.read_analytics(name, compute), media_type="text/csv")
 

@@ -216,10 +216,10 @@ def size_of(request: Request) -> int | None:
 def refuse_other_types(request: Request, *kinds: str) -> None:
     """Raise HTTPException unless the content type of the body is one of these."""
     if content_type(request.headers) not in kinds:
-        given = request.headers.get("content-type", "none")[:60]
+        media_type = request.headers.get("content-type", "none")[:60]
         wanted = " or ".join(kinds)
         raise HTTPException(
-            415, f"content type {given} is not supported; send Content-Type: {wanted}"
+            415, f"content type {media_type} is not supported; send Content-Type: {wanted}"
         )
 
 
@@ -235,7 +235,7 @@ async def _change(
             added=written.written,
             deleted=written.deleted,
             log_position=written.last_write,
-            warnings=[WarningAnswer.model_validate(each) for each in written.warnings],
+            warnings=[WarningAnswer.model_validate(warning) for warning in written.warnings],
             time_ms=elapsed(begin),
         ).model_dump_json()
 
@@ -282,7 +282,7 @@ async def _add_lines(name: str, request: Request, service: IndexService) -> Resp
 def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
     """Write the valid documents of some lines, and yield the status of each line."""
     declared = declared_of(index.settings, index.fields)
-    dimensions = {each.name: each.dimension for each in index.vector_spaces}
+    dimensions = {space.name: space.dimension for space in index.vector_spaces}
     valid: list[tuple[Line, Document]] = []
     refused: dict[int, BadDocument] = {}
     for line in lines:
@@ -333,7 +333,7 @@ def _status(
         id=id_,
         generation=generation,
         log_position=position,
-        warnings=[asdict(each) for each in warnings] if warnings else None,
+        warnings=[asdict(warning) for warning in warnings] if warnings else None,
         error=failure.model_dump() if failure else None,
     )
     return to_json(status, exclude_none=True) + b"\n"

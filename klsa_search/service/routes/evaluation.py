@@ -13,15 +13,11 @@ from klsa_search.collection.model import Judgement, Topic
 from klsa_search.core.parameters import Ranker, Text
 from klsa_search.errors import QueryError
 from klsa_search.evaluation.comparison import Contrast
-from klsa_search.evaluation.systems import compare_rankers, own_judgements
+from klsa_search.evaluation.systems import compare_rankers, index_judgements
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.errors import documented
-from klsa_search.service.schemas.requests import (
-    QueryText,
-    RequestModel,
-    field_error,
-)
+from klsa_search.service.schemas.requests import QueryText, RequestModel, field_error
 from klsa_search.service.schemas.responses import Answer, elapsed
 
 MAX_JUDGED = 500
@@ -145,13 +141,13 @@ async def evaluate(name: str, body: Annotated[EvaluateBody, Body()], service: Se
             rankers=[
                 EvaluatedRanker(
                     ranker=ranker,
-                    measures=found.means(),
+                    measures=measures.means(),
                     interval=compared.systems[ranker].interval,
-                    answered=found.answered,
+                    answered=measures.answered,
                     against_first=_against(compared.systems[ranker].contrast),
-                    queries={query: dict(values) for query, values in found.queries.items()},
+                    queries={query: dict(values) for query, values in measures.queries.items()},
                 )
-                for ranker, found in measured.items()
+                for ranker, measures in measured.items()
             ],
             time_ms=elapsed(begin),
         )
@@ -162,7 +158,7 @@ async def evaluate(name: str, body: Annotated[EvaluateBody, Body()], service: Se
 def _judged(index: Index, body: EvaluateBody) -> tuple[list[Topic], list[Judgement], int]:
     """Return queries, judgements, and the number of judged documents not in the index."""
     if body.queries is None or not isinstance(body.judgements, dict):
-        queries, judgements, gone = own_judgements(index)
+        queries, judgements, gone = index_judgements(index)
         if len(queries) > MAX_JUDGED:
             raise QueryError(
                 f"index `{index.name}` has {len(queries):,} judged queries, more "

@@ -62,10 +62,10 @@ async def _fetch(
 ) -> Response:
     def compute(index: Index) -> bytes:
         index = index.snapshot()
-        found = index.excerpt(id_, span=params.range, page=params.page)
+        excerpt = index.excerpt(id_, span=params.range, page=params.page)
         if params.vectors:
-            found = replace(found, metadata=index.document(found.document_id).metadata)
-        answer = DocumentAnswer.of(found, index)
+            excerpt = replace(excerpt, metadata=index.document(excerpt.document_id).metadata)
+        answer = DocumentAnswer.of(excerpt, index)
         refuse_too_large(answer)
         return answer.model_dump_json(exclude_unset=True).encode()
 

@@ -207,8 +207,8 @@ async def synonyms(name: str, service: Service) -> Response:
     """List the synonyms of an index by word."""
 
     def answer(index: Index) -> SynonymsAnswer:
-        given = {word: list(others) for word, others in index.synonyms.items()}
-        return SynonymsAnswer(index=index.name, synonyms=given)
+        synonyms = {word: list(others) for word, others in index.synonyms.items()}
+        return SynonymsAnswer(index=index.name, synonyms=synonyms)
 
     return await service.read(name, answer)
 

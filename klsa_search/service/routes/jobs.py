@@ -51,8 +51,8 @@ class JobList(Answer):
 async def jobs(request: Request) -> JobList:
     """List jobs, newest first, of all indexes or of one. The last 100 are kept over restarts."""
     params = read_parameters(request, JobsRequest)
-    found = await service_of(request).all_jobs(params.index)
-    return JobList(jobs=[JobAnswer.model_validate(job) for job in found])
+    jobs = await service_of(request).all_jobs(params.index)
+    return JobList(jobs=[JobAnswer.model_validate(job) for job in jobs])
 
 
 class JobRequest(RequestModel):
@@ -73,10 +73,10 @@ async def job(id: JobId, request: Request, service: Service) -> JobAnswer:  # no
     """Return the state and progress of a job, at once or when it has ended."""
     end = monotonic() + read_parameters(request, JobRequest).wait
     while True:
-        found = JobAnswer.model_validate(await service.job(id))
+        answer = JobAnswer.model_validate(await service.job(id))
         left = end - monotonic()
-        if left <= 0 or found.state not in ("waiting", "running"):
-            return found
+        if left <= 0 or answer.state not in ("waiting", "running"):
+            return answer
         await asyncio.sleep(min(INTERVAL, left))
 
 

@@ -91,12 +91,12 @@ class JudgementsAnswer(Answer):
             index=index.name,
             queries=[
                 JudgedQueryAnswer(
-                    number=each.number,
-                    q=each.text,
-                    grades=dict(each.grades),
-                    deleted=[id_ for id_ in each.grades if not _holds(index, id_)],
+                    number=query.number,
+                    q=query.text,
+                    grades=dict(query.grades),
+                    deleted=[id_ for id_ in query.grades if not _holds(index, id_)],
                 )
-                for each in index.judgements.queries(q)
+                for query in index.judgements.queries(q)
             ],
         )
 
@@ -140,7 +140,7 @@ async def qrels(name: str, service: Service) -> Response:
     def write(index: Index) -> str:
         nonlocal left_out
         judged = index.judgements.queries()
-        text, without = qrels_text(one for each in judged for one in each.judgements())
+        text, without = qrels_text(one for query in judged for one in query.judgements())
         left_out = len(without)
         return text
 
@@ -162,7 +162,7 @@ async def judged_queries(name: str, service: Service) -> Response:
     return await _as_text(
         service,
         name,
-        lambda index: "".join(each.as_line() for each in index.judgements.queries()),
+        lambda index: "".join(query.as_line() for query in index.judgements.queries()),
     )
 
 

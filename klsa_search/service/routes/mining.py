@@ -120,13 +120,13 @@ async def related_terms(
 
     def compute(index: Index) -> RelatedAnswer:
         begin = time.perf_counter()
-        found = related(index, term, params.k)
+        related_terms = related(index, term, params.k)
         return RelatedAnswer(
             term=term,
             index=index.name,
             generation=index.generation,
             time_ms=elapsed(begin),
-            related=[RelatedTermAnswer.model_validate(one) for one in found],
+            related=[RelatedTermAnswer.model_validate(one) for one in related_terms],
         )
 
     return await service.read(name, compute, heavy=True)
@@ -202,15 +202,15 @@ async def classify_documents(
     def compute(index: Index) -> ClassifyAnswer:
         begin = time.perf_counter()
         if body.texts is not None:
-            found = classify_texts(index, body.labels, body.texts)
+            classified = classify_texts(index, body.labels, body.texts)
         else:
             most = body.k if body.ids is None else None
-            found = classify(index, body.labels, body.ids, k=most, kernel=body.kernel)
+            classified = classify(index, body.labels, body.ids, k=most, kernel=body.kernel)
         return ClassifyAnswer(
             index=index.name,
             generation=index.generation,
             time_ms=elapsed(begin),
-            classified=[ClassifiedAnswer.model_validate(one) for one in found],
+            classified=[ClassifiedAnswer.model_validate(one) for one in classified],
         )
 
     return await service.read(name, compute, heavy=True)

@@ -87,9 +87,9 @@ async def rule(name: str, id: str, service: Service) -> Response:  # noqa: A002 
     """Return one rule of an index."""
 
     def answer(index: Index) -> bytes:
-        for found in index.rules:
-            if found["id"] == id:
-                return to_json(found)
+        for rule_ in index.rules:
+            if rule_["id"] == id:
+                return to_json(rule_)
         raise RuleNotFound(f"no rule `{id}`; list rules with GET /indexes/{name}/rules", field="id")
 
     return await service.read(name, answer, scope="write")

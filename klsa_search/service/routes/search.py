@@ -104,18 +104,20 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
         begin = time.perf_counter()
         with count_partitions(partial=params.partial) as tally:
             results = index.search(params.search())
-        found = time.perf_counter()
+        found_at = time.perf_counter()
         search_id = None
         if service.recorder is not None and params.analytics:
             search_id = service.recorder.record(
                 index.name,
                 params.q or "",
                 results,
-                found - begin,
+                found_at - begin,
                 typing=params.analytics == "typing" or params.prefix == "last",
             )
-        answer = search_answer(results, index, params, 1000 * (found - begin), tally, search_id)
-        service.metrics.observe_search(results.ranker, received, begin, found, time.perf_counter())
+        answer = search_answer(results, index, params, 1000 * (found_at - begin), tally, search_id)
+        service.metrics.observe_search(
+            results.ranker, received, begin, found_at, time.perf_counter()
+        )
         return answer
 
     def quick(index: Index) -> bool:
@@ -160,8 +162,10 @@ async def _answers(body: MultiSearchBody, service: IndexService) -> Response:
             raise too_large()
     if body.federation is not None:
         weights = [search.weight for search in body.queries]
-        found = merged([from_json(bytes(each)) for each in answers], weights, body.federation)
-        return Response(to_json(found), media_type=_JSON)
+        federated = merged(
+            [from_json(bytes(answer)) for answer in answers], weights, body.federation
+        )
+        return Response(to_json(federated), media_type=_JSON)
     return Response(b'{"results":[' + b",".join(answers) + b"]}", media_type=_JSON)
 
 
@@ -202,7 +206,7 @@ async def _explain(name: str, id_: str, params: ExplainRequest, service: IndexSe
     def compute(index: Index) -> ExplainAnswer:
         begin = time.perf_counter()
         index = index.snapshot()
-        found = index.explain(
+        explanation = index.explain(
             params.q,
             id_,
             vector=params.vector,
@@ -214,7 +218,7 @@ async def _explain(name: str, id_: str, params: ExplainRequest, service: IndexSe
             index=index.name,
             generation=index.generation,
             time_ms=elapsed(begin),
-            explanation=found,
+            explanation=explanation,
         )
 
     return await service.read(name, compute, cost=params.cost)
@@ -306,11 +310,11 @@ async def ready(response: Response, service: Service) -> Readiness:
     counts as ready; /health reports it.
     """
     statuses = service.catalog.statuses()
-    failing = sum(each.index is None or each.damaged for each in statuses)
+    failing = sum(status.index is None or status.damaged for status in statuses)
     ok = service.is_searchable(statuses) and not failing
     response.status_code = 200 if ok else 503
     return Readiness(
         ok=ok,
-        served=sum(each.index is not None for each in statuses),
+        served=sum(status.index is not None for status in statuses),
         failing=failing,
     )

@@ -91,13 +91,13 @@ async def suggest_of_index(name: str, request: Request, service: Service) -> Res
 async def _suggest(params: SuggestRequest, name: str | None, service: IndexService) -> Response:
     def compute(index: Index) -> SuggestAnswer:
         begin = time.perf_counter()
-        found = index.suggest(params.q, params.k)
+        suggestions = index.suggest(params.q, params.k)
         return SuggestAnswer(
             q=params.q,
             index=index.name,
             generation=index.generation,
             time_ms=elapsed(begin),
-            suggestions=[SuggestionAnswer.model_validate(each) for each in found],
+            suggestions=[SuggestionAnswer.model_validate(suggestion) for suggestion in suggestions],
         )
 
     return await service.read(
@@ -212,7 +212,9 @@ async def analyze(name: str, body: Annotated[AnalyzeBody, Body()], service: Serv
         return AnalyzeAnswer(
             index=index.name,
             generation=index.generation,
-            tokens=[TokenAnswer.model_validate(each) for each in index.analyzer.tokens(body.text)],
+            tokens=[
+                TokenAnswer.model_validate(token) for token in index.analyzer.tokens(body.text)
+            ],
         )
 
     return await service.read(name, compute, heavy=True)

@@ -28,19 +28,19 @@ class DocumentAnswer(Answer):
     heading: str | None = Field(None, description="path of the headings at the beginning")
 
     @classmethod
-    def of(cls, found: Excerpt, index: Index) -> DocumentAnswer:
+    def of(cls, excerpt: Excerpt, index: Index) -> DocumentAnswer:
         """Return a document or a part of one; fields of parts are unset in a whole document."""
         names = ["id", "title", "text"]
-        if found.is_part:
+        if excerpt.is_part:
             names += ["document_id", "span", "heading"]
-            if found.page is not None:
+            if excerpt.page is not None:
                 names.append("page")
-        given = {name: getattr(found, name) for name in names}
+        fields = {name: getattr(excerpt, name) for name in names}
         return cls(
             index=index.name,
             generation=index.generation,
-            metadata=dict(found.metadata),
-            **given,
+            metadata=dict(excerpt.metadata),
+            **fields,
         )
 
 

@@ -48,10 +48,10 @@ def replication_answers(
     """
     states: dict[str, ReplicationState | None] = {}
     faults = []
-    for each in replications:
-        states[each.work] = None
+    for replication in replications:
+        states[replication.work] = None
         try:
-            states[each.work] = each.state()
+            states[replication.work] = replication.state()
         except StoreError as fault:
             faults.append(fault.message)
     return {work: ReplicationAnswer.of(state) for work, state in states.items()}, faults

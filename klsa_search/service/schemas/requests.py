@@ -55,8 +55,8 @@ class RequestModel(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _known(cls, given: Any) -> Any:
-        names = given if isinstance(given, Mapping) else {}
+    def _known(cls, value: Any) -> Any:
+        names = value if isinstance(value, Mapping) else {}
         for name in names:
             if name not in cls.model_fields:
                 raise PydanticCustomError(
@@ -68,7 +68,7 @@ class RequestModel(BaseModel):
                         "field": str(name).encode(errors="backslashreplace").decode(),
                     },
                 )
-        return given
+        return value
 
 
 class ExcerptRequest(RequestModel):
@@ -111,24 +111,24 @@ def read_parameters(request: Request, model: type[M]) -> M:
     can only be in a body. For the OpenAPI schema of the parameters see `documented_parameters`.
     """
     query = request.scope["query_string"].decode("latin-1")
-    given: dict[str, Any] = {}
+    value: dict[str, Any] = {}
     for name, values in parse_qs(query, keep_blank_values=True).items():
         if name in _lists(model):
-            given[name] = ",".join(values).split(",")
+            value[name] = ",".join(values).split(",")
         elif name in _objects(model):
             message = f"{name} cannot be in a URL; send it with POST, in a JSON body"
             error = {"type": "only_in_body", "loc": ("query", name), "msg": message}
             raise RequestValidationError([error | {"input": values[-1], "ctx": {"field": name}}])
         elif len(values) == 1 or name not in model.model_fields:  # refused by the model
-            given[name] = values[-1]
+            value[name] = values[-1]
         else:
             message = f"{name} is given {len(values)} times; give it once"
             error = {"type": "repeated_parameter", "loc": ("query", name), "msg": message}
             raise RequestValidationError([error | {"input": values[-1], "ctx": {"field": name}}])
     try:
-        return model.model_validate(given, strict=False)  # in a URL numbers are text
+        return model.model_validate(value, strict=False)  # in a URL numbers are text
     except ValidationError as error:
-        places = [{**each, "loc": ("query", *each["loc"])} for each in error.errors()]
+        places = [{**values, "loc": ("query", *values["loc"])} for values in error.errors()]
         raise RequestValidationError(places) from None
 
 

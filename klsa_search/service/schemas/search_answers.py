@@ -28,7 +28,7 @@ _BATCH: Final = 10
 """Hits encoded in one call; the size of the answer is checked after each call."""
 
 
-class FoundAnswer(Answer):
+class HitAnswer(Answer):
     """One hit of a search; `fields` of the request selects its fields."""
 
     rank: int = Field(description="rank from 1, continued over pages")
@@ -181,7 +181,7 @@ class SearchAnswer(Answer):
     warnings: list[str] | None = Field(
         None, description="what failed and is missing, such as a reranker, if anything"
     )
-    hits: list[FoundAnswer]
+    hits: list[HitAnswer]
 
 
 class MultiSearchAnswer(Answer):
@@ -199,7 +199,7 @@ class HitOrigin(Answer):
     weighted_score: float = Field(description="weight / rank, by which the hits are ordered")
 
 
-class FederatedHit(FoundAnswer):
+class FederatedHit(HitAnswer):
     """A hit of several searches; `rank` is that of the merged list."""
 
     federation: HitOrigin
@@ -208,7 +208,7 @@ class FederatedHit(FoundAnswer):
 class FederatedSearchInfo(SearchAnswer):
     """What one of several searches found, without its hits, which are merged."""
 
-    hits: list[FoundAnswer] = Field(max_length=0)
+    hits: list[HitAnswer] = Field(max_length=0)
 
 
 class FederatedAnswer(Answer):

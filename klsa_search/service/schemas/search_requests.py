@@ -109,8 +109,8 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
-        given = self.model_fields_set
-        if self.q is None and given.isdisjoint(_WITHOUT_QUERY):
+        fields_set = self.model_fields_set
+        if self.q is None and fields_set.isdisjoint(_WITHOUT_QUERY):
             raise field_error(
                 "q", "q is missing: add it, or a filter or sort to go through everything"
             )
@@ -120,7 +120,7 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
                 f"explain: {self.count} hits are requested, and at most "
                 f"{MAX_EXPLAINED} can be explained; request fewer",
             )
-        if given.isdisjoint(_PAGING):
+        if fields_set.isdisjoint(_PAGING):
             return self
         by_page = [name for name in ("page", "hits_per_page") if getattr(self, name) is not None]
         others = [name for name in ("k", "limit", "offset") if getattr(self, name) is not None]
@@ -253,10 +253,10 @@ class MultiSearchBody(RequestModel):
     @model_validator(mode="after")
     def _paged_once(self) -> Self:
         for number, query in enumerate(self.queries):
-            given = query.model_fields_set
-            if self.federation is None and "weight" in given:
+            fields_set = query.model_fields_set
+            if self.federation is None and "weight" in fields_set:
                 name, said = "weight", "needs `federation`"
-            elif self.federation is not None and (paging := sorted(given & _SIZES)):
+            elif self.federation is not None and (paging := sorted(fields_set & _SIZES)):
                 name, said = paging[0], "leave it out, and give `federation` limit and offset"
             elif self.federation is not None and query.explain:
                 if self.federation.last <= MAX_EXPLAINED:

@@ -47,8 +47,8 @@ async def lines_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[Line]:
     """Yield the lines of a stream, without empty ones; one line is in memory at a time."""
     number, pending, too_long = 1, bytearray(), False
     async for chunk in chunks:
-        *whole, rest = chunk.split(b"\n")
-        for part in whole:
+        *lines, rest = chunk.split(b"\n")
+        for part in lines:
             if too_long or len(pending) + len(part) > MAX_BODY:
                 yield Line(number, None)
             elif pending or part:
@@ -102,10 +102,10 @@ def document_of_object(body: bytes, id_: str) -> Document:
     """Return the document of an object, which may contain its ID. Errors as above."""
     record = _whole(_text_of(body))
     if isinstance(record, dict):
-        given = [str(record.pop(name)) for name in ID_NAMES if name in record]
-        if given and given[0] != id_:
+        names = [str(record.pop(name)) for name in ID_NAMES if name in record]
+        if names and names[0] != id_:
             raise QueryError(
-                f"id {given[0][:60]!r} in the body differs from {id_[:60]!r} in "
+                f"id {names[0][:60]!r} in the body differs from {id_[:60]!r} in "
                 "the path; leave it out of the body",
                 field="id",
             )

@@ -83,14 +83,14 @@ class DeclaredFields:
         for name, separator in self.separators.items():
             value = metadata.get(name)
             if isinstance(value, str):
-                divided[name] = [each for part in value.split(separator) if (each := part.strip())]
+                divided[name] = [text for part in value.split(separator) if (text := part.strip())]
         return divided
 
     def fault(self, metadata: Mapping[str, Any]) -> str | None:
         """Return which value of the next document does not fit its field, or None."""
         if not self.types or not metadata:
             return None
-        known = plain(self._divided(metadata_with_text(metadata, self.html)))
+        existing = plain(self._divided(metadata_with_text(metadata, self.html)))
         types, units = {}, {}
         for name, kind in self.types.items():
             value = metadata.get(name)
@@ -99,7 +99,7 @@ class DeclaredFields:
                     f"the field {name!r} contains {shown(value)}, which is nested; declare its "
                     f"fields, as in `{name}.{next(iter(value))}`"
                 )
-            values = elements(known.get(name))
+            values = elements(existing.get(name))
             unit = units[name] = self._units[name] or unit_of(values)
             for value in values:
                 try:

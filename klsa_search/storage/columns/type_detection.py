@@ -121,13 +121,13 @@ class DetectedField:
             at = 0 if counts is None else next(at for at, count in enumerate(counts) if count)
             self._first = flat[0], origins[at]
         self._kinds |= dict.fromkeys(
-            NAMED.get(each, NESTED) for each in dict.fromkeys(map(type, flat))
+            NAMED.get(type_, NESTED) for type_ in dict.fromkeys(map(type, flat))
         )
         if not self._begun:
             self.unit = self.unit or unit_of(flat)
             self._begin(CANDIDATES if type_ is None else (type_,))
         if type_ is None and NUMBERS in self._kinds:
-            self._builders = [each for each in self._builders if each.kind == "number"]
+            self._builders = [builder for builder in self._builders if builder.kind == "number"]
         for builder in list(self._builders):
             try:
                 builder.extend(flat, counts)
@@ -157,7 +157,7 @@ class DetectedField:
             if builder.others > MAX_OTHERS:
                 del self._local[key]
         if any(kind == "number" for kind, _ in self._local):
-            texts = [number_of(each) for each in flat if isinstance(each, str)]
+            texts = [number_of(item) for item in flat if isinstance(item, str)]
             if pointed := [text for text in texts if "." in text]:
                 may_be = all(map(_THREE_DECIMALS.fullmatch, pointed))
                 self._points = may_be and self._points is not False
@@ -167,23 +167,25 @@ class DetectedField:
                 if "," in text or "." in text
                 if (sign := decimal_sign(text)) is not None
             }
-            whole = next(each for each in self._builders if each.kind == "number")
-            if not self._signs and not whole.others and whole.fitting > MAX_OTHERS:
-                self._local = {key: each for key, each in self._local.items() if key[0] == "date"}
+            numbers = next(candidate for candidate in self._builders if candidate.kind == "number")
+            if not self._signs and not numbers.others and numbers.fitting > MAX_OTHERS:
+                self._local = {
+                    key: candidate for key, candidate in self._local.items() if key[0] == "date"
+                }
 
     def local_forms(self) -> LocalForms:
         """Return the forms that the values of the field show."""
-        fits = {key: each for key, each in self._local.items() if self._fits(each, None)}
+        fits = {key: builder for key, builder in self._local.items() if self._fits(builder, None)}
         signs = self._signs if any(kind == "number" for kind, _ in fits) else set()
         dates = sorted(
-            (each.others, str(forms.dates))
-            for (kind, forms), each in self._local.items()
+            (builder.others, str(forms.dates))
+            for (kind, forms), builder in self._local.items()
             if kind == "date"
         )
         order: DateOrder | None = None
-        for (kind, forms), each in fits.items():
+        for (kind, forms), candidate in fits.items():
             if kind == "date" and all(
-                each.others < others or forms.dates == name for others, name in dates
+                candidate.others < others or forms.dates == name for others, name in dates
             ):
                 order = forms.dates
         sign: DecimalSign | None = None
@@ -207,13 +209,17 @@ class DetectedField:
                 decided = local in (LocalForms(forms.dates), LocalForms(None, forms.decimal))
                 if decided and self._fits(builder, None) and not self._has_general(kind, builder):
                     return builder
-        return next((each for each in self._builders if self._fits(each, type_)), None)
+        return next(
+            (candidate for candidate in self._builders if self._fits(candidate, type_)), None
+        )
 
     def _has_general(self, kind: FieldType, local: ColumnBuilder) -> bool:
         """Return whether the general form fits more values than a local one."""
         return any(
-            each.kind == kind and each.others < local.others and self._fits(each, None)
-            for each in self._builders
+            candidate.kind == kind
+            and candidate.others < local.others
+            and self._fits(candidate, None)
+            for candidate in self._builders
         )
 
     def reason(self) -> str:
@@ -222,7 +228,9 @@ class DetectedField:
         if NESTED in kinds or (NUMBERS in kinds and len(kinds) > 1):
             return " and ".join(kinds)
         last: FieldType = "number" if NUMBERS in kinds else "keyword"
-        reasons = {each.kind: each.reason for each in self._builders} | self._rejected
+        reasons = {
+            candidate.kind: candidate.reason for candidate in self._builders
+        } | self._rejected
         return reasons.get(last) or NO_VALUE
 
     def hint(self, chosen: ColumnBuilder | None) -> str | None:
@@ -298,7 +306,7 @@ class DetectedField:
             builder.skip(self._skipped)
 
 
-def _quoted(found: tuple[object, str]) -> str:
-    value, origin = found
+def _quoted(example: tuple[object, str]) -> str:
+    value, origin = example
     text = repr(value)
     return f"{text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'} in {origin}"

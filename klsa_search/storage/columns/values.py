@@ -124,11 +124,11 @@ def number(value: object) -> float | None:
             if local is not None:
                 return local + 0.0
             raise TypeMismatch("not a number")
-        found = float(digits)
-        if math.isinf(found):
+        parsed = float(digits)
+        if math.isinf(parsed):
             raise TypeMismatch("too large for float64")
         if re.search(r"[.eE]", digits):
-            return found + 0.0
+            return parsed + 0.0
         # Without leading zeros, as `int` refuses a text of more than 4,300 digits.
         return _whole(int(re.sub(r"^([+-]?)0+(?=\d)", r"\1", digits)))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -162,12 +162,12 @@ def is_placeholder(value: object) -> bool:
 
 def _whole(value: int) -> float:
     try:
-        found = float(value)
+        parsed = float(value)
     except OverflowError:
         raise TypeMismatch("too large for float64") from None
-    if int(found) != value:
+    if int(parsed) != value:
         raise TypeMismatch("a whole number that float64 cannot represent exactly")
-    return found
+    return parsed
 
 
 def date(value: object) -> int | None:
@@ -234,16 +234,16 @@ def _in_unit(unit: str, coerce: Callable[[object], Any], value: object) -> Any:
     """Coerce a value whose text has this unit, or is zero; Code if it has another unit."""
     if not isinstance(value, str) or (not unit and value[:1].isdigit() and value[-1:].isdigit()):
         return coerce(value)
-    found = amount(value.strip())
-    if found is None:
+    result = amount(value.strip())
+    if result is None:
         return coerce(value)
-    if found.unit == unit:
-        return coerce(found.number.removeprefix("+") if unit else found.number)
+    if result.unit == unit:
+        return coerce(result.number.removeprefix("+") if unit else result.number)
     if not unit:
-        raise TypeMismatch(f"in {found.unit}")
-    if not found.unit and re.fullmatch("0(?:[.,]0+)?", found.number):
+        raise TypeMismatch(f"in {result.unit}")
+    if not result.unit and re.fullmatch("0(?:[.,]0+)?", result.number):
         return 0.0
-    raise Code(f"in {found.unit or 'no unit'} instead of {unit}")
+    raise Code(f"in {result.unit or 'no unit'} instead of {unit}")
 
 
 def _local(
@@ -255,8 +255,8 @@ def _local(
         if kind == "date" and (moment := local_date(text, forms.dates)) is not None:
             return microseconds(datetime.fromisoformat(moment))
         separated = forms.decimal if "," in text or "." in text else None
-        if kind == "number" and separated and (found := number_in(text, separated)) is not None:
-            return found + 0.0
+        if kind == "number" and separated and (parsed := number_in(text, separated)) is not None:
+            return parsed + 0.0
     return coerce(value)
 
 
@@ -286,8 +286,8 @@ def unit_of(values: Iterable[object]) -> str:
     """Return the unit of the first of some values that is not blank or a placeholder."""
     for value in values:
         if isinstance(value, str) and value.strip() and not is_placeholder(value):
-            found = amount(value.strip())
-            return found.unit if found is not None else ""
+            result = amount(value.strip())
+            return result.unit if result is not None else ""
     return ""
 
 
@@ -310,16 +310,16 @@ def as_number(value: Any, coerce: Callable[[object], Any]) -> Any:
     coerce  of their field
     """
     if isinstance(value, list):
-        return [as_number(each, coerce) for each in value]
+        return [as_number(item, coerce) for item in value]
     if not isinstance(value, str):
         return value
     try:
-        found = coerce(value)
+        result = coerce(value)
     except TypeMismatch:
         return value
-    if found is None:
+    if result is None:
         return value
-    return int(found) if found.is_integer() and not re.search(r"[.,eE]", value) else found
+    return int(result) if result.is_integer() and not re.search(r"[.,eE]", value) else result
 
 
 def type_of(value: object) -> FieldType:
@@ -356,7 +356,7 @@ def elements(value: Any) -> list[Any]:
         if _SINGLE.issuperset(map(type, value)):
             return list(value)
         if _PLAIN.issuperset(map(type, value)):
-            return [each for each in value if each is not None and each == each]
+            return [element for element in value if element is not None and element == element]
     elif kind in _PLAIN:
         return [] if value is None or value != value else [value]
     # Other types of Python: their form in JSON, which is stored.
@@ -371,5 +371,5 @@ def flattened(batch: list[object]) -> tuple[list[object], list[int] | None]:
     if kinds <= _SCALAR:
         present = [value is not None and value == value for value in batch]
         return list(compress(batch, present)), None if all(present) else list(map(int, present))
-    each = list(map(elements, batch))
-    return [value for values in each for value in values], list(map(len, each))
+    lists = list(map(elements, batch))
+    return [value for values in lists for value in values], list(map(len, lists))

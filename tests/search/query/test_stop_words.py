@@ -119,7 +119,7 @@ def test_german_articles_are_words_unless_they_are_left_out(tmp_path):
     index = build(documents, name="words", home=tmp_path, language="german")
     assert ids(index, "der") == ["1"]
     index.close()
-    options = {"language": "german", "own_stop_words": ["der", "eine"]}
+    options = {"language": "german", "extra_stop_words": ["der", "eine"]}
     index = build(documents, name="left-out", home=tmp_path, **options)
     assert ids(index, "der") == ["1"]
     assert ids(index, "DER Hund") == ["1"]
