@@ -110,6 +110,9 @@ def sniff(path: Path) -> str | None:
     if record and "<docno>" in start[record.end() :].lower():
         return "trec"
     found = json_files.json_format(path)
+    # By its suffix, one object in one line is a document, whatever is in it.
+    if found == "json" and name.endswith(JSON_SUFFIXES):
+        return found if start.startswith("[") or "\n" in start.strip() else "jsonl"
     if found is not None:
         return found
     if name.endswith(JSON_SUFFIXES) and not start.startswith("["):

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from klsa_search.collection.line_ends import join_divided_words
 from klsa_search.collection.model import Document
-from klsa_search.collection.nested import has_path, value_at, without_paths
+from klsa_search.collection.nested import flat, has_path, value_at, without_paths
 from klsa_search.collection.vectors import VECTORS, without_vectors
 from klsa_search.errors import BadDocument, CollectionError
 
@@ -121,10 +121,12 @@ class Columns:
 
 
 def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the paths of titles and texts if a single nested object has them, as `_source`."""
+    """Return the paths of ID, title and text if a single nested object has them, as `_source`."""
     objects: dict[str, dict[str, list[str]]] = {}
     for path in names:
         outer, dot, name = path.rpartition(".")
+        if dot and name in ID_NAMES:
+            objects.setdefault(outer, {}).setdefault("id", []).append(path)
         for role, own in (("title", ("title",)), ("text", TEXT_NAMES)) if dot else ():
             if name.lower() in own or name.lower() in COMMON_NAMES[role]:
                 objects.setdefault(outer, {}).setdefault(role, []).append(path)
@@ -212,7 +214,7 @@ def _string(record: Mapping[str, Any], name: str, origin: str, separator: str | 
         parts = [_string({name: each}, name, origin) for each in value]
         return separator.join(filter(str.strip, parts))
     if isinstance(value, Mapping) and value:
-        paths = ", ".join(f"{name}.{inner}" for inner in list(value)[:3])
+        paths = ", ".join(f"{name}.{inner}" for inner in list(flat(value))[:3])
         raise CollectionError(
             f"{origin}: {name!r} is an object, not a string; name one of its fields: {paths}"
         )

@@ -197,3 +197,26 @@ def test_beside_a_title_the_only_column_of_texts_is_used(tmp_path):
         '{"id": "a", "title": "Pump", "body": "leaks"}\n{"id": "b", "title": "T", "text": "own"}',
     )
     assert (first.text, other.text) == ("leaks", "own")
+
+
+def test_an_id_beside_nested_texts_is_used(tmp_path):
+    nodes = [{"node": {"id": n, "title": "Pump", "body": "leaks"}} for n in ("a", "b")]
+    found = documents_of(tmp_path, json.dumps({"data": {"edges": nodes}}))
+    assert [document.id for document in found] == ["a", "b"]
+    row = {"id": "1", "node": {"id": "2", "body": "leaks"}}
+    assert [document.id for document in documents_of(tmp_path, json.dumps(row))] == ["1"]
+
+
+def test_one_line_of_json_lines_is_one_document(tmp_path):
+    path = tmp_path / "qa.jsonl"
+    path.write_text('{"question": "How to fix?", "answer": "Turn it off"}\n')
+    assert open_collection(path).format == "jsonl"
+    assert len(list(open_collection(path).documents())) == 1
+    path.write_text('[{"id": "1", "text": "pump"}]')
+    assert open_collection(path).format == "json"
+
+
+def test_an_error_names_the_texts_in_an_object(tmp_path):
+    row = {"id": "1", "title": "Pump", "body": {"storage": {"value": "<p>leaks</p>"}}}
+    with pytest.raises(CollectionError, match=r"'body' is an object.*fields: body\.storage\.value"):
+        documents_of(tmp_path, json.dumps(row))
