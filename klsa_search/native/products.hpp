@@ -9,7 +9,9 @@ void add_to_features(const i32* columns, const W* weights, const i64* begins, co
     for (i64 d = 0; d < documents; d++) {
         const X* __restrict x = blocks + d * width;
         if (width == 1) {
-            for (i64 p = begins[d]; p < ends[d]; p++) sums[columns[p]] = X(sums[columns[p]] + weights[p] * *x);
+            X* __restrict t = sums;
+            const X value = *x;
+            for (i64 p = begins[d], end = ends[d]; p < end; p++) t[columns[p]] = X(t[columns[p]] + weights[p] * value);
             continue;
         }
         for (i64 p = begins[d]; p < ends[d]; p++) {
@@ -28,7 +30,7 @@ void add_to_documents(const i32* columns, const W* weights, const i64* begins, c
         X* __restrict y = out + d * width;
         if (width == 1) {
             X sum = *y;
-            for (i64 p = begins[d]; p < ends[d]; p++) sum = X(sum + weights[p] * sums[columns[p]]);
+            for (i64 p = begins[d], end = ends[d]; p < end; p++) sum = X(sum + weights[p] * sums[columns[p]]);
             *y = sum;
             continue;
         }
