@@ -2,6 +2,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <vector>
 
@@ -10,6 +11,8 @@
 
 namespace klsa {
 namespace {
+
+constexpr i64 MOST = std::numeric_limits<i32>::max();  // a larger count is this
 
 struct Occurrence {
     i64 value, weight;
@@ -23,7 +26,7 @@ i32 append_counts(std::vector<Occurrence>& found, std::vector<T>& values, std::v
     const size_t first = values.size();
     for (const auto& [value, weight] : found) {
         if (values.size() > first && values.back() == T(value)) {
-            counts.back() += i32(weight);
+            counts.back() = i32(std::min(counts.back() + weight, MOST));
         } else {
             values.push_back(T(value));
             counts.push_back(i32(weight));
@@ -35,6 +38,7 @@ i32 append_counts(std::vector<Occurrence>& found, std::vector<T>& values, std::v
 auto count_block(Array1<const i32> words, Array1<const i32> lengths, Array1<const i32> parts, Array1<const bool> paired,
                  Array1<const i64> weights) {
     const i64 V = length(paired), documents = length(parts);
+    require_between(weights.data(), length(weights), 0, MOST, "weights");
     std::vector<i32> sizes, columns, counts, key_sizes, key_counts;
     std::vector<i64> keys;
     {

@@ -32,6 +32,7 @@ class ForwardCodes {
     auto counts(Documents documents, Array1<const i32> terms, Array1<const i64> weights) const {
         check(documents);
         require(length(weights) == parts_, "weights: their number is not that of the parts");
+        require_between(weights.data(), parts_, 0, i64(1) << 31, "weights");
         std::vector<i32> out_terms;
         std::vector<f32> out_counts;
         std::vector<i64> sizes(length(documents), 0);
@@ -62,6 +63,7 @@ class ForwardCodes {
     auto count_term(Documents documents, i64 code, Array1<const i64> weights) const {
         check(documents);
         require(length(weights) == parts_, "weights: their number is not that of the parts");
+        require_between(weights.data(), parts_, 0, i64(1) << 31, "weights");
         std::vector<i64> counts(length(documents), 0);
         {
             nb::gil_scoped_release release;
@@ -104,6 +106,7 @@ class ForwardCodes {
         check(documents);
         require(length(codes) > 0, "codes: a phrase has at least one word");
         require(length(weights) == parts_, "weights: their number is not that of the parts");
+        require_between(weights.data(), parts_, 0, i64(1) << 31, "weights");
         const Phrase phrase({codes.data(), codes.shape(0)}, checked_stops(stops));
         std::vector<i64> counts(length(documents), 0);
         {

@@ -162,18 +162,47 @@ class Phrase {
     Stops stops_;
 };
 
+// The words of a document, matched with a phrase one after the other.
+class PhraseReader {
+  public:
+    PhraseReader(CodeReader reader, std::vector<i64>& part_ends, const Phrase& phrase)
+        : reader_(reader), part_ends_(part_ends), phrase_(phrase) {
+        reader_.read_part_ends(part_ends_);
+    }
+
+    // Read the next word, if there is one.
+    bool read() {
+        if (!reader_.has_more()) return false;
+        code_ = reader_.read();
+        while (word_ >= part_ends_[size_t(part_)]) part_++, matched_ = 0;
+        word_++;
+        return true;
+    }
+
+    // Match the word that was read; a complete match is left before.
+    void match() { matched_ = phrase_.advance(matched_, phrase_.comparable(code_)); }
+    bool is_complete() const { return matched_ == phrase_.size(); }
+    void leave() { matched_ = phrase_.border(matched_); }
+
+    i64 code() const { return code_; }
+    i64 part() const { return part_; }
+
+  private:
+    CodeReader reader_;
+    std::vector<i64>& part_ends_;
+    const Phrase& phrase_;
+    i64 code_ = 0, word_ = 0, part_ = 0, matched_ = 0;
+};
+
 // Call `visit(part)` where a phrase ends, until it returns false.
 template <class Visit>
-void for_each_phrase(CodeReader reader, std::vector<i64>& part_ends, const Phrase& phrase, Visit visit) {
-    reader.read_part_ends(part_ends);
-    i64 word = 0, part = 0, matched = 0;
-    for (; reader.has_more(); word++) {
-        const i64 code = phrase.comparable(reader.read());
-        while (word >= part_ends[part]) part++, matched = 0;
-        matched = phrase.advance(matched, code);
-        if (matched < phrase.size()) continue;
-        if (!visit(part)) return;
-        matched = phrase.border(matched);
+void for_each_phrase(CodeReader codes, std::vector<i64>& part_ends, const Phrase& phrase, Visit visit) {
+    PhraseReader reader(codes, part_ends, phrase);
+    while (reader.read()) {
+        reader.match();
+        if (!reader.is_complete()) continue;
+        if (!visit(reader.part())) return;
+        reader.leave();
     }
 }
 
@@ -189,17 +218,14 @@ inline bool has_phrase(CodeReader reader, std::vector<i64>& part_ends, const Phr
 
 // Call `visit(rank)` for each word with a term that follows a phrase in its part.
 template <class Visit>
-void for_each_following(CodeReader reader, std::vector<i64>& part_ends, const Phrase& phrase, Visit visit) {
-    reader.read_part_ends(part_ends);
-    i64 word = 0, part = 0, matched = 0;
-    for (; reader.has_more(); word++) {
-        const i64 code = reader.read(), rank = rank_of_code(code);
-        while (word >= part_ends[part]) part++, matched = 0;
-        if (matched == phrase.size()) {
-            if (rank >= 0) visit(rank);
-            matched = phrase.border(matched);
+void for_each_following(CodeReader codes, std::vector<i64>& part_ends, const Phrase& phrase, Visit visit) {
+    PhraseReader reader(codes, part_ends, phrase);
+    while (reader.read()) {
+        if (reader.is_complete()) {
+            if (const i64 rank = rank_of_code(reader.code()); rank >= 0) visit(rank);
+            reader.leave();
         }
-        matched = phrase.advance(matched, phrase.comparable(code));
+        reader.match();
     }
 }
 

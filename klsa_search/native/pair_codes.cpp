@@ -40,6 +40,7 @@ auto decode(Array1<const u8> codes, i64 terms) {
 
 void number(Array1<i32> features, Array1<i64> next_numbers) {
     require_between(features.data(), length(features), 0, length(next_numbers), "features");
+    require_between(next_numbers.data(), length(next_numbers), 0, i64(1) << 31, "next_numbers");
     number_features({features.data(), features.shape(0)}, {next_numbers.data(), next_numbers.shape(0)});
 }
 

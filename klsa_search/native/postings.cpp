@@ -25,6 +25,20 @@ void require_counts(const Array1<const i64>& starts, const Array1<const i32>& te
     require_between(terms.data(), length(terms), 0, V, "terms");
 }
 
+// Call `visit(document, entry, term, is_first)` for each entry, whether it is the first of its term in a block or not.
+template <class Visit>
+void for_each_entry(const Array1<const i64>& starts, const Array1<const i32>& terms, i64 bits, i64 V, Visit visit) {
+    std::vector<i64> last(size_t(V), -1);
+    for (i64 document = 0; document + 1 < length(starts); document++) {
+        const i64 block = document >> bits;
+        for (i64 p = starts(document); p < starts(document + 1); p++) {
+            i64& before = last[size_t(terms(p))];
+            visit(document, p, i64(terms(p)), before != block);
+            before = block;
+        }
+    }
+}
+
 template <class C>
 void count_postings(Array1<const i64> starts, Array1<const i32> terms, Array1<const C> counts, i64 bits,
                     Array1<i64> lengths, Array1<i64> runs, Array1<i64> occurrences) {
@@ -32,17 +46,13 @@ void count_postings(Array1<const i64> starts, Array1<const i32> terms, Array1<co
     require_bits(bits);
     require(length(runs) == V && length(occurrences) == V, "lengths, runs and occurrences: their lengths differ");
     require_counts(starts, terms, counts, V);
-    std::vector<i64> last(size_t(V), -1);
-    for (i64 document = 0; document + 1 < length(starts); document++) {
-        const i64 block = document >> bits;
-        for (i64 p = starts(document); p < starts(document + 1); p++) {
-            const i64 term = terms(p);
-            lengths(term)++;
-            occurrences(term) += i64(counts(p));
-            runs(term) += last[size_t(term)] != block;
-            last[size_t(term)] = block;
-        }
-    }
+    for (const auto* totals : {&lengths, &runs, &occurrences})
+        require_between(totals->data(), V, 0, i64(1) << 62, "lengths, runs and occurrences");
+    for_each_entry(starts, terms, bits, V, [&](i64, i64 p, i64 term, bool is_first) {
+        lengths(term)++;
+        occurrences(term) += i64(counts(p));
+        runs(term) += is_first;
+    });
 }
 
 template <class C>
@@ -54,29 +64,25 @@ void write_postings(Array1<const i64> starts, Array1<const i32> terms, Array1<co
     require(length(norms) == length(starts) - 1, "norms: their number is not that of the documents");
     require(runs.shape(1) == 3, "runs: they do not have three columns");
     require_counts(starts, terms, counts, V);
-    std::vector<i64> last(size_t(V), -1);
-    for (i64 document = 0; document + 1 < length(starts); document++) {
-        const i64 block = document >> bits;
-        for (i64 p = starts(document); p < starts(document + 1); p++) {
-            const i64 term = terms(p);
-            const f64 count = f64(counts(p));
-            const f64 share = std::nearbyint(count / (norms(document) + count) * f64(UNIT));
-            const u32 saturation = u32(std::min(std::max(share, 1.0), f64(UNIT - 1)));
-            const i64 place = places(term)++;
-            require(place >= 0 && place < length(entries), "places: there are fewer entries");
-            entries(place) = u32(document & mask) << 16 | saturation;
-            if (last[size_t(term)] != block) {
-                last[size_t(term)] = block;
-                const i64 run = run_places(term)++;
-                require(run >= 0 && run < length(runs), "run_places: there are fewer runs");
-                runs(run, 0) = u16(block);
-            } else {
-                runs(run_places(term) - 1, 1)++;
-            }
-            u16& strongest = runs(run_places(term) - 1, 2);
-            strongest = std::max(strongest, u16(saturation));
+    require_between(places.data(), V, 0, length(entries) + 1, "places");
+    require_between(run_places.data(), V, 0, length(runs) + 1, "run_places");
+    for_each_entry(starts, terms, bits, V, [&](i64 document, i64 p, i64 term, bool is_first) {
+        const f64 count = f64(counts(p));
+        const f64 share = std::nearbyint(count / (norms(document) + count) * f64(UNIT));
+        const u32 saturation = u32(std::min(std::max(share, 1.0), f64(UNIT - 1)));
+        const i64 place = places(term)++;
+        require(place < length(entries), "places: there are fewer entries");
+        entries(place) = u32(document & mask) << 16 | saturation;
+        if (is_first) {
+            const i64 run = run_places(term)++;
+            require(run < length(runs), "run_places: there are fewer runs");
+            runs(run, 0) = u16(document >> bits);
+        } else {
+            runs(run_places(term) - 1, 1)++;
         }
-    }
+        u16& strongest = runs(run_places(term) - 1, 2);
+        strongest = std::max(strongest, u16(saturation));
+    });
 }
 
 void find_best_saturations(Array1<const i64> starts, Array1<const u32> entries, Array1<const i64> depths,
@@ -109,6 +115,8 @@ void add_steps(Array1<const i64> starts, Array1<const u32> entries, Array1<const
     require(length(terms) == length(weights), "terms and weights: their lengths differ");
     require(runs.shape(1) == 3, "runs: they do not have three columns");
     require_between(terms.data(), length(terms), 0, length(starts) - 1, "terms");
+    require_between(weights.data(), length(weights), 0, i64(1) << 40, "weights");
+    require_between(steps.data(), length(steps), 0, i64(1) << 62, "steps");
     for (i64 i = 0; i < length(terms); i++) {
         require_offsets(starts.data() + terms(i), 2, length(entries), "starts");
         require_offsets(run_starts.data() + terms(i), 2, length(runs), "run_starts");
