@@ -11,7 +11,14 @@ from typing import Any, Literal, Self, TypeVar, Unpack
 
 import httpx
 
-from klsa_search.client.index_calls import Batch, IndexCalls, Record, Synonyms, as_json, event_body
+from klsa_search.client.index_calls import (
+    Batch,
+    IndexCalls,
+    Record,
+    Synonyms,
+    as_json,
+    event_body,
+)
 from klsa_search.client.protocol import RETRIES, TIMEOUT, Answer, Call, Service
 from klsa_search.client.results import FederatedResults, IndexInfo, Job
 from klsa_search.client.search_calls import (
