@@ -86,6 +86,7 @@ class IndexSettings(TypedDict, total=False):
     seed: int
     fields: tuple[str, ...] | list[str]
     split: Mapping[str, str] | tuple[str, ...] | list[str]
+    units: tuple[str, ...] | list[str]
     html: tuple[str, ...] | list[str] | None
     dates: DateOrder | None
     decimal: DecimalSign | None
