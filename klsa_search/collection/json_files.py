@@ -114,7 +114,8 @@ def _record(line: str, origin: str) -> dict[str, Any]:
         record = DECODER.decode(line)
     except json.JSONDecodeError as error:
         raise CollectionError(
-            f"{origin}: invalid JSON ({error.msg} at column {error.pos + 1})"
+            f"{origin}: invalid JSON ({error.msg.removesuffix(' at')} at column "
+            f"{error.pos + 1})"
             f"{_remedy(line, error.pos)}"
         ) from None
     except (ValueError, RecursionError) as error:
@@ -365,7 +366,7 @@ def _element(buffer: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int,
         try:
             element, end = DECODER.raw_decode(buffer)
         except json.JSONDecodeError as error:
-            fault = f"{error.msg} at character {error.pos + 1}"
+            fault = f"{error.msg.removesuffix(' at')} at character {error.pos + 1}"
             remedy = _remedy(buffer, error.pos)
         except (ValueError, RecursionError) as error:
             raise TruncatedFile(f"{origin}: invalid JSON ({error})") from None

@@ -220,3 +220,8 @@ def test_an_error_names_the_texts_in_an_object(tmp_path):
     row = {"id": "1", "title": "Pump", "body": {"storage": {"value": "<p>leaks</p>"}}}
     with pytest.raises(CollectionError, match=r"'body' is an object.*fields: body\.storage\.value"):
         documents_of(tmp_path, json.dumps(row))
+
+
+def test_a_text_without_end_is_named_by_its_beginning(tmp_path):
+    with pytest.raises(CollectionError, match="Unterminated string starting at column 18"):
+        documents_of(tmp_path, '{"id":"1","text":"a"}\n{"id":"2","text":"val')
