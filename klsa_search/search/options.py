@@ -278,6 +278,8 @@ def _query_error(error: ValidationError) -> QueryError:
     if first["type"] == "extra_forbidden":
         options = ", ".join(sorted(Query.model_fields))
         return QueryError(f"unknown option {name!r}; the options are: {options}", field=name)
+    if first["type"] == "string_type":
+        return QueryError(f"{name} = {first['input']!r} is not a text", field=name)
     return QueryError(f"{name} = {first['input']!r}: {first['msg']}", field=name)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from klsa_search import build
-from klsa_search.collection import Document, Judgement, Query, open_collection
+from klsa_search.collection import Document, Judgement, Topic, open_collection
 from klsa_search.errors import CollectionError, FetchError, MissingExtra
 
 
@@ -58,7 +58,7 @@ def test_whatever_has_docs_iter_is_a_source():
         origin="document 1",
     )
     assert (second.title, second.text) == ("", "Heat in thin plates.")
-    assert papers.queries() == [Query(id="q", text="slender wings")]
+    assert papers.queries() == [Topic(id="q", text="slender wings")]
     assert papers.judgements() == [
         Judgement(query_id="q", document_id="1", grade=2, gain=2),
         Judgement(query_id="q", document_id="2", grade=-1, gain=0),
@@ -89,7 +89,7 @@ def test_a_data_set_by_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(sets, "load", {"small": made}.__getitem__)
     small = open_collection("irds:small")
     assert [each.text for each in small.documents()] == ["slender wings", "thin plates"]
-    assert (small.queries(), small.judgements()) == ([Query(id="q", text="wings")], [])
+    assert (small.queries(), small.judgements()) == ([Topic(id="q", text="wings")], [])
     with pytest.raises(CollectionError, match="no data set 'none'"):
         open_collection("irds:none")
 

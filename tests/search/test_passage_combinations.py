@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.collection import Judgement, Query
+from klsa_search.collection import Judgement, Topic
 from klsa_search.evaluation.systems import compare_rankers
 from klsa_search.mining import classify, cluster, document_map, duplicates, similar
 from klsa_search.storage.maintenance import undo_writes
@@ -86,7 +86,7 @@ def test_mining_is_of_whole_documents(index):
 
 
 def test_judgements_of_documents_measure_passages(index):
-    query = [Query(id="q", text=RARE)]
+    query = [Topic(id="q", text=RARE)]
     judged = [Judgement(query_id="q", document_id=NEEDLE.id, grade=1, gain=1)]
     measured, _ = compare_rankers(index, query, judged, ["bm25", "klsa"])
     assert [each.values("map") for each in measured.values()] == [[1], [1]]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from klsa_search import Document, build, open_index
 from klsa_search.analysis import Analyzer
-from klsa_search.collection import Query
+from klsa_search.collection import Topic
 from klsa_search.core.config import Settings
 from klsa_search.errors import (
     CollectionError,
@@ -413,7 +413,7 @@ def test_what_is_durable_and_cannot_be_read_again_is_told_as_kept(path, index, m
 def test_an_evaluated_ranking_names_live_documents(index):
     index.add(records([70, 71]))
     index.delete(["3"])
-    (ranking,) = rank_best(index, [Query(id="1", text="t00 t01")])
+    (ranking,) = rank_best(index, [Topic(id="1", text="t00 t01")])
     assert list(ranking.document_ids) == [hit.id for hit in index.search("t00 t01", k=1000)]
     assert "3" not in ranking.document_ids
     assert {"70", "71"} & set(ranking.document_ids)

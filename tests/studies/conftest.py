@@ -2,7 +2,7 @@
 
 import pytest
 
-from klsa_search.collection import Document, Judgement, Query
+from klsa_search.collection import Document, Judgement, Topic
 from studies.effectiveness.measuring import Task
 from tests.support.worlds import topic_documents
 
@@ -16,7 +16,7 @@ def toy_task(name="toy", **more):
     return Task(
         name,
         [Document(id=str(n), title=text[:8], text=text) for n, text in enumerate(texts)],
-        [Query(id=topic, text=f"{topic}1 {topic}2 x1") for topic in NAMES],
+        [Topic(id=topic, text=f"{topic}1 {topic}2 x1") for topic in NAMES],
         [
             Judgement(query_id=topic, document_id=str(each * row + n), grade=1, gain=1)
             for row, topic in enumerate(NAMES)
