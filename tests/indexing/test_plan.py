@@ -223,7 +223,7 @@ def test_a_build_beyond_its_memory_is_refused_and_leaves_the_old_index(tmp_path,
         raise AssertionError("read before the check")
 
     with monkeypatch.context() as patched:
-        patched.setattr(sys.modules["klsa_search.indexing.build"], "read", too_early)
+        patched.setattr(sys.modules["klsa_search.indexing.generation_builder"], "read", too_early)
         with pytest.raises(
             SettingsError, match=r"memory = 0 MiB is not enough: about 600 documents need \d+"
         ):
