@@ -29,7 +29,7 @@ BORDER: Final = re.compile(
 """Places where letters meet digits, and where capitals begin a part."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_CAMEL: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_CAMEL: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")  # not TVs
 _IN_CODE: Final = re.compile(r"[^\W_]_[^\W_]|[^\W_]\(")
 
 
@@ -66,6 +66,8 @@ def are_code(texts: Iterable[str]) -> bool:
 
     >>> are_code(["call getUserName before logout"]), are_code(["call the user before lunch"])
     (True, False)
+    >>> are_code(["TVs and PCs in the room"])
+    False
     """
     words = names = 0
     for text in texts:

@@ -145,7 +145,7 @@ def test_completions_only_add(typed, words):
 
 
 def test_other_prefixes_are_refused(typed):
-    with pytest.raises(QueryError, match="prefix = 'first' is unknown"):
+    with pytest.raises(QueryError, match="prefix = 'first': Input should be 'last'"):
         typed.search("red", prefix="first")
 
 
