@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.search.engine.params import KlsaParams, Parents, RerankDepths
+from klsa_search.search.engine.params import KlsaParams, RerankDepths
 from klsa_search.search.engine.shared_seeds import MergedSeeds, SharedSeeds
 
 _U8 = npt.NDArray[np.uint8]
@@ -136,15 +136,11 @@ class Engine:
         depths: RerankDepths,
         mask: _Words,
         totals: bool,
-        parents: Parents | None,
         documents: _I32,
         scores: _F32,
         exact: _U8,
     ) -> list[tuple[int, int]]:
-        """Find the k best documents of each query by the default ranking.
-
-        With `parents`, the totals are of parents that only the expansion finds.
-        """
+        """Find the k best documents of each query by the default ranking."""
 
     def saturations(self, terms: _I64, documents: _I64) -> _U16:
         """Return the saturations of terms in documents, 0 for none: (documents, terms)."""
@@ -156,7 +152,6 @@ class Engine:
         exact: _U8,
         params: KlsaParams,
         shared: SharedSeeds | None,
-        parents: Parents | None,
     ) -> tuple[float, _I32, _F32, _U8, _F32, _F32, _F32, _F32, _F32, _F32, _I32, _F32]:
         """Return what the scores of documents consist of, by the fields of `ScoreDetails`."""
 

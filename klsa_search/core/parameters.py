@@ -144,7 +144,7 @@ PassageWeight = Annotated[
     Field(
         ge=0,
         le=100,
-        description="count the best passage of a document this much, relative to the document; 0 "
+        description="add the score of the best passage of a document to its own, times this; 0 "
         "ranks documents by themselves",
     ),
 ]

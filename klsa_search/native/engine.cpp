@@ -187,11 +187,9 @@ class EngineObject {
     }
 
     Counts score(const std::vector<Query>& queries, nb::handle params, nb::handle depths, Words mask, bool totals,
-                 nb::handle parents, Array2<i32> documents, Array2<f32> scores, Array2<u8> exact) const {
+                 Array2<i32> documents, Array2<f32> scores, Array2<u8> exact) const {
         check_model();
         Request request = request_of(documents, mask, totals);
-        Owners owners;
-        request.parents = parents_of(parents, owners);
         Params p = params_of(params);
         Depths d = depths_of(depths);
         return for_each(queries, documents, scores, &exact, [&](Searcher& searcher, Array<QueryTerm> query) {
@@ -212,8 +210,8 @@ class EngineObject {
         return array_of(std::move(result), {size_t(n), size_t(m)});
     }
 
-    nb::tuple explain(const Query& query, In1<i32> documents, In1<u8> exact, nb::handle params, nb::handle shared,
-                      nb::handle parents) const {
+    nb::tuple explain(const Query& query, In1<i32> documents, In1<u8> exact, nb::handle params,
+                      nb::handle shared) const {
         check_model();
         auto terms = distinct(query);
         require(length(documents) == length(exact), "exact: not a value for each document");
@@ -222,13 +220,11 @@ class EngineObject {
         Owners owners;
         SharedSeeds s{};
         if (!shared.is_none()) s = shared_of(shared, i64(terms.size()), owners);
-        Parents of_passages = parents_of(parents, owners);
         Details d;
         {
             nb::gil_scoped_release release;
             d = search([&](Searcher& searcher) {
-                return searcher.explain(view(terms), view(documents), view(exact), p, shared.is_none() ? nullptr : &s,
-                                        of_passages);
+                return searcher.explain(view(terms), view(documents), view(exact), p, shared.is_none() ? nullptr : &s);
             });
         }
         size_t n = documents.shape(0), m = terms.size(), z = d.weights.size(), lenders = size_t(model_->neighbours);
@@ -270,16 +266,6 @@ class EngineObject {
     }
 
   private:
-    Parents parents_of(nb::handle object, Owners& owners) const {
-        Parents parents;
-        if (object.is_none()) return parents;
-        parents.scores = owners.view(attribute<In1<f32>>(object, "scores"));
-        parents.parent_of = owners.view(attribute<In1<i32>>(object, "parent_of"));
-        parents.weight = f32(attribute<double>(object, "weight"));
-        require(parents.parent_of.size == postings_.size, "parents: not one of each document");
-        require_between(parents.parent_of.data, parents.parent_of.size, 0, parents.scores.size, "parents: parent_of");
-        return parents;
-    }
     i64 checked_k(i64 k) const {
         require(k >= 1 && k <= postings_.size, "k: not from 1 to the number of documents");
         return k;
@@ -290,7 +276,7 @@ class EngineObject {
         return mask;
     }
     Request request_of(const Array2<i32>& documents, const Words& mask, bool totals) const {
-        return {checked_k(i64(documents.shape(1))), checked_mask(mask), mask.has_value(), totals, {}};
+        return {checked_k(i64(documents.shape(1))), checked_mask(mask), mask.has_value(), totals};
     }
     void check_model() const { require(model_.has_value(), "the engine has no model"); }
 
@@ -451,10 +437,10 @@ void bind_engine(nb::module_& module) {
         .def("bm25", &E::bm25, nb::arg("queries"), exact("mask").none(), nb::arg("totals"), exact("documents"),
              exact("scores"))
         .def("score", &E::score, nb::arg("queries"), nb::arg("params"), nb::arg("depths"), exact("mask").none(),
-             nb::arg("totals"), nb::arg("parents").none(), exact("documents"), exact("scores"), exact("exact"))
+             nb::arg("totals"), exact("documents"), exact("scores"), exact("exact"))
         .def("saturations", &E::saturations, exact("terms"), exact("documents"))
         .def("explain", &E::explain, nb::arg("query"), exact("documents"), exact("exact"), nb::arg("params"),
-             nb::arg("shared").none(), nb::arg("parents").none())
+             nb::arg("shared").none())
         .def("seeds", &E::seeds, nb::arg("query"), nb::arg("params"))
         .def("score_shared", &E::score_shared, nb::arg("query"), nb::arg("params"), nb::arg("depths"),
              nb::arg("shared"), exact("mask").none(), nb::arg("totals"), exact("documents"), exact("scores"),

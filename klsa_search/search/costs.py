@@ -59,7 +59,7 @@ RERANKED: Final = 10.0
 VECTOR: Final = 10.0
 """Cosines of all documents to the vector of a query, of 384 values."""
 
-RANKINGS_WITH_PASSAGES: Final = 2
+RANKINGS_WITH_PASSAGES: Final = 4
 """Rankings of a search if documents are divided into passages: see `PassageSearcher.top`."""
 
 CHARACTERS_PER_WORD: Final = 6

@@ -14,7 +14,6 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.explain.explainer import Explainer
 from klsa_search.search.explain.explanation import (
     Explanation,
-    Lexical,
     PassagePart,
     Undivided,
     VectorPart,
@@ -96,66 +95,28 @@ def _explanations_of(
     """Yield explanations of the scores of documents for a query, without rules."""
     stages = _stages(top)
     passages = next((each.passages for each in stages if each.passages is not None), None)
+    explanations = _by_words(state, parsed, parameters, dimensions, stages[-1])
     of_passages: Iterator[Explanation] = iter(())
-    own, parents = stages[-1], None
     if passages is not None:
         assert isinstance(state.searcher, PassageSearcher)
-        of, to_passages = (
-            state.searcher.passages.state,
-            state.searcher.of_passages(parsed, parameters),
-        )
+        of = state.searcher.passages.state
         of_passages = _by_words(
             of,
-            to_passages,
+            state.searcher.of_passages(parsed),
             parameters,
             of.parameters.dimensions(None, parameters),
             passages.at(passages.scores > 0),
         )
-        parents = to_passages.parents
-    if parents is not None:  # a document has the score of its passage
-        own = TopDocs(own.doc_ids, np.zeros_like(own.scores), 0)
-    explanations = _by_words(state, parsed, parameters, dimensions, own)
     for at, explanation in enumerate(explanations):
         if passages is not None and passages.scores[at] > 0:
             part, weight = next(of_passages), parameters.passage_weight
-            if parents is not None:
-                explanation = _of_best_passage(explanation, part, weight)
-            else:
-                passage = PassagePart(value=weight * part.score, weight=weight, explanation=part)
-                explanation = replace(
-                    explanation, score=explanation.score + passage.value, passage=passage
-                )
+            passage = PassagePart(value=weight * part.score, weight=weight, explanation=part)
+            explanation = replace(
+                explanation, score=explanation.score + passage.value, passage=passage
+            )
         if vector is not None:
             explanation = _with_vector_part(explanation, vector, int(top.doc_ids[at]))
         yield explanation
-
-
-def _of_best_passage(document: Explanation, passage: Explanation, weight: float) -> Explanation:
-    """Return the explanation of a document with the score of its best passage.
-
-    Its lexical part is divided by what document and passage add to the sum that it is made of.
-    """
-    assert document.lexical is not None
-    assert passage.lexical is not None
-    together = document.bm25 + weight * passage.bm25
-    share = passage.lexical.value / together if together else 0.0
-    own = _times(document.lexical, share)
-    rest = passage.score - own.value
-    part = replace(passage, score=rest, lexical=_times(passage.lexical, weight * share))
-    return replace(
-        document,
-        score=passage.score,
-        alpha=passage.alpha,
-        lexical=own,
-        passage=PassagePart(value=rest, weight=weight, explanation=part),
-        estimated=passage.estimated,
-    )
-
-
-def _times(lexical: Lexical, share: float) -> Lexical:
-    """Return the lexical part that has a share of BM25."""
-    terms = tuple(replace(each, value=share * each.bm25) for each in lexical.terms)
-    return Lexical(value=sum(each.value for each in terms), terms=terms)
 
 
 def _by_words(
@@ -163,9 +124,7 @@ def _by_words(
 ) -> Iterator[Explanation]:
     """Yield explanations of the scores of documents by their own words."""
     if parsed.stop_scores is None:
-        explainer = Explainer(
-            state.searcher, state.documents, parsed.terms, parameters, dimensions, parsed.parents
-        )
+        explainer = Explainer(state.searcher, state.documents, parsed.terms, parameters, dimensions)
         yield from explainer.explanations(top)
         return
     ids, scores = state.documents.ids(top.doc_ids.tolist()), np.nan_to_num(top.scores)

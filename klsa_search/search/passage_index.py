@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores, values_at
+from klsa_search.core.array_types import DocIds, values_at
 from klsa_search.core.growable_array import GrowableArray
 from klsa_search.kernels.segments import aligned
 from klsa_search.search.engine.engine import TopDocs
@@ -52,14 +52,6 @@ class PassageIndex:
     def mask(self, documents: Mask | None) -> Mask | None:
         """Return the mask of the passages of the documents of a mask."""
         return None if documents is None else Mask(documents.allowed[self.document_of])
-
-    def largest(self, scores: Scores, documents: int) -> Scores:
-        """Return the largest score of the passages of each document, 0 if it has none."""
-        largest = np.zeros(documents, scores.dtype)
-        if len(scores):
-            starts = np.flatnonzero(np.diff(self.document_of, prepend=-1))
-            largest[self.document_of[starts]] = np.maximum.reduceat(scores, starts)
-        return largest
 
     def best(self, top: TopDocs) -> TopDocs:
         """Return the best passage of each document, of passages best first."""

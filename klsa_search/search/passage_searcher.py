@@ -1,4 +1,4 @@
-"""Rank documents by their words and by their best passage."""
+"""Rank documents by their own score and by that of their best passage."""
 
 from __future__ import annotations
 
@@ -10,34 +10,28 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores, values_at
 from klsa_search.core.config import SearchSettings
-from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.params import Parents
 from klsa_search.search.passage_index import PassageIndex
 from klsa_search.search.query.parser import ParsedQuery
-from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers import needs_eigenvectors
-from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.searcher import Engines, Searcher, intersection
 from klsa_search.search.snapshot import Snapshot
 
-_PASSAGES: Final = 4
-"""Passages that are ranked first, for each document requested."""
+_CANDIDATES: Final = 2
+"""Documents and passages that are ranked first, for each document requested."""
 
-_LEAST: Final = 100
-"""Passages that are ranked first, at least."""
+_PASSAGES: Final = 4
+"""Passages that are ranked at a time, for each document whose best one is wanted."""
 
 
 class PassageSearcher(Searcher):
-    """Ranks documents by their words and by their best passage; thread-safe.
+    """Ranks documents by s(d) + w max s(p), over the passages p of d; thread-safe.
 
-    The default ranking scores passages: expansion, coverage and the latent part are those of the
-    passage, and the lexical part is made of w · k_q(passage) + k_q(document), which is sharpened
-    after the sum: sharpened one by one, a passage with most of the words and a document with most
-    of them would count less than one of them with all (`docs/explanations/effectiveness.md`). A
-    document has the score of its best passage. Other rankers score a document by s(d) + w max s(p),
-    over the passages p of d.
+    Only documents with a score of their own match, so a passage changes their order, not their
+    number. Both scores are sums over the words of the query, of the same magnitude; measured on
+    collections with long texts, that is as good as scores divided by the best of each, and w = 1 is
+    best (`docs/explanations/effectiveness.md`).
     """
 
     def __init__(
@@ -63,10 +57,16 @@ class PassageSearcher(Searcher):
 
     def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
         """Return the scores of all documents: (N,) float32."""
-        if not self.uses_passages(parameters) or queries.stop_scores is not None:
-            return super().scores(queries, parameters, dimensions)
-        scores, _ = self._scores_with_passages(queries, parameters, dimensions)
-        return scores if queries.mask is None else scores * queries.mask.allowed
+        scores = super().scores(queries, parameters, dimensions)
+        if not self.uses_passages(parameters):
+            return scores
+        state = self._passages.state
+        own = state.searcher.scores(
+            self.of_passages(queries), parameters, state.parameters.dimensions(None, parameters)
+        )
+        best = np.zeros_like(scores)
+        np.maximum.at(best, self._passages.document_of, own)
+        return np.where(scores > 0, scores + np.float32(parameters.passage_weight) * best, scores)
 
     def top(
         self,
@@ -80,21 +80,20 @@ class PassageSearcher(Searcher):
     ) -> list[TopDocs]:
         """Return the k best documents of each query, of those in the mask if there is one.
 
-        Cost: a ranking of passages, and the postings of the query in the documents.
+        Exact for the scores of both indexes: more candidates are ranked until no other document
+        can be among the k best. Cost: some four rankings.
         """
         if not self.uses_passages(parameters):
             return super().top(queries, k, parameters, dimensions, mask, totals=totals)
         return [
-            super(PassageSearcher, self).top([query], k, parameters, dimensions, mask)[0]
-            if query.stop_scores is not None
-            else self._top_with_passages(
-                query, k, parameters, dimensions, intersection(mask, query.mask)
+            self._top_with_passages(
+                query, k, parameters, dimensions, intersection(mask, query.mask), totals=totals
             )
             for query in queries
         ]
 
     def is_quick(self, terms: Sequence[int]) -> bool:
-        """Return False: passages and documents are too much for an event loop."""
+        """Return False: some four rankings are too many for an event loop."""
         return False
 
     def best_passages(
@@ -104,21 +103,10 @@ class PassageSearcher(Searcher):
         its passages match.
         """
         mask = self._passages.mask_of(doc_ids)
-        of_passages = self.of_passages(query, parameters)
-        top = self._top_passages(of_passages, mask.size, parameters, mask)
+        top = self._top_passages(self.of_passages(query), mask.size, parameters, mask)
         best = self._passages.best_of(doc_ids, self._passages.best(top))
         matched, counts = np.unique(self._passages.document_of[top.doc_ids], return_counts=True)
         return best.doc_ids, values_at(doc_ids, matched, counts)
-
-    def of_passages(self, query: ParsedQuery, parameters: SearchSettings) -> ParsedQuery:
-        """Return a query to documents as one to passages, without its mask."""
-        terms = self._snapshot.vocabulary.terms
-        numbers = self._passages.terms_of(query.terms, terms)
-        if parameters.ranker != "klsa" or parameters.alpha == 0:
-            return ParsedQuery(numbers)
-        row = boosted_bm25(self._snapshot, QueryTerms.of(query.terms), parameters)
-        parents = Parents(row, self._passages.document_of, parameters.passage_weight)
-        return ParsedQuery(numbers, parents=parents)
 
     def _top_with_passages(
         self,
@@ -127,62 +115,55 @@ class PassageSearcher(Searcher):
         parameters: SearchSettings,
         dimensions: int,
         mask: Mask | None,
+        *,
+        totals: bool,
     ) -> TopDocs:
-        of_passages = self.of_passages(query, parameters)
-        if of_passages.parents is None:
-            return self._top_of_all(query, k, parameters, dimensions, mask)
-        passage_mask, size = self._passages.mask(mask), max(_PASSAGES * k, _LEAST)
+        query = query._replace(mask=None)
+        of_passages = self.of_passages(query)
+        passage_mask = self._passages.mask(mask)
+        weight, size = np.float32(parameters.passage_weight), max(_CANDIDATES * k, 20)
         while True:
+            (own,) = super().top([query], size, parameters, dimensions, mask, totals=totals)
             passages = self._top_passages(of_passages, size, parameters, passage_mask)
-            if passages.exact is None:  # not by the engine
-                return self._top_of_all(query, k, parameters, dimensions, mask)
-            best = self._passages.best(passages)
-            if len(best.doc_ids) >= k or len(passages.doc_ids) < size:
-                break
-            size *= _PASSAGES
-        best = best.at(slice(k))
-        row = of_passages.parents.scores
-        matched = row > 0 if mask is None else (row > 0) & mask.allowed
-        total = int(np.count_nonzero(matched)) + passages.total
-        documents = self._passages.document_of[best.doc_ids]
-        return TopDocs(documents, best.scores, total, passages=best)
+            found = self._passages.best(passages)
+            next_own, next_passage = _last(own, size), weight * _last(passages, size)
+            # Scores of documents that are only in one of the lists.
+            missing = np.setdiff1d(self._passages.document_of[found.doc_ids], own.doc_ids)
+            if len(missing):
+                only = self._mask(missing)
+                (rest,) = super().top([query], len(missing), parameters, dimensions, only)
+                own = own.joined(rest)
+            best = self._passages.best_of(own.doc_ids, found)
+            scores, unknown = own.scores + weight * best.scores, best.doc_ids < 0
+            if len(scores) > k:  # others cannot be among the k best
+                unknown &= own.scores + next_passage >= np.partition(scores, -k)[-k]
+            found = self._add_best(found, of_passages, own.doc_ids[unknown], parameters)
+            best = self._passages.best_of(own.doc_ids, found)
+            scores = own.scores + weight * best.scores
+            order = np.lexsort((own.doc_ids, -scores))[:k]
+            is_complete = len(order) == k and scores[order[-1]] >= next_own + next_passage
+            if is_complete or not next_own:
+                top = own.at(order).rescored(scores[order], own.total)
+                return top._replace(passages=best.at(order))
+            size *= 2
 
-    def _top_of_all(
-        self,
-        query: ParsedQuery,
-        k: int,
-        parameters: SearchSettings,
-        dimensions: int,
-        mask: Mask | None,
+    def _add_best(
+        self, found: TopDocs, query: ParsedQuery, doc_ids: DocIds, parameters: SearchSettings
     ) -> TopDocs:
-        """Rank by the scores of all documents."""
-        scores, of_passages = self._scores_with_passages(query, parameters, dimensions)
-        if mask is not None:
-            scores = scores * mask.allowed
-        doc_ids, best = top_z(scores, k)
-        rows = self._passages.rows_of(doc_ids)
-        order = np.lexsort((rows, -of_passages[rows]))
-        found = TopDocs(rows[order], of_passages[rows[order]], 0)
-        passages = self._passages.best_of(doc_ids, self._passages.best(found))
-        top = TopDocs(doc_ids, best, int(np.count_nonzero(scores)), passages=passages)
-        if self.of_passages(query, parameters).parents is not None:
-            return top
-        own = super().scores(query._replace(mask=None), parameters, dimensions)
-        return top._replace(before=TopDocs(doc_ids, own[doc_ids], 0))
+        """Return best passages with those of more documents, as far as they match.
 
-    def _scores_with_passages(
-        self, query: ParsedQuery, parameters: SearchSettings, dimensions: int
-    ) -> tuple[Scores, Scores]:
-        """Return the scores of all documents, and those of all passages."""
-        state, of_passages = self._passages.state, self.of_passages(query, parameters)
-        dimensions_of_passages = state.parameters.dimensions(None, parameters)
-        scores = state.searcher.scores(of_passages, parameters, dimensions_of_passages)
-        best = self._passages.largest(scores, len(self._snapshot))
-        if of_passages.parents is not None:
-            return best, scores
-        own = super().scores(query._replace(mask=None), parameters, dimensions)
-        weight = np.float32(parameters.passage_weight)
-        return np.where(own > 0, own + weight * best, own), scores
+        Few passages are ranked at a time, because a document may have thousands.
+        """
+        while len(doc_ids):
+            mask = self._passages.mask_of(doc_ids)
+            size = min(_PASSAGES * len(doc_ids), mask.size)
+            top = self._top_passages(query, size, parameters, mask)
+            best = self._passages.best(top)
+            found = found.joined(best)
+            if size == mask.size or len(top.doc_ids) < size:
+                break
+            doc_ids = np.setdiff1d(doc_ids, self._passages.document_of[best.doc_ids])
+        return found
 
     def _top_passages(
         self, query: ParsedQuery, k: int, parameters: SearchSettings, mask: Mask | None
@@ -191,5 +172,20 @@ class PassageSearcher(Searcher):
         if parameters is self._defaults:  # the same object saves the engine work
             parameters = state.info.defaults
         dimensions = state.parameters.dimensions(None, parameters)
-        (top,) = state.searcher.top([query], k, parameters, dimensions, mask, totals=True)
+        (top,) = state.searcher.top([query], k, parameters, dimensions, mask)
         return top
+
+    def of_passages(self, query: ParsedQuery) -> ParsedQuery:
+        """Return a query to documents as one to passages, without its mask."""
+        terms = self._snapshot.vocabulary.terms
+        return ParsedQuery(self._passages.terms_of(query.terms, terms))
+
+    def _mask(self, doc_ids: DocIds) -> Mask:
+        allowed = np.zeros(len(self._snapshot), np.bool_)
+        allowed[doc_ids] = True
+        return Mask(allowed)
+
+
+def _last(top: TopDocs, size: int) -> np.float32:
+    """Return a bound for the scores of those that are not among the first ones; 0 for none."""
+    return top.scores[-1] if len(top.scores) == size else np.float32(0)

@@ -18,13 +18,13 @@ from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.engine import ScoreDetails, TopDocs
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.params import KlsaParams, Parents
+from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.shared_seeds import SeedDetails, SharedSeeds
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.feedback import add_feedback
-from klsa_search.search.rankers.klsa import klsa_params, rank_klsa
+from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking import Rank
 from klsa_search.search.snapshot import Snapshot
 
@@ -133,29 +133,21 @@ class Searcher:
     def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
         """Return the scores of all documents: (N,) float32."""
         if queries.stop_scores is None:
-            scores = self._scores(queries.terms, parameters, dimensions, queries.parents)
+            scores = self._scores(queries.terms, parameters, dimensions)
         else:
             scores = queries.stop_scores * self._snapshot.live_docs()
         return scores if queries.mask is None else scores * queries.mask.allowed
 
-    def _scores(
-        self,
-        terms: Sequence[int],
-        parameters: SearchSettings,
-        dimensions: int,
-        parents: Parents | None,
-    ) -> Scores:
+    def _scores(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
         snapshot = self._snapshot
         if snapshot.small and self._allows_klsa_engine(parameters):
             # In a small collection it rescores all candidates.
-            (top,) = self._klsa_top(
-                [terms], len(snapshot), parameters, None, totals=False, parents=parents
-            )
+            (top,) = self._klsa_top([terms], len(snapshot), parameters, None, totals=False)
             if top is not None:
                 scores = np.zeros(len(snapshot), np.float32)
                 scores[top.doc_ids] = top.scores
                 return scores
-        return self._score_all(terms, parameters, dimensions, parents)
+        return self._score_all(terms, parameters, dimensions)
 
     def scores_with_feedback(
         self,
@@ -186,9 +178,7 @@ class Searcher:
         one call, without the GIL.
         """
         terms = [
-            query.terms
-            for query in queries
-            if query.mask is None and query.stop_scores is None and query.parents is None
+            query.terms for query in queries if query.mask is None and query.stop_scores is None
         ]
         if len(terms) == len(queries):
             return self._top(terms, k, parameters, dimensions, mask, totals=totals)
@@ -200,7 +190,6 @@ class Searcher:
                 dimensions,
                 intersection(mask, query.mask),
                 totals=totals,
-                parents=query.parents,
             )[0]
             if query.stop_scores is None
             else self._top_by_stop_words(query.stop_scores, k, intersection(mask, query.mask))
@@ -230,18 +219,17 @@ class Searcher:
         mask: Mask | None,
         *,
         totals: bool,
-        parents: Parents | None = None,
     ) -> list[TopDocs]:
         mask = self._snapshot.allowed(mask)
         results: Sequence[TopDocs | None]
         if parameters.ranker == "bm25" and not parameters.boosts:
             return self._bm25_engine.top(queries, k, mask, totals=totals)
         if self._allows_klsa_engine(parameters):
-            results = self._klsa_top(queries, k, parameters, mask, totals=totals, parents=parents)
+            results = self._klsa_top(queries, k, parameters, mask, totals=totals)
         else:
             results = [None] * len(queries)
         return [
-            top or self._rank_all(terms, k, parameters, dimensions, mask, parents)
+            top or self._rank_all(terms, k, parameters, dimensions, mask)
             for terms, top in zip(queries, results, strict=True)
         ]
 
@@ -273,17 +261,12 @@ class Searcher:
         doc_ids: DocIds,
         exact: npt.NDArray[np.uint8],
         parameters: SearchSettings,
-        parents: Parents | None = None,
     ) -> ScoreDetails:
         """Return what scores by the engine of the default ranking consist of.
 
-        exact    which parts of each score are not estimates: see `TopDocs`
-        parents  as of the query
+        exact  which parts of each score are not estimates: see `TopDocs`
         """
         params = klsa_params(self._snapshot, parameters)
-        if parents is not None:
-            engine = self._snapshot.klsa_engine
-            return engine.explain(terms, doc_ids, exact, params, parents=parents)
         return self._klsa_engine.explain(terms, doc_ids, exact, params)
 
     def _klsa_top(
@@ -294,14 +277,10 @@ class Searcher:
         mask: Mask | None,
         *,
         totals: bool,
-        parents: Parents | None = None,
     ) -> list[TopDocs | None]:
         check_deadline()
         is_default = parameters is self._defaults
         params = self._default_params if is_default else klsa_params(self._snapshot, parameters)
-        if parents is not None:  # no partition has passages
-            engine = self._snapshot.klsa_engine
-            return engine.top(queries, k, params, mask, totals=totals, parents=parents)
         return self._klsa_engine.top(queries, k, params, mask, totals=totals)
 
     def _rank_all(
@@ -311,25 +290,17 @@ class Searcher:
         parameters: SearchSettings,
         dimensions: int,
         mask: Mask | None,
-        parents: Parents | None,
     ) -> TopDocs:
         """Rank by the scores of all documents."""
-        scores = self._score_all(terms, parameters, dimensions, parents)
+        scores = self._score_all(terms, parameters, dimensions)
         return top_docs(scores if mask is None else scores * mask.allowed, k)
 
     def _score_all(
-        self,
-        terms: Sequence[int],
-        parameters: SearchSettings,
-        dimensions: int,
-        parents: Parents | None,
+        self, terms: Sequence[int], parameters: SearchSettings, dimensions: int
     ) -> Scores:
         check_deadline()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
-        if parents is not None:
-            scores = rank_klsa(snapshot, query, parameters, dimensions, parents)
-        else:
-            scores = ranker_of(parameters.ranker).scores(snapshot, query, parameters, dimensions)
+        scores = ranker_of(parameters.ranker).scores(snapshot, query, parameters, dimensions)
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:

@@ -1,6 +1,6 @@
 """What passages of long documents gain: documents by themselves, and with their best passage.
 
-For each number of words of a passage and each weight w, MAP
+A document scores s(d) + w max s(p). For each number of words of a passage and each weight w, MAP
 and nDCG@10 of BM25 and the default are compared with those of w = 0. Size and weight are also
 chosen on all collections but one, and the gain is reported on that one. At most 300 queries of each
 collection. Articles are the Wikipedia articles whose paragraphs are the documents of a collection.
@@ -17,6 +17,7 @@ import numpy as np
 
 from klsa_search import Index
 from klsa_search.collection import Document
+from klsa_search.collection.model import Topic
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import AS_WORDS, DEPTH, Ranking
 from klsa_search.search.index import ids_of
@@ -126,13 +127,21 @@ def _means(index: Index, task: Task, ranker: Ranker) -> dict[str, Means]:
     runs: list[list[Ranking]] = [[] for _ in weights]
     ids = ids_of(index)
     for query in task.queries:
+        own, best = _scores(index, query, ranker)
         for run, weight in zip(runs, weights, strict=True):
-            scores = index.scores(query.text, ranker=ranker, passage_weight=weight, **AS_WORDS)
+            scores = own + np.float32(weight) * best
             order = np.argsort(-scores, kind="stable")[:DEPTH]
-            order = order[scores[order] > 0]
+            order = order[own[order] > 0]
             run.append(Ranking(query.id, tuple(ids(order)), scores[order]))
     measured = (judge.measure(iter(run)).means() for run in runs)
     return {f"{weight:g}": dict(means) for weight, means in zip(weights, measured, strict=True)}
+
+
+def _scores(index: Index, query: Topic, ranker: Ranker) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of documents by themselves, and those of their best passages."""
+    own = index.scores(query.text, ranker=ranker, passage_weight=0, **AS_WORDS)
+    both = index.scores(query.text, ranker=ranker, passage_weight=1, **AS_WORDS)
+    return own, both - own
 
 
 def _gain(means: Mapping[str, Means], weight: float, measure: str = "map") -> float:

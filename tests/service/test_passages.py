@@ -170,7 +170,7 @@ def test_an_index_says_how_many_passages_it_has(client, index):
 
 def test_searches_with_passages_never_run_in_the_event_loop(index):
     assert not index.is_quick("narwhal")
-    assert index.query_counts("narwhal").rankings == 2
+    assert index.query_counts("narwhal").rankings == 4
 
 
 def test_the_client_returns_what_an_index_returns(home, index):

@@ -69,7 +69,6 @@ struct Buffers {
     // Of each slot.
     std::vector<i32> documents, chosen, remaining;
     std::vector<f32> lexical, covered, scores, exact;
-    std::vector<f32> joined;    // `lexical` with that of the parents
     std::vector<f32> expanded;  // 0 beyond the last slot
     std::vector<u8> is_exact;   // which parts are: see `Exact`
     std::vector<f32> impacts;   // (best + 1, stride) of each term; row 0 is 0
@@ -103,7 +102,7 @@ struct Buffers {
         for (auto* each : {&covered, &scores, &exact, &expanded}) grow(*each, slots_ + PADDING);
         for (auto* each : {&result_keys, &sort_buffer}) grow(*each, slots_ + PADDING);
         grow(is_exact, slots_ + PADDING);
-        for (auto* each : {&lexical, &joined}) grow(*each, matched + 1 + PADDING);
+        grow(lexical, matched + 1 + PADDING);
         grow(near, model.neighbours + PADDING);
         grow(shares, model.neighbours + PADDING);
         query_vector.assign(model.document_vectors.width, 0);

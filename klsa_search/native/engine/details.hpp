@@ -9,8 +9,8 @@ namespace klsa::KLSA_NS {
 // `exact` has which parts of each score are not estimates, as `Hits` do. `shared` are the seeds of
 // all partitions, if there are several. Without a seed nothing is written but zeros.
 inline Details State::explain(Array<QueryTerm> query, Array<i32> documents, Array<u8> exact, const Params& params,
-                              const SharedSeeds* shared, const Parents& parents) {
-    Request request{1, p.live, false, false, parents};
+                              const SharedSeeds* shared) {
+    Request request{1, p.live};
     Prepared s = shared ? prepare_shared(query, request, params, {}, *shared) : prepare(query, request, params, {});
     Details d;
     d.alpha = s.alpha;
@@ -61,10 +61,7 @@ inline void State::explain_parts(i64 i, i64 document, const Params& params, cons
     bool is_exact = d.exact[i] & EXPANSION_EXACT, has_lexical = steps > 0 && (d.exact[i] & LEXICAL_EXACT);
     f32 expanded = is_exact ? clip(expansion_score(document, s.centre), params) : slot > 0 ? b.expanded[slot] : 0;
     f32 latent = params.latent > 0 ? clip(f32(latent_score(document)), params) : 0;
-    f32 lexical = f32(steps) / s.first;
-    if (s.parents.are_given())
-        lexical = (s.parents.weight * (lexical * (s.first * f32(p.step))) + s.parents.of(document)) / s.largest;
-    lexical = has_lexical ? power(lexical, params.lexical_sharpness) : 0;
+    f32 lexical = has_lexical ? power(f32(steps) / s.first, params.lexical_sharpness) : 0;
     d.expansion[i] = s.factors.expansion * expanded;
     d.latent[i] = s.factors.latent * latent;
     d.lexical[i] = s.factors.lexical * lexical;

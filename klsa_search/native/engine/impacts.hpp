@@ -143,16 +143,4 @@ inline i64 State::count_without(const Mask& mask, i64 matched, i64 size) {
     return count;
 }
 
-// Count the parents of documents of slots beyond `matched`, in the mask, that contain no term.
-inline i64 State::count_parents_without(const Mask& mask, const Parents& parents, i64 matched, i64 size) {
-    i32* found = b.chosen.data();
-    i64 count = 0;
-    for (i64 slot = matched + 1; slot <= size; slot++) {
-        i64 document = b.documents[slot];
-        if (mask.contains(document) && parents.of(document) == 0) found[count++] = parents.parent_of[document];
-    }
-    std::sort(found, found + count);
-    return std::unique(found, found + count) - found;
-}
-
 }  // namespace klsa::KLSA_NS

@@ -50,8 +50,6 @@ inline Prepared State::prepare(Array<QueryTerm> query, const Request& request, c
         count = assign_filtered(count, filtered_keys(request.mask, depths), s.first);
     }
     f32 top = s.first * f32(p.step);
-    s.parents = request.parents;
-    s.largest = join_parents(s.parents, top, best, count);
     fetch_seeds(seeds, count);
     i64 stride = look_up_impacts(best, 0);
     f32 angle = project_query();
@@ -63,8 +61,8 @@ inline Prepared State::prepare(Array<QueryTerm> query, const Request& request, c
     std::vector<i32> latent;
     for (i64 slot = 1; slot <= seeds && params.unit_length; slot++) latent.push_back(latent_score(b.documents[slot]));
     s.alpha = alpha_of(params, matched_share(stride));
-    s.factors = part_factors(params, seeds, s.alpha, s.largest, angle, b.expanded.data() + 1, b.covered.data() + 1,
-                             latent.data(), lexical_ + 1);
+    s.factors = part_factors(params, seeds, s.alpha, top, angle, b.expanded.data() + 1, b.covered.data() + 1,
+                             latent.data(), b.lexical.data() + 1);
     return s;
 }
 
@@ -80,11 +78,7 @@ inline void State::clear_sums(i64 seeds) {
 inline Hits State::rescore(const Request& request, const Params& params, const Depths& depths, const Prepared& s) {
     const Mask& mask = request.mask;
     const Ranges& r = s.ranges;
-    i64 total = 0;
-    if (totals_ && s.parents.are_given())
-        total = count_parents_without(mask, s.parents, r.matched, r.size);
-    else if (totals_)
-        total = total_ + count_without(mask, r.matched, r.size);
+    i64 total = totals_ ? total_ + count_without(mask, r.matched, r.size) : 0;
     std::fill_n(b.is_exact.data() + 1, r.size, u8(params.coverage > 0 ? 0 : COVERAGE_EXACT));
     std::fill_n(b.is_exact.data() + 1, r.seeds, u8(EXPANSION_EXACT | COVERAGE_EXACT));
     std::fill_n(b.covered.data() + r.matched + 1, r.size - r.matched, 0.f);
@@ -145,7 +139,6 @@ inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& req
     i64 count = best_keys(p.live, std::max(params.best, request.k));
     i64 best = std::min(count, shared.best), seeds = std::min(count, shared.seeds);
     f32 first = assign_slots(count, best, seeds, shared.first);
-    lexical_ = b.lexical.data();
     if (request.is_masked) {
         is_masked_ = true;
         totals_ = request.totals;

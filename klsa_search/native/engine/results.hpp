@@ -12,23 +12,12 @@ struct QueryTerm {
     i64 number, count;  // f(t, q)
 };
 
-// k_q of the documents that those of the index are passages of, which is added to their own.
-struct Parents {
-    Array<f32> scores;     // of each parent
-    Array<i32> parent_of;  // of each document of the index
-    f32 weight = 1;        // of k_q of a passage
-
-    bool are_given() const { return parent_of.size > 0; }
-    f32 of(i64 document) const { return scores[parent_of[document]]; }
-};
-
 // k best documents of a query.
 struct Request {
     i64 k = 0;
     Mask mask;               // of documents that may be returned
     bool is_masked = false;  // whether this is more than the live documents
     bool totals = false;     // whether to count the documents that match
-    Parents parents;
 };
 
 // Which parts of a score are not estimates, one bit each.
@@ -131,7 +120,7 @@ class Searcher {
     virtual Hits score_shared(Array<QueryTerm> query, const Request& request, const Params& params,
                               const Depths& depths, const SharedSeeds& shared) = 0;
     virtual Details explain(Array<QueryTerm> query, Array<i32> documents, Array<u8> exact, const Params& params,
-                            const SharedSeeds* shared, const Parents& parents) = 0;
+                            const SharedSeeds* shared) = 0;
 };
 
 }  // namespace klsa

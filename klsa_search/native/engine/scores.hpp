@@ -18,7 +18,7 @@ inline void State::score_all(const Params& params, const Ranges& r, const Factor
         score_coverage(r.stride, r.best, b.chosen.data(), others, 0, b.covered.data() + r.seeds + 1);
         for (i64 slot = 1; slot <= r.best; slot++) scores[slot] += f.coverage * b.covered[slot];
     }
-    add_powers(lexical_ + 1, r.matched, params.lexical_sharpness, f.lexical, scores + 1);
+    add_powers(b.lexical.data() + 1, r.matched, params.lexical_sharpness, f.lexical, scores + 1);
     if (params.latent > 0)
         for (i64 slot = 1; slot <= r.size; slot++) {
             i64 later = b.documents[std::min(slot + AHEAD, r.size)];

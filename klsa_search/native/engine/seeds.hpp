@@ -126,20 +126,6 @@ inline i64 State::assign_filtered(i64 count, i64 extra, f32 top) {
     return count;
 }
 
-// Add k_q of the parents to that of the slots, as shares of the largest of the best; return this.
-inline f32 State::join_parents(const Parents& parents, f32 top, i64 best, i64 count) {
-    lexical_ = b.lexical.data();
-    if (!parents.are_given()) return top;
-    f32 *joined = b.joined.data(), largest = 0;
-    for (i64 slot = 1; slot <= count; slot++) {
-        joined[slot] = parents.weight * (b.lexical[slot] * top) + parents.of(b.documents[slot]);
-        if (slot <= best) largest = std::max(largest, joined[slot]);
-    }
-    for (i64 slot = 1; slot <= count; slot++) joined[slot] /= largest;
-    lexical_ = joined;
-    return largest;
-}
-
 // Fetch what the seeds and the other candidates need soon.
 inline void State::fetch_seeds(i64 seeds, i64 count) {
     for (i64 slot = 1; slot <= seeds; slot++) {

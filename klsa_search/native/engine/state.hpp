@@ -24,8 +24,6 @@ struct Prepared {
     Centre centre{};
     double alpha = 0;
     f32 first = 0;  // k_q of the first seed, in steps; 0 if there is none
-    Parents parents{};
-    f32 largest = 0;  // k_q with that of the parents; that of the first seed without them
 };
 
 class State final : public Searcher {
@@ -43,7 +41,7 @@ class State final : public Searcher {
     Hits score_shared(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths,
                       const SharedSeeds& shared) override;
     Details explain(Array<QueryTerm> query, Array<i32> documents, Array<u8> exact, const Params& params,
-                    const SharedSeeds* shared, const Parents& parents) override;
+                    const SharedSeeds* shared) override;
 
   private:
     const Postings& p;
@@ -56,7 +54,6 @@ class State final : public Searcher {
     i64 terms = 0;   // distinct terms
     i64 total_ = 0;  // documents counted so far that contain a term
     bool has_elsewhere_ = false;
-    const f32* lexical_ = nullptr;  // X of each slot before it is sharpened
 
     // terms.hpp
     void load_query(Array<QueryTerm> query, i64 matched);
@@ -93,7 +90,6 @@ class State final : public Searcher {
     void scan_postings(const u32* entries, i64 first, i64 after, i64 base, i64 column, i64 stride);
     i64 look_up_keys(const Mask& mask, i64 limit);
     i64 count_without(const Mask& mask, i64 matched, i64 size);
-    i64 count_parents_without(const Mask& mask, const Parents& parents, i64 matched, i64 size);
 
     // candidates.hpp
     void score_coverage(i64 stride, i64 best, const i32* list, i64 count, i64 neighbours, f32* out);
@@ -109,7 +105,6 @@ class State final : public Searcher {
     f32 assign_slots(i64 count, i64 best, i64 seeds, i64 first);
     i64 filtered_keys(const Mask& mask, const Depths& depths);
     i64 assign_filtered(i64 count, i64 extra, f32 top);
-    f32 join_parents(const Parents& parents, f32 top, i64 best, i64 count);
     void fetch_seeds(i64 seeds, i64 count);
     void weigh_seeds(const Params& params, i64 stride, i64 seeds, f32 top);
     i64 add_row(const u32* row, i64 width, f32 step, i64 size);

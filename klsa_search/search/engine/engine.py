@@ -20,7 +20,7 @@ from klsa_search.search.engine.local_seeds import (
     distinct_known,
 )
 from klsa_search.search.engine.mask import FEW, Mask
-from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams, Parents, RerankDepths
+from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams, RerankDepths
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 
@@ -288,13 +288,11 @@ class KlsaEngine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
-        parents: Parents | None = None,
     ) -> list[TopDocs | None]:
         """Return the k best documents of each query, in one call that runs without the GIL.
 
         Parameters as of `Bm25Engine.top`; a mask changes no score. None for more than 1,500 seeds,
-        and for an index without documents. With `parents`, totals are of the parents without a term
-        of the query.
+        and for an index without documents.
         """
         request = EngineQuery(min(k, self._kernel.size), mask, totals)
         if params.seeds > MAX_SEEDS or not request.k:
@@ -305,8 +303,8 @@ class KlsaEngine:
             part = queries[begin : begin + batch]
             results = _Results(len(part), request.k)
             counts = self._engine.score(
-                part, params, depths, request.words, totals, parents, results.documents,
-                results.scores, results.exact,
+                part, params, depths, request.words, totals, results.documents, results.scores,
+                results.exact,
             )  # fmt: skip
             answers += results.top_docs(counts, has_exact=True)
         return answers
@@ -318,7 +316,6 @@ class KlsaEngine:
         exact: npt.NDArray[np.uint8],
         params: KlsaParams,
         shared: SharedSeeds | None = None,
-        parents: Parents | None = None,
     ) -> ScoreDetails:
         """Return what the scores of documents consist of.
 
@@ -330,7 +327,7 @@ class KlsaEngine:
         documents = contiguous(doc_ids, np.int32)
         if shared is not None:
             shared = shared.native()
-        return ScoreDetails(*self._engine.explain(terms, documents, exact, params, shared, parents))
+        return ScoreDetails(*self._engine.explain(terms, documents, exact, params, shared))
 
     def seeds(self, terms: Sequence[int], params: KlsaParams) -> LocalSeeds | None:
         """Return the best documents of a query among these, with doc ids: see `shared_seeds`.

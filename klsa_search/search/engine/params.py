@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from klsa_search.core.array_types import Scores
-
 MAX_SEEDS: Final = 1_500
 """Seeds of a query: each may round up the sum of a feature, of 16 bits, by half a step."""
 
@@ -29,20 +24,6 @@ class KlsaParams(NamedTuple):
     unit_length: bool
     slope: float  # of D over K
     mean_square: float
-
-
-class Parents(NamedTuple):
-    """k_q of the documents that those of an index are passages of.
-
-    The lexical part of a passage is made of weight · k_q(passage) + k_q(its parent).
-
-    scores     (N,) k_q of each parent
-    parent_of  (P,) of each passage
-    """
-
-    scores: Scores
-    parent_of: npt.NDArray[np.int32]
-    weight: float
 
 
 class RerankDepths(NamedTuple):

@@ -15,7 +15,6 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.local_seeds import DocFeatures, distinct_known
-from klsa_search.search.engine.params import Parents
 from klsa_search.search.explain.explanation import (
     Coverage,
     CoveredTerm,
@@ -102,8 +101,7 @@ MAX_TERMS: Final = 64
 class Explainer:
     """Explains scores of one query in one state of an index.
 
-    terms    term numbers in query order
-    parents  as of the query
+    terms  term numbers in query order
     """
 
     def __init__(
@@ -113,9 +111,8 @@ class Explainer:
         terms: Sequence[int],
         parameters: SearchSettings,
         dimensions: int,
-        parents: Parents | None = None,
     ) -> None:
-        self._searcher, self._documents, self._parents = searcher, documents, parents
+        self._searcher, self._documents = searcher, documents
         self._snapshot = snapshot = searcher.snapshot
         self._parameters, self._dimensions = parameters, dimensions
         self._ranker = ranker_of(parameters.ranker)
@@ -138,8 +135,7 @@ class Explainer:
         addends = self._query_weights.addends(top.doc_ids)
         of_terms = self._rank_terms() if self._ranker.reads_index else []
         parts: Iterable[ScoreParts | None] = repeat(None)
-        ranks_parts = self._parameters.ranker == "klsa" and self._parameters.alpha > 0
-        if ranks_parts and top.scores.any():
+        if self._parameters.ranker == "klsa" and self._parameters.alpha > 0:
             parts = self._parts(top)
         for id_, doc_id, score, bm25, each in zip(
             ids, top.doc_ids.tolist(), scores, addends, parts, strict=False
@@ -167,13 +163,9 @@ class Explainer:
             row = boosted_bm25(snapshot, self._query, parameters)
             if not row.any():
                 return repeat(None)
-            splitter = RowSplitter(
-                snapshot, self._query, row, parameters, self._dimensions, self._parents
-            )
+            splitter = RowSplitter(snapshot, self._query, row, parameters, self._dimensions)
             return map(splitter.split, top.doc_ids.tolist())
-        details = self._searcher.explain(
-            self._terms, top.doc_ids, top.exact, parameters, self._parents
-        )
+        details = self._searcher.explain(self._terms, top.doc_ids, top.exact, parameters)
         if not len(details.weights):
             return repeat(None)
         shared = self._shared

@@ -144,10 +144,8 @@ class Undivided:
 class PassagePart:
     """Part of a score that the best passage of a long document adds.
 
-    value        its contribution to the score
-    weight       of its words, relative to those of the document; with other rankers than klsa, of
-                 its score
-    explanation  of what it adds, among passages; with other rankers, before the weight
+    value        its contribution to the score: `weight` times the score of the passage
+    explanation  of the score of the passage, among passages
     """
 
     value: float

@@ -18,7 +18,6 @@ from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.search.engine.engine import Exact, ScoreDetails
 from klsa_search.search.engine.local_seeds import SeedRows
-from klsa_search.search.engine.params import Parents
 from klsa_search.search.explain.query_weights import Numbers, QueryWeights, Values
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.klsa import parts_of
@@ -123,12 +122,11 @@ class RowSplitter:
         row: Scores,
         parameters: SearchSettings,
         dimensions: int,
-        parents: Parents | None = None,
     ) -> None:
         self._snapshot = snapshot
         self._query_weights = QueryWeights.of(snapshot, query)
         self._expansion = snapshot.expansion_of(parameters, dimensions)
-        self._segments = parts_of(snapshot, query, row, parameters, dimensions, parents)
+        self._segments = parts_of(snapshot, query, row, parameters, dimensions)
 
     def split(self, document: int) -> ScoreParts:
         """Split the score of a document."""

@@ -14,7 +14,6 @@ from klsa_search.core.config import LanguageSettings
 from klsa_search.core.parameters import MatchName
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.params import Parents
 from klsa_search.search.query.boolean import BooleanQuery, parse_boolean
 from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Variant, Word
 from klsa_search.search.query.clauses import MAX_CORRECTIONS, ClauseReader
@@ -65,7 +64,6 @@ class ParsedQuery(NamedTuple):
     reading     how it was read; None for a query of plain words: see `QueryParser.interpretation`
     synonyms    what synonyms added
     stop_scores  (N,) scores of a query of stop words alone, which has no terms; else None
-    parents     scores of the documents that those it ranks are passages of; None if they are none
     """
 
     terms: Sequence[int]
@@ -73,7 +71,6 @@ class ParsedQuery(NamedTuple):
     reading: QueryBuilder | None = None
     synonyms: SynonymExpansion = NONE
     stop_scores: Scores | None = None
-    parents: Parents | None = None
 
 
 class QueryParser:

@@ -33,7 +33,7 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.search.engine.params import KlsaParams, Parents
+from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import unit_length
@@ -68,15 +68,9 @@ class Parts(NamedTuple):
 
 
 def rank_klsa(
-    snapshot: Snapshot,
-    query: QueryTerms,
-    parameters: SearchSettings,
-    dimensions: int,
-    parents: Parents | None = None,
+    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
     """Score every document by Kernel LSA, exactly; α = 0 is BM25, to the bit.
-
-    parents  of passages, whose k_q is added to theirs in X
 
     Cost: see `Expansion`; O(N · m) for the latent part and the edges of the neighbours for
     coverage.
@@ -84,7 +78,7 @@ def rank_klsa(
     row = boosted_bm25(snapshot, query, parameters)
     if parameters.alpha == 0 or not row.any():
         return row
-    first, *others = parts_of(snapshot, query, row, parameters, dimensions, parents).parts.values()
+    first, *others = parts_of(snapshot, query, row, parameters, dimensions).parts.values()
     scores = first.scored
     for part in others:
         scores += part.scored
@@ -97,7 +91,6 @@ def parts_of(
     row: Scores,
     parameters: SearchSettings,
     dimensions: int,
-    parents: Parents | None = None,
 ) -> Parts:
     """Return the parts of all scores; `row` is k_q, not all 0. Cost: see `rank_klsa`."""
     best, values = top_z(row, max(BEST, parameters.z))
@@ -112,11 +105,7 @@ def parts_of(
         parts[name] = Part(raw, np.float32(share) * _scaled(raw, seeds, parameters))
 
     sharp = np.float32(parameters.lexical_sharpness - 1)
-    lexical = row
-    if parents is not None:
-        lexical = np.float32(parents.weight) * row + parents.scores[parents.parent_of]
-        lexical *= row > 0
-    add("lexical", 1 - alpha, lexical * (lexical / lexical[best].max()) ** sharp)
+    add("lexical", 1 - alpha, row * (row / row.max()) ** sharp)
     if parameters.coverage:
         covered = coverage(
             snapshot.query_kernel, snapshot.neighbours, query.numbers, query.counts, best
