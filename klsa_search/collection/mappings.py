@@ -93,6 +93,8 @@ class Columns:
         if not self.lacks(names):
             return self._with_text(names)
         found = {role: self.common(role, names) for role in COMMON_NAMES}
+        if not found["text"]:  # a summary alone may as well be any field
+            found["title"] = [name for name in found["title"] if name.strip().lower() != "summary"]
         if not (found["title"] or found["text"]):
             found |= _in_one_object(names)
         if self.id_in(names) is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from reprlib import Repr
 from typing import Annotated, Any, Final, Literal, Unpack, cast
 
 import numpy as np
@@ -41,6 +42,9 @@ from klsa_search.search.vector_ranking import VectorLike
 
 PrefixName = Literal["last"]
 GroupName = Literal["document", "passage"]
+
+_BRIEF: Final = Repr()
+_BRIEF.maxother = _BRIEF.maxstring = 200
 
 MAX_NAMES: Final = 100
 """Fields to sort by, to count or to return, and examples of relevance feedback, at most."""
@@ -280,7 +284,7 @@ def _query_error(error: ValidationError) -> QueryError:
         return QueryError(f"unknown option {name!r}; the options are: {options}", field=name)
     if first["type"] == "string_type":
         return QueryError(f"{name} = {first['input']!r} is not a text", field=name)
-    return QueryError(f"{name} = {first['input']!r}: {first['msg']}", field=name)
+    return QueryError(f"{name} = {_BRIEF.repr(first['input'])}: {first['msg']}", field=name)
 
 
 def checked_integer(name: str, value: object, minimum: int = 1) -> int:

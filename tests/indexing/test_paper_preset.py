@@ -19,7 +19,7 @@ SUMS = {
     "postings_entries.npy": "ec1c290fdc1b320e",
     "postings_runs.npy": "07c6d51c1cba286c",
     "postings_best.npy": "9d63fbc2342d1c3d",
-    "forward_codes.npy": "f3f88d48da745726",
+    "forward_codes.npy": "0135d6d50f477bb4",
 }
 """Of the files that hold no rounded numbers, as the version before common words wrote them."""
 

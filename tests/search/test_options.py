@@ -196,18 +196,18 @@ def test_a_least_score_beyond_all_finds_nothing_and_one_below_all_everything(ind
 @pytest.mark.parametrize(
     ("wishes", "field", "reason"),
     [
-        ({"offset": -1}, "offset", "a whole number of at least 0"),
-        ({"offset": 1.0}, "offset", "a whole number of at least 0"),
+        ({"offset": -1}, "offset", "greater than or equal to 0"),
+        ({"offset": 1.0}, "offset", "a valid integer"),
         ({"sort": "year"}, "sort", "give a list"),
         ({"sort": ["yeer:desc"]}, "sort", "unknown field 'yeer'"),
         ({"sort": ["year:down"]}, "sort", "use year:asc or year:desc"),
         ({"facets": [3]}, "facets", "3 is not a text"),
-        ({"facets": ["year"] * 101}, "facets", "the limit of 100"),
+        ({"facets": ["year"] * 101}, "facets", "at most 100 items"),
         ({"distinct": "tags"}, "distinct", "'tags' has several values"),
         ({"distinct": "x"}, "distinct", "unknown field 'x'"),
         ({"min_score": float("nan")}, "min_score", "a finite number"),
-        ({"min_score": "1"}, "min_score", "a finite number"),
-        ({"max_facet_values": 0}, "max_facet_values", "at least 1"),
+        ({"min_score": "1"}, "min_score", "a valid number"),
+        ({"max_facet_values": 0}, "max_facet_values", "greater than or equal to 1"),
         ({"filter": "year >"}, "filter", "incomplete"),
     ],
 )

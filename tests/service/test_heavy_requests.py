@@ -10,6 +10,7 @@ from klsa_search import build
 from klsa_search.search import costs
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
+from klsa_search.search.options import Query
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.index_service import MAX_LIGHT_COST
@@ -48,6 +49,8 @@ def held(monkeypatch):
     held = Held()
 
     def is_expensive(index, query, k=10, **parameters):
+        if isinstance(query, Query):
+            query, k, parameters = query.query, query.k, query.parameters
         return query not in ("", "wing") or k > 100 or "exact" in parameters
 
     monkeypatch.setattr(Index, "search", held.before(Index.search, is_expensive))
@@ -116,7 +119,7 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
         ({"offset": 140}, True),
         ({"page": 15}, True),
         ({"explain": True, "k": 1}, False),
-        ({"explain": True}, True),
+        ({"explain": True, "k": 90}, True),
         ({"highlight": True, "quality": True}, False),
         ({"highlight": True, "k": 50}, True),
         ({"positive": ["1"]}, True),

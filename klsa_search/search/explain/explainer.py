@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from klsa_search.core.array_types import DocIds, Scores, values_at
+from klsa_search.core.cached import cached_method
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.engine.engine import TopDocs
@@ -44,12 +45,17 @@ MAX_SHARED: Final = 5
 """Common features of two documents that are reported, at most."""
 
 
+_CACHED: Final = 4096
+"""Documents and names that an explainer of one query keeps, at most."""
+
+
 class Features:
     """Compares documents by features."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self.of, self._name = cache(self._read), cache(self._read_name)
+        self.of = cached_method(self._read, _CACHED)
+        self._name = cached_method(self._read_name, _CACHED)
 
     def _read(self, document: int) -> tuple[Numbers, Values]:
         """Return numbers and values of the features of a document."""
@@ -270,7 +276,7 @@ class Explainer:
         terms, lenders, entries = self._snapshot.vocabulary.terms, covered.lenders.tolist(), []
         for at, number in enumerate(covered.terms.tolist()):
             lent = covered.lent[:, at].tolist()
-            near, first = sum(lent), np.argsort(-covered.lent[:, at], kind="stable").tolist()
+            near, first = float(sum(lent)), np.argsort(-covered.lent[:, at], kind="stable").tolist()
             entries.append(
                 CoveredTerm(
                     term=terms[number],
