@@ -294,7 +294,8 @@ def read(
     asked = settings.language
     if sample is not None:
         settings = sample.completed(settings)
-        release_model()
+        if sample.is_thinned:  # a small build needs little memory, and the next one the model again
+            release_model()
         if _is_read_otherwise(settings, first):  # the first documents are unlike most
             builder.close()
             with closing(DocumentReader(generation)) as stored:

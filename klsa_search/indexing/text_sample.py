@@ -41,6 +41,11 @@ class TextSample:
                     self._distance *= 2
             self._seen += 1
 
+    @property
+    def is_thinned(self) -> bool:
+        """Return whether the collection has more documents than the sample can hold."""
+        return self._distance > 1
+
     def few(self) -> TextSample:
         """Return a sample of about 32 of the texts, for a guess that is checked later."""
         few = TextSample(self._fields)
