@@ -83,8 +83,8 @@ def detect_encoding(text: Iterable[bytes]) -> str | None:
 
     utf-8 if more than two valid characters stand beside each invalid byte. In Latin letters, bytes
     beyond ASCII stand alone in words; then the language decides, as charset-normalizer takes
-    Windows-1252 for Windows-1250. It decides about other scripts.
-    A short text in an encoding of two bytes is told by the share of common characters.
+    Windows-1252 for Windows-1250. It decides about other scripts. The encoding of a short text with
+    two bytes a character is the one in which most characters are common ones.
     Cost: up to a second, once for Latin letters.
 
     >>> detect_encoding(["Насос течёт после замены, клапан не закрывается".encode("cp1251")])
@@ -294,8 +294,8 @@ def _common_share(sample: bytes, codec: str) -> float:
         text = sample.decode(codec)
     except UnicodeDecodeError:
         return 0.0
-    letters = [each for each in text if each > "\x7f" and each.isalpha()]
-    common = sum(_is_common(each, each.encode(codec), codec) for each in letters)
+    letters = [character for character in text if character > "\x7f" and character.isalpha()]
+    common = sum(_is_common(letter, letter.encode(codec), codec) for letter in letters)
     return common / len(letters) if letters else 0.0
 
 
@@ -318,7 +318,7 @@ _COMMON_ROWS: Final = {
 
 
 def _has_kana(text: str) -> bool:
-    return any("\u3041" <= each <= "\u30fc" for each in text)
+    return any("\u3041" <= character <= "\u30fc" for character in text)
 
 
 def _letters(sample: bytes, codec: str) -> int:

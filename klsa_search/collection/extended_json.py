@@ -21,7 +21,7 @@ def without_types(value: Any) -> Any:
     '2024-03-01T09:30:00+00:00'
     """
     if isinstance(value, list):
-        return [without_types(each) for each in value]
+        return [without_types(element) for element in value]
     if not isinstance(value, dict):
         return value
     if len(value) == 1:

@@ -53,9 +53,9 @@ class Selection:
         ignored  the `.gitignore` files of the folders around it, outermost first
         The last pattern of `exclude` that matches decides, else that of the innermost file.
         """
-        found = self._spec.check_file(path) if self._spec else None
-        if found is not None and found.include is not None and found.index is not None:
-            return f"excluded by {self.exclude[found.index]}" if found.include else None
+        match = self._spec.check_file(path) if self._spec else None
+        if match is not None and match.include is not None and match.index is not None:
+            return f"excluded by {self.exclude[match.index]}" if match.include else None
         for file in reversed(ignored):
             include = file.spec.check_file(path.removeprefix(file.folder)).include
             if include is not None:

@@ -133,9 +133,9 @@ _AMPERSAND: Final = re.compile(rf"{_ENTITY.pattern}|&")
 
 
 def _escaped_text(text: str) -> str:
-    def escape(found: re.Match[str]) -> str:
-        decoded = found[0] == "&" or (found[1] is not None and f"{found[1]};" not in html5)
-        return f"&amp;{found[0][1:]}" if decoded else found[0]
+    def escape(match: re.Match[str]) -> str:
+        decoded = match[0] == "&" or (match[1] is not None and f"{match[1]};" not in html5)
+        return f"&amp;{match[0][1:]}" if decoded else match[0]
 
     return _AMPERSAND.sub(escape, text).replace("<", "&lt;")
 
@@ -162,7 +162,7 @@ def metadata_with_text(metadata: Mapping[str, Any], names: Container[str]) -> Ma
 
     def as_text(value: Any) -> Any:
         if isinstance(value, list | tuple):
-            return [as_text(each) for each in value]
+            return [as_text(part) for part in value]
         return text_of_html(value) if isinstance(value, str) else value
 
     return {name: as_text(value) if name in names else value for name, value in metadata.items()}

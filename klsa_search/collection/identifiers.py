@@ -43,7 +43,7 @@ def parts_of_identifiers(text: str) -> str:
     """
     words = dict.fromkeys(_WORD.findall(text))
     present = {word.lower() for word in words}
-    found = []
+    parts = []
     for word in words:
         if len(word) > LONGEST:
             continue
@@ -54,8 +54,8 @@ def parts_of_identifiers(text: str) -> str:
             part = word[first:after]
             if part.lower() not in present:
                 present.add(part.lower())
-                found.append(part)
-    return " ".join(found)
+                parts.append(part)
+    return " ".join(parts)
 
 
 def are_code(texts: Iterable[str]) -> bool:
@@ -71,8 +71,8 @@ def are_code(texts: Iterable[str]) -> bool:
     """
     words = names = 0
     for text in texts:
-        found = _WORD.findall(text)
-        words += len(found)
-        names += sum(_CAMEL.search(word) is not None for word in found)
+        of_text = _WORD.findall(text)
+        words += len(of_text)
+        names += sum(_CAMEL.search(word) is not None for word in of_text)
         names += 2 * len(_IN_CODE.findall(text))
     return names >= max(CODE * words, 1)

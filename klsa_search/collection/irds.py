@@ -68,7 +68,7 @@ def _documents(dataset: Any, intake: Intake) -> Iterator[Document]:
 
 def _queries(dataset: Any) -> list[Topic]:
     queries = _downloaded(dataset, "queries_iter")
-    return [Topic(id=each.query_id, text=_text(each)) for each in queries]
+    return [Topic(id=query.query_id, text=_text(query)) for query in queries]
 
 
 def _judgements(dataset: Any) -> list[Judgement]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
@@ -32,8 +32,20 @@ def documents(path: Path, intake: Intake, *, may_number: bool = True) -> Iterato
     as in `Columns.completed` are used for objects without. Requests of Elasticsearch's bulk API are
     read as their documents.
     """
+    records = _documents_of_requests(_records(path, intake), path, intake)
+    yield from _documents(records, path, intake, may_number=may_number)
+
+
+def _documents(
+    records: Iterable[tuple[str, Mapping[str, Any]]],
+    path: Path,
+    intake: Intake,
+    *,
+    may_number: bool,
+) -> Iterator[Document]:
+    """Yield the documents of records with their origins; the first decides about names and IDs."""
     columns, numbered, begun = None, False, not may_number
-    for origin, record in _documents_of_requests(_records(path, intake), path, intake):
+    for origin, record in records:
         if not begun:
             columns, numbered = intake.begin(path, path_names(record))
             begun = True
@@ -171,21 +183,22 @@ def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
     object around a list of documents, which may be nested deeper; or an object with a document for
     each ID.
     """
-    columns, numbered, begun = None, False, False
     start = head(path, CHUNK).lstrip(_BLANKS)
     rows = elements(path) if start.startswith("[") else _enclosed(path, intake)
-    for line, element in rows:
+    yield from _documents(_objects(rows, path, intake), path, intake, may_number=True)
+
+
+def _objects(
+    rows: Iterable[tuple[int, Any]], path: Path, intake: Intake
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield rows with their origins, a text as an object with a text; others are refused."""
+    for line, row in rows:
         origin = f"{path}:{line}"
-        row = {"text": element} if isinstance(element, str) else element
-        if not isinstance(row, dict):
+        record = {"text": row} if isinstance(row, str) else row
+        if isinstance(record, dict):
+            yield origin, record
+        else:
             intake.refuse(f"{origin}: a {type(row).__name__}, not a JSON object")
-            continue
-        if not begun:
-            columns, numbered = intake.begin(path, path_names(row))
-            begun = True
-        document = intake.document(row, origin, columns, numbered=numbered)
-        if document is not None:
-            yield document
 
 
 def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:

@@ -80,9 +80,9 @@ class Columns:
 
         A summary is a title, as in Jira, only without another one.
         """
-        found = [name for name in names if name.strip().lower() in COMMON_NAMES[role]]
-        others = [name for name in found if name.strip().lower() != "summary"]
-        return others or found
+        columns = [name for name in names if name.strip().lower() in COMMON_NAMES[role]]
+        others = [name for name in columns if name.strip().lower() != "summary"]
+        return others or columns
 
     def completed(self, names: Sequence[str], origin: str) -> Columns:
         """Return these columns, with common names if title and text are missing, or the text.

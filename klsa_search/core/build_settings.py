@@ -13,6 +13,9 @@ from klsa_search.core.parameters import conflict
 from klsa_search.core.plugins import PluginName
 from klsa_search.core.settings_group import SettingsGroup
 
+LIST: Final = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
+"""Takes a list, as TOML and JSON have, for a tuple."""
+
 DateOrder = Literal["day-first", "month-first"]
 """Order in dates such as 3/5/2025."""
 DecimalSign = Literal["comma", "point"]
@@ -54,8 +57,7 @@ class AnalysisSettings(SettingsGroup):
     )
     extra_stop_words: Annotated[
         tuple[str, ...],
-        # TOML and JSON have lists.
-        BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+        LIST,
     ] = Field((), description="ignore these words too")
     fold_accents: bool | None = Field(
         None,
@@ -169,7 +171,7 @@ class FormSettings(SettingsGroup):
 
     html: Annotated[
         tuple[str, ...] | None,
-        BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+        LIST,
     ] = Field(
         None,
         max_length=MAX_FIELDS,
@@ -200,8 +202,7 @@ class FieldSettings(FormSettings):
 
     fields: Annotated[
         tuple[str, ...],
-        # TOML and JSON have lists.
-        BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+        LIST,
     ] = Field(
         (),
         max_length=MAX_FIELDS,
@@ -218,7 +219,7 @@ class FieldSettings(FormSettings):
 
     units: Annotated[
         tuple[str, ...],
-        BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+        LIST,
     ] = Field(
         (),
         max_length=MAX_FIELDS,
@@ -229,7 +230,7 @@ class FieldSettings(FormSettings):
     @field_validator("units", mode="after")
     @classmethod
     def _units_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        names = [each.rpartition("=")[0] for each in value]
+        names = [assignment.rpartition("=")[0] for assignment in value]
         for item, name in zip(value, names, strict=True):
             if not name.strip() or item.endswith("="):
                 raise conflict("units", "give NAME=UNIT, as in 'price=€'", item)

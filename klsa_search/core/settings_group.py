@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from reprlib import Repr
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from klsa_search.errors import SettingsError
+
+_BRIEF: Final = Repr()
+_BRIEF.maxother = _BRIEF.maxstring = 200
 
 
 class SettingsGroup(BaseModel):
@@ -21,19 +25,28 @@ class SettingsGroup(BaseModel):
         try:
             return cls(**options)
         except ValidationError as error:
-            first = error.errors()[0]
-            if first["type"] == "misfit":
-                name, message = first["ctx"]["field"], first["msg"]
-                raise SettingsError(message, field=name) from None
-            name = str(first["loc"][0]) if first["loc"] else "settings"
-            if first["type"] == "extra_forbidden":
-                names = ", ".join(sorted(cls.model_fields))
-                message = f"unknown setting {name!r}; the settings are: {names}"
-            else:
-                message = f"{name} = {first['input']!r}: {first['msg']}"
-            raise SettingsError(message, field=name) from None
+            message, field = first_fault(error, cls, "setting")
+            raise SettingsError(message, field=field) from None
 
     @classmethod
     def of(cls, settings: Any) -> Self:
         """Return this group of settings that contain it."""
         return cls(**{name: getattr(settings, name) for name in cls.model_fields})
+
+
+def first_fault(error: ValidationError, model: type[BaseModel], kind: str) -> tuple[str, str]:
+    """Return a sentence about the first invalid value of a model, and the name of its field.
+
+    kind  what a field is called, such as "setting"
+    """
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "misfit":
+        return first["msg"], first["ctx"]["field"]
+    name = str(first["loc"][0]) if first["loc"] else f"{kind}s"
+    if first["type"] == "extra_forbidden":
+        names = ", ".join(sorted(model.model_fields))
+        return f"unknown {kind} {name!r}; the {kind}s are: {names}", name
+    value = _BRIEF.repr(first["input"])
+    if first["type"] == "string_type":
+        return f"{name} = {value} is not a text", name
+    return f"{name} = {value}: {first['msg']}", name

@@ -7,24 +7,24 @@ from collections.abc import Iterable
 from klsa_search.errors import SettingsError
 
 
-def embedders_of(given: Iterable[str]) -> dict[str, str]:
+def embedders_of(options: Iterable[str]) -> dict[str, str]:
     """Return the models of options SPACE=MODEL by space; SettingsError."""
-    return by_space("embedder", given, "minilm=onnx:FOLDER")
+    return by_space("embedder", options, "minilm=onnx:FOLDER")
 
 
-def by_space(option: str, given: Iterable[str], example: str) -> dict[str, str]:
+def by_space(option: str, options: Iterable[str], example: str) -> dict[str, str]:
     """Return the values of options SPACE=VALUE by space; SettingsError."""
     values = {}
-    for each in given:
-        space, sign, value = each.partition("=")
+    for text in options:
+        space, sign, value = text.partition("=")
         if not space or not sign:
             raise SettingsError(
-                f"{option} = {each!r} names no space; give SPACE=VALUE, as in {example}",
+                f"{option} = {text!r} names no space; give SPACE=VALUE, as in {example}",
                 field=option,
             )
         if space in values:
             raise SettingsError(
-                f"{option} = {each!r}: space `{space}` is given twice; give it once", field=option
+                f"{option} = {text!r}: space `{space}` is given twice; give it once", field=option
             )
         values[space] = value
     return values

@@ -94,7 +94,7 @@ def _explanations_of(
 ) -> Iterator[Explanation]:
     """Yield explanations of the scores of documents for a query, without rules."""
     stages = _stages(top)
-    passages = next((each.passages for each in stages if each.passages is not None), None)
+    passages = next((stage.passages for stage in stages if stage.passages is not None), None)
     explanations = _by_words(state, parsed, parameters, dimensions, stages[-1])
     of_passages: Iterator[Explanation] = iter(())
     if passages is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from reprlib import Repr
 from typing import Annotated, Any, Final, Literal, Unpack, cast
 
 import numpy as np
@@ -34,6 +33,7 @@ from klsa_search.core.parameters import (
     UnitLength,
     Z,
 )
+from klsa_search.core.settings_group import first_fault
 from klsa_search.errors import QueryError
 from klsa_search.search.budget import CANDIDATES, CountTokens, estimated_tokens
 from klsa_search.search.filters.masks import FilterLike
@@ -42,9 +42,6 @@ from klsa_search.search.vector_ranking import VectorLike
 
 PrefixName = Literal["last"]
 GroupName = Literal["document", "passage"]
-
-_BRIEF: Final = Repr()
-_BRIEF.maxother = _BRIEF.maxstring = 200
 
 MAX_NAMES: Final = 100
 """Fields to sort by, to count or to return, and examples of relevance feedback, at most."""
@@ -226,7 +223,8 @@ class Query(RankingParameters, QueryOptions, _TextAndPage):
         try:
             BaseModel.__init__(self, **values, query=query, k=_plain(k))
         except ValidationError as error:
-            raise _query_error(error) from None
+            message, field = first_fault(error, Query, "option")
+            raise QueryError(message, field=field) from None
         self._check_combinations()
 
     def _check_combinations(self) -> None:
@@ -271,20 +269,6 @@ def as_query(query: str | Query, k: int, options: SearchOptions) -> Query:
 def _plain(value: Any) -> Any:
     """Return a number of NumPy as one of Python, and every other value as it is."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _query_error(error: ValidationError) -> QueryError:
-    """Return the error of the first invalid option."""
-    first = error.errors(include_url=False)[0]
-    if first["type"] == "misfit":
-        return QueryError(first["msg"], field=first["ctx"]["field"])
-    name = str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
-        options = ", ".join(sorted(Query.model_fields))
-        return QueryError(f"unknown option {name!r}; the options are: {options}", field=name)
-    if first["type"] == "string_type":
-        return QueryError(f"{name} = {first['input']!r} is not a text", field=name)
-    return QueryError(f"{name} = {_BRIEF.repr(first['input'])}: {first['msg']}", field=name)
 
 
 def checked_integer(name: str, value: object, minimum: int = 1) -> int:

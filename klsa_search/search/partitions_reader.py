@@ -191,7 +191,7 @@ class PartitionsReader:
         return self._current
 
     def state(self, operation: str = "this") -> State:
-        """Raise PartitionsUnsupported: there is no state of all documents in one place."""
+        """Raise PartitionsUnsupported: each partition has a state of its documents."""
         self.now()
         raise unsupported(self.name, operation)
 

@@ -84,7 +84,7 @@ class Reader(Protocol):
         """Return the number of live documents."""
 
     def state(self, operation: str = "this") -> State:
-        """Return the state of all documents in one place.
+        """Return the state of all documents, of which partitions have none.
 
         operation  that needs it, as an error names it
         PartitionsUnsupported if the documents are in partitions; StoreError if it is closed.

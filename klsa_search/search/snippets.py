@@ -14,7 +14,6 @@ import numpy.typing as npt
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer, Token
 from klsa_search.analysis.characters import all_characters, ascii_characters
-from klsa_search.errors import QueryError
 from klsa_search.search.markup import without_markup
 
 LENGTH: Final = 240
@@ -78,16 +77,6 @@ def _points(text: str) -> npt.NDArray[np.uint32]:
 
 def _text(points: npt.NDArray[np.uint32]) -> str:
     return points.tobytes().decode("utf-32-le", "surrogatepass")
-
-
-def checked_length(length: object) -> int:
-    """Return the length of a snippet; QueryError if it is invalid."""
-    if isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= LONGEST:
-        return length
-    raise QueryError(
-        f"snippet_length = {length!r} is not a whole number from 1 to {LONGEST:,}",
-        field="snippet_length",
-    )
 
 
 def matching_tokens(line: str, terms_: Collection[str], analyzer: Analyzer) -> list[Token]:

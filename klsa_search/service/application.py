@@ -82,7 +82,9 @@ def create_app(
     writes = None if settings.writable is False else Writes()
     jobs = None
     if writes is not None:
-        embedders = [option for each in settings.embedders for option in ("--embedder", each)]
+        embedders = [
+            option for embedder in settings.embedders for option in ("--embedder", embedder)
+        ]
         command = command_of(REFITTING, "--home", str(settings.home), *embedders)
         jobs = Jobs(catalog, command, share=settings.refit_threshold or None)
     replications = _replications(settings)
@@ -104,9 +106,9 @@ def create_app(
         gc.freeze()
         with ExitStack() as started:
             started.callback(catalog.close)
-            for each in background:
-                if each is not None:
-                    started.enter_context(each)
+            for task in background:
+                if task is not None:
+                    started.enter_context(task)
             yield
 
     return catalog_app(

@@ -56,7 +56,7 @@ class DocFeatures(NamedTuple):
     def of(cls, expansion: SparseExpansion, documents: DocIds) -> DocFeatures:
         """Return the features of documents of an index. Cost: their entries."""
         first, after = expansion.starts[documents], expansion.starts[documents + 1]
-        pieces = [expansion.features[slice(*each)] for each in zip(first, after, strict=True)]
+        pieces = [expansion.features[slice(*bounds)] for bounds in zip(first, after, strict=True)]
         starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(after - first)))
         entries = np.concatenate([expansion.features[:0], *pieces])
         scalars = expansion.document_vectors[documents].view(np.float32)[:, -DOCUMENT_SCALARS:]

@@ -185,7 +185,10 @@ def shared_seeds(
     seeds = best.at(slice(params.seeds))
     leading, first = known[seeds.partition[0]], int(seeds.steps[0])
     impacts = _impacts_of(known, best)
-    rows, features = _rows_of([each.rows for each in known], seeds), _features_of(known, seeds)
+    rows, features = (
+        _rows_of([seeds_of.rows for seeds_of in known], seeds),
+        _features_of(known, seeds),
+    )
     merged = MergedSeeds(
         seeds.steps,
         impacts,

@@ -186,7 +186,7 @@ class Compounds:
         frequency = self._frequency(self._numbers[word])
         folded = self._analyzer.folded(word)
         halves = (_cut(folded, [place]) for place in range(1, len(folded)))
-        return [each for each in halves if all(self._may_be_part(part, frequency) for part in each)]
+        return [half for half in halves if all(self._may_be_part(part, frequency) for part in half)]
 
     def _may_be_part(self, part: str, frequency: int) -> bool:
         number = self._numbers[part]
@@ -282,7 +282,7 @@ class Compounds:
             apart = self._documents_with(numbers, evidence)
             if apart > RARER * self._frequency(number):
                 return None
-        of = tuple(each for each in numbers if each >= 0)
+        of = tuple(number for number in numbers if number >= 0)
         return Variant(sequence, of, (Word(joined, number),))
 
     def _documents_with(self, terms: Sequence[int], evidence: Evidence) -> int:

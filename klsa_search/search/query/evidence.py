@@ -46,7 +46,7 @@ class Evidence:
 
 
 class _LocalEvidence(Evidence):
-    """Answers of the documents of one snapshot, which nobody needs afterwards."""
+    """Answers of the documents of one snapshot, which are not kept."""
 
     def of(self, question: Question, answer: Callable[[], _Answer]) -> _Answer:
         """Return the answer of the documents."""

@@ -56,7 +56,7 @@ class OperatorReader:
             return None
         if all(clause.sign == "-" for clause in clauses):
             return "nothing_to_exclude_from"
-        plain_words = sum(map(self._size, (each for each in clauses if not each.has_sign)))
+        plain_words = sum(map(self._size, (clause for clause in clauses if not clause.has_sign)))
         short = plain_words + sum(map(self._size, signed)) <= SHORT
         one_line = len(query.strip().splitlines()) == 1
         return None if one_line and (short or len(signed) > plain_words) else "plain_text"
@@ -107,7 +107,9 @@ def stray_operators(query: str, clauses: Sequence[Clause]) -> dict[str, Relaxed]
     if len(query.strip().splitlines()) > 1:
         return {}
     stray: dict[str, Relaxed] = dict.fromkeys(stray_signs(clauses), "not_an_operator")
-    short = (each for each in clauses if each.kind == "prefix" and len(each.text) < SHORTEST)
+    short = (
+        clause for clause in clauses if clause.kind == "prefix" and len(clause.text) < SHORTEST
+    )
     return stray | {clause.written: "short_prefix" for clause in short}
 
 

@@ -258,7 +258,9 @@ class QueryParser:
             builder = self._read_clauses(clauses, rules, boolean)
         while settings.operators is None and (unmatched := self._unmatched(builder)):
             relaxed |= {clause.written: "no_match" for clause in unmatched}
-            clauses = [as_words(each.text) if each in unmatched else each for each in clauses]
+            clauses = [
+                as_words(clause.text) if clause in unmatched else clause for clause in clauses
+            ]
             builder = self._read_clauses(clauses, rules)
         builder.relaxed = relaxed
         builder.boolean = None if boolean is None else boolean.written
@@ -315,7 +317,9 @@ class QueryParser:
     def _ranking_texts(self, clauses: Sequence[Clause]) -> list[str]:
         """Return the texts of a query that it neither excludes nor filters by."""
         return [
-            each.text for each in clauses if each.sign != "-" and each.field not in self._columns
+            clause.text
+            for clause in clauses
+            if clause.sign != "-" and clause.field not in self._columns
         ]
 
     def _mask(

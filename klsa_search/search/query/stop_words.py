@@ -74,7 +74,7 @@ class StopWords:
                     before = [clauses.pop()]
                     while clauses and self._is_stop_word(before[0].text):
                         before.insert(0, clauses.pop())
-                    text = " ".join([*(each.text for each in before), bare])
+                    text = " ".join([*(clause.text for clause in before), bare])
                     clause = Clause("", "", "phrase", text, text)
             is_meant |= clause.kind == "phrase"
             clauses.append(clause)

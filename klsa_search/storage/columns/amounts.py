@@ -48,19 +48,19 @@ def amount(text: str) -> Amount | None:
     """
     if text[:1].isdigit() and text[-1:].isdigit():
         return Amount(text, "")
-    found = _AMOUNT.fullmatch(text)
-    if found is None or (found["before"] and found["after"]):
+    match = _AMOUNT.fullmatch(text)
+    if match is None or (match["before"] and match["after"]):
         return None
-    unit = (found["before"] or found["after"] or "").rstrip(".")
-    enclosed = found["open"] is not None
-    after = found["trailing"] or found["last"]
-    signs = [each for each in (found["first"], found["inner"], after) if each]
-    if enclosed != (found["close"] is not None) or len(signs) + enclosed > 1:
+    unit = (match["before"] or match["after"] or "").rstrip(".")
+    enclosed = match["open"] is not None
+    after = match["trailing"] or match["last"]
+    signs = [sign for sign in (match["first"], match["inner"], after) if sign]
+    if enclosed != (match["close"] is not None) or len(signs) + enclosed > 1:
         return None
-    if (enclosed or after) and not (unit or _DECIMALS.search(found["number"])):
+    if (enclosed or after) and not (unit or _DECIMALS.search(match["number"])):
         return None
     sign = "-" if enclosed or (signs and signs[0] != "+") else "".join(signs)
-    return Amount(sign + found["number"], unit)
+    return Amount(sign + match["number"], unit)
 
 
 def number_of(text: str) -> str:
@@ -70,8 +70,8 @@ def number_of(text: str) -> str:
     ('2,50', 'two')
     """
     text = text.strip()
-    found = amount(text)
-    return text if found is None else found.number
+    read = amount(text)
+    return text if read is None else read.number
 
 
 def is_unit_alone(text: str) -> bool:

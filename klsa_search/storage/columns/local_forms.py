@@ -28,7 +28,7 @@ class LocalForms(NamedTuple):
 
     def unit(self, name: str) -> str:
         """Return the unit of a field; "" without one."""
-        return dict(each.rpartition("=")[::2] for each in self.units).get(name, "")
+        return dict(assignment.rpartition("=")[::2] for assignment in self.units).get(name, "")
 
 
 GENERAL: Final = LocalForms()
@@ -178,24 +178,24 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
     ('2024-03-01T09:30:00+00:00', '2024-03-01T09:30:00+0100')
     """
     general = chain((_DOTTED, _DOTTED_SHORT, _YEAR_FIRST), _NAMED_MONTHS)
-    found = next(filter(None, (form.fullmatch(text) for form in general)), None)
-    if found is None and order is not None:
-        found = (_DAY_FIRST if order == "day-first" else _MONTH_FIRST).fullmatch(text)
-    if found is None:
+    match = next(filter(None, (form.fullmatch(text) for form in general)), None)
+    if match is None and order is not None:
+        match = (_DAY_FIRST if order == "day-first" else _MONTH_FIRST).fullmatch(text)
+    if match is None:
         return None
-    hour, minute, second = map(int, f"{found['time'] or '0:00'}:00".split(":")[:3])
-    if found["half"]:
-        hour = hour % 12 + 12 * (found["half"].lower() == "pm")
-    year, month = int(found["y"]), _MONTHS.get(found["m"].lower()) or int(found["m"])
-    if len(found["y"]) == len("yy"):
+    hour, minute, second = map(int, f"{match['time'] or '0:00'}:00".split(":")[:3])
+    if match["half"]:
+        hour = hour % 12 + 12 * (match["half"].lower() == "pm")
+    year, month = int(match["y"]), _MONTHS.get(match["m"].lower()) or int(match["m"])
+    if len(match["y"]) == len("yy"):
         year += 1900 if year >= _CENTURY else 2000
     try:
-        moment = datetime(year, month, int(found["d"]), hour, minute, second)
+        moment = datetime(year, month, int(match["d"]), hour, minute, second)
     except ValueError:
         return None
-    if not found["time"]:
+    if not match["time"]:
         return moment.date().isoformat()
-    zone = found["zone"] or ""
+    zone = match["zone"] or ""
     if zone and zone[0] not in "+-":
         zone = "+00:00"
-    return f"{moment.isoformat()}{found['fraction'] or ''}{zone}"
+    return f"{moment.isoformat()}{match['fraction'] or ''}{zone}"

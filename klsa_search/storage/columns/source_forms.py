@@ -54,7 +54,7 @@ class SourceForms:
 
     def _value(self, name: str, value: Any) -> Any:
         if isinstance(value, list | tuple):
-            return [self._value(name, each) for each in value]
+            return [self._value(name, element) for element in value]
         if not isinstance(value, str):
             return value
         kind = self._fields[name].type if name in self._fields else None
@@ -62,8 +62,8 @@ class SourceForms:
         if self._settings.dates and (kind == "date" or is_new):
             return local_date(value.strip(), self._settings.dates) or value
         if self._settings.decimal and kind == "number":
-            found = amount(value.strip())
-            if found is not None and found.unit in ("", self._fields.forms.unit(name)):
-                number = number_in(found.number, self._settings.decimal)
+            read = amount(value.strip())
+            if read is not None and read.unit in ("", self._fields.forms.unit(name)):
+                number = number_in(read.number, self._settings.decimal)
                 return value if number is None else number
         return value

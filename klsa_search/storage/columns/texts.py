@@ -38,7 +38,7 @@ class KeywordTexts(Sequence[str]):
     def __getitem__(self, code: int | slice) -> str | list[str]:
         """Return the text of a code."""
         if isinstance(code, slice):
-            return [self[each] for each in range(*code.indices(len(self)))]
+            return [self[index] for index in range(*code.indices(len(self)))]
         return self._encoded(range(len(self))[code]).decode()
 
     def code(self, text: str) -> int | None:
@@ -57,17 +57,17 @@ class KeywordTexts(Sequence[str]):
         content, starts = self._folded
         # A byte of UTF-8 that begins a character is never inside another one.
         wanted = text.casefold().encode(errors="surrogatepass")
-        found = np.full(len(self), not wanted)
+        mask = np.full(len(self), not wanted)
         if not wanted or len(wanted) > len(content):
-            return found
+            return mask
         places = np.flatnonzero(content[: len(content) - len(wanted) + 1] == wanted[0])
         for offset, byte in enumerate(wanted[1:], 1):
             places = places[content[places + offset] == byte]
             if not len(places):
-                return found
+                return mask
         codes = np.searchsorted(starts, places, "right") - 1
-        found[codes[places + len(wanted) <= starts[codes + 1]]] = True
-        return found
+        mask[codes[places + len(wanted) <= starts[codes + 1]]] = True
+        return mask
 
     @lazy_property
     def _folded(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
