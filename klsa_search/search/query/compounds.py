@@ -35,6 +35,10 @@ MAX_DIVISIONS: Final = 8
 CACHED: Final = 2**13
 """Words whose parts are remembered, and phrases whose number of documents is."""
 
+_SPELLED: Final = (("dot", "."), ("sharp", "#"), ("plus", "+"))
+_JOINER: Final = "\u200c"
+"""Zero-width non-joiner, which Persian writes between parts of a word."""
+
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _SIGNS: Final = "-‐‑.,/&+_"
 _RUN: Final = re.compile(rf"[^\W_]++(?:[{_SIGNS}][^\W_]++)+")
@@ -93,7 +97,11 @@ class Compounds:
 
     def _may_divide(self, word: str) -> bool:
         """Return whether `parts` may return any for a word that documents contain."""
-        return _VARIABLE.search(word) is not None or bool(self._halves(word))
+        return (
+            _VARIABLE.search(word) is not None
+            or _JOINER in word
+            or bool(self._with_signs(word) or self._halves(word))
+        )
 
     def parts(self, word: str, evidence: Evidence, *, anywhere: bool = True) -> Words:
         """Return the parts of a word that documents write side by side; () if there are none.
@@ -110,7 +118,8 @@ class Compounds:
         return self._find_parts(LOCAL, word, anywhere)
 
     def _find_parts(self, evidence: Evidence, word: str, anywhere: bool) -> Words:
-        if not 2 <= len(word) <= LONGEST or not word.isalnum():
+        written = word.replace(_JOINER, "")
+        if not 2 <= len(word) <= LONGEST or not written.isalnum():
             return ()
         frequency = self._frequency(self._numbers[word])
         least = frequency / (1 if word.isalpha() else RARER)
@@ -122,6 +131,10 @@ class Compounds:
         self, word: str, frequency: int, evidence: Evidence, *, anywhere: bool
     ) -> Iterator[Iterable[Sequence[str]]]:
         """Yield divisions of a word, the best kind first: see `parts`."""
+        if _JOINER in word:
+            yield (word.split(_JOINER),)
+            return
+        yield self._with_signs(word)
         places = _borders(word)
         if places:
             yield (_cut(word, places),)
@@ -133,6 +146,13 @@ class Compounds:
             yield self._segmentations(word)
             if len(places) > 1:  # two parts: *user name* of getUserName
                 yield pairwise(_cut(word, places))
+
+    def _with_signs(self, word: str) -> list[Sequence[str]]:
+        """Return a name with signs that a word spells: C# of csharp, .NET of dotnet."""
+        name = word.lower()
+        for spelled, sign in _SPELLED:
+            name = name.replace(spelled, sign)
+        return [[name]] if len(name) < len(word) and self._analyzer.has_names(name) else []
 
     def _segmentations(self, word: str) -> list[Sequence[str]]:
         """Return divisions of an unknown word such as *ab123*, of AB-12/3, or *usa*, of U.S.A.

@@ -62,6 +62,52 @@ def test_words_are_found_both_ways(written, number):
         assert index.search(query).interpretation.unknown == ()
 
 
+PERSIAN = ["کتاب\u200cخانه", "کتابخانه", "کتاب خانه"]
+
+
+@pytest.mark.parametrize("query", PERSIAN, ids=["joiner", "joined", "apart"])
+@pytest.mark.parametrize("written", PERSIAN, ids=["joiner", "joined", "apart"])
+def test_persian_compounds_are_found(query, written, tmp_path):
+    documents = [{"id": "1", "text": f"{written} بزرگ"}, {"id": "2", "text": "شهر"}]
+    with build(documents, name="persian", home=tmp_path, language="persian") as index:
+        assert [hit.id for hit in index.search(query)] == ["1"]
+
+
+def test_a_joiner_divides_words_that_documents_contain(tmp_path):
+    documents = [{"id": str(n), "text": f"{text} بزرگ"} for n, text in enumerate(PERSIAN)]
+    with build(documents, name="persian", home=tmp_path, language="persian") as index:
+        found = index.search(PERSIAN[0])
+        assert {hit.id for hit in found} == {"0", "1", "2"}
+        assert found.interpretation.variants == {PERSIAN[0]: PERSIAN[2]}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected", "variants", "corrections"),
+    [
+        ("dotnet", {"net", "word"}, {"dotnet": ".net"}, {}),
+        ("csharp", {"sharp"}, {}, {"csharp": "c#"}),
+        ("cplusplus", {"plus"}, {}, {"cplusplus": "c++"}),
+        ("surplus", {"rest"}, {}, {}),
+    ],
+)
+def test_names_are_found_by_the_names_of_their_signs(
+    query, expected, variants, corrections, tmp_path
+):
+    texts = {
+        "net": "Runs on .NET 8",
+        "word": "the dotnet command",
+        "sharp": "Written in C# and safe",
+        "plus": "Written in C++ and fast",
+        "rest": "a surplus of work",
+    }
+    documents = [{"id": name, "text": text} for name, text in texts.items()]
+    with build(documents, name="names", home=tmp_path, ranker="bm25") as index:
+        found = index.search(query)
+        assert {hit.id for hit in found} == expected
+        assert found.interpretation.variants == variants
+        assert found.interpretation.corrections == corrections
+
+
 @pytest.mark.parametrize("pair", LONGER, ids=[joined for joined, _ in LONGER])
 def test_words_of_several_parts_are_found_both_ways(pair, tmp_path):
     noise = [
