@@ -62,6 +62,7 @@ def create_app(
     log       log of requests, by default none
     loopback  whether no other machine can reach the service; only then, or if
               `settings.allow_no_keys` says so, are requests without a key answered
+    Settings of a server, such as `port`, `workers` and `root_path`, are for `klsa-serve` alone.
     Refits, backups and analytics run while its lifespan does. Starlette does not run that of an
     application that is mounted into another: enter `app.router.lifespan_context(app)` in that of
     the other. Threads are started at once, so a server must not fork after this. SettingsError;
@@ -140,7 +141,6 @@ def create_app(
         log=log,
         log_queries=settings.log_queries,
         title=settings.title,
-        root_path=settings.root_path,
         lifespan=lifespan,
     )
 

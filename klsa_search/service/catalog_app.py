@@ -94,7 +94,6 @@ def catalog_app(
     log: JsonLog | None = None,
     log_queries: bool = False,
     title: str = NAME,
-    root_path: str = "",
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
     """Return the application that serves a catalog; the caller closes the catalog.
@@ -111,7 +110,6 @@ def catalog_app(
     keys           API keys; by default every request may do everything
     allowed_hosts  accepted host names; by default any
     title          title of the search page
-    root_path      prefix of a proxy under which the application is served
     lifespan       what runs while the application does; by default nothing
     The pages at / and /docs include their scripts and styles, so that they work offline.
     """
@@ -121,7 +119,6 @@ def catalog_app(
         summary="Search with Kernel Latent Semantic Analysis",
         redoc_url=None,
         redirect_slashes=False,
-        root_path=root_path,
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
         # By default /docs sends the schema to a public validator.

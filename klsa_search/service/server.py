@@ -52,6 +52,7 @@ def configured(
         log_level="info" if has_workers else "error",  # starts and ends of workers
         access_log=False,
         proxy_headers=False,
+        root_path=settings.root_path,
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
     )

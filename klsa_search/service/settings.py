@@ -154,7 +154,7 @@ class ServiceSettings(BaseSettings):
     root_path: str = Field(
         "",
         pattern=r"^(/[^/?#\s]+)*$",
-        description="Serve under this prefix of a reverse proxy, as in /search",
+        description="Serve under this prefix, which a reverse proxy removes, as in /find",
     )
     cors_origins: Annotated[tuple[Origin, ...], *_LIST, Shown("--cors-origin", "ORIGIN")] = Field(
         (),

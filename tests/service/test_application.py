@@ -78,10 +78,10 @@ def test_an_application_is_mounted_into_another(home):
 
 
 @pytest.mark.parametrize("removed", [True, False], ids=["removed", "kept"])
-def test_a_proxy_serves_it_under_a_prefix(home, removed):
-    settings = ServiceSettings(home=home, allow_no_keys=True, root_path="/find")
+def test_a_server_serves_it_under_a_prefix(home, removed):
+    settings = ServiceSettings(home=home, allow_no_keys=True)
     prefix = "" if removed else "/find"
-    with TestClient(create_app(settings), base_url=HERE) as client:
+    with TestClient(create_app(settings), base_url=HERE, root_path="/find") as client:
         assert ids(client.get(f"{prefix}/search", params={"q": "coolant"})) == ["leak"]
         page = client.get(f"{prefix}/", headers={"accept": "text/html"})
         assert "<title>" in page.text
@@ -92,8 +92,8 @@ def test_a_proxy_serves_it_under_a_prefix(home, removed):
 
 def test_keys_are_needed_under_a_prefix_too(home):
     key = add_key(home / ".keys.json", "reader", ["search"])
-    app = create_app(ServiceSettings(home=home, root_path="/find"))
-    with TestClient(app, base_url=HERE) as client:
+    app = create_app(ServiceSettings(home=home))
+    with TestClient(app, base_url=HERE, root_path="/find") as client:
         assert client.get("/find/health").status_code == 200
         assert client.get("/find/search", params={"q": "coolant"}).status_code == 401
         assert client.get("/find/indexes").status_code == 401
