@@ -16,8 +16,8 @@ from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.facets import Facet, facet_of
 from klsa_search.search.planning import QueryPlan
-from klsa_search.search.ranking import Rank, ranked
-from klsa_search.search.searcher import intersection, top_docs
+from klsa_search.search.ranking import Rank, best_of, boosted, named_first, ranked
+from klsa_search.search.searcher import intersection
 from klsa_search.search.state import State
 from klsa_search.search.vector_ranking import vector_parts, with_vectors
 from klsa_search.storage.columns.columns import Field, Fields
@@ -56,9 +56,9 @@ def ranks_by(keys: Sequence[SortKey], doc_ids: DocIds) -> npt.NDArray[np.int64]:
     for field, descending in keys:
         values, present = values_of(field, doc_ids, descending)
         order = np.unique(values[present], return_inverse=True)[1].astype(np.int64)
-        key_ranks = np.full(len(doc_ids), len(order), np.int64)
-        key_ranks[present] = -order if descending else order
-        ranks = np.unique(ranks * (2 * len(order) + 2) + key_ranks, return_inverse=True)[1]
+        own = np.full(len(doc_ids), len(order), np.int64)
+        own[present] = -order if descending else order
+        ranks = np.unique(ranks * (2 * len(order) + 2) + own, return_inverse=True)[1]
     return np.asarray(ranks, np.int64)
 
 
@@ -107,9 +107,9 @@ class ScoreCollector:
 class FieldCollector:
     """Orders documents by metadata, then by score, then by doc id."""
 
-    def __init__(self, rank: Rank, matches: DocumentMask, keys: Sequence[SortKey]) -> None:
-        self._rank, self._size = rank, len(matches)
-        doc_ids = np.flatnonzero(matches)
+    def __init__(self, rank: Rank, found: DocumentMask, keys: Sequence[SortKey]) -> None:
+        self._rank, self._size = rank, len(found)
+        doc_ids = np.flatnonzero(found)
         ranks = ranks_by(keys, doc_ids)
         order = np.argsort(ranks, kind="stable")
         self._doc_ids, self._ranks = doc_ids[order], ranks[order]
@@ -129,13 +129,62 @@ class FieldCollector:
 class DocIdCollector:
     """Orders documents by doc id, with score 0: for queries without words."""
 
-    def __init__(self, matches: DocumentMask) -> None:
-        self._doc_ids = np.flatnonzero(matches)
+    def __init__(self, found: DocumentMask) -> None:
+        self._doc_ids = np.flatnonzero(found)
 
     def first(self, count: int) -> TopDocs:
         """Cost: none."""
         doc_ids = self._doc_ids[:count]
         return TopDocs(doc_ids, np.zeros(len(doc_ids), np.float32), len(self._doc_ids))
+
+
+class DistinctCollector:
+    """Keeps the first document with each value of a field, and all without a value.
+
+    found  (N,) documents of the order
+    """
+
+    def __init__(self, order: Collector, field: Field, found: DocumentMask) -> None:
+        self._order, self._field = order, field
+        groups = _groups_of(field, np.flatnonzero(found).astype(np.int64))
+        self._total = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
+
+    def first(self, count: int) -> TopDocs:
+        """Cost: the order of four times as many documents, and more until they suffice."""
+        size = 4 * count
+        while True:
+            top = self._order.first(size)
+            groups = _groups_of(self._field, top.doc_ids)
+            kept = groups < 0
+            kept[np.unique(groups, return_index=True)[1]] = True
+            if np.count_nonzero(kept) >= count or len(groups) < size:
+                return top.at(np.flatnonzero(kept)[:count])._replace(total=self._total)
+            size *= 4
+
+
+class PinnedFirst:
+    """Pinned documents, then those of another order, which does not contain them."""
+
+    def __init__(self, order: Collector, pinned: Pinned) -> None:
+        self._order, self._pinned = order, pinned.top
+
+    def first(self, count: int) -> TopDocs:
+        """Cost: that of the order."""
+        size = len(self._pinned.doc_ids)
+        top = self._order.first(max(count - size, 1))
+        return self._pinned.joined(top).at(slice(count))._replace(total=top.total + size)
+
+
+class PinnedInPlace:
+    """Moves the pinned documents of an order, which come first in it, to their positions."""
+
+    def __init__(self, order: Collector, pinned: Pinned) -> None:
+        self._order, self._pinned = order, pinned
+
+    def first(self, count: int) -> TopDocs:
+        """Cost: that of the order."""
+        top = self._order.first(count + len(self._pinned.positions))
+        return self._pinned.placed(top).at(slice(count))
 
 
 def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]]:
@@ -145,132 +194,80 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
     Cost: a ranking of `offset` and k; facets, `distinct`, sorting, `min_score` and boosts of rules
     rank all matches, and cost O(N).
     """
-    size, request, rules = len(state.snapshot), plan.request, plan.rules
-    rank = state.searcher.ranking(plan.parsed, plan.parameters, plan.dimensions)
-    mask, pinnable = plan.mask, plan.pinnable
-    if request.filter is not None:
-        filtered = state.filters.of(request.filter)
-        mask, pinnable = intersection(mask, filtered), intersection(pinnable, filtered)
-    mask = rules.hide(mask, size)
-    # A blank query matches every document of the mask.
-    blank = not request.query.strip() and (request.filter is not None or bool(request.sort))
-    if request.positive or request.negative:
-        rank, blank = partial(_rank_by, _feedback_scores(state, plan)), False
-    if plan.vector is not None:
-        parts = vector_parts(state.snapshot, plan.vector, rank)
-        rank, blank = with_vectors(rank, parts), False
-    if blank:
-        mask = intersection(mask, state.snapshot.live)
-    if rules.boosts and not blank:
-        rank = partial(_rank_among, _boosted(rank, rules.factors(size)))
-    pinned = None
-    if rules.pins:
-        pinned = _pinned(plan, rank, mask, pinnable, size)
-        mask = without(mask, pinned.ids, size)
-    if plan.named is not None:
-        alone = Mask(np.zeros(size, np.bool_)).with_document(plan.named)
-        rank = partial(_rank_named_first, rank, plan.named, alone)
-    fields = state.fields
+    size, request, fields = len(state.snapshot), plan.request, state.fields
+    rank, is_blank = _ranking(state, plan)
+    mask, pinned = _mask_and_pins(state, plan, rank, is_blank=is_blank)
     distinct = distinct_field(request.distinct, state)
     facet_fields = {name: fields.filterable(name, "facets") for name in request.facets}
     keys = sort_keys(request.sort, fields)
-    if not (facet_fields or keys or distinct or blank or request.min_score is not None):
-        return _page(ScoreCollector(rank, mask, plan.page), plan, pinned), {}
-    if blank:
-        matches = _match_all(size, mask, request.min_score)
-    else:
-        matches = _matches(size, rank, mask, request.min_score)
-    order: Collector
-    if keys:
-        order = FieldCollector(rank, matches, keys)
-    elif blank:
-        order = DocIdCollector(matches)
-    else:
-        order = ScoreCollector(
-            rank, mask if request.min_score is None else Mask(matches), plan.page
-        )
+    found: DocumentMask | None = None
+    order: Collector = ScoreCollector(rank, mask, plan.page)
+    if facet_fields or keys or distinct or is_blank or request.min_score is not None:
+        if is_blank:
+            found = _match_all(size, mask, request.min_score)
+        else:
+            found = _matches(size, rank, mask, request.min_score)
+        if keys:
+            order = FieldCollector(rank, found, keys)
+        elif is_blank:
+            order = DocIdCollector(found)
+        elif request.min_score is not None:
+            order = ScoreCollector(rank, Mask(found), plan.page)
     if pinned is not None:
-        matches[pinned.top.doc_ids] = True
-    top = _page(order, plan, pinned, distinct, matches)
+        order = PinnedFirst(order, pinned)
+    if found is not None and pinned is not None:
+        found[pinned.top.doc_ids] = True
+    if found is not None and distinct is not None:
+        order = DistinctCollector(order, distinct, found)
+    if pinned is not None:
+        order = PinnedInPlace(order, pinned)
+    top = order.first(plan.offset + plan.k).at(slice(plan.offset, None))
+    if found is None:
+        return top, {}
     if distinct is None:
-        top = top._replace(total=int(np.count_nonzero(matches)))
+        top = top._replace(total=int(np.count_nonzero(found)))
     facets = {
-        name: facet_of(field, matches, request.max_facet_values)
+        name: facet_of(field, found, request.max_facet_values)
         for name, field in facet_fields.items()
     }
     return top, facets
 
 
-def _page(
-    order: Collector,
-    plan: QueryPlan,
-    pinned: Pinned | None,
-    distinct: Field | None = None,
-    matches: DocumentMask | None = None,
-) -> TopDocs:
-    """Return the documents of the page, of those found if values must be distinct."""
-    count = plan.offset + plan.k
-    last = count
-    if pinned is not None:
-        order = PinnedFirst(order, pinned)
-        last += len(pinned.positions)
-    if distinct is None or matches is None:
-        top = order.first(last)
-    else:
-        top = _collect_distinct(order, last, distinct, matches)
-    if pinned is not None:
-        top = pinned.placed(top)
-    return top.at(slice(plan.offset, count))
+def _ranking(state: State, plan: QueryPlan) -> tuple[Rank, bool]:
+    """Return the ranking of a query, and whether it is blank, which matches all documents."""
+    request = plan.request
+    rank = state.searcher.ranking(plan.parsed, plan.parameters, plan.dimensions)
+    is_blank = not request.query.strip() and (request.filter is not None or bool(request.sort))
+    if request.positive or request.negative:
+        rank, is_blank = partial(best_of, _feedback_scores(state, plan)), False
+    if plan.vector is not None:
+        parts = vector_parts(state.snapshot, plan.vector, rank)
+        rank, is_blank = with_vectors(rank, parts), False
+    if plan.rules.boosts and not is_blank:
+        rank = boosted(rank, plan.rules.factors(len(state.snapshot)))
+    if plan.named is not None:
+        rank = named_first(rank, plan.named, len(state.snapshot))
+    return rank, is_blank
 
 
-def _pinned(
-    plan: QueryPlan, rank: Rank, mask: Mask | None, pinnable: Mask | None, size: int
-) -> Pinned:
-    """Return the pinned documents that the search may return, with their own scores, or 0."""
+def _mask_and_pins(
+    state: State, plan: QueryPlan, rank: Rank, *, is_blank: bool
+) -> tuple[Mask | None, Pinned | None]:
+    """Return the documents that may be found, without those pinned, and the latter with scores."""
+    size, mask, pinnable = len(state.snapshot), plan.mask, plan.pinnable
+    if plan.request.filter is not None:
+        filtered = state.filters.of(plan.request.filter)
+        mask, pinnable = intersection(mask, filtered), intersection(pinnable, filtered)
+    mask = plan.rules.hide(mask, size)
+    if is_blank:
+        mask = intersection(mask, state.snapshot.live)
+    if not plan.rules.pins:
+        return mask, None
     first_is_taken = plan.named is not None and (mask is None or plan.named in mask)
     positions = positions_of(plan.rules.pins, pinnable, first_is_taken=first_is_taken)
-    doc_ids = np.array(list(positions), np.int64)
-    return Pinned(ranked(rank, doc_ids, size), list(positions.values()))
-
-
-def _boosted(rank: Rank, factors: npt.NDArray[np.float64]) -> TopDocs:
-    """Return all matches, their scores times the factors of the documents, best first.
-
-    factors  (N,)
-    Cost: a ranking of all matches.
-    """
-    total = rank(1, None).total
-    # Compared scores are those of a deep ranking, even for few matches.
-    top = rank(max(total, ALL_CANDIDATES), None)
-    scores = (top.scores * factors[top.doc_ids]).astype(np.float32)
-    order = np.lexsort((top.doc_ids, -scores))[: np.count_nonzero(scores)]
-    return top.at(order).rescored(scores[order], len(order))
-
-
-def _rank_among(top: TopDocs, k: int, mask: Mask | None) -> TopDocs:
-    """Return the k best of documents that are ranked already."""
-    if mask is not None:
-        top = top.at(mask.allowed[top.doc_ids])
-    return top.at(slice(k))._replace(total=len(top.doc_ids))
-
-
-def _rank_named_first(rank: Rank, named: int, alone: Mask, k: int, mask: Mask | None) -> TopDocs:
-    """Rank a document first if the mask allows it, with its own score, or 0 without a match.
-
-    alone  mask of the document
-    """
-    top = rank(k, mask)
-    if mask is not None and named not in mask:
-        return top
-    is_named = top.doc_ids == named
-    if is_named.any():
-        first, total = top.at(is_named), top.total
-    else:
-        first = rank(1, alone)
-        total = top.total + 1 - len(first.doc_ids)
-        first = first.joined(first.unscored(np.array([named])))
-    ordered = first.at(slice(1)).joined(top.at(~is_named))
-    return ordered.at(slice(k))._replace(total=total)
+    top = ranked(rank, np.array(list(positions), np.int64), size)
+    pinned = Pinned(top, list(positions.values()))
+    return without(mask, pinned.ids, size), pinned
 
 
 def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
@@ -282,11 +279,6 @@ def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
     return state.searcher.scores_with_feedback(
         plan.parsed, plan.parameters, plan.dimensions, positive, negative
     )
-
-
-def _rank_by(scores: Scores, k: int, mask: Mask | None) -> TopDocs:
-    """Return the k best by scores of all documents."""
-    return top_docs(scores if mask is None else scores * mask.allowed, k)
 
 
 def _match_all(size: int, mask: Mask | None, least: float | None) -> DocumentMask:
@@ -305,9 +297,9 @@ def _matches(size: int, rank: Rank, mask: Mask | None, least: float | None) -> D
     if least is not None:
         with np.errstate(over="ignore"):  # larger than any score becomes infinite
             doc_ids = doc_ids[top.scores >= np.float32(least)]
-    matches = np.zeros(size, np.bool_)
-    matches[doc_ids] = True
-    return matches
+    found = np.zeros(size, np.bool_)
+    found[doc_ids] = True
+    return found
 
 
 def distinct_field(name: str | None, state: State) -> Field | None:
@@ -333,32 +325,3 @@ def _groups_of(field: Field, doc_ids: DocIds) -> npt.NDArray[np.int64]:
     groups = np.unique(values, return_inverse=True)[1].astype(np.int64)
     groups[~present] = -1
     return groups
-
-
-def _collect_distinct(order: Collector, count: int, field: Field, matches: DocumentMask) -> TopDocs:
-    """Return the first documents with distinct values; each without a value counts as distinct."""
-    groups = _groups_of(field, np.flatnonzero(matches).astype(np.int64))
-    total = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
-    size = 4 * count
-    while True:
-        top = order.first(size)
-        groups = _groups_of(field, top.doc_ids)
-        first = np.zeros(len(groups), np.bool_)
-        first[np.unique(groups, return_index=True)[1]] = True
-        kept = first | (groups < 0)
-        if np.count_nonzero(kept) >= count or len(groups) < size:
-            return top.at(np.flatnonzero(kept)[:count])._replace(total=total)
-        size *= 4
-
-
-class PinnedFirst:
-    """Pinned documents, then those of another order, which does not contain them."""
-
-    def __init__(self, order: Collector, pinned: Pinned) -> None:
-        self._order, self._pinned = order, pinned
-
-    def first(self, count: int) -> TopDocs:
-        """Return the first documents, at most `count`, and how many there are."""
-        pinned, size = self._pinned.top, len(self._pinned.positions)
-        top = self._order.first(max(count - size, 1))
-        return pinned.joined(top).at(slice(count))._replace(total=top.total + size)

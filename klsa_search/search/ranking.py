@@ -1,13 +1,15 @@
-"""A ranking of one query: the k best documents of a mask."""
+"""Rankings of one query, the k best documents of a mask, and what changes them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds
-from klsa_search.search.engine.engine import TopDocs
+from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
 from klsa_search.search.engine.mask import Mask
 
 Rank = Callable[[int, Mask | None], TopDocs]
@@ -25,3 +27,54 @@ def ranked(rank: Rank, doc_ids: DocIds, size: int) -> TopDocs:
     every = top.joined(top.unscored(np.setdiff1d(doc_ids, top.doc_ids)))
     order = np.argsort(every.doc_ids)
     return every.at(order[np.searchsorted(every.doc_ids, doc_ids, sorter=order)])
+
+
+def top_docs(scores: Scores, k: int) -> TopDocs:
+    """Return the k best by the scores of all documents."""
+    doc_ids, best = top_z(scores, k)
+    return TopDocs(doc_ids, best, int(np.count_nonzero(scores > 0)))
+
+
+def best_of(scores: Scores, k: int, mask: Mask | None) -> TopDocs:
+    """Return the k best documents of a mask by the scores of all documents."""
+    return top_docs(scores if mask is None else scores * mask.allowed, k)
+
+
+def boosted(rank: Rank, factors: npt.NDArray[np.float64]) -> Rank:
+    """Return a ranking by the scores times the factors of the documents.
+
+    factors  (N,)
+    Cost: a ranking of all matches, now.
+    """
+    total = rank(1, None).total
+    # Compared scores are those of a deep ranking, even for few matches.
+    every = rank(max(total, ALL_CANDIDATES), None)
+    scores = (every.scores * factors[every.doc_ids]).astype(np.float32)
+    order = np.lexsort((every.doc_ids, -scores))[: np.count_nonzero(scores)]
+    every = every.at(order).rescored(scores[order], len(order))
+
+    def by_factors(k: int, mask: Mask | None) -> TopDocs:
+        top = every if mask is None else every.at(mask.allowed[every.doc_ids])
+        return top.at(slice(k))._replace(total=len(top.doc_ids))
+
+    return by_factors
+
+
+def named_first(rank: Rank, named: int, size: int) -> Rank:
+    """Return a ranking in which a document comes first if the mask allows it, match or not.
+
+    size  number of doc ids of the index
+    """
+
+    def with_named(k: int, mask: Mask | None) -> TopDocs:
+        top = rank(k, mask)
+        if mask is not None and named not in mask:
+            return top
+        is_named, total = top.doc_ids == named, top.total
+        first = top.at(is_named)
+        if not is_named.any():
+            first = ranked(rank, np.full(1, named), size)
+            total += int(first.scores[0] == 0)
+        return first.joined(top.at(~is_named)).at(slice(k))._replace(total=total)
+
+    return with_named

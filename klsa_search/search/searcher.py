@@ -14,7 +14,6 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.engine import ScoreDetails, TopDocs
 from klsa_search.search.engine.mask import Mask
@@ -25,7 +24,7 @@ from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.feedback import add_feedback
 from klsa_search.search.rankers.klsa import klsa_params
-from klsa_search.search.ranking import Rank
+from klsa_search.search.ranking import Rank, best_of, top_docs
 from klsa_search.search.snapshot import Snapshot
 
 Q = TypeVar("Q")
@@ -293,7 +292,7 @@ class Searcher:
     ) -> TopDocs:
         """Rank by the scores of all documents."""
         scores = self._score_all(terms, parameters, dimensions)
-        return top_docs(scores if mask is None else scores * mask.allowed, k)
+        return best_of(scores, k, mask)
 
     def _score_all(
         self, terms: Sequence[int], parameters: SearchSettings, dimensions: int
@@ -336,12 +335,6 @@ def ranks_with_klsa_engine(parameters: SearchSettings) -> bool:
     return ranks_klsa and is_multiple_of_kernel(
         parameters.spectral, parameters.gamma, parameters.head
     )
-
-
-def top_docs(scores: Scores, k: int) -> TopDocs:
-    """Return the k best by the scores of all documents."""
-    doc_ids, best = top_z(scores, k)
-    return TopDocs(doc_ids, best, int(np.count_nonzero(scores > 0)))
 
 
 def intersection(one: Mask | None, other: Mask | None) -> Mask | None:
