@@ -2,7 +2,7 @@
 # make test   lint, types and tests: some minutes
 # make lint   lint and types, as make test does beside the tests
 # make collections  download the public test collections; use them with KLSA_COLLECTIONS=build/collections
-# make test-long  all tests, including browsers, processes, faults and packages, with coverage: an hour; on success notes the commit in tests/long-passed.txt
+# make test-long  all tests, including browsers, processes, faults and packages, with coverage: an hour; a pass is recorded in tests/long-passed.txt
 # make test-connect  the tests of the integrations, which make test skips; three minutes to install
 # make test-cluster  the tests of clusters, with Ray
 # make test-all  the tests on each Python from 3.11 to 3.14 that is found
@@ -122,17 +122,19 @@ test-long: export HYPOTHESIS_PROFILE = long
 test-long: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=50 --timeout 3600 \
 	  --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
-	@$(BIN)/python -m tools.long_tests record
+	@$(BIN)/python -m tools.long_tests record test-long
 
 # In an environment of its own: other tests must run without these tools.
 test-connect:
 	@$(MAKE) --no-print-directory $(VENV)-connect/.installed-connect VENV=$(VENV)-connect
 	$(VENV)-connect/bin/python -m pytest -n 2 tests/connect tests/collection tests/project/test_guide_commands.py
+	@$(VENV)-connect/bin/python -m tools.long_tests record test-connect
 
 # In an environment of its own: Ray and the checks of manifests are large.
 test-cluster:
 	@$(MAKE) --no-print-directory $(VENV)-cluster/.installed-cluster VENV=$(VENV)-cluster
 	$(VENV)-cluster/bin/python -m pytest -n 2 --dist loadgroup tests/cluster tests/docker
+	@$(VENV)-cluster/bin/python -m tools.long_tests record test-cluster
 
 # An environment for each version; a shim of pyenv may exist and start nothing.
 test-all:

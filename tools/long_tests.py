@@ -1,7 +1,7 @@
-"""When all tests last passed, long ones included: `python -m tools.long_tests [record | check]`.
+"""When the long tests last passed: `python -m tools.long_tests [record TARGET | check]`.
 
-`make test-long` records the commit; `make test` prints how old that is; `check` fails if it is more
-than 150 commits ago.
+Each of the targets records the commit at which it passed; `make test` prints how old the records
+are; `check` fails if one is missing or more than 150 commits old.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "tests" / "long-passed.txt"
+TARGETS = ("test-long", "test-connect", "test-cluster")
 LIMIT = 150  # commits
-_NEVER = "never"
 
 
 def git(*arguments: str) -> str:
@@ -22,28 +22,42 @@ def git(*arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def age(recorded: str) -> tuple[str, bool]:
-    """Return how long ago the recorded pass is, and whether that is acceptable."""
-    commit, _, date = recorded.strip().partition(" ")
-    if commit == _NEVER:
-        return "all tests together have not passed yet: make test-long", True
+def read() -> dict[str, tuple[str, str]]:
+    """Return commit and date of the last pass of each target that has passed."""
+    rows = [line.split() for line in FILE.read_text(encoding="utf-8").splitlines()]
+    return {target: (commit, date) for target, commit, date in rows}
+
+
+def record(target: str) -> None:
+    """Record that a target passed at the commit that is checked out."""
+    commit, date = git("log", "-1", "--format=%H %cs").split()
+    passed = read() | {target: (commit, date)}
+    rows = [" ".join((name, *passed[name])) for name in TARGETS if name in passed]
+    FILE.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def age(target: str) -> tuple[str, bool]:
+    """Return how long ago a target passed, and whether that is recent enough."""
+    if target not in (passed := read()):
+        return f"make {target} has no record: run it and commit tests/{FILE.name}", False
+    commit, date = passed[target]
     try:
         behind = int(git("rev-list", "--count", f"{commit}..HEAD"))
     except (OSError, subprocess.CalledProcessError):
-        return f"all tests passed on {date}, at {commit}, which is not in this repository", False
-    said = f"all tests passed on {date}, {behind} commits ago"
+        return f"make {target} passed on {date} at {commit}, which this repository lacks", False
+    text = f"make {target} passed on {date}, {behind} commits ago"
     if behind > LIMIT:
-        return f"{said}, more than {LIMIT}: make test-long, and commit {FILE.name}", False
-    return said, True
+        return f"{text}, more than {LIMIT}: run it and commit tests/{FILE.name}", False
+    return text, True
 
 
 def main() -> None:
-    """Print the age, after recording a pass if that is asked; exit with 1 if a check fails."""
-    if sys.argv[1:] == ["record"]:
-        FILE.write_text(git("log", "-1", "--format=%H %cs") + "\n", encoding="utf-8")
-    said, recent = age(FILE.read_text(encoding="utf-8"))
-    print(said)
-    if sys.argv[1:] == ["check"] and not recent:
+    """Record a pass if that is asked, print all ages, and exit with 1 if a check fails."""
+    if sys.argv[1:2] == ["record"]:
+        record(sys.argv[2])
+    ages = [age(target) for target in TARGETS]
+    print("\n".join(text for text, _ in ages))
+    if sys.argv[1:] == ["check"] and not all(recent for _, recent in ages):
         sys.exit(1)
 
 

@@ -1,42 +1,60 @@
-"""The record of when all tests passed."""
+"""Records of when the long tests passed."""
 
 import pytest
 
 from tools import long_tests
 
 
-@pytest.mark.parametrize(
-    ("behind", "acceptable"), [(0, True), (long_tests.LIMIT, True), (long_tests.LIMIT + 1, False)]
-)
-def test_a_pass_counts_for_a_number_of_commits(monkeypatch, behind, acceptable):
-    monkeypatch.setattr(long_tests, "git", lambda *_: str(behind))
-    said, recent = long_tests.age("abc 2026-01-02")
-    assert recent is acceptable
-    assert f"2026-01-02, {behind} commits ago" in said
-    assert ("make test-long" in said) is not acceptable
-
-
-def test_a_commit_that_is_unknown_does_not_count(tmp_path, monkeypatch):
-    monkeypatch.setattr(long_tests, "ROOT", tmp_path)
-    said, recent = long_tests.age("abc 2026-01-02")
-    assert "abc, which is not in this repository" in said
-    assert not recent
-
-
-def test_before_the_first_pass_nothing_fails():
-    assert long_tests.age("never\n") == (
-        "all tests together have not passed yet: make test-long",
-        True,
-    )
-
-
-def test_a_pass_names_the_commit_and_its_date(tmp_path, monkeypatch, capsys):
-    file = tmp_path / "passed.txt"
+@pytest.fixture
+def record_file(tmp_path, monkeypatch):
+    """A file of records that has none; git says that HEAD is `abc`, and the one recorded."""
+    file = tmp_path / "long-passed.txt"
+    file.write_text("")
     monkeypatch.setattr(long_tests, "FILE", file)
     monkeypatch.setattr(
         long_tests, "git", lambda verb, *_: "abc 2026-01-02" if verb == "log" else "0"
     )
-    monkeypatch.setattr("sys.argv", ["long_tests", "record"])
+    return file
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr("sys.argv", ["long_tests", *arguments])
     long_tests.main()
-    assert file.read_text() == "abc 2026-01-02\n"
-    assert capsys.readouterr().out == "all tests passed on 2026-01-02, 0 commits ago\n"
+
+
+def test_check_fails_until_every_target_has_passed(record_file, monkeypatch, capsys):
+    for passed, target in enumerate(long_tests.TARGETS):
+        with pytest.raises(SystemExit, match="1"):
+            run(monkeypatch, "check")
+        printed = capsys.readouterr().out
+        run(monkeypatch, "record", target)
+        capsys.readouterr()
+        assert printed.count("has no record") == len(long_tests.TARGETS) - passed
+        assert f"make {target} has no record: run it and commit tests/long-passed.txt" in printed
+    run(monkeypatch, "check")
+    assert "make test-long passed on 2026-01-02, 0 commits ago" in capsys.readouterr().out
+
+
+def test_a_new_record_replaces_that_of_its_target_only(record_file, monkeypatch):
+    record_file.write_text("test-connect old 2025-01-01\ntest-cluster old 2025-01-01\n")
+    run(monkeypatch, "record", "test-connect")
+    assert record_file.read_text() == "test-connect abc 2026-01-02\ntest-cluster old 2025-01-01\n"
+
+
+@pytest.mark.parametrize(("behind", "recent"), [(150, True), (151, False)])
+def test_a_record_counts_for_150_commits(record_file, monkeypatch, behind, recent):
+    long_tests.record("test-long")
+    monkeypatch.setattr(long_tests, "git", lambda *_: str(behind))
+    text, passed = long_tests.age("test-long")
+    assert passed is recent
+    assert f"2026-01-02, {behind} commits ago" in text
+    assert ("run it and commit" in text) is not recent
+
+
+def test_a_commit_that_the_repository_lacks_does_not_count(record_file, monkeypatch):
+    long_tests.record("test-long")
+    monkeypatch.undo()
+    monkeypatch.setattr(long_tests, "FILE", record_file)
+    text, recent = long_tests.age("test-long")
+    assert text.endswith("at abc, which this repository lacks")
+    assert not recent
