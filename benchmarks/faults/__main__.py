@@ -2,10 +2,9 @@
 
     python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
 
-Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, writers,
-readers, partitions, hosts, syncs, followers, log, calls; all of them by default, `hosts` only with
-Ray. Prints a table of what was tried and what survived, then the first examples of each failure; N
-repeats what depends on chance.
+Parts: disk, damage, writers, readers, partitions, followers, log, calls; all of them by default.
+Prints a table of what was tried and what survived, then the first examples of each failure; N
+repeats what depends on chance. Kills at every step of a change are `tests/storage/test_kills.py`.
 """
 
 from __future__ import annotations
@@ -18,25 +17,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.faults import (
-    beside,
-    builders,
     damage,
     disk,
     failing_calls,
     followers,
-    host_kills,
-    kills,
-    load,
     partition_kills,
-    random_kills,
-    rebuilds,
-    slow,
-    sync_kills,
     write_damage,
     write_kills,
     write_readers,
 )
-from benchmarks.faults.scratch import scratch
+from benchmarks.faults.children import scratch
 from benchmarks.faults.tally import HEAD, Tally, failures, row
 
 
@@ -50,28 +40,12 @@ def _partitions(folder: Path, times: int) -> list[Tally]:
     return partition_kills.run(folder, **{who: number * times for who, number in kills.items()})
 
 
-def _hosts(folder: Path, times: int) -> list[Tally]:
-    if not host_kills.can_run():
-        print("hosts: skipped: pip install 'klsa-search[cluster]'", file=sys.stderr)
-        return []
-    return host_kills.run(folder, times=5 * times)
-
-
 PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
-    "kills": lambda folder, times: kills.run(folder),
-    "random": lambda folder, times: random_kills.run(folder, builds=150 * times),
-    "builders": lambda folder, times: builders.run(folder),
     "disk": lambda folder, times: disk.run(folder),
     "damage": lambda folder, times: damage.run(folder, times=3 * times),
-    "load": lambda folder, times: load.run(folder, requests=2000 * times),
-    "slow": lambda folder, times: slow.run(folder),
-    "beside": lambda folder, times: beside.run(folder),
-    "rebuilds": lambda folder, times: rebuilds.run(folder),
     "writers": _writers,
     "readers": lambda folder, times: write_readers.run(folder, seconds=60 * times),
     "partitions": _partitions,
-    "hosts": _hosts,
-    "syncs": lambda folder, times: sync_kills.run(folder, times=50 * times),
     "followers": lambda folder, times: followers.run(
         folder, leaders=20 * times, followers=20 * times
     ),

@@ -8,9 +8,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 PATIENCE = 120.0
@@ -54,15 +57,15 @@ class Ended:
 
 
 class Child:
-    """A function at work in a process of its own; it is given a `Gate` first where it asks for one.
+    """A function at work in a process of its own.
 
     Use as a context manager: what is left of the process at the end is killed.
     """
 
-    def __init__(self, function: Callable[..., Any], *arguments: Any, gated: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self._connection, other = _CONTEXT.Pipe()
         self._process = _CONTEXT.Process(
-            target=_work, args=(other, function, arguments, gated), daemon=True
+            target=_work, args=(other, function, arguments), daemon=True
         )
         self._process.start()
         other.close()
@@ -81,23 +84,6 @@ class Child:
         """End it with SIGKILL, wherever it is."""
         self._process.kill()
 
-    def waits(self) -> str | None:
-        """Wait until it stops at its gate, and tell what for; None if it ends before."""
-        if not self._connection.poll(PATIENCE):
-            return None
-        try:
-            kind, value = self._connection.recv()
-        except EOFError:
-            return None
-        if kind == "gate":
-            return str(value)
-        self._last = Ended(**{kind: value})
-        return None
-
-    def go_on(self) -> None:
-        """Open its gate."""
-        self._connection.send(None)
-
     _last: Ended | None = None
 
     def end(self) -> Ended:
@@ -110,23 +96,8 @@ class Child:
             except EOFError:
                 self._process.join(PATIENCE)
                 return Ended(signal=-(self._process.exitcode or 0))
-            if kind == "gate":
-                self.go_on()
-            else:
-                self._last = Ended(**{kind: value})
+            self._last = Ended(**{kind: value})
         return self._last
-
-
-class Gate:
-    """What a child stops at until its parent says so."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def stop(self, what: str) -> None:
-        """Tell the parent where, and wait for it."""
-        self._connection.send(("gate", what))
-        self._connection.recv()
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Ended:
@@ -140,12 +111,17 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _work(
-    connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...], gated: bool
-) -> None:
-    first = (Gate(connection),) if gated else ()
+def _work(connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     try:
-        sent = ("answer", function(*first, *arguments))
+        sent = ("answer", function(*arguments))
     except BaseException as failure:  # noqa: BLE001 - whatever it is, the parent counts it
         sent = ("failure", (type(failure).__name__, str(failure)))
     connection.send(sent)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Yield an empty folder, in memory if there is room, and delete it at the end."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="klsa-faults-", dir=memory) as folder:
+        yield Path(folder)

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.faults.answers import Answers, answers
 from benchmarks.faults.children import Ended, call
 from benchmarks.faults.damaging import CHANCE, CLASSES
 from benchmarks.faults.privileges import without_privileges
 from benchmarks.faults.tally import Tally
-from benchmarks.faults.world import NAME, SPECTRAL, Place
+from benchmarks.faults.world import NAME, SPECTRAL, Answers, Place, answers
 from klsa_search import open_index
 from klsa_search.errors import KlsaError
 from klsa_search.storage.names import LOCKS, WRITES

@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.faults import partition_kills, world, written
-from benchmarks.faults.answers import answers
 from klsa_search import open_index
 
 
@@ -16,7 +15,7 @@ def _warm_up() -> None:
         for spectral in world.SPECTRAL:
             place = world.Place(Path(folder) / spectral, spectral)
             place.build("old")
-            answers(place.index)
+            world.answers(place.index)
         home = Path(folder) / "written"
         written.build_version(home, "old")
         with closing(open_index(home / written.NAME)) as index:

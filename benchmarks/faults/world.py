@@ -1,8 +1,9 @@
-"""The small world of the trials: a source in versions, its index, and files of somebody else."""
+"""The small world of the trials: a source in versions, its index, and all answers of an index."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import random
@@ -11,21 +12,24 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from benchmarks.faults.answers import Answers, answers
-from benchmarks.faults.events import watch
-from klsa_search import open_index
+from klsa_search import Index, open_index
 from klsa_search.cli.index import klsa_index
 from klsa_search.cli.main import run
 from klsa_search.errors import IndexNotFound, KlsaError
 from klsa_search.indexing.rewrite import rebuild
+from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.checksums import verify
 
 SPECTRAL = ("truncation", "gvsm")
 NAME = "reports"
 VERSIONS = ("first", "old", "new", "next")
-FOREIGN = {"2023/spring.txt": "a report", "2023/04/may.txt": "another", "notes.txt": "my notes"}
-"""Files of the user that lie where an index is: by path, what they hold."""
+
+QUERIES = ("boat7 sail3", "bread1", "shared2 wing5 wing6", "nowhere")
+
+Answers = dict[str, Any]
+"""By query: documents with their scores to the last bit, and the sum of all documents."""
 
 
 def documents(version: str, count: int = 30) -> list[dict[str, str]]:
@@ -139,14 +143,6 @@ class Place:
         return command(what, NAME, "--home", self.home, *sure)
 
 
-def recorded(place: Place, what: str) -> tuple[list[str], Said]:
-    """Do it, and tell the file events that it is made of."""
-    events: list[str] = []
-    watch(place.home, events.append)
-    said = place.do(what)
-    return list(events), said
-
-
 def state(path: Path, known: Known) -> str:
     """Name the version whose answers an index gives, exactly; or `none`, or what is wrong."""
     try:
@@ -187,32 +183,10 @@ def known_of(folder: Path, spectral: str, count: int = 30) -> Known:
     return Known(found, names_in(place.home))
 
 
-def plant(folder: Path) -> None:
-    """Put the files of the user into a folder."""
-    for name, text in FOREIGN.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-
-
-def untouched(folder: Path) -> bool:
-    """Whether they are all there as they were."""
-    return all(
-        (folder / name).is_file() and (folder / name).read_text() == text
-        for name, text in FOREIGN.items()
-    )
-
-
 def names_in(home: Path) -> Counter[str]:
-    """Count the names of what lies in a home, all generations having the same.
-
-    Files of the user are left out.
-    """
+    """Count the names of what lies in a home, all generations having the same."""
     names = (path.relative_to(home).as_posix() for path in home.rglob("*"))
-    return Counter(
-        re.sub(r"\d{6}", "generation", name)
-        for name in names
-        if name.removeprefix(f"{NAME}/").split("/")[0] not in ("2023", "notes.txt")
-    )
+    return Counter(re.sub(r"\d{6}", "generation", name) for name in names)
 
 
 def whole(path: Path) -> bool:
@@ -222,3 +196,29 @@ def whole(path: Path) -> bool:
     except KlsaError:
         return False
     return True
+
+
+def answers(path: Path, *, thoroughly: bool = False) -> Answers:
+    """Everything an index says: what it ranks and every document it holds."""
+    with closing(open_index(path)) as index:
+        return answers_of(index, thoroughly=thoroughly)
+
+
+def answers_of(index: Index, *, thoroughly: bool = False) -> Answers:
+    """The same of an open index; `thoroughly` with every ranker, so that every array is read."""
+    asked: list[dict[str, Any]] = [{}, {"ranker": "bm25"}]
+    if thoroughly:
+        asked.append({"exact": True})
+    if thoroughly and needs_eigenvectors(index.settings):
+        asked += [{"ranker": name} for name in ("lsi", "lsi-cosine", "rm3", "rocchio")]
+        asked += [{"spectral": "exponential"}, {"alpha": 1.0, "dimensions": 2}]
+    found: Answers = {}
+    for parameters in asked:
+        for query in QUERIES:
+            results = index.search(query, 10, **parameters)
+            hits = [(hit.id, hit.score.hex(), hit.title, hit.snippet) for hit in results]
+            found[f"{query} {parameters}"] = (results.total, hits)
+    ids = index.ids()
+    held = [index.document(id) for id in ids]  # noqa: A001 - the field's own name
+    found["documents"] = hashlib.sha256(repr([(ids, held)]).encode()).hexdigest()
+    return found

@@ -2,8 +2,6 @@
 
     python -m studies.effectiveness kinds           [--json FILE] [TASK...]
     python -m studies.effectiveness steps           [--json FILE]
-    python -m studies.effectiveness ablation        [--json FILE]
-    python -m studies.effectiveness leave-one-out   [--json FILE]
     python -m studies.effectiveness unseen          [--json FILE] [TASK...]
     python -m studies.effectiveness folded-in       [--json FILE]
     python -m studies.effectiveness quality         [--json FILE]
@@ -16,8 +14,7 @@
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The
 collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the seven of `kinds` that
 `klsa-eval fetch` does not fetch in its folder `more`, Reuters-21578 below
-../shared/datasets or $KLSA_DATASETS. `python -m studies.effectiveness.figures FOLDER` draws the
-figures from the JSON of the first two.
+../shared/datasets or $KLSA_DATASETS.
 """
 
 from __future__ import annotations
@@ -32,10 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from studies.effectiveness import (
-    ablation,
     folded_in,
     kinds,
-    leave_one_out,
     partitions,
     passages,
     quality,
@@ -47,22 +42,8 @@ from studies.effectiveness import (
 )
 from studies.effectiveness.measuring import Bench
 
-CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
-    "kinds": kinds.report,
-    "steps": steps.report,
-    "ablation": ablation.report,
-    "leave-one-out": leave_one_out.report,
-    "unseen": unseen.report,
-    "folded-in": folded_in.report,
-    "quality": quality.report,
-    "spelling": spelling.report,
-    "passages": passages.report,
-    "partitions": partitions.report,
-    "vectors": vectors.report,
-    "similar": similar.report,
-}
-
-_NAMED: dict[str, Callable[..., dict[str, Any]]] = {
+_OF_ALL = {"steps": steps.report, "folded-in": folded_in.report, "quality": quality.report}
+_OF_TASKS = {
     "kinds": kinds.report,
     "unseen": unseen.report,
     "spelling": spelling.report,
@@ -71,6 +52,7 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "vectors": vectors.report,
     "similar": similar.report,
 }
+CLAIMS: dict[str, Callable[..., dict[str, Any]]] = {**_OF_ALL, **_OF_TASKS}
 
 
 def main() -> None:
@@ -81,15 +63,15 @@ def main() -> None:
     )
     parser.add_argument("claim", choices=tuple(CLAIMS))
     parser.add_argument(
-        "tasks", nargs="*", metavar="TASK", help=f"of {', '.join(_NAMED)}: only these"
+        "tasks", nargs="*", metavar="TASK", help=f"of {', '.join(_OF_TASKS)}: only these"
     )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_intermixed_args()
     make = CLAIMS[options.claim]
     if options.tasks:
-        if options.claim not in _NAMED:
-            parser.error(f"only {', '.join(_NAMED)} have tasks to name")
-        make = partial(_NAMED[options.claim], names=options.tasks)
+        if options.claim not in _OF_TASKS:
+            parser.error(f"only {', '.join(_OF_TASKS)} have tasks to name")
+        make = partial(make, names=options.tasks)
     data = Path(os.environ.get("KLSA_COLLECTIONS", "../shared/collections"))
     with tempfile.TemporaryDirectory(prefix="klsa-effectiveness-") as home:
         report = make(Bench(Path(home)), data)

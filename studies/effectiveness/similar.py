@@ -1,10 +1,9 @@
-"""Similar documents and labels by words, by vectors of an embedding model, and by their sum.
+"""Similar documents by words, by vectors of an embedding model, and by their sum.
 
 Of each document that is relevant to a query with other relevant documents, the share of its ten
 nearest that are relevant to the same query; of the most possible, if there are fewer than ten
 others. At most 600 documents of a collection are drawn. `p` is of the sum and the latent space. Of
-Reuters-21578, the stories of `studies.labels`: the share of the ten nearest with the same topic,
-and of the labels learned from a few examples of each topic that are right.
+Reuters-21578, stories of one of eight topics: the share of the ten nearest with the same topic.
 
 Vectors are those of `studies.effectiveness vectors`: in the folder $KLSA_VECTORS, or embedded by
 the model $KLSA_MODEL. A collection without vectors is left out.
@@ -13,6 +12,7 @@ the model $KLSA_MODEL. A collection without vectors is left out.
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -22,22 +22,21 @@ import numpy.typing as npt
 
 from klsa_search import Index
 from klsa_search.core.array_types import Matrix
-from klsa_search.mining import classify
 from klsa_search.mining.coordinates import document_coordinates
 from klsa_search.mining.duplicates import normalised
 from studies.datasets import reuters_folder
 from studies.effectiveness.kinds import task_of
 from studies.effectiveness.measuring import Bench, Precisions, Task, chance, heading, percent, row
-from studies.effectiveness.reuters import labelled
+from studies.effectiveness.reuters import Labelled, labelled
 from studies.effectiveness.vectors import SPACE, index_with_vectors
-from studies.labels import EXAMPLES, WORLDS, chosen
 
 REUTERS: Final = "reuters"
 TASKS: Final = ("adi", "cacm", "cisi", "cran", "lisa", "med", "time", REUTERS)
 KERNELS: Final = ("latent", "document", f"vectors:{SPACE}", f"sum:{SPACE}")
 NEAREST: Final = 10
+TOPICS: Final = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
+_STORIES: Final = 500
 _DRAWN: Final = 600
-_DRAWS: Final = 5
 
 
 def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any]:
@@ -49,7 +48,7 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
             print(f"{name} is left out: its vectors are not in $KLSA_VECTORS, and no $KLSA_MODEL")
             continue
         if name == REUTERS:
-            stories = chosen(labelled(reuters_folder()), *WORLDS["8 topics"])
+            stories = _stories(labelled(reuters_folder()))
             index = index_with_vectors(bench, Task(name, [one.document for one in stories], [], []))
             topics = np.array([story.topics[0] for story in stories])
             groups = [np.flatnonzero(topics == topic).tolist() for topic in np.unique(topics)]
@@ -61,9 +60,15 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
         _print(name, found[name])
     means = [np.mean([np.mean(each[kernel]) for each in found.values()]) for kernel in KERNELS]
     row("mean", "", *(f"{mean:.3f}" for mean in means), percent(means[-1] / means[0] - 1), "")
-    if REUTERS in found:
-        found["labels"] = _labels(index, topics)
     return found
+
+
+def _stories(stories: list[Labelled]) -> list[Labelled]:
+    """Return at most 500 random stories of each topic that have no other."""
+    single = [story for story in stories if len(story.topics) == 1]
+    random.Random(0).shuffle(single)
+    by_topic = {topic: [one for one in single if one.topics[0] == topic] for topic in TOPICS}
+    return [story for of_topic in by_topic.values() for story in of_topic[:_STORIES]]
 
 
 def _print(name: str, found: dict[str, Precisions]) -> None:
@@ -112,32 +117,3 @@ def _rows(index: Index, doc_ids: npt.NDArray[np.int64], kernel: str) -> Matrix:
         return normalised(index.arrays.kernel).rows(doc_ids)
     coordinates = document_coordinates(index, kernel)
     return np.asarray(coordinates[doc_ids] @ coordinates.T)
-
-
-def _labels(index: Index, topics: npt.NDArray[np.str_]) -> dict[str, list[float]]:
-    """Learn topics from a few examples."""
-    kernels = [kernel for kernel in KERNELS if kernel != "document"]
-    found: dict[str, list[float]] = {kernel: [] for kernel in kernels}
-    ids = np.array(index.ids())
-    heading("examples a topic", *kernels)
-    for count in EXAMPLES:
-        right: dict[str, list[float]] = {kernel: [] for kernel in kernels}
-        for draw in range(_DRAWS):
-            rng = np.random.default_rng(draw)
-            some = np.concatenate(
-                [
-                    rng.choice(np.flatnonzero(topics == topic), count, replace=False)
-                    for topic in np.unique(topics)
-                ]
-            )
-            labels = dict(zip(ids[some].tolist(), topics[some].tolist(), strict=True))
-            topic_of = dict(zip(ids.tolist(), topics.tolist(), strict=True))
-            for kernel in kernels:
-                answers = classify(index, labels, kernel=kernel)
-                right[kernel].append(
-                    float(np.mean([one.label == topic_of[str(one.id)] for one in answers]))
-                )
-        for kernel in kernels:
-            found[kernel].append(float(np.mean(right[kernel])))
-        row(count, *(f"{found[kernel][-1]:.3f}" for kernel in kernels))
-    return found

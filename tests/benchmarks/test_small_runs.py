@@ -44,14 +44,6 @@ def test_growth(world, built, tmp_path):
     assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_mining(built, tmp_path, monkeypatch):
-    from benchmarks import mining
-
-    # In this process: a new one for every question would take longer than the question.
-    row = mining.measure("related", built, "a1", 1)
-    assert (row["question"], row["first"] > 0) == ("related", True)
-
-
 def test_turns(built, world, tmp_path, capfd):
     trees, found = (ROOT, ROOT), tmp_path / "found.json"
     few = ("--rounds", 1, "--k", 3)
@@ -80,11 +72,3 @@ def test_peers(world, tmp_path):
     assert report["documents"] == 320
     assert set(report["peers"]) == {"klsa", "klsa-bm25"}
     assert report["peers"]["klsa"]["k"]["5"]["single_qps"] > 0
-
-
-def test_filtering(world, tmp_path, capsys):
-    found = tmp_path / "found.json"
-    arguments = ["--queries", 3, "--rounds", 1, "--json", found]
-    run("benchmarks.filtering", world / "corpus.jsonl", world / "queries.tsv", *arguments)
-    assert min(figures(found).values()) > 0
-    assert "| plain | " in capsys.readouterr().out

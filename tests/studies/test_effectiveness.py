@@ -1,16 +1,11 @@
 """The studies of docs/explanations/effectiveness.md, on a small world."""
 
-import itertools
-import json
-
 import numpy as np
 import pytest
 
 from studies.effectiveness import (
-    ablation,
     folded_in,
     kinds,
-    leave_one_out,
     quality,
     reuters,
     spelling,
@@ -20,19 +15,10 @@ from studies.effectiveness import (
 from studies.effectiveness.by_document import by_document
 from studies.effectiveness.citations import links_of
 from studies.effectiveness.known_item import sentence_to_rest, title_to_text
-from studies.effectiveness.measuring import TARGETS, Bench, compared
-from tests.benchmarks.commands import run
+from studies.effectiveness.measuring import Bench, compared
 from tests.studies.conftest import NAMES, toy_task
 
 pytestmark = pytest.mark.slow
-
-
-class FakeBench:
-    """Draws precisions by the settings, the same for the same, so that nothing is built."""
-
-    def precisions(self, task, settings=None):
-        said = json.dumps([task.name, dict(settings or {})])
-        return np.random.default_rng(list(said.encode())).uniform(0.3, 0.9, 10).tolist()
 
 
 def test_the_bench_measures_each_judged_query(tmp_path):
@@ -56,42 +42,6 @@ def test_a_document_that_made_the_query_is_not_ranked_for_it(tmp_path):
 def test_change_against_the_base_by_hand():
     found = compared([0.5, 0.2, 0.9], [0.5, 0.4, 0.3])
     assert found == pytest.approx({"map": 1.6 / 3, "gain": 1 / 3, "hurt": 1 / 3, "tenth": -0.2})
-
-
-def test_ablation(toy, tmp_path, monkeypatch, capsys):
-    some = {name: ablation.VARIANTS[name] for name in ("default", "z = 1", "published")}
-    monkeypatch.setattr(ablation, "VARIANTS", some)
-    found = ablation.report(Bench(tmp_path), tmp_path)
-    assert list(found) == ["bm25", *some]
-    for name in TARGETS:
-        assert found["default"]["measures"][name]["map"] > np.mean(
-            found["bm25"]["precisions"][name]
-        )
-    assert capsys.readouterr().out.count("\n|") == 5
-
-
-def test_the_points_of_leaving_one_out_are_balanced():
-    points = leave_one_out.points()
-    grid = leave_one_out.GRID
-    assert points[0] == {name: values[0] for name, values in grid.items()}
-    for names in itertools.combinations(grid, 3):
-        held = [tuple(point[name] for name in names) for point in points]
-        assert all(held.count(one) == 3 for one in set(held))
-        assert len(set(held)) == 27
-
-
-def test_leave_one_out_and_the_figures(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr(leave_one_out, "MOST_HURT", 1.0)
-    monkeypatch.setattr(ablation, "VARIANTS", {"default": {}, "rm3": {"ranker": "rm3"}} | {
-        "published": {"preset": "paper"}
-    })  # fmt: skip
-    for name, study in (("one", ablation), ("other", leave_one_out)):
-        (tmp_path / name).write_text(json.dumps(study.report(FakeBench(), tmp_path)))
-    files = ("--ablation", tmp_path / "one", "--leave-one-out", tmp_path / "other")
-    run("studies.effectiveness.figures", tmp_path, *files)
-    for name in ("queries", "plateau"):
-        picture = tmp_path / f"effectiveness-{name}.png"
-        assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_folded_in(toy, tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.faults.scratch import scratch
+from benchmarks.faults.children import scratch
 from benchmarks.faults.tally import failures
 
 

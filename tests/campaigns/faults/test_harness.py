@@ -11,7 +11,6 @@ import pytest
 from benchmarks.faults import world
 from benchmarks.faults.children import Child, call, die
 from benchmarks.faults.damaging import CLASSES
-from benchmarks.faults.events import at_event, telling, watch
 from benchmarks.faults.privileges import without_privileges
 from benchmarks.faults.tally import EXAMPLES, Tally, failures, row
 
@@ -24,27 +23,6 @@ def give(value):
 
 def fail():
     raise ValueError("so")
-
-
-def rename_until(folder, number):
-    at_event(folder, number, lambda _: die())
-    (folder / "a").rename(folder / "b")
-    (folder / "b").unlink()
-
-
-def wait_at(gate, folder):
-    at_event(folder, 0, gate.stop)
-    (folder / "new").mkdir()
-
-
-def look(folder):
-    events = []
-    watch(folder, events.append)
-    (folder / "000007").mkdir()
-    (folder / "000007" / "x").write_text("x")
-    with (folder.parent / "elsewhere").open("w"):
-        pass
-    return list(events)
 
 
 def read_closed(path):
@@ -69,34 +47,6 @@ def test_children_tell_how_they_end():
             ended.given()
 
 
-@pytest.mark.parametrize(("number", "left"), [(0, "a"), (1, "b"), (2, None)])
-def test_a_kill_is_just_before_the_event(folder, number, left):
-    (folder / "a").touch()
-    ended = call(rename_until, folder, number)
-    assert [path.name for path in folder.iterdir()] == [left] * (left is not None)
-    assert ended.signal == (None if left is None else 9)
-
-
-def test_a_child_waits_at_its_gate(folder):
-    with Child(wait_at, folder, gated=True) as child:
-        assert child.waits() == "os.mkdir /new"
-        assert not (folder / "new").exists()
-        child.go_on()
-        assert child.end().well
-    assert (folder / "new").is_dir()
-
-
-def test_events_are_those_of_the_folder_without_the_numbers_of_generations(folder):
-    (folder / "in").mkdir()
-    found = call(look, folder / "in").given()
-    assert found == ["os.mkdir /generation", "open /generation/x"]
-
-
-def test_one_array_stands_for_all():
-    events = ["open /a.npy", "open /b.npy", "open /c.npy", "os.rename /CURRENT"]
-    assert telling(events) == [0, 2, 3]
-
-
 def test_a_mode_counts_for_root_too(folder):
     (folder / "closed").touch()
     assert call(read_closed, folder / "closed").failure[0] == "PermissionError"
@@ -117,13 +67,6 @@ def test_a_state_is_that_of_the_answers(folder):
     assert call(world.state, place.index, known).answer == "new"
     (place.index / "CURRENT").write_text("nothing\n")
     assert call(world.state, place.index, known).answer.startswith("refused: ")
-
-
-def test_files_of_the_user_are_missed(folder):
-    world.plant(folder)
-    assert world.untouched(folder)
-    (folder / "2023" / "spring.txt").write_text("another")
-    assert not world.untouched(folder)
 
 
 def test_a_slip_of_the_program_is_no_sentence(folder):

@@ -1,26 +1,12 @@
-"""After a kill at any file event or moment, the index is the old or the new one, complete."""
+"""An index in partitions survives a kill at a random moment of any change."""
 
 from __future__ import annotations
 
 import pytest
 
-from benchmarks.faults import builders, kills, partition_kills, random_kills
+from benchmarks.faults import partition_kills
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.mark.parametrize("operation", kills.OPERATIONS, ids=lambda operation: operation.name)
-def test_killed_before_a_file_event(folder, survived, operation):
-    survived(kills.run(folder, operations=(operation,), functions=("gvsm",), every=3))
-
-
-def test_killed_at_random_under_a_reader(folder, survived):
-    survived(random_kills.run(folder, builds=12, functions=("gvsm",)))
-
-
-@pytest.mark.parametrize("one", builders.ONE)
-def test_two_at_once(folder, survived, one):
-    survived(builders.run(folder, one=(one,), every=12))
 
 
 @pytest.mark.parametrize("killed", ["builds", "writes", "refits", "splits", "settings"])

@@ -7,7 +7,6 @@ import pytest
 from benchmarks.faults import (
     failing_calls,
     followers,
-    sync_kills,
     write_damage,
     write_kills,
     write_readers,
@@ -20,10 +19,6 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("killed", [{"writers": 9}, {"refitters": 8}, {"builders": 8}], ids=str)
 def test_killed_at_random(folder, survived, killed):
     survived(write_kills.run(folder, **{"writers": 0, "refitters": 0, "builders": 0, **killed}))
-
-
-def test_a_sync_killed_at_random(folder, survived):
-    survived(sync_kills.run(folder, times=6))
 
 
 def test_a_leader_and_a_follower_killed_at_random(folder, survived):
