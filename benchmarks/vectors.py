@@ -75,7 +75,7 @@ def measure(count: int, dimension: int, vectors: bool, data: Path, home: Path) -
         found["both_ms"] = _best(
             lambda at: index.search(titles[at], vector={_SPACE: queries[at]}), len(titles)
         )
-        space = index._reader.state().snapshot.vectors[_SPACE]
+        space = index.arrays.vectors[_SPACE]
         stored = [quantised(query)[0] for query in queries]
         found["cosines_ms"] = _best(
             lambda at: space.cosines(stored[at], index.max_doc), len(stored)

@@ -50,7 +50,7 @@ def serve_until_stopped(
     options  given on the command line: workers read them with the environment and the file `config`
     StoreError if all indexes are damaged, KlsaError if the address is not available.
     """
-    log = _json_log(settings)
+    log = json_log(settings)
     report = _reporter(log)
     check_certificate(settings.tls_certificate, settings.tls_key)
     if settings.follow is not None:
@@ -112,7 +112,7 @@ def worker_app(options: Mapping[str, Any], config: Path | None, *, loopback: boo
     try:
         settings = read_settings(options, config)
         check_certificate(settings.tls_certificate, settings.tls_key)
-        return create_app(settings, log=_json_log(settings), loopback=loopback)
+        return create_app(settings, log=json_log(settings), loopback=loopback)
     except (KlsaError, OSError) as failure:
         echo(f"error: {explain(failure)}", err=True)
         raise SystemExit(STARTUP_FAILURE) from None
@@ -142,7 +142,7 @@ def _serve(
     stop()
 
 
-def _json_log(settings: ServiceSettings) -> JsonLog | None:
+def json_log(settings: ServiceSettings) -> JsonLog | None:
     """Configure logging, and return the JSON log; None for a log of plain text."""
     if settings.log_format != "json":
         log_as_text()  # not yet done in a worker

@@ -48,7 +48,7 @@ class Replication:
         self._lock = threading.Lock()  # of the following
         self._closed = False
         self._process: subprocess.Popen[str] | None = None
-        self.watch = PeriodicTask(work, self._wait_for_attempt, _INTERVAL)
+        self.watch = PeriodicTask(work, self.wait_for_attempt, _INTERVAL)
 
     def __enter__(self) -> Replication:
         """Start the thread."""
@@ -71,7 +71,7 @@ class Replication:
             if self._process is not None:
                 self._process.kill()
 
-    def _wait_for_attempt(self) -> None:
+    def wait_for_attempt(self) -> None:
         """Wait for the end of the next attempt; StoreError if it failed, or the child ended."""
         with self._lock:
             if self._closed:

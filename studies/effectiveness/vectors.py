@@ -157,7 +157,7 @@ def vectors_of_study(
 def _evidence(index: Index, name: str, queries: Sequence[str]) -> list[Evidence]:
     """Return the evidence of each query."""
     vectors = vectors_of_study(name, [], queries)["queries"]
-    snapshot, found = index._reader.state().snapshot, []
+    snapshot, found = index.arrays, []
     for query, vector in zip(queries, vectors, strict=True):
         words = np.zeros(index.max_doc, np.float32)
         doc_ids, scores = index.rank(query, DEPTH, **AS_WORDS)

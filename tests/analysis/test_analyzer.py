@@ -1,4 +1,5 @@
 import pickle
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -142,7 +143,12 @@ def test_memory_is_bounded_and_starting_over_changes_nothing(monkeypatch):
     small = Analyzer()
     text = " ".join(f"words{i} flows{i % 3}" for i in range(100))
     assert small.terms(text) == ENGLISH.terms(text)
-    assert len(small._term_of) <= 10
+    tracemalloc.start()
+    for number in range(5_000):
+        small.terms(f"word{number}")
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert used < 20_000, "5,000 words take 500 kB"
 
 
 def test_threads_share_one_analyzer():

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import as_completed
 
 import pytest
 from hypothesis import given
@@ -66,22 +66,15 @@ def test_workers_give_what_the_analyser_gives():
     assert set(dictionaries) <= {1, 2}
 
 
-def test_batches_keep_their_order_though_a_thread_is_held_up(monkeypatch):
+def test_batches_keep_their_order_though_a_process_is_held_up():
     """A process that met a later batch first would number its terms otherwise than is told."""
-    exchange, others_done = AnalysisWorkers._exchange, threading.Event()
-
-    def held_up(self, texts):
-        if texts == ["wings"]:
-            others_done.wait(300)
-        return exchange(self, texts)
-
-    monkeypatch.setattr(AnalysisWorkers, "_exchange", held_up)
     with AnalysisWorkers(Analyzer(), 2) as workers:
         batches = ["wings", "drag", "wings drag flow", "flow"]
+        os.kill(workers.process_ids[0], signal.SIGSTOP)
         futures = [workers.submit([text]) for text in batches]
-        for future in futures[1:]:
-            future.result()
-        others_done.set()
+        for _ in zip(range(3), as_completed(futures, PATIENCE), strict=False):
+            pass  # all but the one that is held up
+        os.kill(workers.process_ids[0], signal.SIGCONT)
         dictionaries: dict[int, list[str]] = {}
         for text, future in zip(batches, futures, strict=True):
             found = future.result()

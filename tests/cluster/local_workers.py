@@ -12,7 +12,7 @@ class Threads:
 
     def __init__(self, hosts, replicas, trouble=None):
         self.partitions, self.replicas = len(hosts), replicas
-        self.hosts, self._trouble = hosts, trouble
+        self.hosts, self.trouble = hosts, trouble
         self._pool = ThreadPoolExecutor(8)
         self.calls = []
 
@@ -30,8 +30,8 @@ class Threads:
         return pickle.loads(reference.result())
 
     def _work(self, partition, replica, call):
-        if self._trouble is not None:
-            self._trouble(partition, replica, pickle.loads(call)[0])
+        if self.trouble is not None:
+            self.trouble(partition, replica, pickle.loads(call)[0])
         return self.hosts[partition][replica].packed_answer(call)
 
 
@@ -43,7 +43,7 @@ class LocalCluster:
     """
 
     def __init__(self, replicas=1, trouble=None, follow=None, machines=None):
-        self._replicas, self._trouble = replicas, trouble
+        self._replicas, self.trouble = replicas, trouble
         self._follow, self.machines = follow, machines
         self.started = []
 
@@ -56,7 +56,7 @@ class LocalCluster:
             [self._host(each, replica) for replica in range(self._replicas)]
             for each in range(len(generations))
         ]
-        self.started.append(Threads(hosts, self._replicas, self._trouble))
+        self.started.append(Threads(hosts, self._replicas, self.trouble))
         return self.started[-1]
 
     def restart(self, partition, replica=0):

@@ -36,14 +36,14 @@ class World:
 
     def __init__(self, path, replicas=1):
         self.failing = set()
-        self.cluster = LocalCluster(replicas, self._trouble)
+        self.cluster = LocalCluster(replicas, self.trouble)
         self.index = ClusterIndex.open(path, self.cluster)
 
     @property
     def calls(self):
         return self.cluster.started[-1].calls
 
-    def _trouble(self, partition, replica, step):
+    def trouble(self, partition, replica, step):
         for each in self.failing:
             if each in ((partition,), (partition, replica), (partition, step)):
                 raise ConnectionError("gone")
@@ -134,7 +134,7 @@ def test_a_host_that_restarts_between_rounds_is_prepared_again(here, world, step
             restarted.append(True)
             world.cluster.restart(1)
 
-    monkeypatch.setattr(world.cluster.started[-1], "_trouble", restart)
+    monkeypatch.setattr(world.cluster.started[-1], "trouble", restart)
     assert same(world.index, here, "word01 word05")
     assert restarted
 

@@ -33,6 +33,16 @@ def cluster():
     ray.leave()
 
 
+@pytest.fixture
+def processes(cluster, monkeypatch):
+    """Return a function that returns the process IDs of the replicas that started last."""
+    started, start = [], cluster.RayCluster.replicas
+    monkeypatch.setattr(
+        cluster.RayCluster, "replicas", lambda *given: started.append(start(*given)) or started[-1]
+    )
+    return lambda: started[-1].processes()
+
+
 def die_once(mark):
     """Die the first time."""
     if not os.path.exists(mark):
@@ -52,7 +62,7 @@ def test_tasks_outlive_their_processes(cluster, tmp_path):
     assert raised.value.field == "first"
 
 
-def test_partitions_answer_and_come_back(cluster, tmp_path):
+def test_partitions_answer_and_come_back(cluster, processes, tmp_path):
     tasks = partial(cluster.run_tasks, "local")
     here = build(documents(90), name="here", home=tmp_path, partitions=2, workers=1)
     build(documents(90), name="there", home=tmp_path, partitions=2, workers=tasks).close()
@@ -63,7 +73,7 @@ def test_partitions_answer_and_come_back(cluster, tmp_path):
             for options in ({}, {"ranker": "bm25"}, {"filter": "year > 50", "facets": ["year"]}):
                 one, many = here.search(query, **options), there.search(query, **options)
                 assert (many.hits, many.total, many.facets) == (one.hits, one.total, one.facets)
-        (_, (process,)) = cluster_of(there).processes()
+        (_, (process,)) = processes()
         os.kill(process, signal.SIGKILL)
 
         def is_whole():
@@ -78,14 +88,14 @@ def test_partitions_answer_and_come_back(cluster, tmp_path):
     here.close()
 
 
-def test_a_lost_partition_comes_back_from_its_backup(cluster, tmp_path):
+def test_a_lost_partition_comes_back_from_its_backup(cluster, processes, tmp_path):
     kept, home = str(tmp_path / "kept"), tmp_path / "follower"
     here = build(documents(90), name="notes", home=tmp_path / "own", partitions=2, workers=1)
     here.add(documents(9, 2, 500))
     back_up(Repository(kept), tmp_path / "own")
     follow(Repository(kept), home)
     with ClusterIndex.open(home / "notes", cluster.RayCluster("local", follow=kept)) as there:
-        (_, (process,)) = cluster_of(there).processes()
+        (_, (process,)) = processes()
         shutil.rmtree(home / "notes" / "000001-1")
         os.kill(process, signal.SIGKILL)
 
@@ -98,10 +108,6 @@ def test_a_lost_partition_comes_back_from_its_backup(cluster, tmp_path):
         for query in QUERIES:
             assert there.search(query).hits == here.search(query).hits
     here.close()
-
-
-def cluster_of(index):
-    return index.partitions[0].partitions._replicas
 
 
 def test_partitions_that_do_not_open_are_an_error(cluster, tmp_path):

@@ -16,6 +16,7 @@ from klsa_search.collection.files import plain, sandbox
 from klsa_search.collection.files.content import Unreadable
 from klsa_search.collection.files.formats import format_of
 from klsa_search.collection.files.sandbox import Limits, Sandbox
+from klsa_search.core.child_processes import start_worker
 from klsa_search.errors import CollectionError
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -85,24 +86,27 @@ def test_a_file_of_too_much_text_is_refused(tmp_path, limited):
         list(open_collection(tmp_path, format="text").documents())
 
 
-def test_one_process_reads_all_files_until_it_has_to_be_ended(tmp_path):
+def test_one_process_reads_all_files_until_it_has_to_be_ended(tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr(
+        sandbox, "start_worker", lambda module: started.append(start_worker(module)) or started[-1]
+    )
     (tmp_path / "a.rst").write_text("The pump leaks.")
     (tmp_path / "b.rst").write_bytes(b"\0")
     with Sandbox() as parser:
         [content] = read(parser, tmp_path / "a.rst")
         assert content.text == "The pump leaks."
-        process = parser._process
         with pytest.raises(Unreadable, match="not text"):
             read(parser, tmp_path / "b.rst")
         assert read(parser, tmp_path / "a.rst") == [content]
-        assert parser._process is process
+        [process] = started
         process.kill()
         process.wait(PATIENCE)
         with pytest.raises(Unreadable, match="damaged or takes too much memory"):
             read(parser, tmp_path / "a.rst")
         assert read(parser, tmp_path / "a.rst") == [content]
-        process = parser._process
-    assert process.returncode == -signal.SIGKILL
+        assert len(started) == 2
+    assert started[-1].returncode == -signal.SIGKILL
 
 
 PARENT = """

@@ -115,9 +115,9 @@ def test_passages_are_compared_with_their_documents(path, monkeypatch):
 
 
 def test_passages_close_with_their_index(path):
-    index = open_index(path)
-    passages = index._reader.state().passages.state.documents
-    index.close()
+    state = open_state(next(path.glob("0*")))
+    passages = state.passages.state.documents
+    state.close()
     with pytest.raises(StoreError, match="closed"):
         passages.find("d0")
 

@@ -189,7 +189,7 @@ def test_which_routes_record(client, recorder):
         assert search(client, q, analytics="typing")["search_id"]
     client.get("/suggest?q=suggested&index=first")
     recorder.flush()
-    recorder._store.settle(datetime.now(UTC).timestamp() + 60)
+    Store(recorder.home).settle(datetime.now(UTC).timestamp() + 60)
     found = {row["query"] for row in client.get(URL).json()["queries"]}
     assert found == {"wing", "heat", "flow", "wall"}
 

@@ -1,6 +1,8 @@
 """Backups by a service, and services that follow them."""
 
+import os
 import shutil
+import signal
 import sys
 
 import pytest
@@ -20,7 +22,12 @@ from klsa_search.storage.replication_state import BACKUP_STATE, FOLLOWER_STATE, 
 from klsa_search.storage.repository import Repository
 from tests.support.waiting import wait_until
 
-SAYS = "import sys; print(sys.argv[1], flush=True); sys.stdin.read()"
+WRITES_ITS_ID = """
+import os, pathlib, sys
+pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+print(flush=True)
+sys.stdin.read()
+"""
 
 
 @pytest.fixture
@@ -36,29 +43,29 @@ def replication_of(tmp_path):
         each.close()
 
 
-def attempt(replication):
-    return replication._wait_for_attempt()
-
-
 def test_each_attempt_is_reported_and_the_child_is_started_again(replication_of):
     program = "print(); print('the disk is full', flush=True)"
     backups = replication_of("backup", sys.executable, "-c", program)
     for _ in range(2):
-        attempt(backups)
+        backups.wait_for_attempt()
         with pytest.raises(StoreError, match="the disk is full"):
-            attempt(backups)
+            backups.wait_for_attempt()
         with pytest.raises(StoreError, match="ended with status"):
-            attempt(backups)
+            backups.wait_for_attempt()
 
 
-def test_one_process_of_a_service_does_it(replication_of):
-    first, second = (replication_of("backup", sys.executable, "-c", SAYS, "") for _ in range(2))
-    attempt(first)
-    attempt(second)
-    assert second._process is None
+def test_one_process_of_a_service_does_it(replication_of, tmp_path):
+    first, second = (
+        replication_of("backup", sys.executable, "-c", WRITES_ITS_ID, str(tmp_path / name))
+        for name in ("first", "second")
+    )
+    first.wait_for_attempt()
+    second.wait_for_attempt()
+    assert not (tmp_path / "second").exists()
     first.close()
-    attempt(first)  # it is closed
-    assert first._process.wait(60) < 0
+    first.wait_for_attempt()  # it is closed
+    _, status = os.waitpid(int((tmp_path / "first").read_text()), 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL
 
 
 def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_of, catalog_of):
@@ -74,7 +81,7 @@ def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_o
         assert client.get("/indexes").json()["follow"]["number"] is None
 
         def number():
-            attempt(following)
+            following.wait_for_attempt()
             return client.get("/indexes").json()["follow"]["number"]
 
         wait_until(lambda: number() == 1)
@@ -110,7 +117,7 @@ def test_a_service_backs_up_at_intervals(tiny_home, tmp_path, replication_of, ca
         "backup", *command_of(REPLICATING, "backup", str(kept), *options), home=home
     )
     for _ in range(2):
-        attempt(backups)
+        backups.wait_for_attempt()
     with TestClient(catalog_app(catalog_of(home), replications=[backups])) as client:
         assert client.get("/health").json()["backup"]["number"] >= 2
         assert "klsa_backup_number " in client.get("/metrics").text

@@ -55,7 +55,9 @@ def test_too_many_open_files_are_no_damage(sealed, monkeypatch):
     monkeypatch.setattr("klsa_search.storage.checksums.sha256_of", exhausted)
     with pytest.raises(OSError, match="Too many open files"):
         compare_checksums(*sealed)
-    monkeypatch.setattr(ChecksumCheck, "_throttled", lambda check, path: exhausted(path))
+    monkeypatch.setattr(
+        "klsa_search.storage.checksums.ThrottledFile", lambda path, _: exhausted(path)
+    )
     check = ChecksumCheck(dict([sealed]))
     assert check.wait(BOUND)
     assert (check.state, check.failure) == ("stopped", None)

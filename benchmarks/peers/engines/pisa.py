@@ -39,7 +39,7 @@ class Engine:
         which, numbers = np.empty(k, np.int32), np.empty(k, object)
         ranks, scores = np.empty(k, np.int32), np.empty(k, np.float32)
         found = _pisathon.retrieve(
-            retriever._ctxt,
+            retriever._ctxt,  # noqa: SLF001 - has no public name
             retriever.query_algorithm.value,
             [(0, query)],
             k=k,

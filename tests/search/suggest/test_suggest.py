@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from contextlib import closing
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from klsa_search import build, open_index
 from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError
 from klsa_search.search.suggest import suggester, titles
-from klsa_search.search.suggest.titles import Titles
 
 WORDS = ["wing", "wings", "winter", "drag", "flow", "network", "netting", "the", "Zürich", "雪"]
 analyzer = Analyzer()
@@ -184,13 +182,8 @@ def test_of_many_documents_some_are_read(index, monkeypatch):
 
 
 def test_titles_read_bit_by_bit_are_those_read_at_once(index):
-    state = index._reader.state()
-    living = state.snapshot.live_docs()
-    once = Titles(analyzer)
-    for typed in ("w", "wing", "netting f"):
-        assert [each.doc_id for each in once.find(typed, state.documents, living)] == [
-            each.doc_id for each in state.suggester.titles.find(typed, state.documents, living)
-        ]
-    assert np.count_nonzero(living) == len(LOG_FILES)
-    assert len(state.suggester.titles._chunks) <= 8
+    with closing(open_index(index.path.parent)) as at_once:
+        for typed in ("w", "wing", "netting f"):
+            assert index.suggest(typed, 50) == at_once.suggest(typed, 50)
+    assert len(index) == len(LOG_FILES)
     assert len(LOG_FILES) < titles.MAX_CANDIDATES

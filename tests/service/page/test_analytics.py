@@ -6,6 +6,7 @@ import pytest
 
 from klsa_search.search.opening import open_index
 from klsa_search.service.analytics.recorder import Recorder
+from klsa_search.service.analytics.store import Store
 
 from .conftest import until, watched
 from .writable_service import SIZES, serious, writable
@@ -50,7 +51,7 @@ def test_clicks_are_recorded_and_a_proposed_synonym_is_added(browser, home, reco
             with page.expect_response(lambda each: "/events" in each.url):
                 page.locator(".hit h2 a", has_text="Bread").click()
         recorder.flush()
-        recorder._store.settle(time.time() + 60)
+        Store(recorder.home).settle(time.time() + 60)
         page.goto(f"{address}/?view=analytics")
         page.get_by_role("heading", name="Searches by day").wait_for()
         assert page.locator(".chart rect.column").count() == 30
