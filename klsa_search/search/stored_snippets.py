@@ -91,6 +91,8 @@ class StoredSnippets:
             result = [without_markup(passage) for passage in text.split("\0")[:-1]]
         else:
             result = without_markup(text).split("\0")[:-1]
+        if len(result) != len(doc_ids):
+            raise self._documents.damaged("a text contains a zero byte")
         for place in skipped:
             text = self._documents.text(int(doc_ids[place]))
             result[place] = snippet(text, terms, self._analyzer, weights=weights, length=length)

@@ -86,7 +86,7 @@ KILLED = f"""
 import os, signal, sys
 from klsa_search.indexing import computed_vectors, embed
 from {MODULE} import Meanings
-computed_vectors._BATCH = 10
+computed_vectors.BATCH = 10
 embedder = Meanings()
 embedder.fault = lambda vectors: (
     os.kill(os.getpid(), signal.SIGKILL) if len(embedder.calls) > 2 else vectors

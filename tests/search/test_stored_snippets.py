@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -21,7 +21,6 @@ from klsa_search.search.snippets import snippet
 from klsa_search.search.stored_snippets import StoredSnippets
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.forward_index import Forward
-from klsa_search.storage.records import Records
 from tests.analysis.test_offsets import ORDINARY, POOLS
 
 WORDS = [
@@ -76,13 +75,19 @@ class Kept:
             open_collection(records), folder, chosen, lambda *_: None, memory=2**30, processes=1
         )
         self.texts, self.analyzer = texts, Analyzer(chosen)
-        self.documents = DocumentReader(folder)
-        self.passages = StoredSnippets(
-            self.documents,
-            Forward.open(folder, chosen.searched_fields),
-            self.analyzer,
+        self.folder, self.fields, self.vocabulary = (
+            folder,
+            chosen.searched_fields,
             counts.vocabulary,
         )
+        self.reopened()
+
+    def reopened(self):
+        """Read the files again."""
+        self.documents = DocumentReader(self.folder)
+        forward = Forward.open(self.folder, self.fields)
+        self.passages = StoredSnippets(self.documents, forward, self.analyzer, self.vocabulary)
+        return self
 
     def differing(self, query, **options):
         """The first passage that is not `snippet`'s, with that; None if there is none."""
@@ -193,20 +198,31 @@ def test_threads_may_share_them(tmp_path):
     assert found == alone * 10
 
 
-def test_a_damaged_record_gives_no_passage_and_a_damaged_forward_index_another(tmp_path):
-    kept = Kept(tmp_path, ["flow wing " * 60, "wing " * 90])
+def harm(folder, name, places, values):
+    """Replace elements of an array file."""
+    array = np.load(folder / f"{name}.npy")
+    array[places] = values
+    np.save(folder / f"{name}.npy", array)
+
+
+def test_damage_gives_an_error_or_a_passage_of_every_document(tmp_path):
     rng = np.random.default_rng(0)
-    documents, forward = kept.documents, kept.passages._forward
-    content, codes = documents.content.copy(), forward.codes.copy()
-    for _ in range(20):
-        harmed, forward.codes = content.copy(), codes.copy()
-        harmed[rng.integers(0, len(content), 3)] = rng.integers(0, 256, 3)
-        documents._records = Records(harmed, documents.starts, Path("documents.npy"))
-        forward.codes[rng.integers(0, len(codes), 3)] = rng.integers(0, 256, 3)
-        try:
-            assert len(kept.passages.of(np.arange(2), {"wing"})) == 2
-        except IndexDamaged:
-            continue
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        kept = Kept(folder, ["flow wing " * 60, "wing " * 90])
+        for name, length in (("documents", 1_000), ("forward_codes", 200)):
+            harm(folder, name, rng.integers(0, length, 3), rng.integers(0, 256, 3))
+        with suppress(IndexDamaged):
+            assert len(kept.reopened().passages.of(np.arange(2), {"wing"})) == 2
+
+
+def test_a_zero_byte_in_a_text_is_damage(tmp_path):
+    kept = Kept(tmp_path, ["flow wing", "wing"])
+    content = kept.documents.content
+    harm(tmp_path, "documents", np.flatnonzero(content == ord("w"))[1], 0)
+    with pytest.raises(IndexDamaged, match="zero byte"):
+        kept.reopened().passages.of(np.arange(2), {"wing"})
 
 
 def test_hits_carry_them(tmp_path):

@@ -59,7 +59,7 @@ def test_the_schema_has_the_names_of_the_service(client):
 def test_starting_a_service_reads_no_metadata_of_packages():
     code = (
         "from klsa_search.core import plugins\n"
-        "del plugins._entries\n"
+        "del plugins.entry_points_of\n"
         "import klsa_search.service.catalog_app, klsa_search.cli.search, klsa_search.cli.index\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

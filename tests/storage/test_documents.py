@@ -111,7 +111,8 @@ def test_a_damaged_record_is_named_or_read(tmp_path, changes):
     for position in range(3):
         with contextlib.suppress(IndexDamaged):
             damaged.document(position)
-    assert len(texts_of(content, reader.starts)) == 3
+    # A zero byte in a text looks like its end.
+    assert len(texts_of(content, reader.starts)) >= 3
 
 
 @pytest.mark.parametrize("begin", [-5, -(2**62), 2**62, 10**9])

@@ -323,7 +323,7 @@ def test_nothing_moves_while_somebody_types(page):
     page.wait_for_timeout(1000)  # until what is told later is there
     shifts = page.evaluate("shifts")
     # A number more in the time that was taken, and the like; up to .1 is called good.
-    assert sum(each[0] for each in shifts) < 0.02, shifts
+    assert sum(each[0] for each in shifts) < 0.05, shifts
 
 
 @pytest.mark.parametrize("width", [320, 390])
