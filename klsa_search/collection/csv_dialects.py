@@ -67,6 +67,24 @@ class Dialect(NamedTuple):
 TSV: Final = Dialect("\t", quote=None)
 
 
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text with their endings: LF, CR LF, or CR as old spreadsheets write.
+
+    >>> split_lines("id,text\\r1,pump\\r\\n")
+    ['id,text\\r', '1,pump\\r\\n']
+    """
+    if text.find("\r", 0, -2) < 0:  # at most the ending of the only line
+        return [text]
+    return _LINE.findall(text)
+
+
+def _sample(path: Path, encoding: str | None) -> tuple[str, bool]:
+    """Return the beginning of a file with lines that end by LF, and whether it is all of it."""
+    data = head_bytes(path, SAMPLE)
+    sample = decoded_head(data, encoding).replace("\r\n", "\n").replace("\r", "\n")
+    return sample, len(data) < SAMPLE
+
+
 def recognised(
     path: Path, is_header: Callable[[list[str]], bool], encoding: str | None = None
 ) -> Dialect:
@@ -82,10 +100,9 @@ def recognised(
     as Excel reads it, names the delimiter. Up to `MAX_PREAMBLE` lines of fewer cells may stand
     before the header.
     """
-    data = head_bytes(path, SAMPLE)
-    sample, whole = decoded_head(data, encoding), len(data) < SAMPLE
+    sample, whole = _sample(path, encoding)
     first, _, rest = sample.partition("\n")
-    first = first.rstrip("\r").lower()
+    first = first.lower()
     skipped = 0
     delimiters = list(DELIMITERS)
     if first.startswith("sep=") and first[4:] in DELIMITERS:
@@ -116,8 +133,7 @@ def recognised_tsv(path: Path, encoding: str | None = None) -> Dialect:
     Cells are quoted, as by spreadsheets and pandas, if the rows have as many cells only then, or if
     each cell in quotes has a reason for them: a comma, quote or line end.
     """
-    data = head_bytes(path, SAMPLE)
-    sample, whole = decoded_head(data, encoding), len(data) < SAMPLE
+    sample, whole = _sample(path, encoding)
     quoted = _Trial(Dialect("\t"), sample, whole)
     if not quoted.fits:
         return TSV
@@ -127,6 +143,7 @@ def recognised_tsv(path: Path, encoding: str | None = None) -> Dialect:
     return quoted.dialect if cells and all(map(_QUOTED.fullmatch, cells)) else TSV
 
 
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _QUOTED: Final = re.compile(r'"(?=.*(?:,|"")).*"')
 
 

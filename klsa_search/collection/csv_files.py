@@ -12,7 +12,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 
-from klsa_search.collection.csv_dialects import TSV, Dialect, recognised, recognised_tsv
+from klsa_search.collection.csv_dialects import (
+    TSV,
+    Dialect,
+    recognised,
+    recognised_tsv,
+    split_lines,
+)
 from klsa_search.collection.encodings import decoded_lines
 from klsa_search.collection.intake import Intake, TruncatedFile, text_fault
 from klsa_search.collection.mappings import COMMON_NAMES, ID_NAMES, TEXT_NAMES, Columns
@@ -108,7 +114,7 @@ def _rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of its first line, cells) for each row that is not empty."""
     decoded = decoded_lines(path, intake.encoding, partial(intake.note, path))
-    texts = (line for _, line in decoded)
+    texts = chain.from_iterable(split_lines(line) for _, line in decoded)
     for _ in range(dialect.skipped):
         next(texts, None)
     reader = dialect.reader(texts)
@@ -125,10 +131,10 @@ def _rows(
                     f"{path}:{number}: a field of more than {csv.field_size_limit():,} "
                     "characters; is a quote left open?"
                 ) from None
-            step = "double each quote in a quoted cell"
-            if "new-line" in str(error):
-                step = "end lines with a line feed"
-            intake.refuse(f"{path}:{number}: broken {kind.upper()} ({error}); {step}")
+            intake.refuse(
+                f"{path}:{number}: broken {kind.upper()} ({error}); double each quote in a quoted "
+                "cell"
+            )
             continue
         if any(map(str.strip, cells)):
             yield number, cells

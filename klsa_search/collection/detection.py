@@ -119,7 +119,7 @@ def sniff(path: Path) -> str | None:
         return "jsonl"
     if name.endswith(".json"):
         return "json"
-    header = start.partition("\n")[0].rstrip("\r")
+    header = re.split("[\r\n]", start, maxsplit=1)[0]
     for table, separator in TABLES:
         columns = {cell.strip().strip('"').lower() for cell in header.split(separator)}
         if name.endswith(f".{table}") or (

@@ -60,7 +60,7 @@ _LONGEST = 10_000  # characters that the language is detected from
 _MOST_BEYOND = 0.5  # bytes beyond ASCII in words with such bytes, in Latin letters
 _MOST_IMPLAUSIBLE = 0.4  # of the characters beyond ASCII within words
 _WORD: Final = re.compile(rb"[A-Za-z\x80-\xff]{2,}")
-_INSIDE: Final = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
+_AFTER_LETTER: Final = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?P<inside>(?=[^\W\d_]))?")
 _JOINS_WORDS: Final = "’‘·\xad–—"
 _SIGNS: Final = "ƒªº"  # letters for Unicode, which no word has inside
 _GREEK: Final = ("cp1253", "iso8859_7")
@@ -241,19 +241,23 @@ def _other_latin(sample: bytes, codec: str | None) -> tuple[str, ...]:
 
 
 def _implausible(sample: bytes, codec: str) -> float:
-    """Return the share of signs, and of capitals after small letters, within words."""
+    """Return the share of signs within words, and of capitals after small letters."""
     try:
         text = sample.decode(codec)
     except UnicodeDecodeError:
         return 1.0
-    inside = [(text[match.start() - 1], match[0]) for match in _INSIDE.finditer(text)]
+    found = [
+        (text[match.start() - 1], match[0])
+        for match in _AFTER_LETTER.finditer(text)
+        if match["inside"] is not None or match[0].isalpha()  # signs may follow a word
+    ]
     wrong = sum(
         not (each.isalpha() or each in _JOINS_WORDS)
         or each in _SIGNS
         or (each.isupper() and before.islower())
-        for before, each in inside
+        for before, each in found
     )
-    return wrong / len(inside) if inside else 0.0
+    return wrong / len(found) if found else 0.0
 
 
 def _detection_of_script(sample: bytes) -> _Detection:

@@ -31,10 +31,14 @@ ROWS = [("0", "Pump", "It leaks", {}), ("1", "Valve", "Stuck", {})]
         '\ufeffid, title, text\n0, "Pump", "It leaks"\n1, Valve, Stuck\n',
         'id; title; text\n0; "Pump"; "It leaks"\n1; "Valve"; "Stuck"\n',
         "\ttitle\ttext\n0\tPump\tIt leaks\n1\tValve\tStuck\n",
+        "id,title,text\r0,Pump,It leaks\r1,Valve,Stuck\r",  # of Excel for the Mac
+        "id;title;text\r0;Pump;It leaks\r1;Valve;Stuck",
+        "id\ttitle\ttext\r0\tPump\tIt leaks\r1\tValve\tStuck\r",
+        "id,title,text\r0,Pump,It leaks\r1,Valve,Stuck\r".encode("utf-16"),
     ],
 )
 def test_tables_of_other_programs_are_read(tmp_path, content):
-    name = "x.tsv" if "\t" in content else "x.csv"
+    name = "x.tsv" if "\t" in str(content) else "x.csv"
     assert read(tmp_path, content, name)[0] == ROWS
 
 

@@ -139,6 +139,21 @@ def test_few_signs_beyond_ascii_are_windows_1252(text):
     assert detect_encoding([text.encode("cp1252")]) == "cp1252"
 
 
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        ("Café", "mac_roman"),
+        ("Größe", "mac_roman"),
+        ("Größe", "cp850"),
+        ("déjà vu", "cp850"),
+        ("Łódź jest miastem w środkowej Polsce", "iso8859_2"),
+        ("CAFÉ", "cp1252"),
+    ],
+)
+def test_capitals_after_small_letters_tell_an_encoding(text, codec):
+    assert detect_encoding([text.encode(codec)]) == codec
+
+
 SHORT = [
     ("水泵漏水", "gbk", "GBK"),
     ("请更换轴承", "gbk", "GBK"),
