@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path
@@ -130,6 +131,8 @@ def _record(line: str, origin: str) -> dict[str, Any]:
             f"{error.pos + 1})"
             f"{_remedy(line, error.pos)}"
         ) from None
+    except RepeatedName as error:
+        raise CollectionError(f"{origin}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise CollectionError(f"{origin}: invalid JSON ({error})") from None
     if not isinstance(record, dict):
@@ -145,10 +148,30 @@ ARRAY_START: Final = re.compile(r"\[\s*(?:[{\"]|\]\s*\Z)")
 CHUNK: Final = 2**16
 _LONGEST: Final = 2**28  # characters of one value; an invalid one is not read to its end
 _BLANKS: Final = " \t\r\n\ufeff"
-DECODER: Final = json.JSONDecoder(
+
+
+class RepeatedName(ValueError):
+    """A name occurs twice in a JSON object, of which Python's decoder keeps the last value."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        raise RepeatedName(
+            f"the name {counts.most_common(1)[0][0]!r} is given twice in an object; give it once, "
+            "with a list for several values"
+        )
+    return record
+
+
+_LENIENT: Final = json.JSONDecoder(
     parse_constant=lambda name: None if name == "NaN" else float(name)
 )
-"""Reads NaN, as Python and pandas write a missing number, as null."""
+DECODER: Final = json.JSONDecoder(
+    parse_constant=_LENIENT.parse_constant, object_pairs_hook=_object
+)
+"""Reads NaN, as Python and pandas write a missing number, as null; RepeatedName."""
 _LISTS_SHOWN: Final = 3
 
 
@@ -163,7 +186,7 @@ def json_format(path: Path) -> str | None:
     if not start.startswith("{"):
         return None
     try:
-        first, end = DECODER.raw_decode(start)
+        first, end = _LENIENT.raw_decode(start)
     except json.JSONDecodeError as error:
         line, _, rest = start.partition("\n")
         # An object that goes on in the second line, rather than a faulty line.
@@ -197,6 +220,8 @@ def _objects(
         record = {"text": row} if isinstance(row, str) else row
         if isinstance(record, dict):
             yield origin, record
+        elif isinstance(row, RepeatedName):
+            intake.refuse(f"{origin}: {row}")
         else:
             intake.refuse(f"{origin}: a {type(row).__name__}, not a JSON object")
 
@@ -318,6 +343,8 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
             if buffer[0] != "{":
                 raise TruncatedFile(f"{path}:{line}: invalid JSON (expecting '{{')")
             element, end, buffer = _element(buffer, stream, f"{path}:{line}")
+            if isinstance(element, RepeatedName):
+                raise TruncatedFile(f"{path}:{line}: {element}")
             yield line, element
             line += buffer[:end].count("\n")
             buffer = buffer[end:]
@@ -372,12 +399,16 @@ def elements(path: Path) -> Iterator[tuple[int, Any]]:
 def _element(buffer: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int, str]:
     """Return the element at the start of the buffer, its end, and the buffer as far as read.
 
+    An element with a name that is given twice is a RepeatedName.
+
     The buffer doubles until the element is complete, so parsing it is linear in its length.
     """
     while True:
         fault, remedy = None, ""
         try:
             element, end = DECODER.raw_decode(buffer)
+        except RepeatedName as repeated:
+            element, (_, end) = repeated, _LENIENT.raw_decode(buffer)
         except json.JSONDecodeError as error:
             fault = f"{error.msg.removesuffix(' at')} at character {error.pos + 1}"
             remedy = _remedy(buffer, error.pos)

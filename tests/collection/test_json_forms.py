@@ -68,6 +68,25 @@ def test_not_a_number_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "line", "ids"),
+    [
+        ("x.jsonl", '{"id": "1", "a": 1, "a": 2}\n{"id": "2", "text": "b"}\n', 1, ["2"]),
+        ("x.jsonl", '{"id": "1", "m": {"a": 1, "a": 1}}\n{"id": "2", "text": "b"}\n', 1, ["2"]),
+        ("x.json", '[{"id": "2", "text": "b"},\n{"id": "1", "a": 1, "a": 2}]', 2, ["2"]),
+        ("x.json", '{\n"id": "1",\n"a": 1, "a": 2,\n"text": "b"}', 1, []),
+    ],
+)
+def test_a_name_that_is_given_twice_is_refused(tmp_path, name, content, line, ids):
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(CollectionError, match=rf":{line}: the name 'a' is given twice in an object"):
+        read(path)
+    skipping = open_collection(path, on_error="skip")
+    assert [each.id for each in skipping.documents()] == ids
+    assert skipping.problems.count == 1
+
+
+@pytest.mark.parametrize(
     ("content", "remedy"),
     [
         ('{"id": "1", "text": "a",}\n', "remove the comma before '}'"),
