@@ -292,7 +292,7 @@ def waited(monkeypatch):
     return pauses
 
 
-def test_what_is_refused_for_now_is_asked_again(waited):
+def test_temporary_refusals_are_retried(waited):
     transport, asked = answering(
         503, 429, httpx.ConnectError("no"), 200, headers={"Retry-After": "2"}
     )
@@ -301,7 +301,7 @@ def test_what_is_refused_for_now_is_asked_again(waited):
     assert (len(asked), waited) == (4, [2.0, 2.0, 0.4])
 
 
-def test_it_gives_up_and_says_why(waited):
+def test_retries_end_with_the_reason(waited):
     transport, asked = answering(*[503] * 3)
     with (
         Client("http://there", transport=transport, retries=2) as client,
@@ -329,14 +329,14 @@ NOT_IDEMPOTENT = {
 
 @pytest.mark.parametrize("call", NOT_IDEMPOTENT.values(), ids=NOT_IDEMPOTENT)
 @pytest.mark.parametrize("lost", [httpx.ReadError("reset"), 503], ids=["no answer", "timed out"])
-def test_what_would_be_done_twice_is_not_repeated(waited, call, lost):
+def test_requests_that_would_be_applied_twice_are_not_retried(waited, call, lost):
     transport, asked = answering(lost, 200)
     with Client("http://there", transport=transport) as client, pytest.raises(KlsaError):
         call(client)
     assert (len(asked), waited) == (1, [])
 
 
-def test_what_was_not_processed_is_repeated(waited):
+def test_unprocessed_requests_are_retried(waited):
     transport, asked = answering(httpx.ConnectError("no"), 200)
     with Client("http://there", transport=transport) as client, pytest.raises(ServiceFailed):
         client.delete_index("shop")  # the answer that stands in is another's

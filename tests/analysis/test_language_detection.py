@@ -53,7 +53,7 @@ def test_languages_are_found(language):
         ("", "auto"),
     ],
 )
-def test_the_script_tells_the_language_of_few_letters(text, language):
+def test_the_script_decides_the_language_of_short_texts(text, language):
     assert detect_language([text]).language == language
 
 
@@ -82,7 +82,7 @@ def test_an_undetected_language_is_read_as_english():
     )
 
 
-def test_own_stop_words_are_left_out_besides_those_of_the_list():
+def test_extra_stop_words_are_left_out_with_those_of_the_list():
     analyzer = Analyzer(AnalysisSettings(extra_stop_words=("Pump", "coolant")))
     assert analyzer.terms("the PUMP and its coolant leak") == ["it", "leak"]
 

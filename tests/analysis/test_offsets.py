@@ -102,7 +102,7 @@ def test_some_words_are_found_among_all(text, chosen):
         assert some == [every[number] for number in wanted if number < len(every)]
 
 
-def test_the_tables_tell_of_all_of_unicode():
+def test_the_tables_cover_all_of_unicode():
     characters = all_characters()
     letter = re.compile(LETTER_PATTERN)
     for point in range(sys.maxunicode + 1):

@@ -98,7 +98,7 @@ def test_a_script_without_a_guard_may_use_workers(tmp_path):
     )
 
 
-def test_a_worker_that_dies_is_told_with_its_signal():
+def test_a_worker_that_dies_is_reported_with_its_signal():
     with AnalysisWorkers(Analyzer(), 1) as workers:
         workers.submit(["wings"]).result()
         os.kill(workers.process_ids[0], signal.SIGKILL)

@@ -65,7 +65,7 @@ def test_numbers_stand_where_words_do_here_and_in_other_processes():
         type("Local", (), {"__call__": lambda _, text: []})(),
     ],
 )
-def test_what_no_other_process_could_import_is_refused(function):
+def test_a_function_that_cannot_be_imported_is_refused(function):
     with pytest.raises(SettingsError, match="cannot be imported"):
         trust(function)
 
@@ -87,7 +87,7 @@ def test_a_function_of_a_script_is_refused():
         ("tests.support.own_words:CONSTANT", "not a function"),
     ],
 )
-def test_what_is_none_is_named(name, fault):
+def test_objects_that_are_not_tokenizers_are_named(name, fault):
     trust(name)
     with pytest.raises(SettingsError, match=fault) as refused:
         Analyzer(AnalysisSettings(tokenizer=name))
@@ -95,13 +95,13 @@ def test_what_is_none_is_named(name, fault):
 
 
 @pytest.mark.parametrize("name", ["words", "a:", ":b", "a:b c", "a;b:c", ""])
-def test_what_is_no_name_is_refused(name):
+def test_invalid_names_are_refused(name):
     with pytest.raises(SettingsError, match="tokenizer"):
         AnalysisSettings.checked({"tokenizer": name})
 
 
 @pytest.mark.parametrize("function", [own_words.strings, own_words.backwards, own_words.half])
-def test_what_are_no_words_of_the_text_is_refused(function):
+def test_words_that_are_not_in_the_text_are_refused(function):
     with pytest.raises(SettingsError, match=r"\(word, start, end\)"):
         analyzer(function).terms("some text")
 
@@ -118,14 +118,14 @@ def test_a_term_has_no_line_ends_and_white_space_is_none():
     assert found.terms("New\r\n York, \n,dough\u2028") == ["new york", "dough"]
 
 
-def test_what_it_raises_is_told_of_it():
+def test_errors_of_a_tokenizer_name_it():
     with pytest.raises(
         SettingsError, match=r"own_words:picky` failed \(LookupError: no shouting\)"
     ):
         analyzer(own_words.picky).terms("wing!")
 
 
-def test_in_another_process_it_may_print_and_what_it_raises_is_told():
+def test_tokenizers_in_workers_may_print_and_their_errors_are_reported():
     with AnalysisWorkers(analyzer(own_words.picky), 1) as workers:
         assert workers.submit(["wing"]).result().terms == ["wing"]
         with pytest.raises(SettingsError, match="no shouting"):
@@ -133,7 +133,7 @@ def test_in_another_process_it_may_print_and_what_it_raises_is_told():
         assert workers.submit(["dough"]).result().numbers.tolist() == [1]
 
 
-def test_whatever_its_module_raises_is_told(tmp_path, monkeypatch):
+def test_errors_of_the_module_are_reported(tmp_path, monkeypatch):
     (tmp_path / "broken_words.py").write_text("def words(:")
     monkeypatch.syspath_prepend(tmp_path)
     trust("broken_words:words")

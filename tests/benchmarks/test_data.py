@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 DATA = manifest()
 
 
-def test_it_has_all_data_that_figures_rest_on():
+def test_all_data_of_the_figures_is_listed():
     assert {*KINDS, *PUBLIC, *DATASETS} <= DATA.keys()
     for name, known in DATA.items():
         assert known.keys() - {"sums"} == {"source", "licence", "get", "convert"}, name

@@ -21,7 +21,7 @@ def test_an_alias_is_made_searched_moved_listed_and_removed(shell, built):
     assert shell("klsa-search", "live", "tyre").code == 1
 
 
-def test_what_is_refused(shell, built, cars):
+def test_invalid_aliases_are_refused(shell, built, cars):
     assert shell("klsa-index", "alias", "live", "cars").code == 0
     for command in (
         ("build", cars, "--name", "live"),

@@ -50,7 +50,7 @@ def test_a_backup_comes_back(shell, ids):
     assert exported(shell("klsa-index", "export", "cars").out) == ids
 
 
-def test_info_tells_what_was_written(shell, ids):
+def test_info_counts_the_writes(shell, ids):
     written = shell("klsa-index", "info", "cars", "--json").json["writes"]
     assert {name: written[name] for name in ("batches", "undone", "puts", "deletes")} == {
         "batches": 1,
@@ -63,7 +63,7 @@ def test_info_tells_what_was_written(shell, ids):
     assert "1 written, 1 deleted, 1 batches, 1 undone, " in told
 
 
-def test_what_an_interrupted_restore_left_is_listed_and_restored(shell, ids):
+def test_remains_of_an_interrupted_restore_are_listed_and_restored(shell, ids):
     assert shell("klsa-index", "backup", "cars", "kept").code == 0
     half = Path("index/half")
     half.mkdir()

@@ -41,7 +41,7 @@ def test_search_parameters_are_judged_alike(shell, cars):
         assert shell("klsa-search", "cars", "coolant", *arguments).code == 2
 
 
-def test_what_is_not_there_or_broken_is_1(shell, cars, tmp_path):
+def test_missing_and_damaged_indexes_exit_with_1(shell, cars, tmp_path):
     assert shell("klsa-index", "build", "nowhere", "--name", "it").code == 1
     assert shell("klsa-index", "info", "none").code == 1
     assert shell("klsa-search", "none", "coolant").code == 1
@@ -55,7 +55,7 @@ def test_what_is_not_there_or_broken_is_1(shell, cars, tmp_path):
     assert "klsa-index repair cars" in done.err
 
 
-def test_a_home_that_cannot_be_read_is_no_wrong_usage(shell, tmp_path, monkeypatch):
+def test_an_unreadable_directory_is_not_wrong_usage(shell, tmp_path, monkeypatch):
     (tmp_path / "index").mkdir()
     # Tests may run as root, whom no mode keeps out.
     monkeypatch.setattr(os, "access", lambda *_, **__: False)

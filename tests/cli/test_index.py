@@ -178,7 +178,7 @@ def test_a_source_that_is_read_whole_says_nothing_of_it(shell, cars):
 
 
 @pytest.mark.parametrize(("options", "found"), [([], 2), (["--follow-links"], 3)])
-def test_links_are_followed_when_asked(shell, notes, options, found):
+def test_links_are_followed_with_an_option(shell, notes, options, found):
     build = ["klsa-index", "build", notes, "--name", "notes", "--json"]
     assert shell(*build, *options).json["counts"]["documents"] == found
     assert shell("klsa-index", "plan", notes, "--json", *options).json["sampled"] == found
@@ -211,7 +211,7 @@ def ten(tmp_path):
     return path
 
 
-def test_another_source_needs_an_option_where_nobody_can_be_asked(shell, cars, ten):
+def test_another_source_needs_an_option_without_a_terminal(shell, cars, ten):
     assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
     done = shell("klsa-index", "build", ten, "--name", "cars")
     assert (done.code, done.out) == (1, "")
@@ -223,7 +223,7 @@ def test_another_source_needs_an_option_where_nobody_can_be_asked(shell, cars, t
 
 
 @pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 4), ("", 1, 4), ("y", 0, 1)])
-def test_another_source_is_asked_about_on_a_terminal(
+def test_a_terminal_asks_before_another_source_replaces(
     shell, cars, ten, monkeypatch, answer, code, left
 ):
     class Terminal(io.StringIO):
@@ -246,7 +246,7 @@ def test_another_source_is_asked_about_on_a_terminal(
     assert shell("klsa-index", "info", "cars", "--json").json["counts"]["documents"] == left
 
 
-def test_what_cannot_be_read_is_asked_about_too(shell, cars, monkeypatch):
+def test_a_terminal_asks_before_a_damaged_index_is_replaced(shell, cars, monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):
             return True
@@ -349,7 +349,7 @@ def test_analyze_as_an_index_does(shell, cars):
     assert both.code == 2
 
 
-def test_fields_are_declared_and_told(shell, tmp_path):
+def test_fields_are_declared_and_printed(shell, tmp_path):
     source = tmp_path / "cars.csv"
     source.write_text("id,text,year,seen\na,wet roads,1999,2024-03-01\nb,tyres,soon,\n")
     build = ["klsa-index", "build", source, "--name", "cars"]
@@ -402,7 +402,7 @@ def test_fields_are_settings_of_a_config_and_an_option_beats_it(shell, cars, tmp
     assert shell(*build, "--field", "year").json["settings"]["fields"] == ["year"]
 
 
-def test_what_is_no_column_is_told(shell, tmp_path):
+def test_fields_that_are_not_columns_are_printed(shell, tmp_path):
     source = tmp_path / "cars.jsonl"
     source.write_text('{"id": "a", "text": "roads", "of": {"a": 1}, "year": 1, "none": null}\n')
     out = shell("klsa-index", "build", source, "--name", "cars").out

@@ -22,7 +22,7 @@ def judged(shell, cars):
     index.close()
 
 
-def test_they_are_shown_and_written_out(shell, judged):
+def test_judgements_are_shown_and_written_out(shell, judged):
     lines = shell("klsa-index", "judgements", "cars").out.splitlines()
     assert [line.split() for line in lines] == [
         ["number", "relevant", "not", "query"],
@@ -44,7 +44,7 @@ def test_they_are_shown_and_written_out(shell, judged):
     ]
 
 
-def test_what_a_file_has_no_place_for_is_named(shell):
+def test_judgements_that_a_format_cannot_store_are_named(shell):
     lines = [{"id": "annual report.pdf", "text": "leaks"}, {"id": "heat", "text": "it leaks"}]
     Path("files.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
     assert shell("klsa-index", "build", "files.jsonl", "--name", "files").code == 0

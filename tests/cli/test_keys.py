@@ -65,7 +65,7 @@ def test_the_file_may_be_anywhere(keys, tmp_path, monkeypatch):
         (("add", "web", "--scope", "all"), 2, "'all' is not one of"),
     ],
 )
-def test_what_is_wrong_is_told(keys, arguments, code, told):
+def test_wrong_usage_is_explained(keys, arguments, code, told):
     found = keys(*arguments)
     assert found[:2] == (code, "")
     assert told in found[2]

@@ -30,7 +30,7 @@ def test_back_and_forward(shell, cars):
     assert alpha(shell) == 0.4
 
 
-def test_what_cannot_be_gone_back_to(shell, cars):
+def test_unusable_generations_are_refused(shell, cars):
     done = shell("klsa-index", "rollback", "cars")
     assert (done.code, done.out) == (1, "")
     assert "no index at `index/cars`" in done.err
@@ -41,7 +41,7 @@ def test_what_cannot_be_gone_back_to(shell, cars):
     assert shell("klsa-index", "rollback", "cars", "--to", "../x").code == 1
 
 
-def test_a_damaged_current_tells_of_the_way_back(shell, cars, tmp_path):
+def test_a_damaged_current_names_the_command_that_restores_it(shell, cars, tmp_path):
     build(shell, cars)
     (tmp_path / "index" / "cars" / "CURRENT").write_text("")
     done = shell("klsa-index", "info", "cars")
@@ -68,7 +68,7 @@ def test_info_names_the_generations_that_are_kept(shell, cars, tmp_path):
     assert "manifest.json" in kept["error"]
 
 
-def test_an_edited_manifest_is_told_by_verify_list_and_info(shell, cars, tmp_path):
+def test_an_edited_manifest_is_reported_by_verify_list_and_info(shell, cars, tmp_path):
     build(shell, cars, alpha=0.3)
     manifest = tmp_path / "index" / "cars" / "000001" / "manifest.json"
     raw = json.loads(manifest.read_text())
@@ -106,7 +106,7 @@ def test_delete_asks_whatever_is_damaged_and_finishes_what_was_begun(
     assert not path.exists()
 
 
-def test_of_a_link_the_link_is_deleted(shell, cars, tmp_path):
+def test_deleting_a_link_deletes_the_link_only(shell, cars, tmp_path):
     build(shell, cars)
     (tmp_path / "index" / "link").symlink_to(tmp_path / "index" / "cars")
     assert shell("klsa-index", "delete", "link", "--yes").code == 0

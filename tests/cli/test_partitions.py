@@ -16,7 +16,7 @@ def built(shell, cars):
     return done
 
 
-def test_it_is_described_searched_and_exported(shell, built, tmp_path):
+def test_an_index_in_partitions_is_described_searched_and_exported(shell, built, tmp_path):
     (listed,) = shell("klsa-index", "list", "--json").json
     assert (listed["name"], listed["counts"]["documents"]) == ("cars", 4)
     assert listed["bytes"] > 0
@@ -42,7 +42,7 @@ def test_it_is_described_searched_and_exported(shell, built, tmp_path):
         ("klsa-search", "cars", "coolant", "--ranker", "lsi"),
     ],
 )
-def test_what_it_does_not_support_is_named(shell, built, command):
+def test_unsupported_commands_are_named(shell, built, command):
     done = shell(*command)
     assert done.code in (1, 2)
     assert "has partitions" in done.err

@@ -37,7 +37,7 @@ def test_a_budget_too_small_is_reported_by_the_estimate_and_refused_by_the_build
 
 
 @pytest.mark.parametrize("command", [["plan"], ["build", "--name", "cars"]])
-def test_what_is_no_amount_is_wrong_usage(shell, cars, command):
+def test_an_invalid_amount_is_wrong_usage(shell, cars, command):
     done = shell("klsa-index", *command, cars, "--memory", "much")
     assert done.code == 2
     assert "memory = 'much'" in done.err

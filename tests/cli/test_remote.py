@@ -77,7 +77,7 @@ ASKED = [
 ]
 
 
-def test_it_says_what_it_says_at_home(shell, url_of):
+def test_remote_output_equals_local_output(shell, url_of):
     url = url_of()
     for name, queries in (("cars", ASKED), ("live", ASKED[:1])):
         for asked in queries:
@@ -102,7 +102,7 @@ def test_a_batch_becomes_the_same_run_file(shell, url_of, tmp_path, monkeypatch)
     [["none", "x"], ["cars", "x", "--explain-id", "lake"], ["cars", "x", "--filter", "year >"],
      ["cars", "x", "--sort", "colour"], ["cars", "x", "--dimensions", 4000]],
 )  # fmt: skip
-def test_what_the_service_refuses_is_told_as_at_home(shell, url_of, asked):
+def test_errors_of_the_service_are_printed_as_local_ones(shell, url_of, asked):
     url = url_of()
     here, there = shell("klsa-search", *asked), shell("klsa-search", *asked, "--url", url)
     assert (there.code, there.out) == (here.code, "")
@@ -110,7 +110,7 @@ def test_what_the_service_refuses_is_told_as_at_home(shell, url_of, asked):
     assert asked[0] == "none" or there.err == here.err
 
 
-def test_more_than_a_service_answers_is_told_in_its_words(shell, url_of):
+def test_limits_of_the_service_are_reported(shell, url_of):
     done = shell("klsa-search", "cars", "x", "-k", 5000, "--url", url_of())
     assert (done.code, done.err) == (
         2, "error: k = 5000: Input should be less than or equal to 1000\n"
@@ -162,7 +162,7 @@ def test_a_service_that_is_not_there_is_named(shell, refusing_port):
         (b"", "disconnected without"),
     ],
 )  # fmt: skip
-def test_what_is_no_such_service_is_named(shell, answer, told):
+def test_an_address_of_another_service_is_named(shell, answer, told):
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def reply():

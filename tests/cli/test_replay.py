@@ -23,7 +23,7 @@ def replay(shell, recorded):
     )
 
 
-def test_it_is_the_run_without_a_record_and_comes_out_again(recorded, replay, shell, tmp_path):
+def test_a_replay_repeats_the_run(recorded, replay, shell, tmp_path):
     assert (recorded["k"], recorded["parameters"]["alpha"]) == (3, 0.5)
     shell(
         "klsa-search", "cars", "--batch", "queries.tsv", "--run", "plain", "--alpha", 0.5, "-k", 3
@@ -39,7 +39,7 @@ def test_it_is_the_run_without_a_record_and_comes_out_again(recorded, replay, sh
         assert (tmp_path / "again.trec").read_bytes() == run
 
 
-def test_what_differs_is_told(recorded, replay, shell, tmp_path):
+def test_differences_are_printed(recorded, replay, shell, tmp_path):
     other = {**recorded, "versions": {**recorded["versions"], "numpy": "0.1"}}
     (tmp_path / "runs" / "out.json").write_text(json.dumps(other))
     done = replay()

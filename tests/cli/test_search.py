@@ -37,14 +37,14 @@ def test_parameters_reach_the_ranking(search):
     assert answer["parameters"].items() >= {"alpha": 0.5, "z": 2, "dimensions": 1}.items()
 
 
-def test_what_was_understood(search):
+def test_the_interpretation_is_printed(search):
     said = search("coolant -thermostat", "--json").json["interpretation"]
     assert (said["words"], said["excluded"]) == (["coolant"], ["thermostat"])
     said = search("coolant -thermostat", "--json", "--no-operators").json["interpretation"]
     assert said["excluded"] == []
 
 
-def test_a_word_that_was_put_right_is_told_beside_the_answer(search):
+def test_corrections_are_printed_with_the_results(search):
     done = search("coolnat")
     assert done.err == "no match for `coolnat`; showing results for `coolant`\n"
     assert done.out == search("coolant").out
@@ -79,7 +79,7 @@ def test_words_of_the_query_are_marked(search):
     assert all(len(hit["snippet"].strip("…")) <= 12 for hit in short)
 
 
-def test_how_good_a_match_is(search):
+def test_the_quality_of_matches_is_printed(search):
     answer = search("coolant", "--json", "--quality").json
     assert answer["quality"] == max(hit["quality"] for hit in answer["hits"])
     assert answer["good_match"] is (answer["quality"] >= 0.5)

@@ -248,7 +248,7 @@ def test_an_index_is_created_over_http(tmp_path):
             assert json.load(response)["hits"][0]["id"] == "1"
 
 
-def test_damaged_index_is_told(capsys, home):
+def test_a_damaged_index_is_reported(capsys, home):
     (home / "files" / "CURRENT").write_text("000009\n")
     code, printed = leave(capsys, "--home", home)
     assert code == 1
@@ -299,7 +299,7 @@ def test_wrong_usage(capsys, home, wrong):
         (("--allowed-host", "search.example.org", "--writable"), 200),
     ],
 )
-def test_writes_are_taken_on_this_machine_or_where_that_is_said(home, options, status):
+def test_writes_are_accepted_on_this_machine_or_with_an_option(home, options, status):
     with serving(home, *options) as (server, address):
         told = [server.stdout.readline() for _ in range(3)][-1]
         assert told.startswith("Writes: allowed" if status == 200 else "Writes: off")
@@ -315,7 +315,7 @@ def written_to(address, document="3"):
     return status_of(request)
 
 
-def test_an_index_that_came_too_far_is_refitted_beside(home):
+def test_an_index_that_drifted_too_far_is_refitted_in_the_background(home):
     with serving(home, "--refit-threshold", "0.6") as (server, address):
         assert [written_to(address, str(n)) for n in range(3, 6)] == [200] * 3
         wait_until(lambda: generation_at(address) == "000002")
@@ -327,7 +327,7 @@ def test_an_index_that_came_too_far_is_refitted_beside(home):
         assert_ended_well(server, home)
 
 
-def test_it_can_be_left_alone_and_stopped_while_one_runs(home):
+def test_refits_can_be_turned_off_and_interrupted(home):
     with serving(home, "--refit-threshold", "0") as (server, address):
         assert [written_to(address, str(n)) for n in range(3, 9)] == [200] * 6
         assert health_of(address)["refits"] == {}
@@ -350,7 +350,7 @@ def test_others_are_not_let_in_without_keys(capsys, home):
 
 
 @pytest.mark.parametrize("keyed", [True, False])
-def test_others_are_let_in_with_keys_or_where_that_is_said(home, keyed):
+def test_other_machines_need_keys_or_an_option(home, keyed):
     token = add_key(home / ".keys.json", "web", ["search"]) if keyed else ""
     options = () if keyed else ("--allow-no-keys",)
     with serving(home, "--host", "0.0.0.0", *options) as (server, address):
@@ -386,7 +386,7 @@ def test_tls(home):
         (("--log-format", "xml"), 2, "'xml' is not one of"),
     ],
 )
-def test_what_cannot_be_used_is_told_before_it_serves(capsys, home, options, code, told):
+def test_unusable_settings_are_reported_before_serving(capsys, home, options, code, told):
     found, printed = leave(capsys, "--home", home, "--port", 0, *options)
     assert (found, printed.out) == (code, "")
     assert told in printed.err
@@ -410,7 +410,7 @@ def test_its_log_can_be_lines_of_json(home):
     ("address", "alone"),
     [("127.0.0.1", True), ("127.3.4.5", True), ("::1", True), ("0.0.0.0", False), ("::", False)],
 )
-def test_which_addresses_are_of_this_machine_alone(address, alone):
+def test_loopback_addresses_are_recognised(address, alone):
     class Listener:
         def getsockname(self):
             return address, 8000

@@ -30,7 +30,7 @@ def test_a_table_from_standard_input_with_columns_of_its_own(shell, typed):
     assert (hit["id"], hit["title"]) == ("7", "Pump")
 
 
-def test_numbers_for_ids_are_told_and_never_added(shell, tmp_path):
+def test_numbered_ids_are_reported_and_never_added(shell, tmp_path):
     table = tmp_path / "a.csv"
     table.write_text("title,text\nPump,leaks\nFan,hums\n")
     done = shell("klsa-index", "build", table, "--name", "it")

@@ -15,7 +15,7 @@ def ids(done):
     return [hit["id"] for hit in done.json["hits"]]
 
 
-def test_they_are_set_listed_searched_by_and_removed(shell, built, tmp_path):
+def test_synonyms_are_set_listed_used_and_removed(shell, built, tmp_path):
     assert shell("klsa-index", "synonyms", "cars").out == "cars has no synonyms\n"
     rules = tmp_path / "synonyms.txt"
     rules.write_text("# ours\nwheel rubber => tyre\ncar, automobile\n")
@@ -38,7 +38,7 @@ def test_they_are_set_listed_searched_by_and_removed(shell, built, tmp_path):
     assert done.out == "cars: 0 words have synonyms\n"
 
 
-def test_what_is_refused(shell, built, tmp_path):
+def test_invalid_synonyms_are_refused(shell, built, tmp_path):
     wrong = tmp_path / "wrong.txt"
     wrong.write_text("tyre\n")
     done = shell("klsa-index", "synonyms", "cars", wrong)

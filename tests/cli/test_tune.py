@@ -53,7 +53,7 @@ def test_a_sure_choice_is_stored(shell, world, tmp_path):
     assert shell("klsa-index", "verify", "world").code == 0
 
 
-def test_what_may_be_luck_is_stored_by_force_alone(shell, world, tmp_path):
+def test_an_insignificant_gain_is_stored_by_force_only(shell, world, tmp_path):
     # Four judged queries can never be significant: the least p of 2^4 flips is .125.
     lines = (tmp_path / "qrels").read_text().splitlines(keepends=True)
     (tmp_path / "qrels").write_text("".join(line for line in lines if line[:2] in "a0 b0 c0 d0"))

@@ -81,7 +81,7 @@ def test_changes_are_in_the_index(index, notes, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_what_others_write_is_compared_with_all_files(index, notes):
+def test_writes_of_others_are_compared_with_all_files(index, notes):
     def patch():
         with open_index(index.path.parent) as other:
             other.patch("a.txt", {"text": "of another"})
@@ -218,7 +218,7 @@ def test_a_deleted_index_ends_it(index, notes):
         follow(index, open_collection(notes), ticks(), lambda _: None)
 
 
-def test_what_cannot_be_watched(shell, tmp_path, notes, index, monkeypatch):
+def test_sources_that_cannot_be_watched_are_refused(shell, tmp_path, notes, index, monkeypatch):
     home = ("--home", tmp_path / "home", "--watch")
     assert shell("klsa-index", "sync", "notes", notes, *home, "--dry-run").code == 2
     assert shell("klsa-index", "sync", "notes", notes, *home, "--json").code == 2

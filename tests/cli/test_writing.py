@@ -39,7 +39,7 @@ def test_documents_come_and_go(shell, built, new):
     assert ids(shell) == ["tyre", "road", "horn", "heat"]
 
 
-def test_what_they_tell_programs(shell, built, new):
+def test_commands_that_write_print_json(shell, built, new):
     with new.open("a") as file:
         file.write("no json\n")
     assert shell("klsa-index", "add", "cars", new).code == 1
@@ -58,7 +58,7 @@ def test_what_they_tell_programs(shell, built, new):
     assert "skipped 1 bad record;" in done.err
 
 
-def test_values_that_count_as_missing_are_told(shell, tmp_path):
+def test_values_that_count_as_missing_are_reported(shell, tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("id,text,price\na,hot,5\nb,cold,10\n")
     assert shell("klsa-index", "build", table, "--name", "cars").code == 0
@@ -118,7 +118,7 @@ def test_an_index_without_writes_has_none_to_undo(shell, built, tmp_path):
     assert "no index at" in shell("klsa-index", "rollback", "none", "--writes", 1).err
 
 
-def test_info_tells_of_drift(shell, built, new, tmp_path):
+def test_info_prints_the_drift(shell, built, new, tmp_path):
     assert shell("klsa-index", "info", "cars", "--json").json["drift"] is None
     assert "drift" not in shell("klsa-index", "info", "cars").out
     shell("klsa-index", "add", "cars", new)

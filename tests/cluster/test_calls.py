@@ -30,7 +30,7 @@ def test_each_partition_answers_for_itself():
     assert answers.failed == {}
 
 
-def test_one_that_is_not_asked_is_not_missing():
+def test_a_partition_that_is_not_called_is_not_missing():
     answers = call_all(replicas(), [("say", "word 0"), None, ("say", "word 2")])
     assert (sorted(answers.given), answers.failed) == ([0, 2], {})
 
@@ -61,7 +61,7 @@ def test_the_first_replica_takes_turns():
     assert {replica for _, replica, _ in asked.calls} == {1}
 
 
-def test_who_never_answers_is_missing():
+def test_a_partition_that_never_answers_is_missing():
     released = threading.Event()
     asked = replicas(
         trouble=lambda partition, *_: released.wait(timeout=60) and None if partition == 2 else None
@@ -72,7 +72,7 @@ def test_who_never_answers_is_missing():
     assert (sorted(answers.given), answers.failed) == ([0, 1], {2: "no answer within 0.2 s"})
 
 
-def test_nobody_is_waited_for_beyond_the_deadline():
+def test_no_partition_is_waited_for_beyond_the_deadline():
     released = threading.Event()
     looks = iter([None, None])
 

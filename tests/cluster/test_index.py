@@ -246,6 +246,6 @@ def test_searches_go_on_during_a_new_build(home, monkeypatch):
     assert scores_of(world.index, query) == expected
 
 
-def test_it_is_pickled_as_an_index_of_one_process(world, here):
+def test_a_cluster_index_is_pickled_as_one_of_one_process(world, here):
     with pickle.loads(pickle.dumps(world.index)) as copy:
         assert same(copy, here, "word01 word05")

@@ -140,7 +140,7 @@ def test_signal_while_partitions_start_reaches_the_earlier_handler(cluster):
 
 
 @pytest.mark.parametrize("address", ["{}", "ray://{}"])
-def test_nobody_there_is_told(cluster, refusing_port, address):
+def test_an_unreachable_cluster_is_reported(cluster, refusing_port, address):
     cluster.leave()
     address = address.format(f"127.0.0.1:{refusing_port}")
     with pytest.raises(ClusterFailed, match=f"no cluster at `{address}`"):

@@ -67,7 +67,7 @@ def test_columns_are_those_that_are_named_and_others_are_metadata(tmp_path, kind
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.json"])
-def test_a_column_that_nothing_has_is_no_silent_gap(tmp_path, name):
+def test_a_named_column_that_no_record_has_is_an_error(tmp_path, name):
     path = written(tmp_path, name, CSV if name == "a.csv" else json.dumps(ROWS))
     with pytest.raises(CollectionError, match=r"no .*column 'bdy'"):
         ids(open_collection(path, columns={**NAMED, "text": ["body", "bdy"]}, on_error="skip"))
@@ -93,7 +93,7 @@ def test_a_format_without_columns_says_so(tmp_path):
         ("a.jsonl", '{"title": "a"}\n{"title": "c"}\n'),
     ],
 )
-def test_without_ids_documents_are_numbered_and_that_is_told(tmp_path, name, data):
+def test_documents_without_ids_are_numbered_with_a_notice(tmp_path, name, data):
     path = written(tmp_path, name, data)
     source = open_collection(path)
     for _ in range(2):
@@ -155,7 +155,7 @@ def test_broken_arrays_are_named_or_end_there(tmp_path, data, reason, before):
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd, lambda data: zipped(a=data)])
-def test_what_packs_a_file_is_told_by_its_bytes(tmp_path, pack):
+def test_compression_is_detected_by_the_first_bytes(tmp_path, pack):
     packed = pack(b'{"id": "a"}\n' * 2)
     source = open_collection(written(tmp_path, "packed", packed), on_error="skip")
     assert (source.format, ids(source), source.problems.count) == ("jsonl", ["a"], 1)
@@ -164,7 +164,7 @@ def test_what_packs_a_file_is_told_by_its_bytes(tmp_path, pack):
         ids(open_collection(tmp_path / "packed"))
 
 
-def test_an_archive_of_several_files_is_no_file(tmp_path):
+def test_an_archive_of_several_files_is_refused(tmp_path):
     path = written(tmp_path, "a.csv.zip", zipped(a="id,text\n", b="id,text\n"))
     with pytest.raises(CollectionError, match="archive of 2 files; unpack it"):
         ids(open_collection(path))

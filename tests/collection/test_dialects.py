@@ -200,7 +200,7 @@ def test_any_bytes_are_read_or_refused_by_a_message(scratch, pieces, encoding, e
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
-def test_byte_order_marks_of_files_that_were_joined_are_no_text(tmp_path, encoding):
+def test_byte_order_marks_of_joined_files_are_left_out(tmp_path, encoding):
     path = tmp_path / "joined.csv"
     path.write_bytes("\ufeff\ufeffid,text\n1,a\n\ufeff2,b\n".encode(encoding))
     assert [(each.id, each.text) for each in open_collection(path).documents()] == [

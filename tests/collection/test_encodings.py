@@ -107,7 +107,7 @@ def test_a_named_encoding_is_used_and_kept(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.txt"])
-def test_an_encoding_that_cannot_be_told_is_refused_with_the_option(tmp_path, name):
+def test_an_undetectable_encoding_is_refused_with_the_option(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b"id,text\n1," + bytes(range(0x80, 0x100)) + b"\n")
     with pytest.raises(CollectionError, match=r"2: the encoding .* cannot be told; .*--encoding"):
@@ -167,7 +167,7 @@ SHORT = [
 
 
 @pytest.mark.parametrize(("text", "codec", "name"), SHORT)
-def test_one_row_is_told_by_common_characters(tmp_path, text, codec, name):
+def test_the_encoding_of_one_row_is_detected_by_common_characters(tmp_path, text, codec, name):
     path = tmp_path / "x.csv"
     path.write_bytes(f"id,title,text\n1,{text},{text}\n".encode(codec))
     source = open_collection(path)
@@ -175,7 +175,7 @@ def test_one_row_is_told_by_common_characters(tmp_path, text, codec, name):
     assert f"read as {name}, because it is not UTF-8" in source.notes[0]
 
 
-def test_too_little_text_is_said_to_be(tmp_path):
+def test_too_little_text_for_detection_is_reported(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes("id,text\n1,价格\n".encode("gbk"))  # these bytes are Korean words, too
     source = open_collection(path)

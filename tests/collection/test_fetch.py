@@ -156,7 +156,7 @@ def test_bad_archives_leave_everything_as_it_was(server, tmp_path, case):
     assert not (tmp_path / "cran.qry").exists()
 
 
-def test_what_is_no_archive_is_one_sentence(server, tmp_path):
+def test_a_download_that_is_not_an_archive_is_one_sentence(server, tmp_path):
     server.give(b"<html>moved</html>")
     with pytest.raises(FetchError) as caught:
         fetch(["cran"], tmp_path, base_url=server.url)

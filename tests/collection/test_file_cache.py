@@ -76,7 +76,7 @@ def test_a_change_of_the_same_size_and_time_is_noticed(world, folder):
     assert world.read()["a.txt"] == "TEXT of a.txt"
 
 
-def test_what_was_not_stored_is_read_again(world, folder):
+def test_files_that_were_not_stored_are_read_again(world, folder):
     world.read()
     (folder / "a.txt").write_text("other")
     world.read(stored=False)

@@ -152,14 +152,14 @@ def read(source, **options):
         ("a.txt", b"It  leaks.\n", "a", "It  leaks.", {"kind": "text"}),
     ],
 )  # fmt: skip
-def test_each_kind_gives_title_text_and_what_it_tells(tmp_path, name, data, title, text, metadata):
+def test_each_format_gives_title_text_and_metadata(tmp_path, name, data, title, text, metadata):
     (tmp_path / name).write_bytes(data)
     [document] = read(tmp_path)
     assert (document.id, document.title, document.text) == (name, title, text)
     assert document.metadata == {**metadata, "path": name}
 
 
-def test_sections_are_documents_when_asked(tmp_path):
+def test_sections_become_documents_with_an_option(tmp_path):
     write(tmp_path, a_pdf=pdf("It leaks.", "It hums."), b_md=MARKDOWN, c_txt=b"plain")
     found = [(d.id, d.title, d.text) for d in read(tmp_path, sections=True)]
     assert found == [
@@ -194,7 +194,7 @@ def test_pages_are_read_in_what_they_are_written_in(tmp_path, page, text):
     assert read(write(tmp_path, a_html=page))[0].text == text
 
 
-def test_what_cannot_be_read_is_counted_by_kind_and_reason(tmp_path):
+def test_unreadable_files_are_counted_by_kind_and_reason(tmp_path):
     write(tmp_path, a_txt=b"plain", b_pdf=pdf("x")[:100], c_pdf=pdf("x")[:90], d_pdf=pdf(""))
     write(tmp_path, e_docx=DOCX[:-30], f_html=b"<div>x" * 2000, g_txt=b"ok\n\0\n", h_xyz=b"?")
     with pytest.raises(CollectionError, match=r"b.pdf:1: is damaged \(.*--on-error skip"):

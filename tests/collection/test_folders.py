@@ -163,7 +163,7 @@ def test_queries_are_strict(tmp_path):
         open_collection(tmp_path, on_error="skip").queries()
 
 
-def test_a_folder_of_parts_with_judgements_beside(tmp_path):
+def test_a_folder_of_parts_has_judgements_next_to_it(tmp_path):
     (tmp_path / "b.jsonl").write_text('{"id": "2"}\n')
     (tmp_path / "a.jsonl").write_text('{"id": "1"}\n')
     (tmp_path / "README.md").write_text("# About")
@@ -200,7 +200,7 @@ def test_folder_of_text(tmp_path):
     assert source.problems.count == 2
 
 
-def test_one_text_file_only_when_asked_for(tmp_path):
+def test_one_text_file_needs_the_format_option(tmp_path):
     path = tmp_path / "note.txt"
     path.write_text("Some prose, with id, and text.\n")
     with pytest.raises(CollectionError, match=r"unknown format, it begins 'Some prose.*jsonl"):

@@ -76,7 +76,7 @@ def test_fields_are_filtered(tmp_path):
         ("---\na: &a [x]\nb: [*a, *a]\n---\nBody.", "note", "Body."),
     ],
 )
-def test_what_is_no_valid_front_matter_is_survived(tmp_path, content, title, text):
+def test_invalid_front_matter_stays_text(tmp_path, content, title, text):
     document = read(tmp_path, content)
     assert document.title == title
     assert text is None or document.text == text

@@ -35,7 +35,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("record", "reason"), BAD)
-def test_what_cannot_be_kept_is_named_or_skipped(record, reason):
+def test_unstorable_documents_are_named_or_skipped(record, reason):
     records = [{"id": "a"}, record, {"id": "z"}]
     with pytest.raises(CollectionError, match=r"^document 2: ") as caught:
         list(open_collection(records).documents())
@@ -68,7 +68,7 @@ def test_numbers_that_json_lacks_are_refused_by_field(number):
         assert [document.id for document in source.documents()] == ["1"]
 
 
-def test_what_json_can_hold_passes_unchanged():
+def test_json_values_pass_unchanged():
     metadata = {"n": [1, None, {"x": "é\0"}], "f": np.float64(0.5)}
     metadata["deep"] = nested(99)
     (document,) = open_collection([{"id": "1", **metadata}]).documents()

@@ -73,7 +73,7 @@ def test_one_without_queries_has_none():
     assert (len(list(bare.documents())), bare.queries(), bare.judgements()) == (2, [], [])
 
 
-def test_it_is_built(tmp_path):
+def test_an_index_is_built_from_ir_datasets(tmp_path):
     index = build(Papers(), name="papers", home=tmp_path)
     assert [hit.id for hit in index.search("wings", filter="year = 1957")] == ["1"]
     index.close()

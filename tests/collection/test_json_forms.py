@@ -79,7 +79,9 @@ def test_not_a_number_is_missing(tmp_path):
 def test_a_name_that_is_given_twice_is_refused(tmp_path, name, content, line, ids):
     path = tmp_path / name
     path.write_text(content)
-    with pytest.raises(CollectionError, match=rf":{line}: the name 'a' is given twice in an object"):
+    with pytest.raises(
+        CollectionError, match=rf":{line}: the name 'a' is given twice in an object"
+    ):
         read(path)
     skipping = open_collection(path, on_error="skip")
     assert [each.id for each in skipping.documents()] == ids
@@ -97,7 +99,7 @@ def test_a_name_that_is_given_twice_is_refused(tmp_path, name, content, line, id
         ("{'id': '1'}\n", "use double quotes"),
     ],
 )
-def test_what_is_not_quite_json_has_a_remedy(tmp_path, content, remedy):
+def test_almost_valid_json_is_refused_with_a_remedy(tmp_path, content, remedy):
     path = tmp_path / "docs.json"
     path.write_text(content)
     with pytest.raises(CollectionError, match=f"invalid JSON .*{remedy}"):
@@ -172,7 +174,7 @@ def test_bulk_requests_are_their_documents(tmp_path):
         list(open_collection(path).documents())
 
 
-def test_of_several_lists_that_with_texts_is_read(tmp_path):
+def test_the_list_with_texts_is_read(tmp_path):
     hits = [{"_id": "a1", "_source": {"title": "Pump", "body": "leaks"}}]
     answer = {"hits": {"hits": hits}, "aggregations": {"y": {"buckets": [{"key": 1}]}}}
     path = tmp_path / "answer.json"
@@ -218,7 +220,7 @@ def test_beside_a_title_the_only_column_of_texts_is_used(tmp_path):
     assert (first.text, other.text) == ("leaks", "own")
 
 
-def test_an_id_beside_nested_texts_is_used(tmp_path):
+def test_an_id_outside_of_nested_texts_is_used(tmp_path):
     nodes = [{"node": {"id": n, "title": "Pump", "body": "leaks"}} for n in ("a", "b")]
     found = documents_of(tmp_path, json.dumps({"data": {"edges": nodes}}))
     assert [document.id for document in found] == ["a", "b"]

@@ -37,7 +37,7 @@ def test_paths_go_through_objects_and_lists():
     }
 
 
-def test_what_a_path_takes_leaves_the_rest():
+def test_a_field_read_by_path_leaves_the_rest():
     left = without_paths(BOOK, ["author.name", "text", "parts.n"])
     assert left["author"] == {"born": {"year": 1970}}
     assert left["parts"] == [{"size": 1}, {"size": 2}, {}]

@@ -12,12 +12,12 @@ from klsa_search.errors import CollectionError
 
 
 @pytest.mark.parametrize("source", [None, 5, 0.5, object()])
-def test_what_is_no_source(source):
+def test_other_objects_are_refused_as_sources(source):
     with pytest.raises(CollectionError, match=f"{type(source).__name__}"):
         open_collection(source)
 
 
-def test_a_collection_is_told_from_other_iterables():
+def test_a_collection_is_distinguished_from_other_iterables():
     assert isinstance(open_collection([]), Collection)
     assert not isinstance([], Collection)
 

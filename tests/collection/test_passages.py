@@ -197,7 +197,7 @@ def test_headings_form_a_path() -> None:
     ]
 
 
-def test_comments_in_code_are_no_headings() -> None:
+def test_comments_in_code_are_not_headings() -> None:
     text = f"# Licence\n# of this file\n\nx = 1\n# of a line\n{prose(30)}\n#!shell\n#hashtag"
     assert {passage.heading for passage in cut(text, WORDS)} == {""}
 

@@ -4,7 +4,7 @@ from klsa_search.collection import read_queries
 from klsa_search.errors import CollectionError
 
 
-def test_a_file_of_queries_is_told_by_its_content(tmp_path):
+def test_the_format_of_queries_is_detected_by_content(tmp_path):
     path = tmp_path / "asked"
     path.write_text('{"_id": "1", "text": "wet roads"}\n{"id": 2, "text": "tyres"}\n')
     assert [(q.id, q.text) for q in read_queries(path)] == [("1", "wet roads"), ("2", "tyres")]

@@ -43,7 +43,7 @@ def test_files_of_a_folder_that_are_not_read_are_counted_by_kind(tmp_path):
     assert len(list(source.documents())) == 3
 
 
-def test_they_are_counted_anew_with_each_look(tmp_path):
+def test_each_reading_counts_skipped_files_again(tmp_path):
     source = open_collection(fill(tmp_path, "a.md", "b.exe"))
     for names in ((), ("c.exe",)):
         fill(tmp_path, *names)
@@ -51,20 +51,20 @@ def test_they_are_counted_anew_with_each_look(tmp_path):
         assert source.unread.count == 1 + len(names)
 
 
-def test_of_a_folder_of_tables_the_queries_beside_are_read(tmp_path):
+def test_queries_next_to_a_folder_of_tables_are_read(tmp_path):
     fill(tmp_path, "a.jsonl", "b.jsonl", "queries.jsonl", "qrels/x.tsv", text='{"id": "1"}\n')
     fill(tmp_path, "README.md")
     assert open_collection(tmp_path).unread.kinds == {".md": 1}
 
 
-def test_of_a_beir_folder_all_is_counted_but_corpus_queries_and_judgements(tmp_path):
+def test_a_beir_folder_counts_all_files_but_corpus_queries_and_judgements(tmp_path):
     fill(tmp_path, "corpus.jsonl", "queries.jsonl", "qrels/test.tsv", text='{"_id": "1"}\n')
     fill(tmp_path, "more/corpus.jsonl", "notes.html")
     assert open_collection(tmp_path).unread.kinds == {".jsonl": 1, ".html": 1}
     assert open_collection(tmp_path / "corpus.jsonl").unread.count == 0
 
 
-def test_of_a_smart_folder_likewise(tmp_path):
+def test_a_smart_folder_counts_all_other_files(tmp_path):
     fill(tmp_path, "MED.ALL", text=".I 1\n.W\nwing\n")
     fill(tmp_path, "MED.QRY", "MED.REL", "MED.BLN", text="x\n")
     source = open_collection(tmp_path)
@@ -85,7 +85,7 @@ def test_names_that_are_not_utf_8_can_be_shown(tmp_path):
     assert open_collection(tmp_path).unread.first == {".ht\ufffd": "caf\ufffd.ht\ufffd"}
 
 
-def test_links_in_a_folder_are_followed_only_when_asked(tmp_path):
+def test_links_in_a_folder_are_followed_with_an_option_only(tmp_path):
     outside = fill(tmp_path / "outside", "secret.txt", "deep/more.txt")
     source = fill(tmp_path / "source", "a.txt")
     (source / "file.txt").symlink_to(outside / "secret.txt")

@@ -105,7 +105,7 @@ def test_layouts_of_judgements_and_spellings_of_ids(tmp_path):
     assert pairs == [("1", "756", 1), ("1", "28", 1), ("1", "13", 1), ("2", "7", 1)]
 
 
-def test_a_title_said_again_as_a_sentence_stays_outside_cran(tmp_path):
+def test_a_title_repeated_as_a_sentence_stays_outside_cran(tmp_path):
     (tmp_path / "x.all").write_text(".I 1\n.T\nLibraries\n.W\nLibraries\nare good .\n")
     (document,) = open_collection(tmp_path / "x.all").documents()
     assert document.text == "Libraries\nare good ."

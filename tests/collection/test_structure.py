@@ -270,7 +270,7 @@ def test_a_pdf_with_a_line_that_ends_off_the_page(tmp_path, lines, text):
     assert found.endswith("end") == (lines > 1)
 
 
-def test_running_titles_of_a_pdf_are_no_headings(tmp_path):
+def test_running_titles_of_a_pdf_are_not_headings(tmp_path):
     body = "It leaks all day, and it hums all night. " * 2
     data = pdf(*[[(14, 40, "The pump"), (10, 80, body)]] * 3)
     assert text_of(tmp_path, "a.pdf", data) == "\n\f".join([f"The pump\n{body.strip()}"] * 3)

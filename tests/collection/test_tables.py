@@ -80,12 +80,12 @@ def test_names_of_columns_are_read_in_any_case(database):
         ("?query=SELECT ticket FROM tickets", "no column 'title' or 'text' among 'ticket'"),
     ],
 )
-def test_what_cannot_be_read_is_named(database, wanted, reason):
+def test_unreadable_tables_are_named(database, wanted, reason):
     with pytest.raises(CollectionError, match=reason):
         read(f"sqlite:{database}{wanted}")
 
 
-def test_files_that_are_no_database_are_named(tmp_path, database):
+def test_files_that_are_not_databases_are_named(tmp_path, database):
     with pytest.raises(CollectionError, match="no such file"):
         read(f"sqlite:{tmp_path / 'none.db'}?table=a")
     (tmp_path / "a.db").write_text("prose" * 100)

@@ -114,7 +114,7 @@ def test_declared_fields_are_columns_from_the_first_document_on(tmp_path):
         ({"field": "meta.word", "operator": "~", "value": "x"}, "operators are: =="),
     ],
 )
-def test_what_cannot_be_filtered_is_said(document_store, given, said):
+def test_unsupported_filters_are_errors(document_store, given, said):
     document_store.write_documents(
         [
             Document(content="a", meta={"mixed": 1, "word": "x"}),

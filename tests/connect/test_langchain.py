@@ -71,7 +71,7 @@ def test_parameters_are_those_of_a_search(index):
         KlsaRetriever(index=index, parameters={"alpha": 2}).invoke("wet")
 
 
-def test_what_is_written_is_found(index):
+def test_written_documents_are_found(index):
     retriever = KlsaRetriever(index=index)
     index.add([{"id": "horn", "text": "A horn that will not sound."}])
     assert [each.id for each in retriever.invoke("horn")][:1] == ["horn"]

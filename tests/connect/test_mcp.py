@@ -157,13 +157,13 @@ def test_explain_and_related_say_what_the_index_says(home, index):
         ("related", {"term": "submarine"}, "no document contains it"),
     ],
 )
-def test_what_is_refused_is_told_to_the_assistant(home, tool, given, said):
+def test_errors_are_returned_to_the_assistant(home, tool, given, said):
     refused, text = called(server(home), tool, **given)
     assert refused
     assert said in text
 
 
-def test_several_indexes_are_told_apart(home):
+def test_several_indexes_are_distinguished(home):
     klsa.build([{"id": "a/b", "text": "wet roads"}], name="roads", home=home).close()
     both, one = server(home), server(home, "roads")
     refused, text = called(both, "search", query="roads")
@@ -176,14 +176,14 @@ def test_several_indexes_are_told_apart(home):
     assert called(one, "fetch", id="reports/leak")[0]
 
 
-def test_what_is_written_meanwhile_is_found(home, index):
+def test_later_writes_are_found(home, index):
     served = server(home)
     assert asked(served, "search", query="horn")["results"] == []
     index.add([{"id": "horn", "text": "A horn that will not sound."}])
     assert asked(served, "search", query="horn")["results"][0]["id"] == "reports/horn"
 
 
-def test_a_client_is_told_what_there_is_and_that_nothing_changes(home):
+def test_the_tools_are_described_as_read_only(home):
     async def listed():
         async with Client(server(home)) as client:
             return (await client.list_tools()).tools

@@ -84,7 +84,7 @@ def test_operators_of_queries_can_be_read_as_words(artifact):
     assert "pump" not in artifact.retriever(ranker="bm25")(signs)["docno"].tolist()
 
 
-def test_what_is_wrong_is_said(artifact, tmp_path):
+def test_wrong_arguments_are_explained(artifact, tmp_path):
     with pytest.raises(pt.validate.InputValidationError):
         artifact.retriever()(TOPICS[["qid"]])
     with pytest.raises(QueryError, match="alpha"):
@@ -95,7 +95,7 @@ def test_what_is_wrong_is_said(artifact, tmp_path):
         KlsaIndexer(tmp_path / "new").index([{"docno": "1", "body": "x"}])
 
 
-def test_texts_come_beside_documents_for_rerankers(artifact):
+def test_documents_come_with_texts_for_rerankers(artifact):
     found = (artifact.retriever(ranker="bm25") >> artifact.text_loader(["title", "text", "year"]))(
         TOPICS
     )
@@ -108,7 +108,7 @@ def test_texts_come_beside_documents_for_rerankers(artifact):
     assert "text" in artifact.text_loader()(found.iloc[:0][["qid", "docno"]]).columns
 
 
-def test_an_index_is_built_from_a_corpus_and_built_anew(tmp_path):
+def test_an_index_is_built_from_a_corpus_and_rebuilt(tmp_path):
     made = KlsaIndexer(tmp_path / "cars", text_attrs=["title", "text"]).index(iter(CORPUS))
     assert made.built()
     document = made.opened().document("heat")

@@ -31,7 +31,7 @@ def process(tmp_path):
     return make
 
 
-def test_without_groups_there_is_no_limit(tmp_path):
+def test_without_control_groups_there_is_no_limit(tmp_path):
     assert processor_limit(tmp_path) is None
     assert memory_limit(tmp_path) is None
 

@@ -70,7 +70,7 @@ def test_a_worker_imports_nothing_from_the_current_folder(hostile, work):
     assert imported_from(hostile) == []
 
 
-def test_a_worker_imports_what_lies_beside_the_script(tmp_path):
+def test_a_worker_imports_modules_next_to_the_script(tmp_path):
     (tmp_path / "beside.py").write_text(
         "import re\n"
         "def words(text):\n"

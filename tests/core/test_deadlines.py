@@ -17,7 +17,7 @@ def test_nothing_is_given_up_by_itself():
     check_deadline()
 
 
-def test_it_is_given_up_within_the_block_alone_and_in_this_thread_alone():
+def test_a_deadline_counts_in_its_block_and_thread_only():
     with pytest.raises(TimeoutError), deadline_check(late):
         check_deadline()
     check_deadline()
@@ -40,7 +40,7 @@ def test_it_is_given_up_within_the_block_alone_and_in_this_thread_alone():
     assert not failed
 
 
-def test_what_all_will_use_is_made_to_the_end():
+def test_cached_values_are_computed_without_a_deadline():
     class Thing:
         @lazy_property
         def value(self):

@@ -61,7 +61,7 @@ def test_an_addition_warns_too(folder, tmp_path, caplog):
     assert unread == UNREAD
 
 
-def test_who_opened_a_collection_is_told_by_it_alone(folder, tmp_path, caplog):
+def test_a_collection_reports_to_its_reader_only(folder, tmp_path, caplog):
     collection = open_collection(folder, format="jsonl", on_error="skip")
     build(collection, name="t", home=tmp_path / "index").close()
     assert (collection.problems.count, collection.unread.count) == (1, 1)
@@ -106,12 +106,12 @@ def test_commands_and_the_service_write_sentences_to_stderr(program, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_service_writes_json_where_that_is_asked(tmp_path):
+def test_a_service_logs_json_with_an_option(tmp_path):
     out, err = ran(WORKER.format(log="json"), tmp_path)
     line = json.loads(err)
     assert (out, line["level"], line["message"]) == ("", "warning", "told once")
 
 
-def test_who_uses_the_library_chooses_where_it_goes():
+def test_the_library_leaves_logging_to_the_program():
     handlers = logging.getLogger("klsa_search").handlers
     assert [type(handler) for handler in handlers] == [logging.NullHandler]

@@ -114,7 +114,7 @@ def test_a_ranker_of_a_plug_in_ranks(index):
     assert [(term.term, term.value) for term in terms] == [("wing", 2), ("flow", 1)]
 
 
-def test_a_score_that_is_no_sum_of_words_is_explained_as_a_whole(index):
+def test_a_score_that_is_not_a_sum_of_words_is_explained_as_one_part(index):
     explanation = index.explain("wing flow", "a", ranker="root")
     assert explanation.lexical is None
     assert explanation.undivided.value == explanation.score == pytest.approx(3**0.5)
@@ -144,7 +144,7 @@ def test_a_built_in_name_is_not_replaced(index):
         ),
     ],
 )
-def test_what_a_faulty_ranker_does_wrong_is_named(index, ranker, why):
+def test_faults_of_a_ranker_are_named(index, ranker, why):
     with pytest.raises(PluginFailed, match=why):
         index.search("wing", ranker=ranker)
 

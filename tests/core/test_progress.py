@@ -8,7 +8,7 @@ from klsa_search.core.progress import steps
 
 
 @pytest.mark.parametrize("total", [3, None])
-def test_each_step_is_told_with_how_many_are_done(total):
+def test_each_step_reports_how_many_are_done(total):
     told = []
     step = steps(lambda *given: told.append(given), "splits", total)
     for _ in range(3):
@@ -16,5 +16,5 @@ def test_each_step_is_told_with_how_many_are_done(total):
     assert told == [("splits", 1, total), ("splits", 2, total), ("splits", 3, total)]
 
 
-def test_without_progress_nobody_is_told():
+def test_without_a_callback_nothing_is_reported():
     steps(None, "splits")()

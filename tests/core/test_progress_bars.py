@@ -20,7 +20,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_nothing_moves_where_there_is_no_terminal():
+def test_without_a_terminal_there_is_no_bar():
     stream = io.StringIO()
     with progress_bar(stream) as bar:
         assert bar is None
@@ -40,7 +40,7 @@ def test_a_terminal_sees_the_phases(monkeypatch):
     assert "eigenvectors" in stream.getvalue()
 
 
-def test_a_build_shows_a_bar_where_it_is_asked_to(tmp_path, monkeypatch):
+def test_a_build_shows_a_bar_with_the_option(tmp_path, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())

@@ -86,7 +86,7 @@ def entries(segment, document):
 
 
 @given(st.lists(st.integers(0, 20), max_size=5), st.booleans())
-def test_it_does_not_matter_how_documents_are_divided(epoch, world, segment, cuts, anew):
+def test_the_division_of_documents_does_not_matter(epoch, world, segment, cuts, anew):
     """Among calls, among foldings that go on where one left off, and among segments."""
     folding, parts = DeltaBuilder(epoch), []
     bounds = [0, *sorted(cuts), 20]
@@ -249,7 +249,7 @@ def test_whatever_the_settings_rows_are_those_of_k(world, tmp_path, changes, siz
     with_changes.close()
 
 
-def test_what_was_built_has_the_same_features_when_it_comes_again(tmp_path):
+def test_a_rewritten_document_has_the_features_of_the_build(tmp_path):
     """With titles, common words and pairs, by the default settings."""
     texts = list(islice(open_collection("python-docs").documents(), 300))
     with closing(build(texts, name="docs", home=tmp_path)) as index:

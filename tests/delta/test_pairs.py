@@ -36,7 +36,7 @@ def test_numbers_and_frequencies_come_back(features):
 
 
 @given(known_features(), st.integers(0, 5))
-def test_a_pair_that_is_no_feature_has_no_number(features, more):
+def test_a_pair_that_is_not_a_feature_has_no_number(features, more):
     """Keys may be made with more terms than the epoch knows."""
     terms, keys, held = features
     pairs = Pairs.of(encode_pairs(keys, held, len(terms)), terms)
@@ -56,7 +56,7 @@ def test_a_pair_takes_three_bytes():
 
 
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(0, 40))
-def test_what_has_a_number_is_the_most_frequent_and_of_equals_the_first(held, most):
+def test_the_most_frequent_pairs_have_numbers_and_the_first_of_equal_ones(held, most):
     held = np.array(held, np.int64)
     numbered = Numbered.of(np.bincount(held, minlength=1), most).among(held)
     wanted = np.sort(np.argsort(-held, kind="stable")[:most])

@@ -95,7 +95,7 @@ def files(path):
     return sorted(path.glob("0*/saturated-*"))
 
 
-def test_who_opens_an_index_maps_what_another_made(path, made):
+def test_a_reader_maps_the_postings_that_another_made(path, made):
     found = write(path, *[LONG] * 8)
     assert len(made) == len(files(path)) == 1
     assert opened(path) == found
@@ -130,7 +130,7 @@ def test_without_the_file_each_has_its_own(path, made, monkeypatch, caplog):
     assert "Permission denied" in caplog.text
 
 
-def test_of_many_at_once_one_makes_it(path, made):
+def test_one_of_several_readers_makes_the_postings(path, made):
     found = write(path, *[LONG] * 8)
     files(path)[0].unlink()
     with ThreadPoolExecutor(4) as pool:
@@ -165,7 +165,7 @@ def test_files_of_the_steps_next_to_the_last_stay(path):
     assert kept() == {first + 3, first + 4}
 
 
-def test_it_does_not_matter_when_a_reader_refreshes(path):
+def test_how_often_a_reader_refreshes_does_not_matter(path):
     """One reader sees the mean go up and back, the other only where it ends."""
     with open_index(path) as often, open_index(path) as once:
         up = put_late(path, 1.2)

@@ -21,7 +21,7 @@ def segment(tmp_path_factory):
     index.close()
 
 
-def test_it_comes_back_as_it_was(segment, tmp_path):
+def test_a_segment_is_read_back_unchanged(segment, tmp_path):
     path = tmp_path / "a.npz"
     write_segment(path, segment, "key")
     write_segment(path, segment, "key")
@@ -44,7 +44,7 @@ def test_the_same_segment_is_the_same_bytes(segment, tmp_path):
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
-def test_every_kind_of_damage_is_told(segment, tmp_path):
+def test_every_kind_of_damage_is_detected(segment, tmp_path):
     path = tmp_path / "a.npz"
     write_segment(path, segment, "key")
     whole = path.read_bytes()

@@ -74,7 +74,7 @@ def opened(path):
     return found
 
 
-def test_who_opens_an_index_folds_only_what_is_in_no_file(path, folded):
+def test_a_reader_folds_only_documents_that_are_not_cached(path, folded):
     found = write(path, records(range(40, 45)), records([45, 46]))
     assert len(files(path)) == 1
     folded.clear()
@@ -111,7 +111,7 @@ def test_a_file_that_is_damaged_is_made_again(path, folded, damage):
     assert first.read_bytes() == whole
 
 
-def test_what_was_undone_is_not_taken_from_a_file(path, folded):
+def test_undone_writes_are_not_read_from_the_cache(path, folded):
     write(path, records(range(40, 44)), records(range(50, 59), "gone"))
     generation = next(path.glob("0*"))
     with writing(path), LogWriter(generation) as writer:
@@ -161,7 +161,7 @@ def test_a_reader_needs_no_right_to_write(path):
     assert files(path) == []
 
 
-def test_a_full_disk_is_no_error(path, monkeypatch):
+def test_a_full_disk_is_not_an_error(path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -171,7 +171,7 @@ def test_a_full_disk_is_no_error(path, monkeypatch):
     assert opened(path) == found
 
 
-def test_who_never_writes_keeps_nothing(path):
+def test_a_reader_that_never_writes_caches_nothing(path):
     reader = open_index(path)
     with writing(path), LogWriter(reader.path) as writer:
         for _ in range(6):

@@ -143,7 +143,7 @@ def test_ray_up_reads_them():
 
 
 @pytest.mark.parametrize("words", list(started()), ids=" ".join)
-def test_what_they_start_is_there(words):
+def test_commands_in_manifests_exist(words):
     if words[0] == "ray":
         scripts = pytest.importorskip("ray.scripts.scripts", reason="Ray is not installed")
         command = scripts.cli.commands[words[1]]
@@ -154,7 +154,7 @@ def test_what_they_start_is_there(words):
     assert asked <= known
 
 
-def test_what_people_are_told_to_type_is_there():
+def test_commands_in_the_guide_exist():
     lines = [each for path in (PAGE, *FOLDER.rglob("*.yaml")) for each in written(path)]
     assert {line[0] for line in lines} == COMMANDS.keys()
     for line in lines:
@@ -212,7 +212,7 @@ def test_all_ask_the_same_head():
             assert container[probe]["tcpSocket"]["port"] == open_
 
 
-def test_the_front_is_asked_where_it_listens():
+def test_the_service_and_its_probes_use_the_port_of_the_front():
     (container,) = PODS["front"]["containers"]
     (port,) = container["ports"]
     assert port["containerPort"] == int(IMAGE["EXPOSE"])
@@ -266,7 +266,7 @@ def test_ray_is_what_the_extra_asks_for():
     assert any(f"ray[default]=={version}" in each for each in MACHINES["setup_commands"])
 
 
-def test_nobody_is_root_and_everybody_has_limits():
+def test_containers_do_not_run_as_root_and_have_limits():
     user = int(IMAGE["USER"].split(":")[0])
     for pod in PODS.values():
         assert pod["securityContext"]["runAsUser"] == user

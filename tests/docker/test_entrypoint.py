@@ -71,7 +71,7 @@ class World:
         (self.home / "mine" / file).write_text("1")
 
 
-def test_it_is_a_script_of_plain_sh():
+def test_the_entrypoint_is_plain_sh():
     assert ENTRYPOINT.read_text().startswith("#!/bin/sh\n")
     assert os.access(ENTRYPOINT, os.X_OK)
     subprocess.run(["sh", "-n", ENTRYPOINT], check=True, timeout=PATIENCE)
@@ -91,7 +91,7 @@ def test_a_sample_is_built_on_request_and_reported(world):
 
 
 @pytest.mark.parametrize("file", ["CURRENT", "PARTITIONS"])
-def test_no_sample_is_built_beside_an_index(world, file):
+def test_no_sample_is_built_next_to_an_index(world, file):
     world.add_index(file)
     assert world.run("sample") == (0, "", [SERVE])
 
@@ -101,7 +101,7 @@ def test_no_sample_is_built_for_a_follower(world):
     assert world.run("sample") == (0, "", [SERVE])
 
 
-def test_an_unfinished_build_is_no_index(world):
+def test_an_unfinished_build_does_not_count_as_an_index(world):
     (world.home / "half").mkdir()
     assert world.run("sample")[2] == [SAMPLE, SERVE]
 
@@ -159,7 +159,7 @@ def test_joining_a_cluster_comes_before_what_is_done_there(world, asked, done):
     assert world.run("join", "head:6379", *asked) == (0, "", [JOINED, done])
 
 
-def test_a_cluster_that_is_not_joined_is_not_asked(world):
+def test_without_a_cluster_none_is_queried(world):
     make_command(world.bin, "ray", f"{STUB}exit 1\n")
     assert world.run("join", "head:6379", "serve") == (1, "", [JOINED])
 

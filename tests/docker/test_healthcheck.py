@@ -42,7 +42,7 @@ def test_status_decides(status, exit_status):
     assert (str(status) in result.stderr) == (exit_status != 0)
 
 
-def test_no_service_is_no_health(refusing_port):
+def test_without_a_service_the_check_fails(refusing_port):
     result = check(refusing_port)
     assert result.returncode == 1
     assert "does not answer" in result.stderr

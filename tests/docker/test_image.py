@@ -33,7 +33,7 @@ def test_bases_are_pinned_and_the_last_is_slim():
     assert "slim" in bases[-1]
 
 
-def test_it_runs_as_somebody_with_a_fixed_number():
+def test_the_image_runs_as_a_fixed_user():
     names = [name for name, _ in instructions()]
     user = dict(instructions())["USER"]
     assert user.split(":")[0].isdigit()
@@ -41,7 +41,7 @@ def test_it_runs_as_somebody_with_a_fixed_number():
     assert names.index("USER") < names.index("ENTRYPOINT")
 
 
-def test_what_is_copied_exists_and_is_let_in():
+def test_copied_files_exist_and_are_not_ignored():
     ignore = (ROOT / ".dockerignore").read_text().splitlines()
     assert "*" in ignore
     copies = [a.split() for name, a in instructions() if name == "COPY" and "--from=" not in a]

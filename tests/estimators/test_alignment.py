@@ -111,14 +111,14 @@ def test_the_search_finds_the_zero_of_the_derivative(make):
         assert alignment(make(gamma).fit(points).kernel(points), y) < curve.alignment
 
 
-def test_where_the_curve_only_falls_the_base_kernel_is_best():
+def test_for_a_falling_curve_the_base_kernel_is_best():
     """The labels follow the weaker direction, which every γ above 0 weakens further."""
     points = np.array([[2.0, 1], [2, -1], [2, 1], [2, -1]])
     estimator = VonNeumannKernel("alignment").fit(points, [1, 0, 1, 0])
     assert estimator.gamma_ == 0
 
 
-def test_of_two_maxima_the_higher_is_taken():
+def test_the_higher_of_two_maxima_is_chosen():
     """A = cos of a wave that peaks at 1 and, higher, at 3."""
     aligned = SpectralAlignment(np.array([1.0, 0.0]), np.zeros(2), 1.0)
 

@@ -14,7 +14,7 @@ COUNTS = counts_of(*random_documents(40, 30))
 X = COUNTS.matrix
 
 
-def test_of_the_training_documents_they_are_those_of_the_engine():
+def test_features_of_training_documents_equal_those_of_the_engine():
     expected = bm25.document_features(COUNTS, k1=1.2, b=0.6, idf_power=1.0)
     weighted = BM25Features(k1=1.2, b=0.6, idf_power=1.0).fit_transform(X)
     assert weighted.toarray() == pytest.approx(expected.toarray())
@@ -45,7 +45,7 @@ def test_a_term_no_training_document_holds_has_a_finite_weight():
         assert np.isfinite(features.fit(counts).transform([[1, 1]])).all()
 
 
-def test_stored_zeros_and_duplicates_are_no_documents():
+def test_stored_zeros_and_duplicates_do_not_count():
     plain = sparse.csr_array([[1.0, 0, 2], [0, 1, 0]])
     odd = sparse.csr_array(
         (np.array([1.0, 0, 1, 1, 1]), np.array([0, 1, 2, 2, 1]), np.array([0, 4, 5])), shape=(2, 3)

@@ -82,7 +82,7 @@ def test_one_point_is_placed_as_among_many(name):
 
 
 @every_kernel
-def test_a_document_without_terms_is_no_error(name):
+def test_a_document_without_terms_is_not_an_error(name):
     empty = sparse.csr_array((1, 30))
     assert np.isfinite(fitted(name).kernel(empty, X)).all()
 
@@ -151,7 +151,7 @@ def test_gram_schmidt_by_hand():
     )
 
 
-def test_a_bias_of_one_is_no_bias_and_a_large_one_describes_its_class_first():
+def test_a_bias_of_one_changes_nothing_and_a_large_one_favours_its_class():
     plain = GramSchmidtKernel(8).fit(X)
     assert np.array_equal(GramSchmidtKernel(8, bias=1.0).fit(X, LABELS).pivots_, plain.pivots_)
     ones = GramSchmidtKernel(8, bias={True: 1.0, False: 1.0}).fit(X, LABELS)

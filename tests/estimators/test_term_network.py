@@ -69,7 +69,7 @@ def test_wordnet_is_read_by_synsets_and_hypernyms(wordnet):
     assert np.array_equal(near, near.T)
 
 
-def test_a_letter_that_is_no_utf_8_spoils_its_own_line_alone(wordnet):
+def test_invalid_utf_8_spoils_its_line_only(wordnet):
     odd = "garçon n 1 1 @ 1 0 00000500  \n".encode("latin-1")
     (wordnet / "index.noun").write_bytes((LICENCE + INDEX).encode() + odd)
     near = TermNetwork.wordnet(wordnet).proximities(["bank", "dog", "garçon"], longest=1)

@@ -60,7 +60,7 @@ def test_a_query_judged_irrelevant_throughout_counts_as_in_ir_measures():
     assert ours == theirs == 0.5
 
 
-def test_only_the_measures_asked_for():
+def test_only_the_chosen_measures_are_computed():
     measured = Judge([judgement("q", "a")], measures=("map",)).measure([ranking("q", "a")])
     assert measured.means() == {"map": 1.0}
 

@@ -17,7 +17,7 @@ def index(tmp_path):
     index.close()
 
 
-def test_it_is_what_the_judgements_say(index):
+def test_rankers_are_compared_on_the_judgements_of_the_index(index):
     for query, id_, grade in (("leaks", "b", 1), ("leaks", "a", 0), ("roads", "c", 1)):
         index.judge(query, id_, grade)
     queries, judgements, gone = index_judgements(index)

@@ -78,7 +78,7 @@ def test_a_recorded_run_comes_out_again(folder, name, k, threads, parameters):
 
 
 @pytest.mark.parametrize("name", sorted(SETTINGS))
-def test_it_comes_out_of_an_index_built_anew(folder, name, tmp_path):
+def test_a_rebuilt_index_repeats_the_run(folder, name, tmp_path):
     index = open_index(folder / name)
     index.set_synonyms(["automobile, engine"])
     record = record_run(index, folder / "queries.tsv", tmp_path / "out.trec", alpha=0.4)
@@ -120,7 +120,7 @@ def refusal(record, queries, index, **more):
     return caught.value.message
 
 
-def test_what_is_not_as_recorded_is_named(cars, folder, tmp_path):
+def test_differences_from_the_record_are_named(cars, folder, tmp_path):
     index, record = cars
     queries = folder / "queries.tsv"
     other = tmp_path / "other.tsv"
@@ -159,7 +159,7 @@ def test_what_is_not_as_recorded_is_named(cars, folder, tmp_path):
     assert "has writes after its build" in refusal(record, queries, index)
 
 
-def test_synonyms_that_were_not_asked_for_are_nothing_to_it(cars, folder, tmp_path):
+def test_unused_synonyms_do_not_matter(cars, folder, tmp_path):
     index, _ = cars
     queries = folder / "queries.tsv"
     record = record_run(index, queries, tmp_path / "out.trec", synonyms=False)
@@ -167,7 +167,7 @@ def test_synonyms_that_were_not_asked_for_are_nothing_to_it(cars, folder, tmp_pa
     assert replay(record, queries, index).run == record.run
 
 
-def test_another_run_is_told_by_its_first_line_and_what_else_differs(cars, folder, tmp_path):
+def test_another_run_is_named_by_its_first_line_and_its_differences(cars, folder, tmp_path):
     index, record = cars
     queries, run = folder / "queries.tsv", tmp_path / "out.trec"
     changed = record.model_copy(update={"k": 2})
@@ -185,7 +185,7 @@ def test_another_run_is_told_by_its_first_line_and_what_else_differs(cars, folde
     assert "out.trec` differs from the recorded run" in refusal(record, queries, index, run=run)
 
 
-def test_other_versions_and_files_alone_are_no_failure(cars, folder):
+def test_other_versions_and_files_alone_do_not_fail(cars, folder):
     index, record = cars
     entry = record.index.model_copy(update={"files": {**record.index.files, "lengths.npy": "0"}})
     older = record.model_copy(
@@ -216,7 +216,7 @@ def test_a_tokenizer_is_that_of_then_and_never_imported_for_a_record(folder, tmp
         build_as_recorded(strange, open_collection(DOCUMENTS), tmp_path / "anew")
 
 
-def test_settings_of_another_version_are_told(cars, tmp_path):
+def test_settings_of_another_version_are_reported(cars, tmp_path):
     _, record = cars
     entry = record.index.model_copy(update={"settings": {**record.index.settings, "depth": 3}})
     later = record.model_copy(update={"index": entry})
@@ -235,7 +235,7 @@ def test_settings_of_another_version_are_told(cars, tmp_path):
         (b'{"record": 1, "k": "ten"}', r"not a complete record of a run \("),
     ],
 )
-def test_what_is_no_record(content, reason, tmp_path):
+def test_files_that_are_not_records_are_refused(content, reason, tmp_path):
     path = tmp_path / "out.json"
     path.write_bytes(content)
     with pytest.raises(ReplayFailed, match=reason):

@@ -184,7 +184,7 @@ def test_a_run_is_judged_as_trec_eval_judges_it(tmp_path):
 
 
 @given(arrays(np.float32, st.integers(1, 30), elements=FINITE))
-def test_what_is_recorded_is_read_back(values):
+def test_a_recorded_run_is_read_back(values):
     ids = tuple(f"d{number}" for number in range(len(values)))
     run = [Ranking("q", ids, falling(values))]
     with tempfile.TemporaryDirectory() as folder:

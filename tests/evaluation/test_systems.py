@@ -59,7 +59,7 @@ def test_every_system_is_judged_on_its_own_preset(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
-def test_queries_nobody_judged_are_not_asked():
+def test_unjudged_queries_are_not_searched():
     index, collection = tiny()
     collection.asked.append(Topic(id="3", text="first"))
     judge_systems(collection, lambda *_: index)
@@ -79,7 +79,7 @@ def test_a_comparison_has_every_ranker_and_the_published_method(tmp_path, monkey
     forget()
 
 
-def test_only_the_systems_and_measures_asked_for():
+def test_only_the_chosen_systems_and_measures_are_run():
     index, collection = tiny()
     measured = judge_systems(collection, lambda *_: index, systems=SYSTEMS[:1], measures=("p@10",))
     assert list(measured) == ["bm25"]

@@ -61,7 +61,7 @@ def test_an_index_that_keeps_d_cut_is_tuned_over_all_functions_of_the_spectrum(i
     assert tune_by_halves(index_of(alpha=0.0)).sure
 
 
-def test_where_nothing_can_be_gained_nothing_is_changed(index_of):
+def test_tuning_without_a_gain_changes_nothing(index_of):
     # Every word of the first topic's documents finds what the default already ranks first.
     index = index_of()
     queries = [Topic(id=str(n), text=topical()[n].text) for n in range(0, 60, 5)]
@@ -127,7 +127,7 @@ def test_too_few_queries_and_folds(index_of):
         tune(index, asked()[0], refused)
 
 
-def test_as_json_says_it_all(index_of):
+def test_the_result_is_given_as_json(index_of):
     told = tune(index_of(), *asked(), measure="ndcg@10").as_json()
     assert {"measure", "default", "tuned", "low", "high", "p", "agreement", "sure"} <= set(told)
     assert (told["measure"], told["evidence"], told["queries"]) == ("ndcg@10", "judgements", 24)

@@ -10,14 +10,14 @@ def test_a_steady_gain_beats_a_lucky_one():
     assert choose(table) == 1
 
 
-def test_a_gain_within_two_standard_errors_is_no_reason_to_change():
+def test_a_gain_within_two_standard_errors_changes_nothing():
     # Mean .1, standard deviation .2, standard error .1: less two of them, -.1.
     gains = np.array([0.3, 0.1, 0.1, -0.1]) * np.sqrt(1.5)
     assert gains.std(ddof=1) == pytest.approx(0.2)
     assert choose(np.stack((np.zeros(4), gains), axis=1)) == 0
 
 
-def test_of_equals_the_default_stays():
+def test_among_equals_the_default_stays():
     assert choose(np.ones((5, 3))) == 0
 
 

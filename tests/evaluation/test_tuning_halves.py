@@ -15,7 +15,7 @@ from tests.evaluation.worlds import topical
 ANALYZER = Analyzer(AnalysisSettings(language="none"))
 
 
-def test_a_document_is_cut_in_the_middle_and_asked_for_by_its_title():
+def test_a_document_is_halved_and_searched_by_its_title():
     words = [f"w{number}" for number in range(SHORTEST)]
     documents = [
         Document(id="long", title="Title", text=" ".join(words)),
@@ -48,7 +48,7 @@ def test_no_document_is_nothing_to_ask():
     assert (halves.first, halves.second, halves.queries) == ((), (), ())
 
 
-def test_what_is_on_the_same_subject_is_relevant(tmp_path):
+def test_documents_on_the_same_subject_are_relevant(tmp_path):
     halves = halve(topical(), ANALYZER)
     first = build(halves.first, name="first", home=tmp_path, language="none")
     judgements = judge_by_first_halves(halves, first)

@@ -40,7 +40,7 @@ def test_another_ranker_is_left_for_klsa():
     assert second.changes(settings)["ranker"] == "klsa"
 
 
-def test_alphas_are_tried_beside_the_default():
+def test_alphas_are_tried_near_the_default():
     assert [c.changes(Settings()).get("alpha") for c in alphas(Settings())] == [
         None,
         *(alpha for alpha in ALPHAS if alpha != 0.7),

@@ -63,7 +63,7 @@ def test_python_uses_the_index_directory_of_the_commands(tmp_path, monkeypatch):
     assert list_indexes() == list_indexes(tmp_path / "index") == ["here"]
 
 
-def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
+def test_the_readme_of_an_index_lists_its_files(tmp_path):
     whole = build(RECORDS, name="a", home=tmp_path, spectral="squashing")
     metadata = {"year": 2024, "day": "2024-03-01", "of": ["a", "b"]}
     cut = build([RECORDS[0] | metadata, *RECORDS[1:]], name="b", home=tmp_path)
@@ -226,7 +226,7 @@ def test_a_disk_too_full_for_scratch_files_is_named_too(tmp_path, monkeypatch):
     assert not (tmp_path / "a").exists()
 
 
-def test_progress_is_told_by_phases(tmp_path):
+def test_progress_is_reported_by_phases(tmp_path):
     told = []
     build(RECORDS, name="a", home=tmp_path, progress=lambda *step: told.append(step))
     phases = list(dict.fromkeys(phase for phase, _, _ in told))

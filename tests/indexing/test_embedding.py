@@ -101,7 +101,7 @@ def test_an_interrupted_computation_continues(path, monkeypatch):
     done.index.close()
 
 
-def test_what_was_computed_before_a_failure_is_not_computed_again(path, monkeypatch):
+def test_vectors_computed_before_a_failure_are_reused(path, monkeypatch):
     monkeypatch.setattr(computed_vectors, "BATCH", 1)
     failing = Meanings()
     failing.fault = lambda vectors: vectors if len(failing.calls) < 3 else vectors * np.nan

@@ -65,14 +65,14 @@ def test_writes_are_carried_over(index, anew):
     other.close()
 
 
-def test_writes_to_the_very_index_that_is_built_anew_are_too(index):
+def test_writes_during_a_rebuild_are_kept(index):
     again = rebuild(index, k1=2.0, progress=meanwhile(lambda: written(index)))
     assert again.ids() == index.ids()
     assert "40" in again.ids()
     again.close()
 
 
-def test_what_was_undone_meanwhile_does_not_rise_again(index):
+def test_writes_undone_during_a_build_stay_undone(index):
     def undo():
         with writing(index.path.parent), LogWriter(index.path) as writer:
             writer.undo()

@@ -130,7 +130,7 @@ def test_a_partition_that_fails_ends_the_others_at_once(
         ("    import os; os._exit(3)\n", KlsaError, r"exit code 3\); see its messages"),
     ],
 )
-def test_what_a_worker_met_is_reported(
+def test_errors_of_workers_are_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):

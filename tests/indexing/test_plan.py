@@ -48,7 +48,7 @@ def test_amounts_of_memory(memory, size):
 
 
 @pytest.mark.parametrize("memory", ["", "much", "4GB", "-1", "0", 0, -5, "1e9"])
-def test_what_is_no_amount_is_named(memory):
+def test_invalid_amounts_are_named(memory):
     with pytest.raises(SettingsError, match="is not an amount of memory") as caught:
         memory_budget(memory)
     assert caught.value.field == "memory"
@@ -83,7 +83,7 @@ def test_the_shape_of_the_first_documents_is_that_of_a_collection_of_them():
 
 
 @pytest.mark.parametrize("opened", [open, gzip.open])
-def test_documents_are_told_from_bytes(tmp_path, opened):
+def test_the_number_of_documents_is_estimated_from_bytes(tmp_path, opened):
     name = "a.jsonl" if opened is open else "a.jsonl.gz"
     collection = open_collection(write(tmp_path / name, TEXTS * 20, opened), on_error="skip")
     found = survey(collection, Settings(), most=6_000)
@@ -206,7 +206,7 @@ def test_each_large_phase_of_300_000_documents_is_what_was_measured():
     assert {name: memory[name] / 2**20 for name in measured} == pytest.approx(measured, rel=0.1)
 
 
-def test_what_waits_in_files_needs_no_memory():
+def test_intermediate_files_need_no_memory():
     large = shape(documents=10**6, words=10**8, tokens=10**8, terms=10**5, non_zeros=10**7)
     little = memory_needed(large, Settings(), memory=2**30, processes=2)
     much = memory_needed(large, Settings(), memory=2**36, processes=2)
@@ -244,7 +244,7 @@ def test_the_budget_changes_no_bit(tmp_path):
     assert one.files == other.files
 
 
-def test_what_zip_packed_is_counted(tmp_path):
+def test_files_packed_by_zip_are_counted(tmp_path):
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("a.jsonl", "".join(f'{{"id": {n}, "text": "a b"}}\n' for n in range(50)))
@@ -254,7 +254,7 @@ def test_what_zip_packed_is_counted(tmp_path):
     assert survey(open_collection(path), Settings(), most=20).shape.documents == 50
 
 
-def test_a_searched_field_that_the_sample_lacks_is_no_error(tmp_path):
+def test_a_searched_field_that_the_sample_lacks_is_not_an_error(tmp_path):
     path = write(tmp_path / "a.jsonl", ["a b"] * 50)
     found = plan(path, search="title,text,summary")
     assert found.shape.documents == 50

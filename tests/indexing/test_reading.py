@@ -93,7 +93,7 @@ def test_a_worker_that_dies_ends_the_build_and_leaves_the_old_index(tmp_path, so
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, CollectionError("bad")])
-def test_what_fails_in_the_source_ends_the_workers(tmp_path, soon, monkeypatch, failure):
+def test_a_failing_source_ends_the_workers(tmp_path, soon, monkeypatch, failure):
     monkeypatch.setattr(reading, "processors", lambda: 2)
     closed = []
 

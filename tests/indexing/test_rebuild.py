@@ -13,7 +13,7 @@ DOCUMENTS = [
 
 
 @pytest.mark.parametrize("changes", [{"alpha": 0.3}, {"k1": 2.0, "b": 0.4}, {"gamma": 0.9}])
-def test_it_is_the_index_that_would_have_been_built_so(tmp_path, changes):
+def test_a_rebuild_equals_a_build_with_these_settings(tmp_path, changes):
     index = build(DOCUMENTS, name="cars", home=tmp_path / "one", z=5)
     again = rebuild(index, **changes)
     wanted = build(DOCUMENTS, name="cars", home=tmp_path / "two", z=5, **changes)

@@ -57,7 +57,7 @@ def ranked(index):
     ]  # fmt: skip
 
 
-def test_it_is_what_a_fresh_build_of_the_same_documents_is(path, tmp_path):
+def test_a_refit_equals_a_build_of_the_same_documents(path, tmp_path):
     held = documents_of(path)
     again = refit(path)
     fresh = build(held, name="it", home=tmp_path / "fresh", **PLAIN)
@@ -78,7 +78,7 @@ def test_it_is_what_a_fresh_build_of_the_same_documents_is(path, tmp_path):
 
 
 @pytest.mark.parametrize("again", [refit, lambda path: rebuild(open_index(path), alpha=0.2)])
-def test_an_index_without_a_document_left_can_be_built_anew_and_added_to(path, again):
+def test_an_empty_index_can_be_refitted_and_added_to(path, again):
     with closing(open_index(path)) as index:
         index.delete(index.ids())
         assert (len(index), ranked(index)) == (0, [[], [], []])
@@ -92,7 +92,7 @@ def test_an_index_without_a_document_left_can_be_built_anew_and_added_to(path, a
         assert (index.generation, index.ids()) == ("000003", ["3", "4"])
 
 
-def test_what_is_written_meanwhile_is_carried_over(path, tmp_path, monkeypatch):
+def test_writes_during_a_refit_are_kept(path, tmp_path, monkeypatch):
     """At each phase of the build somebody adds one, replaces the last one and deletes another."""
     other, phases = open_index(path), []
 
@@ -153,7 +153,7 @@ def test_the_generation_before_comes_back_with_its_log(path):
     assert documents_of(path)[-1].id == "50"
 
 
-def test_what_is_undone_meanwhile_does_not_come_back(path):
+def test_writes_undone_during_a_refit_stay_undone(path):
     """The new generation would hold it; so there is none."""
 
     def progress(phase, done, total):

@@ -79,7 +79,7 @@ def test_a_whole_index_is_left_alone(path):
      "forward_codes.npy", "epoch_pairs.npy", "documents_starts.npy"],
 )  # fmt: skip
 @pytest.mark.parametrize("how", [changed, lambda file: file.unlink()], ids=["changed", "gone"])
-def test_what_can_be_made_again_is(path, written, name, how):
+def test_derived_files_are_repaired(path, written, name, how):
     how(path / "000001" / name)
     with pytest.raises(IndexDamaged, match=name):
         verify_deep(path)
@@ -114,7 +114,7 @@ def test_a_damaged_current_is_repaired_and_the_log_stays(path, written):
     assert content(path) == content(written)
 
 
-def test_it_is_what_a_build_of_the_same_makes(path, tmp_path):
+def test_a_repair_equals_a_build(path, tmp_path):
     expected = build(content(path), name="other", home=tmp_path)
     (path / "000001" / "lengths.npy").unlink()
     done = repair(path)
@@ -125,7 +125,7 @@ def test_it_is_what_a_build_of_the_same_makes(path, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["documents.npy", "manifest.json", "WRITES", "WRITES-begun"])
-def test_what_cannot_be_made_again_is_named_and_nothing_is_changed(path, name):
+def test_files_that_cannot_be_repaired_are_named_and_nothing_is_changed(path, name):
     changed(path / "000001" / name)
     with pytest.raises(IndexDamaged, match=name.split("-")[0]) as caught:
         repair(path)
@@ -147,7 +147,9 @@ def one_more(array):
         ("postings_best", lambda best: best.fill(1), "postings_best from position 0"),
     ],
 )
-def test_what_no_sum_tells_is_found_by_the_documents(path, written, name, change, fact):
+def test_damage_without_a_wrong_checksum_is_found_by_the_documents(
+    path, written, name, change, fact
+):
     slipped(path, name, change)
     with pytest.raises(IndexDamaged, match=f"{fact}.*klsa-index repair cars"):
         verify_deep(path)

@@ -76,7 +76,7 @@ def test_another_source_needs_a_yes(tmp_path, tickets):
     assert served(tmp_path) == 10
 
 
-def test_it_is_asked_before_the_source_is_read(tmp_path, tickets):
+def test_replacing_is_checked_before_the_source_is_read(tmp_path, tickets):
     def records():
         raise AssertionError("read before the question")
         yield
@@ -101,7 +101,7 @@ def test_the_same_name_in_another_place_is_another_source(tmp_path, tickets):
         build(other, name="it", home=tmp_path / "index")
 
 
-def test_where_the_place_is_not_known_the_name_decides(tmp_path, tickets):
+def test_without_a_path_the_name_of_the_source_decides(tmp_path, tickets):
     generation = current_generation(tmp_path / "index" / "it")
     raw = json.loads((generation / "manifest.json").read_text())
     replace_manifest(generation, json.dumps(raw | {"source_path": None}).encode())
@@ -129,7 +129,7 @@ def test_building_again_from_what_an_index_holds_needs_none(tmp_path, tickets):
     build(tickets, name="it", home=tmp_path / "index").close()
 
 
-def test_where_the_source_was_is_in_the_manifest_and_not_in_the_fingerprint(tmp_path, tickets):
+def test_the_path_of_the_source_is_in_the_manifest_and_not_in_the_fingerprint(tmp_path, tickets):
     copy = written(tmp_path / "elsewhere" / "tickets.jsonl", 40)
     one = build(tickets, name="one", home=tmp_path / "index").manifest
     two = build(copy, name="two", home=tmp_path / "index").manifest
@@ -157,7 +157,7 @@ def as_format(path, version):
 
 
 @pytest.mark.parametrize("fault", ["format", "manifest"])
-def test_what_cannot_be_read_needs_a_yes(tmp_path, tickets, fault):
+def test_replacing_a_damaged_index_needs_the_option(tmp_path, tickets, fault):
     path = tmp_path / "index" / "it"
     if fault == "format":
         as_format(path, 99)

@@ -9,7 +9,7 @@ from klsa_search.errors import CollectionError, SettingsError
 
 
 @pytest.mark.parametrize("source", [None, 5])
-def test_what_is_no_source_leaves_no_trace(tmp_path, source):
+def test_an_invalid_source_leaves_no_trace(tmp_path, source):
     with pytest.raises(CollectionError, match="is not a source"):
         build(source, name="it", home=tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -69,7 +69,7 @@ def test_links_hide_neither(notes, tmp_path):
     assert [entry.name for entry in notes.iterdir()] == ["a.txt"]
 
 
-def test_a_folder_beside_the_home_and_a_file_in_it_are_sources(notes, tmp_path):
+def test_a_folder_next_to_the_directory_and_a_file_in_it_are_sources(notes, tmp_path):
     build(notes, name="it", home=notes.parent / "index").close()
     build(notes, name="it", home=tmp_path / "place" / "notes-index").close()
     file = notes.parent / "index" / "a.jsonl"
@@ -91,7 +91,7 @@ def test_a_collection_by_name_has_a_place_too(tmp_path):
         build("med", name="it", home=tmp_path / "med" / "index", data=tmp_path)
 
 
-def test_links_in_a_folder_are_followed_when_asked(notes, tmp_path):
+def test_links_in_a_folder_are_followed_with_an_option(notes, tmp_path):
     (tmp_path / "other.txt").write_text("Engines stall.")
     (notes / "link.txt").symlink_to(tmp_path / "other.txt")
     for links in (False, True):

@@ -45,7 +45,7 @@ def by_definition(documents, features, centred, normalised):
     return A @ A.T
 
 
-def test_a_document_has_no_length_by_itself_and_not_beside_the_longest():
+def test_the_length_of_a_document_does_not_depend_on_the_longest():
     Phi = sparse.csr_array(np.array([[1e6, 0.0], [0, 1], [0, 0]]))
     assert DocumentKernel.of(Phi, normalised=True).diagonal == pytest.approx([1e6, 1, 0])
     same = sparse.csr_array(np.full((3, 2), 0.1))

@@ -221,7 +221,7 @@ def test_the_default_is_its_formula(default, query, change):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_what_bm25_finds_the_default_finds(default, query):
+def test_the_default_finds_all_that_bm25_finds(default, query):
     """Coverage gives every document that holds a term of the query a score above 0."""
     assert (default.scores(query)[default.scores(query, ranker="bm25") > 0] > 0).all()
 

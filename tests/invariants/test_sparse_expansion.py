@@ -199,7 +199,7 @@ def test_almost_nothing_can_be_cut_too(documents, tmp_path):
         ({"dimensions": 5}, "dimensions"),
     ],
 )
-def test_what_a_cut_d_cannot_answer_is_refused(pair, options, field):
+def test_queries_that_a_truncated_expansion_cannot_answer_are_refused(pair, options, field):
     _, cut = pair
     for call in (cut.rank, cut.scores, cut.search):
         with pytest.raises(QueryError, match="does not have the eigenvectors") as error:
@@ -220,7 +220,7 @@ def test_what_a_cut_d_cannot_answer_is_refused(pair, options, field):
         (8193, {"ranker": "lsi"}, True, False),
     ],
 )
-def test_what_is_stored_depends_on_the_ranking_and_the_size(documents, changes, eigenvectors, rows):
+def test_the_stored_expansion_depends_on_ranking_and_size(documents, changes, eigenvectors, rows):
     settings = Settings.of_preset(**changes)
     assert stores_eigenvectors(documents, settings) == eigenvectors
     assert stores_rows(documents, settings) == rows

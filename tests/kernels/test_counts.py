@@ -116,7 +116,7 @@ def test_blocks_are_the_documents_once_more(size, monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_does_not_matter_which_dictionary_numbered_a_document():
+def test_counts_do_not_depend_on_the_numbering_dictionary():
     builder = CountsBuilder()
     dictionaries = {4: {}, 9: {}}
     for place, document in enumerate(DOCUMENTS):

@@ -97,7 +97,7 @@ def test_postings_are_their_definition(size, seed, bits):
         (1_000_000, 123, BLOCK_BITS),
     ],
 )
-def test_so_many_documents_make_so_many_blocks_that_hold_them_all(size, blocks, bits):
+def test_the_blocks_cover_all_documents(size, blocks, bits):
     none = sparse.csr_array((size, 1), dtype=np.int32)
     postings = Postings.of(none, np.ones(size), 1.2)
     assert (postings.blocks, postings.block_bits) == (blocks, bits)

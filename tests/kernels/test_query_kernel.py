@@ -87,7 +87,7 @@ def test_the_mean_length_stands_still_on_a_grid_of_one_percent():
     assert bm25.quantised_length(84.0) == bm25.quantised_length(84.1)
 
 
-def test_what_weighs_next_to_nothing_still_matches():
+def test_a_term_of_tiny_weight_still_matches():
     """A term of all documents: each scores one step at least, however many there are."""
     kernel = query_kernel(counts_of(*["a"] * 3000), k1=1.2, b=0.75)
     assert (kernel.query_row(np.array([0]), np.ones(1)) > 0).all()

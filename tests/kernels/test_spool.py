@@ -9,7 +9,7 @@ from klsa_search.kernels.spool import Spools
 
 
 @pytest.mark.parametrize("room", [None, 0, 12, 10**6])
-def test_what_goes_in_comes_out(tmp_path, room):
+def test_a_spool_returns_what_was_written(tmp_path, room):
     spools = Spools() if room is None else Spools(tmp_path, room)
     spool = spools.spool(np.int32)
     assert (len(spool), spool.read().tolist()) == (0, [])

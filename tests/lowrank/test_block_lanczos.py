@@ -38,7 +38,7 @@ def all_alike() -> DocumentKernel:
 
 
 @pytest.mark.parametrize("dimensions", [1, 20, 50])
-def test_it_finds_what_lanczos_finds(kernel, dimensions):
+def test_block_lanczos_equals_lanczos(kernel, dimensions):
     exact, found = decompose(kernel, dimensions), decompose(in_single(kernel), dimensions)
     assert found.eigenvectors.dtype == np.float32
     assert found.eigenvalues == pytest.approx(exact.eigenvalues, rel=1e-4)
@@ -49,7 +49,7 @@ def test_it_finds_what_lanczos_finds(kernel, dimensions):
     assert cosines.min() > 1 - (found.residual / exact.gap) ** 2 - 1e-5
 
 
-def test_the_residual_it_tells_is_the_true_one_and_below_the_tolerance(kernel):
+def test_the_returned_residual_is_true_and_below_the_tolerance(kernel):
     found = decompose(in_single(kernel), 30)
     U = found.eigenvectors.astype(np.float64)
     rest = np.linalg.norm(kernel.apply(U) - U * found.eigenvalues, axis=0)
@@ -81,14 +81,14 @@ def test_restarts_lose_nothing(kernel, monkeypatch):
     assert narrow.residual <= 1.01 * block_lanczos.TOLERANCE
 
 
-def test_of_a_kernel_of_low_rank_it_finds_the_whole():
+def test_a_kernel_of_low_rank_is_decomposed_completely():
     found = decompose(in_single(copies_of_few()), 50)
     exact = np.linalg.eigvalsh(copies_of_few().explicit())[::-1][:5]
     assert found.eigenvalues == pytest.approx(exact, rel=1e-4)
     assert found.gap == pytest.approx(exact[-1] / exact[0], rel=1e-4)
 
 
-def test_equal_eigenvalues_have_as_many_vectors_as_are_asked_for():
+def test_equal_eigenvalues_have_as_many_vectors_as_requested():
     found = decompose(in_single(all_alike()), 50)
     assert found.eigenvalues == pytest.approx(np.ones(50), rel=1e-5)
     U = found.eigenvectors

@@ -42,7 +42,7 @@ def test_a_row_by_hand():
     assert steps.tolist() == pytest.approx([0.02, 0])
 
 
-def test_what_24_bits_cannot_number_is_left_out():
+def test_entries_beyond_24_bits_are_left_out():
     ranks = np.array([NUMBERS, 0, NUMBERS - 1])
     starts, entries, _ = pack_rows(sparse.csr_array([[1.0, 1.0, 1.0]]), ranks)
     assert starts.tolist() == [0, 2]

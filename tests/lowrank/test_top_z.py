@@ -29,6 +29,6 @@ def test_worked_examples(row, z, positions):
 
 
 @given(st.lists(st.integers(-2, 4), max_size=30), st.integers(1, 12))
-def test_it_is_a_stable_sort_cut_short(row, z):
+def test_top_z_equals_a_truncated_stable_sort(row, z):
     expected = sorted((i for i, value in enumerate(row) if value > 0), key=lambda i: -row[i])[:z]
     assert top_z(np.array(row, dtype=np.float32), z)[0].tolist() == expected

@@ -31,7 +31,7 @@ def test_one_cluster_holds_all(index):
     assert one.size == 49
 
 
-def test_as_many_clusters_as_places(tmp_path):
+def test_there_are_at_most_as_many_clusters_as_places(tmp_path):
     texts = ["apple tree"] * 3 + ["steel bridge"] * 3
     source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
     index = build(source, name="two", home=tmp_path)
@@ -52,7 +52,7 @@ def test_a_copy_of_what_is_chosen_is_never_chosen():
         assert len(np.unique(chosen, axis=0)) == 7
 
 
-def test_what_is_far_is_chosen_more_often():
+def test_distant_points_are_chosen_more_often():
     """At squared distances 1 and 9 from the first: one time in ten and nine in ten."""
     points = np.array([[0.0], [1.0], [3.0]])
     drawn = []

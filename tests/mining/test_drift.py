@@ -20,11 +20,11 @@ def told(index):
     return index.drift.added_share(len(index)), index.drift.changed_share(len(index))
 
 
-def test_nothing_written_is_no_drift(index):
+def test_without_writes_there_is_no_drift(index):
     assert drift(index) == ()
 
 
-def test_every_batch_is_told_as_the_index_tells_it(index):
+def test_the_drift_of_each_batch_is_that_of_the_index(index):
     rest = documents()[40:]
     changes = [
         lambda: index.add(rest[:4]),
@@ -45,7 +45,7 @@ def test_every_batch_is_told_as_the_index_tells_it(index):
     assert all(one.time for one in found)
 
 
-def test_what_was_undone_is_not_told(index, tmp_path):
+def test_undone_writes_are_left_out(index, tmp_path):
     index.add(documents()[40:44])
     once = drift(index)
     index.delete(["d5", "d6"])

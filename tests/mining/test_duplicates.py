@@ -42,7 +42,7 @@ def test_a_hundred_copies_are_one_group(tmp_path):
     index.close()
 
 
-def test_progress_tells_all_documents(index):
+def test_progress_reaches_all_documents(index):
     calls = []
     duplicates(index, progress=lambda *call: calls.append(call))
     assert calls[-1] == ("neighbours", 50, 50)
@@ -85,7 +85,7 @@ def test_one_document_and_empty_ones_repeat_nothing(tmp_path, texts):
     index.close()
 
 
-def test_what_repeats_a_repetition_alone_stands_for_itself():
+def test_a_group_contains_documents_near_its_first_only():
     """1 is near 0, 2 near 1 alone, 3 near 2: two groups."""
     pairs = sparse.csr_array(
         np.array([[1, 0.95, 0, 0], [0.95, 1, 0.95, 0], [0, 0.95, 1, 0.95], [0, 0, 0.95, 1]])

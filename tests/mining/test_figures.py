@@ -40,14 +40,14 @@ def test_every_layout_can_be_drawn(index, tmp_path, what):
     PICTURES[what](index, tmp_path / "picture.png")
 
 
-def test_without_writes_there_is_no_drift_to_draw(index, tmp_path):
+def test_a_figure_of_drift_needs_writes(index, tmp_path):
     with pytest.raises(QueryError, match="no writes after its build"):
         PICTURES["drift"](index, tmp_path / "picture.png")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("what", ["spectrum", "terms"])
-def test_of_nothing_there_is_nothing_to_draw(tmp_path, what):
+def test_a_figure_needs_documents(tmp_path, what):
     index = build([], name="none", home=tmp_path)
     with pytest.raises(QueryError, match="index `none` has no"):
         PICTURES[what](index, tmp_path / "picture.png")
@@ -62,7 +62,7 @@ def test_a_script_that_one_font_lacks_is_drawn_with_another():
     assert "Last Resort High-Efficiency" not in fonts_of(["の"])
 
 
-def test_what_no_font_has_is_told_once(tmp_path, recwarn):
+def test_missing_glyphs_are_reported_once(tmp_path, recwarn):
     unknown = chr(0x1FFFE)  # no character
     with save_figure(tmp_path / "word.png", 1, 1, [f"b{unknown}"]) as figure:
         figure.text(0.5, 0.5, f"b{unknown}")

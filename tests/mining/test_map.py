@@ -90,7 +90,7 @@ def test_later_documents_are_put_among_their_like(tmp_path):
     index.close()
 
 
-def test_of_many_some_are_drawn_evenly(tmp_path, monkeypatch):
+def test_many_documents_are_sampled_evenly(tmp_path, monkeypatch):
     monkeypatch.setattr(maps, "MAX_POINTS", 20)
     maps.cluster_layout.cache_clear()
     index = build(documents(), name="many", home=tmp_path, dimensions=8, latent_dimensions=4)

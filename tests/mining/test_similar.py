@@ -20,7 +20,7 @@ def test_a_copy_comes_first_and_its_topic_next(index, kernel):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_what_is_stored_changes_no_kernel(indexes, kernel):
+def test_scores_do_not_depend_on_the_stored_arrays(indexes, kernel):
     one, other = (
         similar(indexes[name], "d20", 6, kernel=kernel) for name in ("small", "squashing")
     )

@@ -38,7 +38,7 @@ def test_words_are_written_as_the_document_does_strongest_first(notes):
     assert strongest_terms(notes, "tyre", 1) == found[:1]
 
 
-def test_what_came_later_has_terms_too(tmp_path):
+def test_later_documents_have_strongest_terms(tmp_path):
     source = [{"id": name, "text": text} for name, text in TEXTS.items()]
     index = build(source, name="later", home=tmp_path)
     index.add([{"id": "new", "text": "Brakes on wet roads, squealing brakes."}])

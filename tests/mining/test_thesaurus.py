@@ -19,7 +19,7 @@ def test_words_of_a_topic_are_near_each_other(index):
     assert similarities == sorted(similarities, reverse=True)
 
 
-def test_several_words_are_asked_for_together(index):
+def test_several_words_are_looked_up_together(index):
     assert {one.word[0] for one in related(index, "b1 b4 unheard-of", 5)} == {"b"}
 
 

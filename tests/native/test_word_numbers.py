@@ -53,7 +53,7 @@ def test_many_forms_are_kept():
 
 
 @pytest.mark.parametrize("text", ["naïve", "漢字", "\ud800", "in C++", "F# code", "a .NET app"])
-def test_other_texts_are_asked_for_whole(text):
+def test_other_texts_are_passed_to_the_caller(text):
     numbers, lengths = WordNumbers(9, names=True).number([text], lambda _: 0, lambda _: [7, 8])
     assert np.frombuffer(numbers, np.int32).tolist() == [7, 8]
     assert np.frombuffer(lengths, np.int32).tolist() == [2]

@@ -65,7 +65,7 @@ def test_every_row_has_a_command_or_says_no():
 @pytest.mark.slow
 @pytest.mark.usefixtures("patient_service")
 @pytest.mark.parametrize("command", SHOWN)
-def test_what_shows_it_runs(folder, command, capsys):
+def test_examples_of_features_run(folder, command, capsys):
     program, *arguments = shlex.split(command)
     if program == "curl":
         with Catalog(folder / "index", interval=0) as catalog:

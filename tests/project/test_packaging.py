@@ -94,14 +94,14 @@ def distributions(module):
     return {name.lower().replace("_", "-") for name in found}
 
 
-def test_what_is_imported_is_declared():
+def test_imported_packages_are_declared():
     core = names(PROJECT["dependencies"])
     for path, module in imported():
         if module not in EXTRAS | CONNECTORS:
             assert distributions(module) & core, f"{path} imports {module}"
 
 
-def test_what_is_declared_is_imported():
+def test_declared_packages_are_imported():
     used = set().union(*(distributions(module) for _, module in imported()))
     through_another = {"httptools", "pytrec-eval-terrier"}  # by uvicorn and ir_measures
     extras = PROJECT["optional-dependencies"]
@@ -109,7 +109,7 @@ def test_what_is_declared_is_imported():
     assert (names(PROJECT["dependencies"]) | optional) - used <= through_another
 
 
-def test_extras_are_imported_where_they_are_asked_for():
+def test_extras_are_imported_where_they_are_used():
     rooms = EXTRAS | CONNECTORS
     for path, module in imported():
         if module in rooms:
@@ -240,7 +240,7 @@ def declared(*extras):
         ("oldest.txt", ["estimators", "eval", "figures", "files", "remote"]),
     ],
 )
-def test_what_is_installed_is_locked(name, extras):
+def test_installed_packages_are_locked(name, extras):
     versions = locked((ROOT / "requirements" / name).read_text())
     for each in map(Requirement, declared(*extras)):
         found = versions[canonicalize_name(each.name)]
@@ -256,7 +256,7 @@ def test_every_file_of_requirements_has_hashes():
 
 
 @pytest.mark.parametrize("name", PROJECT["scripts"])
-def test_each_command_tells_the_version(name, monkeypatch, capsys):
+def test_each_command_prints_the_version(name, monkeypatch, capsys):
     module, _, function = PROJECT["scripts"][name].partition(":")
     monkeypatch.setattr(sys, "argv", [name, "--version"])
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
@@ -266,7 +266,7 @@ def test_each_command_tells_the_version(name, monkeypatch, capsys):
     assert capsys.readouterr().out.endswith(f"{name}, version {klsa_search.__version__}\n")
 
 
-def test_what_is_measured_of_a_wheel_is_what_it_declares(built):
+def test_the_measured_dependencies_of_a_wheel_are_those_declared(built):
     version, extras, commands = told(Path(built[0].filename))
     assert version == PROJECT["version"]
     assert set(commands) == set(PROJECT["scripts"])

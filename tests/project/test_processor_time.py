@@ -24,7 +24,7 @@ def test_a_test_that_takes_too_long_fails_unless_it_says_so(pytester, monkeypatc
         def test_slow(): work()
 
         @pytest.mark.slow
-        def test_slow_as_said(): work()
+        def test_a_test_marked_slow_may_be_slow(): work()
 
         def test_waits(): time.sleep(0.2)
         """

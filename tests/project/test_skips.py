@@ -15,7 +15,7 @@ def test_only_reasons_of_the_table_are_allowed():
     assert "not in tests/support/skips.py" in reason_to_fail("it is late")
 
 
-def test_what_is_required_may_not_be_skipped(monkeypatch):
+def test_required_tests_may_not_be_skipped(monkeypatch):
     monkeypatch.setenv("KLSA_REQUIRE", "node,browser")
     assert "asks for node" in reason_to_fail("Node.js is not installed")
     assert reason_to_fail("needs pandas") is None

@@ -20,7 +20,7 @@ def read(name):
     return yaml.safe_load((FOLDER / name).read_text())
 
 
-def test_they_are_what_the_host_reads():
+def test_workflows_are_valid():
     checker = Path(sys.executable).with_name("check-jsonschema")
     asked = [checker, "--builtin-schema", "vendor.github-workflows", *FOLDER.iterdir()]
     done = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE)
@@ -34,7 +34,7 @@ def steps():
             yield from ((path.name, step) for step in job.get("steps", []))
 
 
-def test_they_run_targets_of_the_makefile():
+def test_workflows_run_targets_of_the_makefile():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     commands = [step["run"].split() for _, step in steps() if "run" in step]
     asked = {command[1] for command in commands if command[0] == "make"}
@@ -81,7 +81,7 @@ def test_every_python_that_is_named_is_tested():
     assert PROJECT["requires-python"] == f">={matrix[0]}"
 
 
-def test_what_is_published_was_tested_and_built_of_a_tag():
+def test_only_tested_builds_of_a_tag_are_published():
     release = read("release.yml")
     jobs = release["jobs"]
     assert release[True] == {"push": {"tags": ["v*"]}}  # what YAML makes of `on`

@@ -187,7 +187,7 @@ def test_alpha_0_is_bm25(index):
         (3, "give `name"),
     ],
 )
-def test_what_is_refused(index, wrong, reason):
+def test_invalid_boosts_are_refused(index, wrong, reason):
     with pytest.raises(QueryError, match="boosts") as refused:
         index.search("wing", boosts=wrong)
     assert reason in refused.value.message

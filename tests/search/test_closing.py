@@ -157,7 +157,7 @@ def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):
     reference.close()
 
 
-def test_it_is_closed_where_its_block_ends(tmp_path):
+def test_an_index_closes_at_the_end_of_its_block(tmp_path):
     with build(DOCUMENTS, name="t", home=tmp_path, dimensions=2) as index:
         assert len(index) == len(DOCUMENTS)
     with pytest.raises(StoreError, match="closed"):

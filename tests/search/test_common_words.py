@@ -35,13 +35,13 @@ def number(index, word):
     return index.arrays.vocabulary.numbers[index.analyzer.term(word)]
 
 
-def test_they_are_found_and_a_document_of_them_alone_is_too(index):
+def test_common_words_and_documents_of_them_alone_are_found(index):
     assert [hit.id for hit in index.search("hello")] == ["again", "hello"]
     assert {hit.id for hit in index.search("problem", ranker="bm25")} == {"wing", "flow"}
     assert index.search("hello", ranker="bm25").total == 2
 
 
-def test_they_weigh_half(index):
+def test_common_words_weigh_half(index):
     kernel = index.arrays.query_kernel
     frequencies = kernel.postings.frequencies
     for word, share in (("problem", 0.5), ("hello", 0.5), ("wing", 1), ("flow", 1), ("heat", 1)):
@@ -54,7 +54,7 @@ def test_they_weigh_half(index):
     assert index.arrays.lengths.tolist() == [1, 2, 8, 5, 5]
 
 
-def test_they_are_no_features(index):
+def test_common_words_are_not_features(index):
     snapshot = index.arrays
     common = {snapshot.vocabulary.terms[term] for term in snapshot.common}
     assert common >= {"problem", "hello", "help", "order"}

@@ -32,7 +32,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize(("asked", "least"), STEPS)
-def test_it_is_given_up_at_any_step_and_leaves_nothing_behind(index, asked, least):
+def test_a_search_stops_at_any_step_and_leaves_nothing_behind(index, asked, least):
     before = index.search("supersonic bread dough", **asked)
     assert len(before) >= 4
     count = After()

@@ -64,7 +64,7 @@ def test_the_passage_is_the_one_that_weighs_most(index):
 
 
 @pytest.mark.parametrize("length", [1, 30, 500])
-def test_snippets_are_as_long_as_is_asked(index, length):
+def test_snippets_have_the_requested_length(index, length):
     hits = index.search("engine carburettor", snippet_length=length, highlight=True)
     assert all(len(hit.snippet.strip("…")) <= length for hit in hits)
 

@@ -52,7 +52,7 @@ def test_identifiers_are_found_by_their_parts(index, query, expected):
     assert {hit.id for hit in index.search(query, match="all")} >= expected
 
 
-def test_what_is_typed_comes_first(index):
+def test_an_identifier_as_typed_comes_first(index):
     assert index.search("getUserName")[0].id == "camel"
 
 
@@ -89,7 +89,7 @@ def test_names_of_code_are_counted():
     assert not are_code([])
 
 
-def test_the_part_of_identifiers_is_no_field():
+def test_the_part_of_identifiers_is_not_a_field():
     fields = SearchedFields.of("title^2,author,text").with_identifiers()
     assert (fields.names[0], fields.names[-1]) == ("title", "text")
     assert (fields.searched, fields.others) == (("title", "author", "text"), ("author",))

@@ -186,7 +186,7 @@ def test_many_queries_are_checked_like_one(index, many, options, field):
         getattr(index, many)(["bread", None], ranker="bm25")
 
 
-def test_a_parameter_is_checked_by_its_type_whatever_was_asked_before(index):
+def test_each_call_checks_the_types_of_parameters(index):
     index.rank("bread", z=1, alpha=1.0)
     for wrong in ({"z": True}, {"z": 1.0}, {"z": [1]}, {"alpha": "1.0"}):
         with pytest.raises(QueryError):
@@ -226,7 +226,7 @@ def test_scores_are_finite_at_the_limits_of_gamma(index, spectral, gamma):
         ("", 0, 0, 0, 0, 7),
     ],
 )
-def test_what_makes_a_query_expensive_is_counted(
+def test_the_costs_of_a_query_are_counted(
     index, query, words, operators, misspelt, phrase_documents, matches
 ):
     counts = index.query_counts(query)

@@ -39,7 +39,7 @@ def test_documents_that_are_there_are_judged(index):
     assert grades(index) == {"wing": {"1": 0, "new": 2}}
 
 
-def test_they_outlive_builds_and_are_copied_and_deleted_with_the_index(index, tmp_path):
+def test_judgements_survive_builds_and_are_copied_and_deleted_with_the_index(index, tmp_path):
     index.judge("wing", "1", 1)
     path = tmp_path / "wings"
     refit(path).close()

@@ -38,7 +38,7 @@ def mask(request, index):
 
 @pytest.mark.parametrize("ranker", RANKERS, ids=str)
 @pytest.mark.parametrize("query", QUERIES)
-def test_what_may_be_answered_scores_as_ever(index, mask, ranker, query):
+def test_a_mask_does_not_change_scores(index, mask, ranker, query):
     scores = index.scores(query, **ranker) * mask
     positions, values = index.rank(query, len(index), mask=mask, **ranker)
     assert len(positions) > 0
@@ -66,6 +66,6 @@ def test_a_mask_of_nothing_has_no_answer(index):
 @pytest.mark.parametrize(
     "mask", [np.ones(3, np.bool_), np.ones(300), np.ones((300, 1), np.bool_), [True] * 300]
 )
-def test_what_is_no_mask_is_refused(index, mask):
+def test_invalid_masks_are_refused(index, mask):
     with pytest.raises(QueryError, match=r"mask is .*max_doc = 300"):
         index.rank("t03", mask=mask)

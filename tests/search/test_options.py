@@ -211,7 +211,7 @@ def test_a_least_score_beyond_all_finds_nothing_and_one_below_all_everything(ind
         ({"filter": "year >"}, "filter", "incomplete"),
     ],
 )
-def test_what_cannot_be_wished_for_is_explained(index, wishes, field, reason):
+def test_invalid_options_are_explained(index, wishes, field, reason):
     with pytest.raises(QueryError) as caught:
         index.search("t03", **wishes)
     assert caught.value.field == field

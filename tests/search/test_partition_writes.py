@@ -91,7 +91,7 @@ def test_a_snapshot_keeps_all_partitions_as_they_were(index: Index) -> None:
     assert index.search("word1").hits
 
 
-def test_it_is_pickled_by_path(index: Index) -> None:
+def test_an_index_in_partitions_is_pickled_by_path(index: Index) -> None:
     with pickle.loads(pickle.dumps(index)) as again:
         assert scores(again, "word1") == scores(index, "word1")
 

@@ -435,7 +435,9 @@ def test_a_partition_that_was_built_on_its_own_is_refused(
         assert len(index) == 81
 
 
-def test_it_is_listed_deleted_and_kept_apart(home: Path, one: Index, three: Index) -> None:
+def test_an_index_in_partitions_is_listed_deleted_and_not_replaced_by_one_without(
+    home: Path, one: Index, three: Index
+) -> None:
     from klsa_search import list_indexes
     from klsa_search.storage.maintenance import delete_index
 
@@ -453,7 +455,7 @@ def test_it_is_listed_deleted_and_kept_apart(home: Path, one: Index, three: Inde
     assert "short" not in list_indexes(home)
 
 
-def test_what_it_does_not_support_is_an_error(three: Index) -> None:
+def test_unsupported_operations_are_errors(three: Index) -> None:
     with pytest.raises(QueryError, match="has partitions, which do not support"):
         three.search("word01", positive=["d1"])
     with pytest.raises(QueryError, match="lsi"):

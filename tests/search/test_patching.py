@@ -82,7 +82,7 @@ def test_a_patch_is_a_write_that_can_be_undone(index):
     assert len(WriteLog(index.path).batches()) == 1
 
 
-def test_what_cannot_be_patched(index):
+def test_invalid_patches_are_refused(index):
     with pytest.raises(DocumentNotFound):
         index.patch("none", {"title": "x"})
     with pytest.raises(BadDocument):

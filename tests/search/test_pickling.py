@@ -40,7 +40,7 @@ def test_another_process_answers_as_this_one(path, monkeypatch):
     assert refused.value.field == "alpha"
 
 
-def test_it_is_the_index_as_it_is_when_it_is_opened(path):
+def test_unpickling_opens_the_index_as_it_is_then(path):
     index = open_index(path)
     packed = pickle.dumps(index)
     index.add([LATER])
@@ -70,7 +70,7 @@ def test_a_pinned_one_is_what_it_was(path):
         opened.delete(["b1"])
 
 
-def test_what_is_gone_is_named(path):
+def test_unpickling_a_deleted_index_names_it(path):
     index = open_index(path)
     packed, pinned = pickle.dumps(index), pickle.dumps(index.snapshot())
     for text in ("wing", "bread"):  # the generation before the last goes

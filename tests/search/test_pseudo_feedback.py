@@ -53,7 +53,7 @@ def test_rocchio_by_hand():
 
 
 @every_method
-def test_of_terms_with_equal_shares_the_first_stay(ranker):
+def test_among_equal_terms_the_first_stay(ranker):
     counts = rows(np.ones(TERMS + 5))
     query = QueryTerms(np.array([TERMS + 2]), np.ones(1, dtype=np.float32))
     found = add_terms(query, counts, np.array([2.0]), METHODS[ranker])

@@ -49,14 +49,14 @@ def test_words_that_belong_together_fit_better_than_words_that_do_not(index):
     assert min(together) > max(apart)
 
 
-def test_what_no_document_holds_takes_quality_away(index):
+def test_unknown_words_lower_the_quality(index):
     known, partly = (index.search(q, quality=True).quality for q in ("a1 a2", "a1 a2 unheard"))
     assert known > partly
     nothing = index.search("entirely unheard", quality=True)
     assert (nothing.quality, nothing.good_match, len(nothing)) == (0.0, False, 0)
 
 
-def test_it_is_there_only_where_it_is_asked_for(index):
+def test_quality_is_returned_on_request_only(index):
     answer = index.search("a1 a2")
     assert answer.quality is answer.good_match is None
     assert all(hit.quality is None for hit in answer)
@@ -90,7 +90,7 @@ def test_a_calibration_is_monotone_and_the_same_every_time(index):
         assert (exact >= some).all()
 
 
-def test_what_is_written_does_not_move_the_calibration(tmp_path):
+def test_writes_do_not_change_the_calibration(tmp_path):
     documents = topic_documents(topics=4, each=10)
     records = [{"id": str(at), "text": text} for at, text in enumerate(documents)]
     with_writes = build(records, name="one", home=tmp_path, language="none")
@@ -111,7 +111,7 @@ def test_an_index_without_documents_or_pairs_of_terms_has_a_quality_too(tmp_path
     assert one.search("word", quality=True).good_match
 
 
-def test_a_share_of_nothing_is_no_match():
+def test_a_share_of_zero_does_not_match():
     found = Calibration(1.0, 0.5, 0.0).qualities(np.array([0.0, 0.5]), 2, np.zeros(2, np.bool_))
     assert found == pytest.approx([0.0, 1 / (1 + 2**-0.5)])
 

@@ -215,7 +215,7 @@ def test_an_unknown_field_is_refused_and_a_vanished_one_is_not(tmp_path):
         ({str(i): 1 for i in range(101)}, "limit of 100"),
     ],
 )
-def test_what_is_refused(search, reason):
+def test_invalid_searched_fields_are_refused(search, reason):
     with pytest.raises(SettingsError, match="search = ") as refused:
         Settings.of_preset(search=search)
     assert reason in refused.value.message

@@ -237,7 +237,7 @@ def test_a_manifest_without_options_is_as_in_version_0_2(index):
     assert json.loads((index.path / "manifest.json").read_text())["reading"] == {}
 
 
-def test_the_order_of_fields_is_no_change(index):
+def test_the_order_of_fields_does_not_count_as_a_change(index):
     source = [{"year": each["year"], "text": each["text"], "id": each["id"]} for each in FIRST]
     source[0] = {"id": "0", "text": FIRST[0]["text"], "b": 1, "a": 2, "year": 0}
     index.sync(source)

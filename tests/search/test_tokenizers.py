@@ -48,7 +48,7 @@ def test_words_are_those_it_finds(index):
     index.close()
 
 
-def test_what_is_written_later_and_built_anew_has_the_same_words(index):
+def test_writes_and_refits_use_the_tokenizer_of_the_index(index):
     index.add([{"id": "new", "text": "快引擎"}])
     assert ids(index.search("引擎")) == ["new", "motor"]
     path = index.path.parent
@@ -67,7 +67,7 @@ def test_long_texts_are_shown_where_the_words_are(index):
     index.close()
 
 
-def test_who_opens_it_has_to_trust_it(index):
+def test_opening_needs_trust_in_the_tokenizer(index):
     path = index.path.parent
     index.close()
     tokenizers.TRUSTED.clear()
@@ -102,7 +102,7 @@ def test_commands_trust_what_the_environment_names(index, tmp_path):
     assert [hit["id"] for hit in json.loads(found.stdout)["hits"]] == ["search"], found.stderr
 
 
-def test_what_it_refuses_is_not_written_and_in_nobodys_way(tmp_path):
+def test_a_document_that_the_tokenizer_refuses_is_not_written(tmp_path):
     index = build(DOCUMENTS, name="t", home=tmp_path, tokenizer=picky, dimensions=2)
     with pytest.raises(SettingsError, match="no shouting"):
         index.add([{"id": "calm", "text": "wing"}, {"id": "loud", "text": "wing!"}])
@@ -120,7 +120,7 @@ def test_marks_of_words_that_overlap_are_one(tmp_path):
     assert hit.highlight["snippet"].marks == ((0, 3),)
 
 
-def test_who_unpickles_trusts_it_too(index, monkeypatch):
+def test_unpickling_needs_trust_in_the_tokenizer(index, monkeypatch):
     pickled = [pickle.dumps(one) for one in (index, index.snapshot())]
     monkeypatch.setattr(tokenizers, "TRUSTED", set())
     for each in pickled:
@@ -128,7 +128,7 @@ def test_who_unpickles_trusts_it_too(index, monkeypatch):
         assert ids(pickle.loads(each).search("搜索", ranker="bm25")) == ["search"]
 
 
-def test_a_refit_may_be_told_to_trust_it(index, monkeypatch):
+def test_a_refit_accepts_the_tokenizer(index, monkeypatch):
     folder = index.path.parent
     index.close()
     monkeypatch.setattr(tokenizers, "TRUSTED", set())

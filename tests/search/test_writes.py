@@ -160,7 +160,7 @@ def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory
 
 
 @pytest.mark.parametrize("ranker", ["klsa", "bm25", "rm3", "rocchio"])
-def test_how_writes_are_divided_changes_no_bit(path, index, tmp_path, ranker):
+def test_the_division_of_writes_changes_no_bit(path, index, tmp_path, ranker):
     other_path = shutil.copytree(path, tmp_path / "other")
     other = open_index(other_path)
     index.add(records(range(30, 60)))
@@ -187,7 +187,7 @@ def test_a_later_document_is_found_by_what_it_is_about(index):
     assert "near" in found
 
 
-def test_what_is_written_is_read_back_as_it_came(index):
+def test_written_documents_are_read_back_unchanged(index):
     document = Document(
         id="ä b/?", title="Wing", text="Flow\nat  rest", metadata={"a": [1, {"b": None}]}
     )
@@ -202,14 +202,14 @@ def test_what_is_written_is_read_back_as_it_came(index):
     assert index.delete(["ä b/?", "never there"]) == 0
 
 
-def test_one_id_that_is_no_list_deletes_no_letters(index):
+def test_a_single_id_is_not_read_as_letters(index):
     index.add([{"id": "x", "text": "kept"}, {"id": "xy", "text": "kept"}])
     with pytest.raises(CollectionError, match="give a list of IDs"):
         index.delete("xy")
     assert {"x", "xy"} <= set(index.ids())
 
 
-def test_another_index_follows_when_asked(path, index):
+def test_another_open_index_follows_on_refresh(path, index):
     other = open_index(path)
     pinned = other.snapshot()
     assert not other.refresh()
@@ -373,7 +373,7 @@ def test_positions_stay_as_they_are_until_a_document_is_added(tmp_path):
         assert ranked(index, "t00 t01", mask=mask) == ranked(index, "t00 t01")
 
 
-def test_how_far_it_is_from_its_build(index):
+def test_drift_measures_the_distance_from_the_build(index):
     """Of documents that count: what is gone again is no drift."""
     first = index.drift
     assert (first.added, first.deleted, first.words, first.unseen, first.bytes) == (0, 0, 0, 0, 0)
@@ -391,7 +391,7 @@ def test_how_far_it_is_from_its_build(index):
     assert (index.drift.unseen_share, index.drift.added) == (0.0, 0)
 
 
-def test_what_is_durable_and_cannot_be_read_again_is_told_as_kept(path, index, monkeypatch):
+def test_a_durable_write_that_cannot_be_reloaded_is_reported_as_written(path, index, monkeypatch):
     def fail(self, puts=(), deletes=()):
         last = append(self, puts, deletes)
         monkeypatch.setattr(WriteLog, "last", refuse)

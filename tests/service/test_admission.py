@@ -48,7 +48,7 @@ def test_work_is_done_in_a_thread_and_its_failure_raised():
     asyncio.run(ask())
 
 
-def test_what_is_too_much_is_refused_and_the_rest_answered_in_turn(gate):
+def test_excess_requests_are_refused_and_the_rest_answered_in_order(gate):
     async def ask():
         admission = Admission(running=1, waiting=2)
         order = []
@@ -71,7 +71,7 @@ def test_what_is_too_much_is_refused_and_the_rest_answered_in_turn(gate):
     asyncio.run(ask())
 
 
-def test_nobody_waits_longer_than_patience(gate):
+def test_no_request_waits_longer_than_the_queue_timeout(gate):
     async def ask():
         admission = Admission(running=1, waiting=1)
         running = asyncio.create_task(admission.run(gate))
@@ -180,7 +180,7 @@ def test_fewer_wait_where_requests_take_long():
     assert Admission(running=1, waiting=4, max_queue_delay=0.0).capacity == 5
 
 
-def test_how_long_a_request_runs_is_noted(monkeypatch):
+def test_the_duration_of_requests_is_recorded(monkeypatch):
     async def ask():
         admission, noted = Admission(running=1), []
         monkeypatch.setattr(admission, "record_duration", noted.append)
@@ -193,7 +193,7 @@ def test_how_long_a_request_runs_is_noted(monkeypatch):
     asyncio.run(ask())
 
 
-def test_what_is_quick_is_done_in_the_loop():
+def test_quick_work_runs_in_the_event_loop():
     async def ask():
         admission = Admission(running=1, inline_seconds=LONG)
         assert admission.run_inline(threading.current_thread) is threading.current_thread()
@@ -205,7 +205,7 @@ def test_what_is_quick_is_done_in_the_loop():
     asyncio.run(ask())
 
 
-def test_what_is_done_in_the_loop_has_a_deadline():
+def test_work_in_the_event_loop_has_a_deadline():
     async def ask():
         admission = Admission(running=1, inline_seconds=LONG, request_timeout=SHORT)
 

@@ -62,7 +62,7 @@ def test_an_alias_is_taken_wherever_a_name_is(client):
     assert index_of(client, "live") == 404
 
 
-def test_one_made_beside_is_taken_up(client, home):
+def test_an_alias_set_by_a_command_is_loaded(client, home):
     assert index_of(client, "live") == 404
     set_alias(home, "live", "first")
     assert index_of(client, "live") == "first"
@@ -78,12 +78,12 @@ def test_one_made_beside_is_taken_up(client, home):
         ("live", "../first", 422, "name"),
     ],
 )
-def test_what_is_refused(client, name, index, status, field):
+def test_invalid_aliases_are_refused(client, name, index, status, field):
     assert failure_of(put(client, name, index), status)["field"] == field
     assert client.get("/aliases").json() == {"aliases": []}
 
 
-def test_what_is_no_body_and_no_alias(client):
+def test_invalid_bodies_and_missing_aliases_are_errors(client):
     assert client.put("/aliases/live", json={}).status_code == 422
     assert client.put("/aliases/live", content=b"{").status_code in (400, 422)
     assert failure_of(client.delete("/aliases/first"), 404)["field"] == "name"

@@ -181,7 +181,7 @@ def test_tenants_record_clicks_on_documents_that_they_see(catalog_of, home, reco
     assert [each["id"] for each in clicked] == [seen]
 
 
-def test_which_routes_record(client, recorder):
+def test_searches_of_all_routes_are_recorded(client, recorder):
     search(client, "wing")
     queries = [{"q": "heat", "index": "first"}, {"q": "flow", "index": "first"}]
     client.post("/multi-search", json={"queries": queries})
@@ -314,7 +314,7 @@ def test_typing_ahead_counts_once(tmp_path):
         (typed("vpn", begin=50), []),  # not yet decided
     ],
 )
-def test_what_counts_while_typing(tmp_path, rows, expected):
+def test_the_last_query_while_typing_counts(tmp_path, rows, expected):
     assert settled(tmp_path, *rows) == expected
 
 
@@ -467,7 +467,7 @@ def test_a_killed_process_leaves_whole_batches(tmp_path):
     assert len(stored(tmp_path)) == 2
 
 
-def test_what_is_stored(client, recorder, home):
+def test_only_the_documented_columns_are_stored(client, recorder, home):
     """No address, key, user name or filter: exactly these columns."""
     client.post(
         "/search",

@@ -10,7 +10,7 @@ from .conftest import failure_of
 TEXT = "The wings of C++ Zürich"
 
 
-def test_it_tells_the_tokens_that_the_index_makes(client, tiny_home):
+def test_analysis_returns_the_tokens_of_the_index(client, tiny_home):
     told = client.post("/indexes/tiny/analyze", json={"text": TEXT}).json()
     with open_index(tiny_home / "tiny") as index:
         tokens = index.analyzer.tokens(TEXT)
@@ -23,11 +23,11 @@ def test_it_tells_the_tokens_that_the_index_makes(client, tiny_home):
 
 
 @pytest.mark.parametrize("text", ["", "the of", "\x00"])
-def test_of_some_texts_nothing_is_left(client, text):
+def test_some_texts_have_no_tokens(client, text):
     assert client.post("/indexes/tiny/analyze", json={"text": text}).json()["tokens"] == []
 
 
-def test_what_cannot_be_read_is_refused(client):
+def test_invalid_requests_are_refused(client):
     too_long = client.post("/indexes/tiny/analyze", json={"text": "w" * (MAX_QUERY + 1)})
     assert failure_of(too_long, 422)["field"] == "text"
     assert client.post("/indexes/none/analyze", json={"text": "w"}).status_code == 404

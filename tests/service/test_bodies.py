@@ -23,7 +23,7 @@ def test_broken_json(client, body):
 
 
 @pytest.mark.parametrize("body", ["[]", '"wing"', "3", "null"])
-def test_json_that_is_no_object(client, body):
+def test_json_other_than_an_object_is_refused(client, body):
     response = client.post("/search", content=body, headers={"Content-Type": "application/json"})
     error = failure_of(response, 422)
     assert error["field"] is None

@@ -27,7 +27,7 @@ def found(catalog, name=None):
         return index.generation, index.search("wing", ranker="bm25").total
 
 
-def test_new_generation_is_taken_up_and_the_old_one_kept_by_who_uses_it(catalog_of, tmp_path):
+def test_a_new_generation_is_loaded_and_running_calls_keep_the_old_one(catalog_of, tmp_path):
     build_tiny(tmp_path)
     catalog = catalog_of(tmp_path)
     with catalog.use("tiny") as old:
@@ -77,7 +77,7 @@ def test_indexes_come_and_go(catalog_of, home):
         found(catalog, "second")
 
 
-def test_index_built_anew_after_its_deletion_is_another(catalog_of, tmp_path):
+def test_an_index_rebuilt_after_its_deletion_is_another(catalog_of, tmp_path):
     build_tiny(tmp_path)
     catalog = catalog_of(tmp_path)
     assert found(catalog) == ("000001", 2)
@@ -176,7 +176,7 @@ def test_each_answer_comes_from_one_generation(client_of, tmp_path):
     assert seen == [[f"{generation:06d}" for generation in range(1, 5)]] * count
 
 
-def test_damage_that_comes_while_an_index_is_served_is_found_and_told(tmp_path):
+def test_damage_during_service_is_found_and_reported(tmp_path):
     """A bit that turns on the disk: size and times of the file stay as they were."""
     build_tiny(tmp_path, name="other")
     build_tiny(tmp_path)
@@ -266,7 +266,7 @@ def test_the_mark_of_an_index_changes_with_each_current(tmp_path):
     assert generation_mark(path) != before
 
 
-def test_what_is_written_while_another_generation_is_opened_is_found(home, monkeypatch):
+def test_writes_during_the_opening_of_a_generation_are_found(home, monkeypatch):
     """The new one was opened before the write, and takes the place of the other after it."""
     catalog = Catalog(home, interval=3600)
     real = catalog_module.open_and_warm_up

@@ -12,7 +12,7 @@ def served(catalog_of, tiny_home):
         yield served
 
 
-def test_what_is_not_http_is_refused(served):
+def test_input_other_than_http_is_refused(served):
     with served.client() as client:
         client.send("no HTTP\r\n\r\n")
         assert client.file.readline().startswith(b"HTTP/1.1 400 ")
@@ -45,7 +45,7 @@ def test_head_is_answered_without_a_body(served):
         assert client.get("/health")[0] == 200
 
 
-def test_connections_that_send_nothing_or_half_a_request_hold_nobody_up(served):
+def test_silent_and_incomplete_connections_delay_no_others(served):
     idle = [served.client() for _ in range(200)]
     for client in idle[::2]:
         client.send("GET /health HTTP/1.1\r\n")

@@ -43,7 +43,7 @@ def test_a_page_of_an_origin_that_is_allowed_may_ask(client, method):
     assert "access-control-allow-credentials" not in answer.headers
 
 
-def test_it_may_read_failures_too(client):
+def test_an_allowed_site_may_read_failures(client):
     answer = client.get("/search?q=wing", headers={"Origin": OURS})
     assert failure_of(answer, 401)
     assert answer.headers["access-control-allow-origin"] == OURS
@@ -64,7 +64,7 @@ def test_pages_can_read_refusals_of_a_busy_service(catalog_of, tiny_home):
     assert unknown.headers["access-control-allow-origin"] == OURS
 
 
-def test_it_may_load_the_client(client):
+def test_an_allowed_site_may_load_the_client(client):
     answer = client.get("/page/klsa.js", headers={"Origin": OURS})
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == OURS
@@ -82,7 +82,7 @@ def test_it_may_load_the_client(client):
         (OURS, "GET", "x-other"),
     ],
 )
-def test_nobody_else_may(client, origin, method, headers):
+def test_other_sites_are_refused(client, origin, method, headers):
     answer = asking_first(client, origin, method, headers)
     assert answer.status_code == 400
     assert answer.headers.get("access-control-allow-origin") in (None, OURS)

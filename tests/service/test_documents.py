@@ -63,7 +63,7 @@ def statuses(answer):
     return [json.loads(line) for line in answer.text.splitlines()]
 
 
-def test_what_is_added_is_found_by_the_next_request(writer, home):
+def test_added_documents_are_found_by_the_next_request(writer, home):
     some = [{"id": "new", "text": "A zeppelin."}, {"id": 7, "title": "Zeppelins", "year": 1900}]
     answer = writer.post("/indexes/tiny/documents", json=some).json()
     assert answer.pop("time_ms") > 0
@@ -135,7 +135,7 @@ def test_documents_that_cannot_be_kept(writer, document, says):
     ["[", '[{"id": "1"}', '[{"id": "1"},]', '[{"id": "1"} {"id": "2"}]', '[{"id": "1"}] x', "",
      "[" * 100_000, b'["\xff"]', b"\xff"],
 )  # fmt: skip
-def test_bodies_that_are_no_json(writer, body):
+def test_invalid_json_is_refused(writer, body):
     answer = writer.post("/indexes/tiny/documents", content=body, headers=JSON)
     assert failure_of(answer, 400)["code"] == "bad_json"
 
@@ -167,7 +167,7 @@ def test_numbers_that_json_lacks_are_refused_by_place_and_field(writer, number):
     assert "not an array of IDs" in failure_of(answer, 422)["message"]
 
 
-def test_lines_are_told_one_by_one(writer, home):
+def test_each_line_is_reported(writer, home):
     body = (
         b'\xef\xbb\xbf{"id": "a", "text": "zeppelin"}\r\n\n'
         b'{"id": "b", "text": 3.5}\n{"id": "c"\n{"id": "\xff"}\n   \n'
@@ -187,7 +187,7 @@ def test_lines_are_told_one_by_one(writer, home):
     assert [row.id for row in rows] == ["a", "b", "a"]
 
 
-def test_values_that_do_not_fit_their_fields_are_told(writer_of, tmp_path):
+def test_values_that_do_not_fit_their_fields_are_reported(writer_of, tmp_path):
     documents = [{"id": "a", "text": "hot", "year": 1990}, {"id": "b", "text": "cold"}]
     build(documents, name="tiny", home=tmp_path, z=2, fields=["rank:number"]).close()
     client = writer_of(tmp_path)
@@ -240,7 +240,7 @@ def test_lines_are_the_same_however_a_stream_is_cut(parts, size):
     ]
 
 
-def test_a_line_that_is_too_long_is_told_and_passed_over(writer, monkeypatch):
+def test_a_line_that_is_too_long_is_reported_and_skipped(writer, monkeypatch):
     monkeypatch.setattr("klsa_search.service.schemas.writes.MAX_BODY", 50)
     long = b'{"id": "long", "text": "' + b"x" * 200 + b'"}\n'
     body = b'{"id": "a"}\n' + long + b'{"id": "b"}\n' + long.strip()
@@ -263,7 +263,7 @@ def test_a_stream_that_is_too_long_says_where_it_ends(writer, monkeypatch):
     assert "more than 3 lines" in told[3]["error"]["message"]
 
 
-def test_what_fails_halfway_names_the_first_line_that_was_not_kept(writer, monkeypatch):
+def test_a_failure_halfway_names_the_first_line_that_was_not_written(writer, monkeypatch):
     monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 2)
     write, calls = Index.write, []
 
@@ -281,7 +281,7 @@ def test_what_fails_halfway_names_the_first_line_that_was_not_kept(writer, monke
     assert len(calls) == 2
 
 
-def test_a_stream_that_becomes_too_slow_tells_what_was_written(writer, monkeypatch):
+def test_a_stream_that_becomes_too_slow_reports_what_was_written(writer, monkeypatch):
     async def slow(chunks):
         async for _ in chunks:
             pass
@@ -351,7 +351,7 @@ def test_no_index_of_that_name(writer):
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
 )
-def test_what_a_page_of_another_site_can_send_is_refused(writer, kind):
+def test_requests_that_other_sites_can_send_are_refused(writer, kind):
     headers = {"Content-Type": kind} if kind else {}
     for path in ("/indexes/tiny/documents", "/indexes/tiny/documents/delete-batch"):
         answer = writer.post(path, content=b'["1"]', headers=headers)
@@ -386,7 +386,7 @@ def test_an_index_that_another_changes(writer, home, monkeypatch):
     assert writer.delete("/indexes/tiny/documents/1").status_code == 200
 
 
-def test_more_writes_than_are_kept_are_told_to_come_again(writer_of, home, monkeypatch):
+def test_excess_writes_are_told_to_retry(writer_of, home, monkeypatch):
     writer, begun, done = writer_of(home, waiting=1), threading.Event(), threading.Event()
     write = Index.write
 
@@ -434,7 +434,7 @@ def test_writes_before_and_after_another_generation(writer, home):
     assert found(writer, "zeppelin") == ["y"]
 
 
-def test_an_index_tells_how_far_it_is_from_its_build(writer):
+def test_an_index_returns_its_drift(writer):
     writer.post("/indexes/tiny/documents", json=[{"id": "1", "text": "A wing, a zeppelin."}])
     writer.delete("/indexes/tiny/documents/3")
     details = writer.get("/indexes/tiny").json()
@@ -455,16 +455,14 @@ def test_an_index_tells_how_far_it_is_from_its_build(writer):
         ("[" * 100_000, "it is nested too deeply"),
     ],
 )
-def test_a_document_is_told_of_what_is_no_json_without_a_place_that_is_not_known(
-    writer, value, reason
-):
+def test_invalid_values_in_a_document_are_reported_without_a_position(writer, value, reason):
     body = f'{{"id": "a", "n": {value}}}'
     response = writer.post("/indexes/tiny/documents", content=body, headers=JSON)
     wanted = f"the body is not JSON ({reason}); correct it"
     assert failure_of(response, 400)["message"] == wanted
 
 
-def test_a_write_where_nothing_can_be_written_is_told(writer, monkeypatch):
+def test_a_write_to_a_read_only_directory_is_reported(writer, monkeypatch):
     """As where the folder is mounted read-only."""
 
     def acquire(_):

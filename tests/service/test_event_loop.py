@@ -72,7 +72,7 @@ def test_a_route_blocks_no_event_loop(client, endpoint, monkeypatch):
     assert blocking == {}
 
 
-def test_what_blocks_would_be_noticed(tmp_path):
+def test_blocking_calls_are_detected(tmp_path):
     async def blocks():
         JobLedger(tmp_path).read()
 

@@ -57,7 +57,7 @@ def test_head_is_get_without_a_body(client):
     assert client.head("/indexes/tiny/classify").status_code == 405
 
 
-def test_slip_of_the_service_tells_no_secrets(client, monkeypatch, caplog):
+def test_an_internal_error_reveals_no_secrets(client, monkeypatch, caplog):
     def search(*_, **__):
         raise RuntimeError("secret")
 
@@ -81,7 +81,7 @@ def test_slip_of_the_service_tells_no_secrets(client, monkeypatch, caplog):
         (MemoryError(), "out of memory"),
     ],
 )
-def test_what_the_system_refuses_is_not_a_bug(client, monkeypatch, caplog, failure, reason):
+def test_an_error_of_the_system_is_not_a_bug(client, monkeypatch, caplog, failure, reason):
     def search(*_, **__):
         raise failure
 

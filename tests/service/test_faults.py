@@ -126,7 +126,7 @@ def test_damaged_new_generation_leaves_the_old_one_in_use(client_of, home, damag
     assert client.get("/search?q=wing&index=second").json()["generation"] == "000002"
 
 
-def test_index_damaged_under_way_is_told(catalog_of, home):
+def test_an_index_damaged_during_service_is_reported(catalog_of, home):
     many = [{"id": str(n), "title": "", "text": "wing " * 500} for n in range(100)]
     build_tiny(home, "first", many)
     opened = catalog_of(home)

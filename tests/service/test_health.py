@@ -26,7 +26,7 @@ def ready(client_of, home):
     return ask
 
 
-def test_it_is_ready_while_all_is_served(ready):
+def test_the_service_is_ready_while_all_indexes_are_served(ready):
     assert ready() == (200, {"ok": True, "served": 2, "failing": 0})
 
 

@@ -148,7 +148,7 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
         ({"sort": ["year:desc"], "distinct": "year"}, False),
     ],
 )
-def test_which_searches_are_heavy(tiny_home, asked, heavy):
+def test_expensive_searches_are_heavy(tiny_home, asked, heavy):
     body = SearchRequest(**{"q": "wing"} | asked)
     with open_index(tiny_home / "tiny") as index:
         assert (body.cost(index) > MAX_LIGHT_COST) == heavy
@@ -164,7 +164,7 @@ def test_which_searches_are_heavy(tiny_home, asked, heavy):
         ({"gamma": 0.5}, True),
     ],
 )
-def test_what_scores_every_document_is_heavy(tiny_home, asked, heavy):
+def test_scoring_every_document_is_heavy(tiny_home, asked, heavy):
     with open_index(tiny_home / "tiny") as index:
         for request in (SearchRequest, ExplainRequest):
             assert (request(q="wing", **asked).cost(index) > MAX_LIGHT_COST) == heavy

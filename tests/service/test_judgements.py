@@ -51,7 +51,7 @@ def test_a_hit_is_judged_and_taken_back(client, home):
     assert client.get(JUDGED).json()["queries"] == [ice]
 
 
-def test_documents_that_are_gone_are_told(client):
+def test_deleted_documents_are_reported(client):
     judge(client, "wing", "1", 1)
     assert client.delete("/indexes/tiny/documents/1").status_code == 200
     (wing,) = client.get(JUDGED).json()["queries"]
@@ -70,13 +70,13 @@ def test_documents_that_are_gone_are_told(client):
         ({"q": "wing", "id": "nobody", "grade": 1}, 404, "nobody"),
     ],
 )
-def test_what_cannot_be_judged_is_explained(client, body, status, said):
+def test_invalid_judgements_are_explained(client, body, status, said):
     assert said in failure_of(client.put(JUDGED, json=body), status)["message"]
     assert client.get(JUDGED).json()["queries"] == []
 
 
 @pytest.mark.parametrize("q", ["", " ", "\0"])
-def test_a_query_that_is_none_is_told_by_its_name(client, q):
+def test_an_invalid_query_is_named(client, q):
     for answer in (
         client.put(JUDGED, json={"q": q, "id": "1", "grade": 1}),
         client.get(JUDGED, params={"q": q}),
@@ -85,7 +85,7 @@ def test_a_query_that_is_none_is_told_by_its_name(client, q):
         assert failure_of(answer, 422)["field"] == "q"
 
 
-def test_they_are_written_out_as_other_tools_read_them(client):
+def test_judgements_are_exported_in_standard_formats(client):
     judge(client, "wing", "1", 1)
     judge(client, "snow and ice", "3", 2)
     qrels = client.get(f"{JUDGED}.qrels")
@@ -125,7 +125,7 @@ def test_rankers_are_judged_by_them(client):
     assert failure_of(client.post(evaluate, json={"judgements": {"1": {"1": 1}}}), 422)
 
 
-def test_who_may_not_write_may_not_judge(catalog_of, home, tmp_path):
+def test_judging_needs_the_scope_write(catalog_of, home, tmp_path):
     file = tmp_path / ".keys.json"
     reader, writer = add_key(file, "reader", ["search"]), add_key(file, "writer", ["write"])
     keys = Keys(file, set())

@@ -63,7 +63,7 @@ def put(client, token, index="first"):
     return client.put(f"/indexes/{index}/documents/lamp", json=LAMP, headers=bearing(token))
 
 
-def test_without_a_file_nobody_needs_a_key(client):
+def test_without_a_file_no_key_is_needed(client):
     assert client.get(SEARCH).status_code == 200
     assert client.put("/indexes/first/documents/lamp", json=LAMP).status_code == 200
 
@@ -79,7 +79,7 @@ def test_a_key_counts_from_the_moment_it_is_made_to_that_of_its_revoking(client,
     assert client.get(SEARCH).status_code == 401
 
 
-def test_without_a_key_it_is_said_how_to_send_one(client, file):
+def test_a_request_without_a_key_is_told_how_to_send_one(client, file):
     add_key(file, "web", ["search"])
     answer = client.get(SEARCH)
     error = failure_of(answer, 401)
@@ -201,7 +201,7 @@ def test_a_key_does_what_its_scopes_say(client, file):
         assert client.request(method, path, headers=headers).status_code == 403
 
 
-def test_what_a_key_is_not_for_it_does_not_hear_of(client, file):
+def test_a_key_learns_nothing_outside_of_its_scope(client, file):
     headers = bearing(add_key(file, "one", ["search"], ["first", "gone"]))
     assert [each["name"] for each in client.get("/indexes", headers=headers).json()["indexes"]] == [
         "first"
@@ -225,7 +225,7 @@ def test_several_indexes_have_to_be_chosen_from(client, file):
     assert (error["field"], "first, second" in error["message"]) == ("index", True)
 
 
-def test_whatever_is_served_needs_a_key_but_what_tells_nothing(client, file):
+def test_every_route_needs_a_key_unless_it_reveals_nothing(client, file):
     add_key(file, "web", ["search"])
     for path in ("/", "/health", "/health/live", "/health/ready", "/docs", "/openapi.json"):
         assert client.get(path).status_code == 200
@@ -240,7 +240,7 @@ def test_whatever_is_served_needs_a_key_but_what_tells_nothing(client, file):
     assert client.get("/static-offline-docs%2f..%2findexes").status_code == 404
 
 
-def test_a_file_that_cannot_be_read_lets_nobody_in(client, file, caplog):
+def test_an_unreadable_file_of_keys_refuses_all(client, file, caplog):
     token = add_key(file, "web", ["search"])
     assert client.get(SEARCH, headers=bearing(token)).status_code == 200
     kept = file.read_text()
@@ -279,7 +279,7 @@ def test_only_what_is_there_can_be_revoked(file):
         revoke_key(file, "web")
 
 
-def test_an_application_whose_gate_was_left_out_lets_nobody_in(client, file):
+def test_an_application_without_its_middleware_refuses_all(client, file):
     """As if a middleware before it had answered in its place."""
     client.app.user_middleware[:] = [
         each for each in client.app.user_middleware if each.cls.__name__ != "ApiKeyAuth"

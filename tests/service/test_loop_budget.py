@@ -41,7 +41,7 @@ def test_an_iteration_has_so_much_time():
     assert not LoopBudget(0.0).has_time()
 
 
-def test_what_is_done_is_returned_with_its_seconds_or_raised():
+def test_work_returns_its_result_and_seconds_or_raises():
     async def ask():
         done, seconds = LoopBudget(0.004).run(lambda: "done")
         assert done == "done"
@@ -52,7 +52,7 @@ def test_what_is_done_is_returned_with_its_seconds_or_raised():
     asyncio.run(ask())
 
 
-def test_what_took_far_too_long_is_followed_by_none_for_a_while(monkeypatch):
+def test_a_pause_follows_long_work(monkeypatch):
     async def ask():
         budget = LoopBudget(10.0)
         budget.run(partial(late, 0.02))
@@ -66,7 +66,7 @@ def test_what_took_far_too_long_is_followed_by_none_for_a_while(monkeypatch):
     asyncio.run(ask())
 
 
-def test_what_waits_for_a_disk_takes_long(monkeypatch):
+def test_waiting_for_a_disk_counts(monkeypatch):
     read = iter(range(2))
     usage = namedtuple("usage", "ru_majflt ru_utime ru_stime")
     monkeypatch.setattr(module, "getrusage", lambda _: usage(next(read), 0.0, 0.0))

@@ -104,7 +104,7 @@ def test_settings_are_changed_by_a_refit(service, home):
     assert not refits.run_due()
 
 
-def test_it_says_how_far_it_is(service):
+def test_the_progress_of_a_job_is_returned(service):
     client, refits = service([sys.executable, "-c", WAITS])
     with refits:
         client.post(REFIT, json={})
@@ -119,7 +119,7 @@ def test_it_says_how_far_it_is(service):
     assert client.get("/indexes/tiny").json()["generation"] == "000001"
 
 
-def test_one_that_fails_can_be_asked_for_again(service):
+def test_failed_jobs_are_listed_and_can_be_repeated(service):
     client, refits = service([sys.executable, "-c", FAILS])
     for id_ in (1, 2):
         assert client.post(REFIT, json={}).json()["id"] == id_
@@ -157,7 +157,7 @@ def test_a_form_of_another_site_begins_nothing(service):
     assert not refits.run_due()
 
 
-def test_who_may_not_write_is_told_nothing(service, client_of, home, tmp_path):
+def test_jobs_need_the_scope_write(service, client_of, home, tmp_path):
     file = tmp_path / ".keys.json"
     reader, writer = add_key(file, "reader", ["search"]), add_key(file, "writer", ["write"])
     client, refits = service([sys.executable, "-c", FAILS], keys=Keys(file, set()))

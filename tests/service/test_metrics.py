@@ -101,7 +101,7 @@ def test_no_request_chooses_a_label(client):
     assert len(measured(client)) < len(before) + 200
 
 
-def test_indexes_are_told_as_they_are(client, home):
+def test_metrics_describe_the_present_indexes(client, home):
     client.put("/indexes/first/documents/lamp", json={"text": "A lamp."})
     (home / "second" / "CURRENT").write_text("000009\n")
     counted = measured(client)
@@ -131,7 +131,7 @@ def test_refits_are_counted(catalog_of, home):
     assert measured(client)["klsa_refits_total", "first", "failed"] == 1
 
 
-def test_where_there_are_keys_it_needs_one_for_it(client, tmp_path):
+def test_metrics_need_a_key_if_there_are_keys(client, tmp_path):
     search = add_key(tmp_path / "keys.json", "web", ["search"])
     watch = add_key(tmp_path / "keys.json", "watch", ["metrics"], ["first"])
     failure_of(client.get("/metrics"), 401)

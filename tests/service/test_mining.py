@@ -149,7 +149,7 @@ def test_classify_the_rest_ids_or_texts(client, index):
         ("/indexes/tiny/terms/wing", "not_found"),
     ],
 )
-def test_what_is_not_there(client, path, code):
+def test_missing_documents_and_terms_are_errors(client, path, code):
     assert failure_of(client.get(path), 404)["code"] == code
 
 

@@ -41,7 +41,7 @@ def test_parameter_outside_its_limits_is_named(client, field, value):
 @pytest.mark.parametrize(
     ("field", "most"), [("q", 10_000), ("index", 100), ("filter", MAX_CHARACTERS)]
 )
-def test_text_that_is_too_long_is_told_how_many_characters_it_may_have(client, field, most):
+def test_a_text_that_is_too_long_gets_the_limit(client, field, most):
     error = failure_of(client.get("/search", params={"q": "wing", field: "x" * (most + 1)}), 422)
     assert error["field"] == field
     assert error["message"].endswith(f"at most {most} characters")

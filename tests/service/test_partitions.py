@@ -49,7 +49,7 @@ def total(client, q, **parameters):
     return answer.json()["total"]
 
 
-def test_it_is_described_like_another(client):
+def test_an_index_in_partitions_is_described_like_another(client):
     (summary,) = client.get("/indexes").json()["indexes"]
     assert (summary["ok"], summary["documents"], summary["drift"]["max_doc"]) == (True, 12, 12)
     details = client.get("/indexes/three").json()
@@ -82,7 +82,7 @@ def test_searches_and_writes_work(client):
         ("POST", "/tenant-tokens", {"filters": {"three": "year > 2005"}}),
     ],
 )
-def test_what_it_does_not_support_has_an_error_code(client, method, path, body):
+def test_unsupported_operations_have_an_error_code(client, method, path, body):
     error = failure_of(client.request(method, path, json=body), 422)
     assert error["code"] == "partitions_unsupported"
     assert "index `three` has partitions" in error["message"]

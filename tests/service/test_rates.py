@@ -48,7 +48,7 @@ def test_a_second_of_requests_may_come_at_once_and_more_as_time_goes(clock):
     assert limit.refused == 60 - 10
 
 
-def test_it_is_said_when_the_next_may_come(clock):
+def test_a_refusal_says_when_to_retry(clock):
     limit = Rates(0.1, clock)
     assert taken(limit, "one", 1) == 1
     clock.now += 2.5
@@ -59,7 +59,7 @@ def test_it_is_said_when_the_next_may_come(clock):
     limit.take("one")
 
 
-def test_no_client_takes_from_another_and_few_are_remembered(clock, monkeypatch):
+def test_each_client_has_a_bucket_and_the_least_recent_is_dropped(clock, monkeypatch):
     monkeypatch.setattr(limits, "MAX_CLIENTS", 2)
     limit = Rates(1, clock)
     assert [taken(limit, name) for name in ("one", "two", "one", "three")] == [1, 1, 0, 1]
@@ -93,7 +93,7 @@ def test_each_key_has_its_own_rate(client, tmp_path, clock):
     assert client.get("/search?q=wing&index=first", headers=headers[0]).status_code == 200
 
 
-def test_where_no_key_is_needed_an_address_has_one(client):
+def test_without_keys_each_address_has_a_bucket(client):
     for _ in range(2):
         assert client.get("/search?q=wing&index=first").status_code == 200
     failure_of(client.get("/search?q=wing&index=first"), 429)

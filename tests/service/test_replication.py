@@ -123,7 +123,7 @@ def test_a_service_backs_up_at_intervals(tiny_home, tmp_path, replication_of, ca
         assert "klsa_backup_number " in client.get("/metrics").text
 
 
-def test_metrics_say_that_there_is_no_backup_yet(tiny_home, tmp_path, catalog_of):
+def test_metrics_report_that_there_is_no_backup_yet(tiny_home, tmp_path, catalog_of):
     backups = Replication("backup", tmp_path, [])
     with TestClient(catalog_app(catalog_of(tiny_home), replications=[backups])) as client:
         assert "klsa_backup_timestamp_seconds 0.0" in client.get("/metrics").text

@@ -72,7 +72,7 @@ def test_a_line_has_what_is_needed_and_no_query(client_with, lines, tmp_path):
     assert token not in json.dumps([found, refused])
 
 
-def test_the_query_is_told_where_that_was_asked(client_with, lines):
+def test_queries_are_logged_with_an_option(client_with, lines):
     client_with(log_queries=True).get("/search?q=wing&index=first")
     assert lines()[0]["query"] == "q=wing&index=first"
 

@@ -88,7 +88,7 @@ def test_parameters_are_described_as_fastapi_does(model):
         "q=wing&exact=perhaps",
     ],
 )
-def test_what_is_asked_is_read_and_refused_as_fastapi_does(query):
+def test_requests_are_read_and_refused_as_by_fastapi(query):
     one, other = (TestClient(app).get(f"/?{query}") for app in apps_of(SearchRequest))
     assert one.status_code == other.status_code
     assert one.json() == other.json()

@@ -149,7 +149,7 @@ def test_limits_are_in_the_schema(schema):
     assert body["additionalProperties"] is False
 
 
-def test_every_setting_of_a_query_can_be_asked_for():
+def test_every_query_setting_is_a_parameter():
     settings = {*SearchSettings.model_fields, *LanguageSettings.model_fields}
     assert settings <= set(SearchRequest.model_fields)
 

@@ -17,7 +17,7 @@ def test_document_of_any_id_has_an_address(client_of, tmp_path, name):
     assert response.json()["id"] == name
 
 
-def test_answer_tells_what_was_found_and_how(client, tiny_home):
+def test_a_response_has_hits_and_interpretation(client, tiny_home):
     answer = client.get("/search", params={"q": "wing", "k": 1, "alpha": 0.5, "z": 2}).json()
     assert answer["query"] == "wing"
     assert (answer["index"], answer["generation"]) == ("tiny", "000001")
@@ -78,7 +78,7 @@ def test_get_and_post_answer_the_same(client, asked):
     assert left == right
 
 
-def test_what_was_understood_stands_in_the_answer(client):
+def test_the_interpretation_is_in_the_response(client):
     asked = {"q": '+wing -"no such thing" wign win*', "spelling": "suggest"}
     said = client.get("/search", params=asked).json()["interpretation"]
     assert said == {

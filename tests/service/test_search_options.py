@@ -93,7 +93,7 @@ def test_words_of_the_query_are_marked(client):
             assert found["html"].count("<mark>") == len(found["marks"])
 
 
-def test_how_good_a_match_is(client):
+def test_the_quality_of_matches_is_returned(client):
     answer = client.get("/search?q=leaks+of+zeppelins&quality=true").json()
     assert 0 < answer["quality"] < 0.5
     assert answer["good_match"] is False
@@ -124,7 +124,7 @@ def test_a_page_says_which_it_is_and_how_many_there_are(client):
     assert every[3] == []
 
 
-def test_facets_and_sorting_are_told(client):
+def test_facets_and_sorting_are_returned(client):
     answer = client.get("/search?q=leaks&facets=kind,year&sort=year:desc&k=2").json()
     assert ids(answer)[0] == "c"
     assert answer["facets"]["kind"]["values"][:2] == [
@@ -134,7 +134,7 @@ def test_facets_and_sorting_are_told(client):
     assert (year["low"], year["high"], year["missing"], year["type"]) == (2019, 2023, 1, "number")
 
 
-def test_fields_choose_what_is_told(client):
+def test_fields_choose_the_parts_of_a_response(client):
     def names(fields):
         hit = client.get(f"/search?q=leaks&k=1&fields={fields}").json()["hits"][0]
         return sorted(hit), hit.get("metadata")
@@ -164,7 +164,7 @@ def test_fields_choose_what_is_told(client):
         ({"q": "x", "index": "two"}, "index", "differs from 'one' in the path"),
     ],
 )
-def test_what_does_not_go_is_explained(client, asked, field, reason):
+def test_invalid_options_are_explained(client, asked, field, reason):
     error = failure_of(client.post("/indexes/one/search", json=asked), 422)
     assert (error["code"], error["field"]) == ("bad_query", field)
     assert reason in error["message"]

@@ -47,7 +47,9 @@ def asking(served, count, path="/search?q=wing"):
     return clients
 
 
-def test_what_is_too_much_is_told_at_once_and_health_all_the_time(catalog_of, tiny_home, searches):
+def test_excess_requests_are_refused_at_once_and_health_always_answers(
+    catalog_of, tiny_home, searches
+):
     with serving(catalog_of(tiny_home), running=2, waiting=3) as served:
         admitted = asking(served, 5)
         searches.wait_for(2)
@@ -69,7 +71,7 @@ def test_what_is_too_much_is_told_at_once_and_health_all_the_time(catalog_of, ti
         assert served.get("/search?q=wing")[0] == 200
 
 
-def test_who_waits_too_long_is_told(catalog_of, tiny_home, searches):
+def test_a_request_that_waits_too_long_is_refused(catalog_of, tiny_home, searches):
     with serving(catalog_of(tiny_home), running=1) as served:
         (first,) = asking(served, 1)
         searches.wait_for(1)
@@ -81,7 +83,7 @@ def test_who_waits_too_long_is_told(catalog_of, tiny_home, searches):
         first.close()
 
 
-def test_search_that_takes_too_long_is_told(catalog_of, tiny_home, searches):
+def test_a_search_that_takes_too_long_is_cancelled(catalog_of, tiny_home, searches):
     with serving(catalog_of(tiny_home), running=1, request_timeout=SHORT) as served:
         status, content = served.get("/search?q=wing")
         assert (status, content["error"]["code"]) == (503, "timed_out")

@@ -139,7 +139,7 @@ def test_a_session_has_the_scopes_and_indexes_of_its_key(client, file):
     assert call(client, cookie, path="/indexes/second").status_code == 404
 
 
-def test_what_was_not_signed_here_for_a_session_is_none(client, file, home, tmp_path):
+def test_a_token_signed_elsewhere_is_not_a_session(client, file, home, tmp_path):
     token = add_key(file, "web", ["search"])
     cookie, _ = sign_in(client, token)
     name, value = cookie.split("=", 1)

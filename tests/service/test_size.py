@@ -231,7 +231,7 @@ def test_analytics_at_their_limits_answer_within_the_bound(catalog_of, tmp_path)
 
 
 @pytest.mark.slow
-def test_what_is_too_large_is_refused_and_says_so(client_of, heavy_home):
+def test_too_large_responses_are_refused(client_of, heavy_home):
     client = client_of(heavy_home)
     error = failure_of(client.get(f"/search?q=wing&k={MAX_HITS}&index=wide"), 422)
     assert (error["code"], error["field"]) == ("bad_query", None)
@@ -276,7 +276,7 @@ def test_the_bound_holds_for_every_kind_of_character(text):
         lambda: {str(n): [False] for n in range(200_000)},
     ],
 )
-def test_what_passes_is_within_the_bound(make):
+def test_accepted_responses_are_within_the_limit(make):
     told = Told(value=make())
     try:
         refuse_too_large(told)

@@ -34,7 +34,7 @@ def test_the_same_as_in_python(client, tiny_home, path, typed):
         (f"/suggest?q={'w' * 10_001}", "q"),
     ],
 )
-def test_what_cannot_be_asked(client, path, field):
+def test_invalid_requests_are_refused(client, path, field):
     assert failure_of(client.get(path), 422)["field"] == field
 
 

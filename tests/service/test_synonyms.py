@@ -29,7 +29,7 @@ def search(client, **asked):
     return answer.json()
 
 
-def test_they_are_set_told_searched_by_and_removed(client, home):
+def test_synonyms_are_set_returned_used_and_removed(client, home):
     assert client.get(PATH).json() == {"index": "first", "synonyms": {}}
     before = search(client)
     assert (before["hits"], before["interpretation"]["synonyms"]) == ([], {})
@@ -66,7 +66,7 @@ def test_synonyms_that_several_add_at_once_are_all_kept(client):
     assert client.get(PATH).json()["synonyms"] == kept
 
 
-def test_what_is_refused(client, home, catalog_of):
+def test_invalid_synonyms_are_refused(client, home, catalog_of):
     for synonyms in (["alone"], {"": ["x"]}, {"x": ["y" * 101]}):
         refused = failure_of(client.put(PATH, json={"synonyms": synonyms}), 422)
         assert refused["field"] == "synonyms"

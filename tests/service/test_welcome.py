@@ -39,7 +39,7 @@ KILOBYTES = 250
         ("text/*", False),
     ],
 )
-def test_who_gets_the_page(client, accept, html):
+def test_browsers_get_the_page(client, accept, html):
     assert prefers_html(accept) == html
     answer = client.get("/", headers={"Accept": accept})
     assert answer.headers["content-type"].startswith("text/html" if html else "application/json")
@@ -111,7 +111,7 @@ def test_the_page_needs_no_key_and_no_token(tiny_home, tmp_path):
         assert client.get("/indexes").status_code == 401
 
 
-def test_it_is_counted_as_one_route(client):
+def test_the_page_counts_as_one_route(client):
     counted = f'klsa_requests_total{{method="GET",route="{PREFIX}{{file}}",status="200"}}'
 
     def count():

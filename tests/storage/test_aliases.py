@@ -31,7 +31,7 @@ def found(home, name):
     return ids
 
 
-def test_an_alias_is_another_name_and_points_where_it_is_told(home):
+def test_an_alias_is_another_name_and_points_to_its_target(home):
     set_alias(home, "live", "one")
     assert (found(home, "live"), aliases_in(home)) == (["one"], {"live": "one"})
     set_alias(home, "live", "two")
@@ -44,7 +44,7 @@ def test_an_alias_is_another_name_and_points_where_it_is_told(home):
     assert found(home, "two") == ["two"]
 
 
-def test_who_has_opened_it_keeps_what_it_stood_for(home):
+def test_an_open_index_stays_when_its_alias_moves(home):
     set_alias(home, "live", "one")
     index = open_index(home / "live")
     set_alias(home, "live", "two")
@@ -80,7 +80,7 @@ def test_names_that_no_index_can_have(home, name):
         remove_alias(home, name)
 
 
-def test_what_is_not_there(home, tmp_path):
+def test_missing_targets_and_aliases_are_errors(home, tmp_path):
     with pytest.raises(IndexNotFound, match="before you set the alias"):
         set_alias(home, "live", "three")
     with pytest.raises(IndexNotFound, match="no alias"):
@@ -94,7 +94,7 @@ def test_what_is_not_there(home, tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"klsa-search alias\n", b"\xff\0", b"x" * 300,
                                      b"klsa-search alias\n../up\n"])  # fmt: skip
-def test_other_files_are_no_aliases(home, content):
+def test_other_files_are_not_aliases(home, content):
     (home / "file").write_bytes(content)
     os.symlink(home / "file", home / "link")
     assert aliases_in(home) == {}
@@ -102,7 +102,7 @@ def test_other_files_are_no_aliases(home, content):
         open_index(home / "file")
 
 
-def test_whoever_reads_meanwhile_finds_one_or_the_other(home):
+def test_a_concurrent_reader_sees_the_old_or_the_new_target(home):
     set_alias(home, "live", "one")
     seen = set()
     with another_thread(lambda: seen.add(aliases_in(home).get("live"))):

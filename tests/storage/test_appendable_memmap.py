@@ -155,7 +155,7 @@ def test_a_file_cut_short_is_named(length, tmp_path):
         AppendableMemmap.open(tmp_path, "kept")
 
 
-def test_no_room_for_addresses_is_told_and_changes_nothing(tmp_path):
+def test_a_lack_of_address_space_is_an_error_and_changes_nothing(tmp_path):
     if not sys.platform.startswith("linux"):
         pytest.skip("needs Linux, which keeps to the limit of addresses")
     region = opened(tmp_path, numbers(2**20, (16,), "<i4"))

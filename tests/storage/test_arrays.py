@@ -24,7 +24,7 @@ from tests.support.waiting import PATIENCE
 
 @pytest.mark.parametrize("kind", ["<f4", "<f8", "<i4", "<i8", "<u4", "|i1", "|u1", "|b1"])
 @pytest.mark.parametrize("shape", [(0,), (1,), (7,), (3, 4), (0, 5), (2, 3, 4)])
-def test_what_is_written_is_what_numpy_reads_and_what_is_opened(kind, shape, tmp_path):
+def test_written_arrays_are_read_by_numpy_and_opened(kind, shape, tmp_path):
     array = (np.arange(np.prod(shape)) % 2).reshape(shape).astype(kind)
     write_arrays(tmp_path, {"kept": array})
     for found in (open_array(tmp_path, "kept"), np.load(tmp_path / "kept.npy")):
@@ -47,7 +47,7 @@ def test_what_is_written_is_what_numpy_reads_and_what_is_opened(kind, shape, tmp
         (b"{", b"\xff"),
     ],
 )
-def test_a_file_that_is_no_array_is_named(old, new, tmp_path):
+def test_a_file_that_is_not_an_array_is_named(old, new, tmp_path):
     write_arrays(tmp_path, {"kept": np.ones((3, 4), np.float32)})
     path = tmp_path / "kept.npy"
     held = path.read_bytes()
@@ -60,7 +60,7 @@ def test_a_file_that_is_no_array_is_named(old, new, tmp_path):
     assert "\n" not in told.value.message
 
 
-def test_terms_that_are_no_text_are_named(tmp_path):
+def test_terms_that_are_not_text_are_named(tmp_path):
     (tmp_path / VOCABULARY).write_bytes(b"\xff" * 20)
     with pytest.raises(
         IndexDamaged, match=r"cannot read .*vocabulary\.txt` .*; run `klsa-index repair"
@@ -80,7 +80,7 @@ def test_a_file_cut_short_is_named(length, tmp_path):
 @pytest.mark.parametrize(
     ("call", "number"), [("pathlib.Path.open", errno.EMFILE), ("numpy.memmap", errno.ENOMEM)]
 )
-def test_what_the_process_lacks_is_no_damage(tmp_path, monkeypatch, call, number):
+def test_lacking_memory_or_descriptors_are_not_damage(tmp_path, monkeypatch, call, number):
     write_arrays(tmp_path, {"kept": np.ones(2**15, np.float32)})
 
     def exhausted(*_, **__):

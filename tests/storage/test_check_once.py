@@ -65,7 +65,7 @@ def test_without_a_home_sums_are_compared_each_time(tmp_path, compared, monkeypa
     assert compared == ["000001"] * 2
 
 
-def test_what_a_build_noted_is_not_compared(tmp_path, compared):
+def test_a_generation_just_built_is_not_compared(tmp_path, compared):
     one = generation(tmp_path / "000001", a="a")
     note_checked(*one)
     check_once(*one)
@@ -126,7 +126,7 @@ def test_damage_that_is_found_later_is_looked_for_at_the_next_opening(
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\n", b"\xff\n/", b"\0\n\0"])
-def test_a_memory_that_is_none_is_written_anew(tmp_path, compared, memory, content):
+def test_a_damaged_record_is_rewritten(tmp_path, compared, memory, content):
     one = generation(tmp_path / "000001", a="a")
     check_once(*one)
     (file,) = memory.iterdir()
@@ -146,7 +146,7 @@ def test_without_a_place_to_remember_sums_are_compared_each_time(tmp_path, compa
     assert compared == ["000001", "000001"]
 
 
-def test_what_else_lies_where_sums_are_remembered_is_passed_over(tmp_path, compared, memory):
+def test_other_files_in_the_cache_folder_are_ignored(tmp_path, compared, memory):
     (memory / "folder").mkdir(parents=True)
     (memory / "link").symlink_to(memory / "nothing")
     one = generation(tmp_path / "000001", a="a")
@@ -165,7 +165,7 @@ def test_generations_that_are_gone_are_forgotten(tmp_path, memory):
     assert remembered(memory) == [str(other[0])]
 
 
-def test_processes_remember_beside_each_other(tmp_path, compared, memory, monkeypatch):
+def test_processes_record_checksums_at_once(tmp_path, compared, memory, monkeypatch):
     """One that notes a generation while another does loses nothing of the other's."""
     one = generation(tmp_path / "t" / "000001", a="a")
     other = generation(tmp_path / "t" / "000002", a="a")

@@ -48,7 +48,7 @@ def test_a_file_that_cannot_be_read_is_named(sealed):
         compare_checksums(*sealed)
 
 
-def test_too_many_open_files_are_no_damage(sealed, monkeypatch):
+def test_too_many_open_files_are_not_damage(sealed, monkeypatch):
     def exhausted(path):
         raise OSError(errno.EMFILE, "Too many open files", str(path))
 
@@ -92,7 +92,7 @@ def test_a_file_that_is_gone_is_damage_only_of_what_is_in_use(sealed):
     assert (check.state, check.failure) == ("stopped", None)
 
 
-def test_it_can_be_stopped_at_any_time(sealed, monkeypatch):
+def test_a_comparison_can_be_stopped_at_any_time(sealed, monkeypatch):
     reading = threading.Event()
 
     def readinto(file, buffer):

@@ -23,7 +23,7 @@ def path(tmp_path):
     return tmp_path / "a"
 
 
-def test_it_holds_the_generation_and_the_sum_of_its_manifest(path):
+def test_current_has_the_generation_and_the_checksum_of_its_manifest(path):
     current, kept = (sha256_of(path / name / "manifest.json") for name in ("000002", "000001"))
     text = f"000002\nsha256 {current}\nkept 000001 sha256 {kept}\n"
     assert (path / "CURRENT").read_text() == text
@@ -100,7 +100,7 @@ def test_a_folder_a_pipe_and_links_to_nowhere_are_damage(path):
         current_generation(path)
 
 
-def test_what_may_not_be_read_is_damage_and_too_many_open_files_are_not(path, monkeypatch):
+def test_an_unreadable_file_is_damage_and_too_many_open_files_are_not(path, monkeypatch):
     def failing(number):
         def opened(*_, **__):
             raise OSError(number, os.strerror(number), str(path / "CURRENT"))
@@ -174,7 +174,7 @@ def test_a_manifest_of_whatever_else_is_damage(path, content):
         read_manifest(path / "000002")
 
 
-def test_another_format_is_told_as_such_if_its_sum_is_right(path):
+def test_another_format_with_the_right_checksum_is_named(path):
     content = b'{"format_version": 99}'
     (path / "000002" / "manifest.json").write_bytes(content)
     with pytest.raises(IndexDamaged, match="has changed"):

@@ -56,7 +56,7 @@ def everything(path):
 WANTED = [BASE[2], NEW_B, Document(id="c"), Document(id="a", text="again")]
 
 
-def test_what_lives_is_exported_and_read_as_the_same_documents(index, tmp_path):
+def test_live_documents_are_exported_and_read_back_equal(index, tmp_path):
     assert everything(index) == WANTED
     file = tmp_path / "out.jsonl"
     file.write_text("before")
@@ -105,7 +105,7 @@ def test_a_backup_takes_no_ones_place_and_no_damage(index, tmp_path):
     assert not (tmp_path / "kept").exists()
 
 
-def test_an_interrupted_copy_is_done_again_and_is_no_index_meanwhile(index, tmp_path):
+def test_an_interrupted_copy_is_repeated_and_is_not_an_index_before(index, tmp_path):
     target = tmp_path / "kept"
     with new_generation(target) as half:  # what a killed copy leaves
         (half / "documents.npy").write_bytes(b"half")

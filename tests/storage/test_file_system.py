@@ -35,11 +35,11 @@ a line of something else
         ("/home/me", "fuse.sshfs"),
     ],
 )
-def test_the_deepest_and_last_mount_tells(path, kind):
+def test_the_deepest_and_last_mount_counts(path, kind):
     assert kind_of(path, MOUNTS) == kind
 
 
-def test_where_nothing_is_told_nothing_is_refused(tmp_path, monkeypatch):
+def test_without_a_list_of_mounts_nothing_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MOUNTS", tmp_path / "none")
     files.kind_of_file_system.cache_clear()
     assert network_file_system(tmp_path) is None

@@ -35,7 +35,7 @@ def keep(folder, *names):
         [".hidden"],
     ],
 )
-def test_a_folder_that_is_no_index_is_refused_and_left_alone(tmp_path, names):
+def test_a_folder_that_is_not_an_index_is_refused_and_left_alone(tmp_path, names):
     mine = keep(tmp_path / "reports", *names)
     with pytest.raises(StoreError, match=r"reports` is there and is not an index.*choose another"):
         write(tmp_path / "reports", "one")
@@ -44,7 +44,7 @@ def test_a_folder_that_is_no_index_is_refused_and_left_alone(tmp_path, names):
     assert files_below(tmp_path / "reports") == mine
 
 
-def test_a_file_and_a_broken_link_are_no_index_either(tmp_path):
+def test_a_file_and_a_broken_link_are_not_indexes_either(tmp_path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("file", "link"):
@@ -191,7 +191,7 @@ def test_a_folder_under_a_name_of_ours_is_refused_before_anything_is_changed(tmp
         assert content(path) == "one"
 
 
-def test_of_a_linked_index_the_link_is_deleted(tmp_path):
+def test_deleting_a_linked_index_deletes_the_link(tmp_path):
     write(tmp_path / "elsewhere" / "a", "one")
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "a").symlink_to(tmp_path / "elsewhere" / "a")
@@ -210,7 +210,7 @@ def test_a_link_to_a_folder_of_the_user_is_not_deleted(tmp_path):
     assert files_below(tmp_path / "docs") == mine
 
 
-def test_no_name_beside_an_index_is_taken_by_its_deletion(tmp_path):
+def test_deleting_an_index_takes_no_name_next_to_it(tmp_path):
     write(tmp_path / "a", "one")
     mine = keep(tmp_path / ".a.deleted", "may.txt")
     delete_index(tmp_path / "a")
@@ -220,7 +220,7 @@ def test_no_name_beside_an_index_is_taken_by_its_deletion(tmp_path):
 
 
 @pytest.mark.parametrize("left", [b"", b"klsa-search", b"klsa-search index"])
-def test_a_mark_that_could_not_be_written_bars_nobody(left, tmp_path):
+def test_a_mark_that_could_not_be_written_blocks_nothing(left, tmp_path):
     """A process that died, or found the disk full, while it wrote the first file of an index."""
     path = tmp_path / "a"
     path.mkdir()

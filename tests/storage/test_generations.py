@@ -116,7 +116,7 @@ def test_a_build_over_a_damaged_generation_keeps_the_newest_whole_one(tmp_path, 
     assert content(path) == "one"
 
 
-def test_a_generation_of_a_foreign_format_in_use_stays_beside_the_newest_whole_one(tmp_path):
+def test_a_used_generation_of_another_format_stays_next_to_the_newest_complete_one(tmp_path):
     path = tmp_path / "a"
     for text in ("one", "two"):
         write(path, text)
@@ -139,7 +139,7 @@ def test_after_a_rollback_and_a_damaged_current_what_was_in_use_stays(tmp_path):
     assert content(path) == "one"
 
 
-def test_where_nothing_is_whole_nothing_goes(tmp_path):
+def test_without_a_complete_generation_none_is_removed(tmp_path):
     path = tmp_path / "a"
     for text in ("one", "two"):
         write(path, text)
@@ -190,7 +190,7 @@ def test_a_generation_has_its_mark_from_the_moment_it_is_seen(tmp_path, monkeypa
     assert seen == [["KLSA-INDEX"]]
 
 
-def test_an_old_generation_that_cannot_be_removed_is_told(tmp_path, monkeypatch):
+def test_an_old_generation_that_cannot_be_removed_is_reported(tmp_path, monkeypatch):
     path = tmp_path / "a"
     for text in ("one", "two"):
         write(path, text)
@@ -258,7 +258,7 @@ def test_a_first_build_that_fails_leaves_nothing(tmp_path):
      "a/../b", "a/000001", "..\\..\\etc", "a\0", "\0", "%2e%2e%2f", "....//", "~root", "C:\\",
      "file:///etc/passwd", ".keys.json", "\u2024\u2024/", "é"],
 )  # fmt: skip
-def test_names_that_are_no_plain_file_names_are_refused(tmp_path, name):
+def test_names_that_are_not_plain_file_names_are_refused(tmp_path, name):
     with pytest.raises(SettingsError, match="name"):
         index_path(tmp_path, name)
 

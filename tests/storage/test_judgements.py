@@ -67,7 +67,7 @@ def test_white_space_makes_no_other_query(tmp_path):
         ("wing", "1", True, QueryError, "whole number"),
     ],
 )
-def test_what_cannot_be_judged(tmp_path, query, document, grade, kind, said):
+def test_invalid_judgements_are_refused(tmp_path, query, document, grade, kind, said):
     with pytest.raises(kind, match=said):
         Judgements(tmp_path).put(query, document, grade)
     assert told(tmp_path) == []
@@ -102,7 +102,7 @@ with judgements._connected(writes=True) as connection:
 """
 
 
-def test_what_was_acknowledged_outlives_who_wrote_it(tmp_path):
+def test_acknowledged_judgements_survive_a_killed_writer(tmp_path):
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path)], check=False, timeout=PATIENCE
     )
@@ -138,7 +138,7 @@ def test_a_file_of_nothing_is_none_and_any_other_is_refused(tmp_path):
         "update judgements set document = cast(x'ff' as text)",
     ],
 )
-def test_what_no_judgement_says_is_damage(tmp_path, change):
+def test_invalid_stored_judgements_are_damage(tmp_path, change):
     Judgements(tmp_path).put("wing", "1", 1)
     with sqlite3.connect(tmp_path / "JUDGEMENTS") as other:
         other.execute(change)
@@ -147,7 +147,7 @@ def test_what_no_judgement_says_is_damage(tmp_path, change):
         told(tmp_path)
 
 
-def test_who_writes_for_long_is_told_of(tmp_path, monkeypatch):
+def test_a_write_during_a_long_one_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "WRITE_TIMEOUT", 0.05)
     Judgements(tmp_path).put("wing", "1", 1)
     other = sqlite3.connect(tmp_path / "JUDGEMENTS", isolation_level=None)
@@ -158,7 +158,7 @@ def test_who_writes_for_long_is_told_of(tmp_path, monkeypatch):
     assert told(tmp_path) == [(1, "wing", {"1": 1})]
 
 
-def test_a_folder_that_is_not_there_is_told_of(tmp_path):
+def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(StoreError, match="cannot write"):
         Judgements(tmp_path / "gone").put("wing", "1", 1)
     assert told(tmp_path / "gone") == []

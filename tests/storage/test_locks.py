@@ -78,7 +78,7 @@ def test_a_killed_holder_holds_nothing(lock):
         assert "by another process or thread" in refused(lock)
 
 
-def test_what_a_killed_first_build_leaves_is_no_users(tmp_path):
+def test_remains_of_a_killed_first_build_are_not_in_use(tmp_path):
     path = tmp_path / "a"
     path.mkdir()
     with holding(path / "LOCK") as child:
@@ -89,7 +89,7 @@ def test_what_a_killed_first_build_leaves_is_no_users(tmp_path):
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
-def test_a_lock_that_cannot_be_opened_is_told(lock, monkeypatch, number):
+def test_a_lock_that_cannot_be_opened_is_an_error(lock, monkeypatch, number):
     """As where the folder is mounted read-only."""
 
     def acquire(_):

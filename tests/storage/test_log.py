@@ -110,7 +110,7 @@ def test_a_log_is_the_list_of_what_was_written_at_any_state_of_it(tmp_path_facto
     assert [each.puts + each.deletes for each in standing] == [len(batch) for batch in model]
 
 
-def test_it_is_made_by_the_first_write_and_read_before(tmp_path):
+def test_the_first_write_creates_the_log_and_reading_needs_none(tmp_path):
     log = WriteLog(tmp_path)
     assert (log.last(), list(log.rows()), log.batches(), log.check()) == (LogPosition(), [], [], 0)
     with LogWriter(tmp_path) as writer:
@@ -124,7 +124,7 @@ def test_it_is_made_by_the_first_write_and_read_before(tmp_path):
     assert batch.time.endswith("+00:00")
 
 
-def test_what_is_not_there_can_be_deleted_again_and_again(tmp_path):
+def test_missing_documents_can_be_deleted_repeatedly(tmp_path):
     with LogWriter(tmp_path) as writer:
         for _ in range(2):
             writer.append(deletes=["never"])
@@ -146,7 +146,7 @@ def test_what_is_not_there_can_be_deleted_again_and_again(tmp_path):
         (Document(id="a", metadata=[1]), "the metadata is of type list"),
     ],
 )
-def test_what_cannot_be_kept_is_named_and_nothing_of_its_batch_is(tmp_path, document, told):
+def test_an_unstorable_document_is_named_and_its_batch_is_not_written(tmp_path, document, told):
     with LogWriter(tmp_path) as writer:
         with pytest.raises(CollectionError, match=told):
             writer.append([doc("good"), document])
@@ -183,7 +183,7 @@ def test_those_that_version_0_2_kept_are_null():
     assert document_of("a", written).metadata == {"x": [None, 1, None]}
 
 
-def test_it_is_read_while_it_is_written_and_by_threads(tmp_path):
+def test_threads_read_the_log_during_writes(tmp_path):
     log, seen, failed = WriteLog(tmp_path), [], []
 
     def look():
@@ -256,7 +256,7 @@ def test_a_generation_that_goes_is_noticed_by_reader_and_writer(tmp_path, remove
 
 
 @pytest.mark.parametrize("what", ["text", "database", "link", "folder"])
-def test_what_is_no_log_is_refused_and_left_alone(tmp_path, what):
+def test_a_file_that_is_not_a_log_is_refused_and_left_alone(tmp_path, what):
     path = tmp_path / "WRITES"
     if what == "text":
         path.write_text("mine, and long enough to be looked at" * 30)
@@ -359,7 +359,7 @@ def test_a_log_that_is_missing_or_another_is_named(tmp_path):
             writer.append([doc("b")])
 
 
-def test_what_is_beside_the_log_of_another_is_named(tmp_path):
+def test_files_of_another_log_are_named(tmp_path):
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
         folder.mkdir()

@@ -151,7 +151,7 @@ def test_only_what_changed_is_written_and_old_backups_stay(home, repository, tmp
     assert home_texts(tmp_path / "before") == {"cars": CARS | {"d": "four"}, "boats": {}}
 
 
-def test_what_no_backup_uses_is_removed(home, tmp_path):
+def test_unused_pieces_are_removed(home, tmp_path):
     repository = Repository(str(tmp_path / "kept"))
     back_up(repository, home)
     (tmp_path / "kept/objects" / ("0" * 64)).write_text("left by a killed backup")
@@ -215,7 +215,7 @@ def test_a_copied_index_directory_is_another(home, repository, tmp_path):
         back_up(repository, copy)
 
 
-def test_what_an_interrupted_backup_left_goes_with_the_next(home, repository):
+def test_the_next_backup_removes_the_remains_of_an_interrupted_one(home, repository):
     back_up(repository, home)
     repository.write_piece("0" * 64, b"left")
     back_up(repository, home)  # unchanged

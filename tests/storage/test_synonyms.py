@@ -73,7 +73,7 @@ def test_files_are_rules_or_json():
         (7, "list of rules"),
     ],
 )
-def test_what_is_refused(wrong, said):
+def test_invalid_synonyms_are_refused(wrong, said):
     with pytest.raises(SettingsError, match=said) as caught:
         checked_synonyms(wrong)
     assert caught.value.field == "synonyms"
@@ -86,12 +86,12 @@ def test_texts_that_are_refused(text):
 
 
 @given(st.dictionaries(WORDS, st.lists(WORDS, max_size=3), max_size=4))
-def test_what_was_read_is_read_the_same_again(synonyms):
+def test_listed_synonyms_can_be_read_again(synonyms):
     found = checked_synonyms(synonyms)
     assert checked_synonyms(found) == synonyms_of_text(json.dumps(found)) == found
 
 
-def test_they_stay_whatever_becomes_of_the_documents(path, tmp_path):
+def test_synonyms_survive_builds_and_deletions(path, tmp_path):
     write_synonyms(path, TV)
     index = open_index(path)
     index.add([{"id": "two", "text": "Another."}])
@@ -123,7 +123,7 @@ def test_a_copy_that_fails_leaves_nothing(path, tmp_path):
     assert not (tmp_path / "copy").exists()
 
 
-def test_they_go_when_none_are_set(path):
+def test_setting_no_synonyms_removes_the_file(path):
     write_synonyms(path, TV)
     write_synonyms(path, {})
     assert read_synonyms(path) == {}
@@ -131,7 +131,7 @@ def test_they_go_when_none_are_set(path):
     write_synonyms(path, {})
 
 
-def test_what_a_killed_process_left_is_in_nobodys_way(path):
+def test_remains_of_a_killed_process_do_no_harm(path):
     (path / ".SYNONYMS.klsa-new").write_text('{"half')
     write_synonyms(path, TV)
     assert read_synonyms(path) == TV

@@ -72,7 +72,7 @@ def test_points_and_classes(tmp_path):
         ",".join(["one"] * 34) + ",g",
     ],
 )
-def test_a_line_that_is_no_point_is_named(tmp_path, line):
+def test_an_invalid_line_is_named(tmp_path, line):
     write_points(tmp_path, ",".join(["1"] * 34) + ",g", line)
     with pytest.raises(CollectionError, match=r"ionosphere\.csv:3: .*mend the line"):
         read_ionosphere(tmp_path)

@@ -115,7 +115,7 @@ def test_known_items_lose_what_asks_for_them():
     assert sentences.queries[0].text not in sentences.documents[0].text
 
 
-def test_a_document_that_asks_is_no_answer():
+def test_a_document_used_as_query_is_not_searched():
     task = by_document(toy_task())
     first = [d for d in toy_task().documents if d.id in ("0", "12", "24", "36")]
     assert [query.text for query in task.queries] == [f"{d.title}\n{d.text}" for d in first]

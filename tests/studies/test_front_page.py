@@ -38,7 +38,7 @@ def test_the_best_answer_counts(tmp_path):
     assert answer(index, Asked("a list", "remove", ("nowhere",))).ranks["bm25"] is None
 
 
-def test_what_is_counted_by_hand(capsys):
+def test_counts_equal_an_example_by_hand(capsys):
     answered = [
         Answered("a list", "better", "a", {"bm25": None, "klsa": 2}),
         Answered("a list", "worse", "b", {"bm25": 1, "klsa": 4}),

@@ -52,7 +52,7 @@ def test_runs_of_the_encoder_come_back(tmp_path, monkeypatch):
     assert ranking.document_ids == ("y", "x")
 
 
-def test_lucene_is_asked_for_every_system(tmp_path, monkeypatch):
+def test_lucene_runs_every_system(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(lucene.subprocess, "run", lambda words, **_: asked.append(words))
     lucene.run_all(tmp_path, tmp_path / "fat.jar", "java")

@@ -69,7 +69,7 @@ def test_a_state_is_that_of_the_answers(folder):
     assert call(world.state, place.index, known).answer.startswith("refused: ")
 
 
-def test_a_slip_of_the_program_is_no_sentence(folder):
+def test_an_internal_error_is_not_an_error_message(folder):
     place = world.Place(folder)
     assert call(place.do, "broken").given().in_a_sentence
     assert not world.Said(1, "", "KeyError").in_a_sentence

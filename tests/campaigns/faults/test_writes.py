@@ -38,7 +38,7 @@ def test_a_system_call_that_fails(folder, survived):
     survived(failing_calls.run(folder, every=20, changes=("add", "refit")))
 
 
-def test_what_is_lost_risen_or_wrong_is_noticed():
+def test_lost_restored_and_wrong_documents_are_noticed():
     held = {"a": "w0 w5", "b": "w0 late"}
     model = Model(dict(held))
     model.do("add", {"a": "w1"})

@@ -63,7 +63,7 @@ def test_blocks_of_any_size_give_the_same_answers(index, bits):
             assert np.array_equal(values, scores)
 
 
-def test_what_is_found_has_its_exact_score(index):
+def test_results_have_their_exact_scores(index):
     for query in QUERIES:
         exact = index.scores(query)
         positions, scores = index.rank(query, 10)

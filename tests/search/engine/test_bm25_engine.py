@@ -123,7 +123,7 @@ def test_optional_terms_lose_nothing(k):
 
 @pytest.mark.parametrize("k", [100, 300, 1000])
 @pytest.mark.parametrize("rising", [False, True])
-def test_a_first_block_unlike_the_others_misleads_nobody(rising, k):
+def test_an_unusual_first_block_does_not_change_results(rising, k):
     """The threshold guessed from the first of 32 blocks is far too high, or far too low."""
     rng = np.random.default_rng(0)
     saturations = rng.random((2048, 3)) * 0.01 + np.linspace(0.9, 0, 2048)[:, None] ** 2
@@ -157,7 +157,7 @@ def test_more_distinct_terms_than_the_compiled_search_takes():
         assert same(best(engine, asked, 20), by_row(kernel, asked, 20))
 
 
-def test_answers_do_not_depend_on_threads_or_on_what_was_asked_before():
+def test_results_do_not_depend_on_threads_or_earlier_queries():
     kernel, engine = collection(3000, levels=4)
     rng = np.random.default_rng(1)
     asked = [(rng.integers(-1, 12, 4).tolist(), int(k)) for k in rng.integers(1, 400, 200)]

@@ -108,7 +108,7 @@ def test_a_used_engine_answers_as_a_new_one(options, calls):
 
 
 @given(options=worlds, calls=st.lists(asked, min_size=1, max_size=6))
-def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
+def test_nothing_outside_of_the_arrays_is_written_or_read(options, calls):
     plain = world_of(options)
     expected = [
         (top_of(plain.klsa_engine, known(plain, terms), k, klsa_params(plain, chosen)),
@@ -132,9 +132,7 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
     chosen=parameters,
     z=st.sampled_from([1, 2, 5]),
 )
-def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(
-    options, size, terms, chosen, z
-):
+def test_results_have_exact_scores_and_include_all_matches(options, size, terms, chosen, z):
     """All of up to 130 documents are looked at closely where 60 are wanted.
 
     With few seeds: over all documents the rows of a centred kernel add up to 0, and nothing but the

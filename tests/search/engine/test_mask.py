@@ -25,7 +25,7 @@ def test_a_mask_is_of_the_documents_it_was_made_of(size, share):
         assert both.size == np.count_nonzero(allowed & others)
 
 
-def test_what_becomes_of_an_array_does_not_change_its_mask():
+def test_changing_an_array_does_not_change_its_mask():
     allowed = np.ones(70, np.bool_)
     mask = Mask(allowed)
     allowed[:] = False

@@ -183,7 +183,7 @@ def test_a_later_document_is_brought_up_by_an_earlier_one():
     entries=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 20)), max_size=80),
     pieces=st.integers(1, 4),
 )
-def test_the_strongest_entries_beside_a_row_are_kept(entries, pieces):
+def test_the_strongest_entries_of_a_row_are_kept(entries, pieces):
     pairs = np.array([(owner, 10 + number) for number, (owner, _) in enumerate(entries)], np.int32)
     values = np.array([value for _, value in entries], np.float32)
     reversing = ReverseNeighboursBuilder()

@@ -98,14 +98,14 @@ def test_any_document_can_be_explained(index, exact):
                 assert found.score == pytest.approx(float(scores[position]), rel=1e-5)
 
 
-def test_what_is_filtered_sorted_or_far_down_adds_up_too(index):
+def test_parts_add_up_for_filtered_sorted_and_low_ranked_hits(index):
     mask = np.arange(index.max_doc) % 3 == 1
     for wishes in ({"mask": mask}, {"min_score": 0.01}, {"offset": 40}):
         for hit in index.search(QUERIES[-1], 40, explain=True, **wishes):
             assert_adds_up(hit.explanation)
 
 
-def test_what_is_explained_is_asked_for_by_name(index):
+def test_an_explanation_needs_a_known_id_and_valid_parameters(index):
     with pytest.raises(DocumentNotFound, match="nowhere"):
         index.explain("t01", "nowhere")
     with pytest.raises(QueryError, match="alpha"):
@@ -151,7 +151,7 @@ def test_an_explanation_names_what_brought_a_document(cars):
     assert found.alpha == pytest.approx(0.7 * (1 - 0.7))
 
 
-def test_terms_that_feedback_added_are_told_from_those_asked_for(cars):
+def test_terms_of_feedback_are_distinguished_from_query_terms(cars):
     found = cars.explain("car", "other", ranker="rm3")
     assert set(found.feedback) == {"both", "again"}
     added = {term.term: term.added for term in found.lexical.terms}

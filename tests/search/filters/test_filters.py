@@ -222,7 +222,7 @@ def test_worked_examples(text, ids):
         ("seen > now-9999y", "'now-9999y' is before the year 1 or after 9999"),
     ],
 )
-def test_what_cannot_be_read_is_explained(given, reason):
+def test_invalid_filters_are_explained(given, reason):
     with pytest.raises(QueryError) as caught:
         FilterCache(FIELDS, SIZE).of(given)
     assert caught.value.field == "filter"
@@ -290,7 +290,7 @@ def test_a_long_text_is_cut_in_messages():
 
 
 @pytest.mark.parametrize("comparison", ["=", "in", "to", "exists", "null", "odd"])
-def test_what_is_told_of_a_long_name_is_short(comparison):
+def test_messages_about_long_names_are_short(comparison):
     with pytest.raises(QueryError) as refused:
         filter_of_mapping({"field": "x" * 20_000, comparison: {}})
     assert len(refused.value.message) < 500

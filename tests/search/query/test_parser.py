@@ -80,7 +80,7 @@ def ranking_words(query):
 
 
 @given(st.lists(clauses, max_size=4), st.sampled_from(["klsa", "bm25", "rm3"]))
-def test_what_is_answered_is_the_full_ranking_of_what_matches(few_words, query, ranker):
+def test_results_are_the_full_ranking_of_matching_documents(few_words, query, ranker):
     expanded = ranking_words(query)
     for prefix in sorted(STEMS, key=len, reverse=True):
         expanded = expanded.replace(prefix, STEMS[prefix])
@@ -133,7 +133,7 @@ def test_a_mask_and_a_query_both_leave_out(few_words):
     assert found.total == wanted.total
 
 
-def test_what_was_understood_is_said(few_words):
+def test_the_interpretation_is_returned(few_words):
     said = few_words.search(
         'wing "wi fi" +flow -drag -"the networks" title:wings net* unheard the',
         1,

@@ -74,7 +74,7 @@ def documents_at(doc_ids):
 
 
 @given(text=texts, alone=st.booleans())
-def test_what_is_cached_of_words_changes_no_query(snapshot, text, alone):
+def test_cached_words_change_no_query(snapshot, text, alone):
     """Evidence of partitions may differ from call to call, so nothing of it is cached."""
     parser = QueryParser(snapshot, Analyzer(), {}, documents_at)
     reading = LanguageSettings()

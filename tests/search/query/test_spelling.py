@@ -43,7 +43,7 @@ def index(tmp_path_factory):
         ("heattransfer", "heat transfer"),
     ],
 )
-def test_what_was_meant(index, wrong, right):
+def test_misspelt_words_are_corrected(index, wrong, right):
     found = index.search(wrong)
     assert found.interpretation.corrections == {wrong: right}
     assert found.interpretation.did_you_mean is None  # as it was searched
@@ -55,7 +55,7 @@ def test_what_was_meant(index, wrong, right):
 @pytest.mark.parametrize(
     "word", ["bred", "zzzzzz", "b747", "wnig7", "xretrieval", "of", "flwer bread"[:3], "雪雪雪雪"]
 )
-def test_what_nothing_is_near_stays(index, word):
+def test_words_without_a_near_term_stay(index, word):
     """Short words, words with figures, words that begin otherwise."""
     said = index.search(f"{word} bread").interpretation
     assert said.corrections == ({} if word != "bred" else {"bred": "Bread"})
@@ -132,7 +132,7 @@ def test_a_correction_is_searched_if_no_document_contains_the_words(
 
 
 @pytest.mark.usefixtures("is_small")
-def test_a_correction_is_only_suggested_beside_words_of_documents(sniffers):
+def test_a_correction_is_only_suggested_next_to_words_of_documents(sniffers):
     found = sniffers.search("snifer packets")
     assert found.interpretation.unknown == ("snifer",)
     assert found.interpretation.did_you_mean == "sniffer packets"
@@ -211,7 +211,7 @@ def test_only_words_that_no_document_holds_are_put_right(index):
         assert (said.corrections, said.unknown, said.did_you_mean) == ({}, (), None)
 
 
-def test_what_may_well_be_a_word_of_its_own_stays(tmp_path):
+def test_plausible_words_stay(tmp_path):
     """Function words are none that a document has to hold; of a short word it is only told."""
     text = "The shape of a duck: who floored it at ease and in former times."
     index = build([{"id": "a", "text": text}], name="words", home=tmp_path)
@@ -226,7 +226,7 @@ def test_what_may_well_be_a_word_of_its_own_stays(tmp_path):
     index.close()
 
 
-def test_it_may_be_suggested_or_left(index):
+def test_corrections_can_be_suggested_or_turned_off(index):
     suggested = index.search("retreival paper", spelling="suggest")
     assert suggested.hits == index.search("paper").hits
     assert suggested.interpretation.unknown == ("retreival",)
@@ -238,7 +238,7 @@ def test_it_may_be_suggested_or_left(index):
         index.search("paper", spelling="on")
 
 
-def test_what_must_be_there_is_put_right_and_what_must_not_is_not(index):
+def test_required_words_are_corrected_and_excluded_ones_are_not(index):
     assert [hit.id for hit in index.search("+retreival paper")] == ["retrieval"]
     assert [hit.id for hit in index.search('"informotion retreival"')] == ["retrieval"]
     assert [hit.id for hit in index.search("text:wifi")] == ["network"]

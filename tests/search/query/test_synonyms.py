@@ -75,7 +75,7 @@ def test_a_query_is_that_of_all_its_words(towns, asked, meant):
 
 
 @pytest.mark.parametrize("asked", ['"new york"', "+tv", "-tv city", "text:tv", "telev*", "+nyc"])
-def test_what_has_a_sign_is_meant_as_it_stands(towns, asked):
+def test_words_with_operators_have_no_synonyms(towns, asked):
     assert found(towns, asked) == found(towns, asked, synonyms=False)
     assert towns.search(asked).interpretation.synonyms == {}
 
@@ -85,7 +85,7 @@ def test_words_in_a_row_are_neighbours(towns):
         assert towns.search(apart).interpretation.synonyms == {}
 
 
-def test_it_is_told_what_was_asked_for(towns):
+def test_the_synonyms_used_are_returned(towns):
     interpretation = towns.search("big apple phone room").interpretation
     assert interpretation.synonyms == {"big apple": ("new york", "nyc"), "phone": ("tv",)}
     assert interpretation.unknown == ("big", "apple", "phone")
@@ -93,7 +93,7 @@ def test_it_is_told_what_was_asked_for(towns):
     assert [marked.text[first:after] for first, after in marked.marks] == ["TVs"]
 
 
-def test_a_word_with_synonyms_is_no_slip_and_one_put_right_has_them(index):
+def test_words_with_synonyms_are_not_corrected_and_corrections_have_synonyms(index):
     index.set_synonyms(["citi => room", "stand => shoes"])
     assert index.search("citi").interpretation.corrections == {}
     right = index.search("stannd").interpretation
@@ -155,7 +155,7 @@ def test_other_readers_take_them_up_and_pinned_ones_do_not(index):
     other.close()
 
 
-def test_they_count_for_what_is_added_later(index):
+def test_synonyms_apply_to_documents_added_later(index):
     assert "f" not in found(index, "room")
     index.add([{"id": "f", "text": "A hall."}])
     assert "f" in found(index, "room")
@@ -200,7 +200,7 @@ def test_whatever_the_synonyms_a_query_can_be_without(alone, query, synonyms):
         assert with_them.hits == before.hits
 
 
-def test_a_word_said_often_is_stood_for_once(towns):
+def test_a_repeated_word_has_its_synonyms_once(towns):
     read = towns.search("tv tv television").interpretation
     assert read.words == ("tv", "tv", "television")
     assert read.synonyms == {"tv": ("television",), "television": ("tv",)}

@@ -49,7 +49,7 @@ def test_signs(text, clauses):
         ("net*", True, False),
     ],
 )
-def test_what_a_clause_says_of_itself(text, has_sign, plain):
+def test_a_clause_describes_itself(text, has_sign, plain):
     (clause,) = parse(text, FIELDS)
     assert clause.has_sign is has_sign
     assert clause.written == text
@@ -76,7 +76,7 @@ def test_what_a_clause_says_of_itself(text, has_sign, plain):
         ),
     ],
 )
-def test_what_is_no_sign_is_a_word(text):
+def test_characters_that_are_not_operators_are_words(text):
     assert parsed(text) == [("", "", "word", word) for word in text.split()]
 
 

@@ -129,7 +129,7 @@ def test_titles_have_what_was_typed_where_a_word_begins(index, typed):
         assert (each.documents, each.query) == (own, each.text)
 
 
-def test_what_is_gone_is_not_suggested_and_what_came_is(tmp_path):
+def test_deleted_words_are_not_suggested_and_new_ones_are(tmp_path):
     index = build([{"id": "a", "title": "Lamps", "text": "lantern"}], name="one", home=tmp_path)
     assert {each.text for each in index.suggest("la")} == {"Lamps", "lantern"}
     before = index.snapshot()
@@ -167,14 +167,14 @@ def test_any_text_has_an_answer_of_at_most_k(index, typed):
         assert each.documents >= 1
 
 
-def test_what_is_no_text_is_refused(index):
+def test_values_other_than_text_are_refused(index):
     with pytest.raises(QueryError, match="is not a text"):
         index.suggest(None)
     with pytest.raises(QueryError, match="k = "):
         index.suggest("w", k="many")
 
 
-def test_of_many_documents_some_are_read(index, monkeypatch):
+def test_a_sample_of_many_documents_is_read(index, monkeypatch):
     monkeypatch.setattr(suggester, "SAMPLE", 5)
     with closing(open_index(index.path.parent)) as fresh:
         found = of_kind(fresh, "phrase", "wing ")

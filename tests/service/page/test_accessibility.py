@@ -81,7 +81,7 @@ def test_nothing_of_the_head_covers_another_whatever_the_width(browser, address)
                 assert apart, (width, one, other)
 
 
-def test_of_metadata_that_has_no_room_no_name_is_left_without_its_value(browser, address):
+def test_truncated_metadata_keeps_names_with_their_values(browser, address):
     """An ellipsis stands for whole fields: each is one box of the line."""
     with watched(browser, address) as page:
         page.goto(f"{address}/?q=car")

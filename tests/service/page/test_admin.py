@@ -73,7 +73,7 @@ def test_facts_and_spectrum(admin):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_lines_of_json_are_added_and_bad_ones_told(admin, home):
+def test_lines_of_json_are_added_and_bad_ones_reported(admin, home):
     page = admin
     content = "\n".join(json.dumps(line) for line in LINES) + "\n\n{broken\n"
     drop(page, ("new.jsonl", content))
@@ -119,7 +119,7 @@ def test_texts_are_documents_and_many_lines_go_in_batches(admin, home):
     assert found["many 449"].text == "word 449"
 
 
-def test_what_cannot_be_read_is_said(admin):
+def test_unreadable_files_are_reported(admin):
     page = admin
     drop(page, ("twice.csv", "a,a\n1,2\n"))
     page.get_by_text("the first line must have a different name for each column").wait_for()
@@ -179,7 +179,7 @@ def test_a_refit_is_cancelled(browser, home, monkeypatch):
         api.expect(cancel).to_be_hidden()
 
 
-def test_nothing_is_told_without_a_key_that_may_write(browser, home, tmp_path):
+def test_nothing_is_shown_without_a_key_that_may_write(browser, home, tmp_path):
     file = tmp_path / "keys.json"
     reader = add_key(file, "reader", ["search"])
     writer = add_key(file, "writer", ["search", "write"])

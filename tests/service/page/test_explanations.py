@@ -67,7 +67,7 @@ def test_a_hit_opens_to_its_parts(found):
     expect(panel).to_be_hidden()
 
 
-def test_sliders_and_the_switch_rank_anew(found):
+def test_sliders_and_the_switch_rank_again(found):
     assert "garage" in order(found)
     found.get_by_text("Advanced", exact=True).click()
     alpha = found.get_by_role("slider", name="Meaning")
@@ -125,7 +125,7 @@ def test_side_by_side(found):
     until(found, lambda: all(abs(each) < 1 for pair in found.evaluate(ends) for each in pair))
 
 
-def test_what_is_liked_moves_the_ranking(page, address):
+def test_positive_examples_change_the_ranking(page, address):
     page.goto(f"{address}/?q=oven&index=notes")
     page.locator(".hit").first.wait_for()
     before = order(page)

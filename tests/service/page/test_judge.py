@@ -111,7 +111,7 @@ def test_rankers_are_measured(judging, home, browser):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_key_that_may_not_write_is_told_and_another_taken(browser, home, tmp_path):
+def test_a_key_that_may_not_write_is_reported_and_another_accepted(browser, home, tmp_path):
     file = tmp_path / "keys.json"
     reader = add_key(file, "reader", ["search"])
     writer = add_key(file, "writer", ["search", "write"])

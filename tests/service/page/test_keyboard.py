@@ -137,7 +137,7 @@ def test_judging_and_looking_after_an_index(page):
     reach(page, page.get_by_role("button", name="Refit now"))
 
 
-def test_letters_of_an_input_method_are_no_query_until_they_are_chosen(page):
+def test_letters_of_an_input_method_are_searched_once_chosen(page):
     page.locator("#q").fill("")
     page.wait_for_url(lambda url: "q=" not in url)
     typed = []

@@ -91,7 +91,7 @@ def test_the_page_asks_again_when_the_key_is_revoked(browser, home, file):
         expect(page.locator(".hit h2", has_text="Cake")).to_be_visible()
 
 
-def test_what_is_typed_after_signing_in_is_searched(browser, home, file):
+def test_text_typed_after_signing_in_is_searched(browser, home, file):
     """Also if a request from before is refused only then."""
     key = add_key(file, "reader", ["search"])
     with keyed(home, file) as address, watched(browser, address, expected=["401"]) as page:

@@ -143,7 +143,7 @@ def test_two_fingers_zoom(page, map_):
     assert asked(page) == {"view": ["map"]}
 
 
-def test_a_point_tells_its_title_and_opens(page, map_):
+def test_a_point_shows_its_title_and_opens(page, map_):
     canvas = page.locator("canvas")
     canvas.hover(position=place(page, map_, HOSTILE_ID))
     tip = page.locator(".map-tip")
@@ -156,7 +156,7 @@ def test_a_point_tells_its_title_and_opens(page, map_):
     assert asked(page)["id"][0] in map_["ids"]
 
 
-def test_what_is_asked_is_lit_up_and_listed(page, map_):
+def test_matches_are_highlighted_and_listed(page, map_):
     with page.expect_response(lambda each: "/search" in each.url) as told:
         page.locator("#q").fill("harbour storm")
     hits = told.value.json()["hits"]
@@ -183,7 +183,7 @@ def test_clusters_are_a_list_of_links_to_what_they_are_about(page, map_):
     assert asked(page) == {"q": [" ".join(map_["clusters"][0]["words"][:3])]}
 
 
-def test_a_map_that_takes_long_is_asked_for_again(browser, address):
+def test_a_map_that_takes_long_is_requested_again(browser, address):
     """The service goes on drawing after it has told who asked that it takes too long."""
     late = {"error": {"code": "timed_out", "message": "it took more than 15 s", "field": None}}
     with watched(browser, address, expected=("503",)) as page:

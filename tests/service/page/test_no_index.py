@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 expect = api.expect
 
 
-def test_it_says_how_to_create_one(browser, tmp_path):
+def test_the_page_says_how_to_create_an_index(browser, tmp_path):
     with writable(tmp_path) as address, watched(browser, address) as page:
         page.goto(address)
         expect(page.get_by_role("heading", name="No index yet")).to_be_visible()
@@ -34,7 +34,7 @@ def test_it_says_how_to_create_one(browser, tmp_path):
         assert page.locator("#index").input_value() == "NAME"
 
 
-def test_a_visitor_who_may_not_write_sees_the_command_only(browser, tmp_path):
+def test_without_write_access_the_page_shows_the_command_only(browser, tmp_path):
     with (
         Catalog(tmp_path) as catalog,
         serving(catalog) as served,

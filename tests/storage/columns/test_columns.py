@@ -189,7 +189,7 @@ VALUES = st.one_of(TEXTS, NUMBERS, st.booleans(), MISSING, st.just([["a"]]))
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3), max_size=8))
-def test_what_is_found_has_one_type_and_the_way_it_is_read_changes_nothing(metadata):
+def test_the_detected_type_does_not_depend_on_batches(metadata):
     said, fields = written(metadata, batch=3)
     assert (said, _content(fields)) == _said_and_content(written(metadata, batch=100))
     assert (said, _content(fields)) == _said_and_content(written(metadata, batch=1, room=0))
@@ -277,7 +277,7 @@ def test_types_that_are_found(values, kind):
         (["a" * 257], "a text of more than 256 characters"),
     ],
 )
-def test_what_is_no_column_says_why(values, reason):
+def test_a_field_that_is_not_a_column_has_a_reason(values, reason):
     said, fields = written([{"x": value} for value in values])
     assert said.others == {"x": reason}
     assert fields == {}
@@ -339,7 +339,7 @@ def test_declared_keywords_are_read_from_what_json_writes():
     assert positions(field.equal(np.int64(7))) == []
 
 
-def test_a_blank_text_is_no_value_of_any_type():
+def test_a_blank_text_is_not_a_value_of_any_type():
     for kind in ("number", "date"):
         assert column(["", " ", None], kind).missing == 3
     assert column(["", " ", None, "a"], "keyword").missing == 3
@@ -367,13 +367,13 @@ def test_a_blank_text_is_no_value_of_any_type():
         (None, ["2024-03-01", "soon"], '"soon", which is not a date'),
     ],
 )
-def test_what_does_not_fit_a_declared_field_is_told(kind, value, reason):
+def test_values_that_do_not_fit_a_declared_field_are_errors(kind, value, reason):
     with pytest.raises(AssertionError, match=f"field 'x' contains .*{reason}"):
         fault = DeclaredFields({"x": kind}).fault({"x": value})
         assert fault is None, fault
 
 
-def test_a_type_that_is_not_told_is_that_of_the_first_value():
+def test_an_undeclared_type_is_that_of_the_first_value():
     declared = DeclaredFields({"x": None, "y": None})
     assert declared.fault({"y": [None]}) is None
     assert declared.fault({"x": "2024-03-01", "y": 1}) is None
@@ -381,7 +381,7 @@ def test_a_type_that_is_not_told_is_that_of_the_first_value():
     assert "not a date" in declared.fault({"x": "soon"})
 
 
-def test_what_is_refused_decides_no_type():
+def test_refused_documents_decide_no_type():
     declared = DeclaredFields({"x": None, "y": "number"})
     assert "not a number" in declared.fault({"x": 1, "y": "soon"})
     assert declared.fault({"x": "a", "y": 1}) is None
@@ -399,7 +399,7 @@ def test_a_declared_field_is_a_column_whatever_there_is():
         assert not said.others
 
 
-def test_whole_numbers_beyond_float64_are_asked_for_exactly():
+def test_integers_beyond_float64_match_exactly():
     field = column([2.0**53, 2.0**53 + 2, math.inf])
     assert positions(field.equal(2**53 + 1)) == []
     assert positions(field.between(2**53 + 1, None)) == [1, 2]
@@ -438,7 +438,7 @@ def test_masks_are_joined():
         ("date", lambda field: field.equal(""), "is not a date"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(kind, ask, told):
+def test_conditions_that_do_not_fit_the_type_are_refused(kind, ask, told):
     with pytest.raises(QueryError, match=told) as caught:
         ask(column([None], kind))
     assert caught.value.field == "x"
@@ -458,7 +458,7 @@ def test_fields_beyond_the_limit_are_not_looked_at_but_declared_ones_are():
     assert not written(metadata[:0])[0].more
 
 
-def test_too_many_texts_are_no_column_where_found_and_an_error_where_declared():
+def test_too_many_texts_are_an_error_of_a_declared_column_only():
     metadata = [{"x": f"a{number}"} for number in range(8)]
     with patch("klsa_search.storage.columns.type_detection.DETECTED_LIMITS", Limits(256, 7)):
         assert written(metadata)[0].others == {"x": "more than 7 different texts"}

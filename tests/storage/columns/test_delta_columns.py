@@ -111,7 +111,7 @@ def test_a_refit_of_what_lives_has_the_same_fields(collections, dead, batch):
 
 
 @given(COLLECTIONS, st.integers(1, 6))
-def test_how_documents_are_divided_changes_nothing(collections, batch):
+def test_the_division_of_documents_changes_nothing(collections, batch):
     one, _living, _ = grown(*collections, batch=100)
     other, _, _ = grown(*collections, batch=batch)
     assert (one.keys(), dict(one.others)) == (other.keys(), dict(other.others))
@@ -153,7 +153,7 @@ def test_the_first_value_of_a_later_field_decides_its_type():
     assert fields["d"].type == "date"
 
 
-def test_what_the_build_made_no_column_stays_none():
+def test_writes_make_no_column_that_the_build_did_not():
     fields, _, _ = grown([{"x": 1}, {"x": "a"}], [{"x": "b"}], dead=[0])
     assert "x" not in fields
     assert fields.others["x"] == "numbers and texts"

@@ -106,7 +106,7 @@ def test_all_dates_decide_the_order_of_day_and_month(tmp_path, dates, order):
     )
 
 
-def test_ambiguous_values_are_asked_for(tmp_path, caplog):
+def test_ambiguous_values_need_a_declaration(tmp_path, caplog):
     rows = [{"on": "3/5/2025", "price": "1,250"}, {"on": "4/5/2025", "price": "2,000"}]
     index = build(tmp_path, rows)
     assert types(index) == {"on": "keyword", "price": "keyword"}
@@ -141,7 +141,7 @@ def test_points_that_may_be_thousands_are_reported(tmp_path, caplog):
     assert "field 'a'" not in caplog.text
 
 
-def test_versions_and_addresses_are_no_numbers_or_dates(tmp_path):
+def test_versions_and_addresses_are_not_numbers_or_dates(tmp_path):
     rows = [{"v": "1.12.25", "ip": "10.0.0.1"}, {"v": "1.2.3", "ip": "10.0.0.12"}]
     assert types(build(tmp_path, rows)) == {"ip": "keyword", "v": "keyword"}
 
@@ -206,7 +206,7 @@ def test_declared_fields_take_the_currency_of_their_first_value(tmp_path):
             build(tmp_path, [{"a": "5 €"}], units=units)
 
 
-def test_codes_and_sizes_are_no_amounts(tmp_path):
+def test_codes_and_sizes_are_not_amounts(tmp_path):
     rows = [{"a": "DIN 912", "b": "10 mm", "c": "2-", "d": "IT 5"}] * 3
     assert set(types(build(tmp_path, rows)).values()) == {"keyword"}
 

@@ -130,7 +130,7 @@ def test_a_collection_without_the_queries():
         reproduce_diffusion(open_collection([Document(id="1", text="heat")]))
 
 
-def test_points_that_are_no_class_of_their_own():
+def test_separable_classes_have_no_errors():
     """One direction tells the classes apart, so that no machine errs in it."""
     generator = np.random.default_rng(1)
     values = generator.normal(size=(60, 34)) * 0.1

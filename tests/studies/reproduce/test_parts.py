@@ -37,7 +37,7 @@ def test_more_splits_begin_with_the_same_ones():
     assert len({tuple(split.test.tolist()) for split in many}) == 7
 
 
-def test_stratified_parts_hold_what_was_asked():
+def test_stratified_parts_have_the_requested_sizes():
     for split in stratified_splits(LABELS, train=(4, 9), test=(2, 3), count=3):
         assert (LABELS[split.train].sum(), (~LABELS[split.train]).sum()) == (4, 9)
         assert (LABELS[split.test].sum(), (~LABELS[split.test]).sum()) == (2, 3)
@@ -60,7 +60,7 @@ def test_the_best_is_the_first_of_equals_and_the_largest_c():
     assert best_capacity((0.1, 1.0, 10.0), ERROR, [0.2, 0.3, 0.3]) == 0.1
 
 
-def test_folds_test_every_point_once_and_are_no_more_than_the_rare_class():
+def test_folds_test_every_point_once_and_are_at_most_the_rarest_class():
     parts = folds(LABELS, 10)
     assert len(parts) == 6
     assert sorted(np.concatenate([part.test for part in parts]).tolist()) == list(range(20))
