@@ -1,7 +1,7 @@
 """What the service answers under load, relative to the plainest server around the same index.
 
     python -m benchmarks.service_load HOME NAME QUERIES.tsv [--connections 1 8] [--seconds 10]
-                                      [--overload 2] [--requests 2000] [--minutes 5] [--json FILE]
+                                      [--overload 2] [--requests 2000] [--json FILE]
     python -m benchmarks.service_load HOME NAME QUERIES.tsv --expensive [--seconds 10] [--rounds 3]
                                       [--field NAME]
 
@@ -10,9 +10,6 @@ does `benchmarks.plain_server`, 15 lines of Starlette under uvicorn; both are se
 over connections that are kept, one request after the other on each, in turns. The share is of the
 plain server's requests a second; the table also has what a request takes of a processor, in
 microseconds, of both (Linux), and the share of these, which a busy machine moves less.
-
-With `--minutes` the service is asked for so long over the most connections, and then at half that
-rate, which tells its p99; its memory is looked at before and after the minutes.
 
 With `--expensive` eight clients send expensive requests of one kind after another, and one sends
 light searches; `--field` names a keyword field of many values, for kinds that filter, sort and
@@ -66,11 +63,6 @@ class Server(Address):
         """What it took of processors since its start, in steps of 10 ms."""
         fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-
-    def memory(self) -> int:
-        """Bytes that it holds of its own, files that are mapped not counted."""
-        status = Path(f"/proc/{self.process}/status").read_text()
-        return 1024 * int(status.partition("RssAnon:")[2].split()[0])
 
 
 @contextmanager
@@ -149,31 +141,6 @@ async def overloaded(
     return tuple(await asyncio.gather(load, health))  # type: ignore[return-value]
 
 
-def lasting(
-    service: Server, searches: list[bytes], connections: int, minutes: float
-) -> dict[str, float]:
-    """Minutes at the maximum, where a failed request ends all, and ten seconds at half of it."""
-    begin = service.memory()
-    row = kept(service, searches, connections, 60 * minutes)
-    grown = service.memory() / begin - 1
-    half = asyncio.run(
-        open_loop(service, searches, row["rate"] / 2, int(5 * row["rate"]), PATIENCE)
-    )
-    answered = [answer for answer in half if answer.status == 200]
-    found = row | {
-        "grown": grown,
-        "half_p99": percentile(half, 0.99),
-        "half_failed": len(half) - len(answered),
-    }
-    print(
-        f"{minutes:g} minutes at {row['rate']:,.0f} a second, all answered; memory "
-        f"{begin / 2**20:,.0f} MiB, {100 * grown:+.1f} %\nat half of it p99 "
-        f"{found['half_p99']:.1f} ms, {found['half_failed']} failed",
-        flush=True,
-    )
-    return found
-
-
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     queries = [line.rstrip("\n").partition("\t")[2] for line in options.queries.open()]
     found: dict[str, Any] = {"kept": []}
@@ -194,8 +161,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                 f"  {row['processor']:,.0f}  {row['processor_share']:.3f}",
                 flush=True,
             )
-        if options.minutes:
-            found["lasting"] = lasting(service, searches, max(options.connections), options.minutes)
         rate = options.overload * max(row["rate"] for row in found["kept"])
         load, health = asyncio.run(overloaded(service, searches, rate, options.requests))
     found["overload"] = tell(rate, load, health)
@@ -348,7 +313,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--overload", type=float, default=2)
     parser.add_argument("--requests", type=int, default=2000)
-    parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--expensive", action="store_true")
     parser.add_argument("--field")
     parser.add_argument("--json", type=Path)

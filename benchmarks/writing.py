@@ -11,17 +11,13 @@ and after. Queries are asked one after the other, k = 10, and latencies are medi
 them: `quiet` of the index as built, `meanwhile` while another process adds documents one by one and
 deletes them again, and this one takes them up four times a second; `delta` of an index to which the
 last tenth of the first documents was added, beside `whole`, that which was built of them all, in
-turns. `moved` is an index after `count` long documents, which move the quantised mean length:
-`moved_searchable` until the process that wrote them has taken them up; then of a process that is
-started, before and after them, the seconds from opening to the first answer and its own memory
-(`another_first_s`, `another_private_mb`, `moved_first_s`, `moved_private_mb`).
+turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import shutil
 import subprocess
 import sys
@@ -29,7 +25,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -105,47 +100,6 @@ def meanwhile(path: Path, queries: Sequence[str], later: Sequence[Document], spa
     return float(np.median(found))
 
 
-def moved(path: Path, later: Sequence[Document], query: str) -> dict[str, float]:
-    """Figures of an index at a path before and after documents that move the mean length by 3 %."""
-    found = {f"another_{name}": value for name, value in another(path, query).items()}
-    index = open_index(path)
-    times = 1 + math.ceil(0.03 * len(index) / len(later))
-    write(index, [replace(later[0], id="before")])  # what is made at the first write
-    longer = [replace(each, text=" ".join([each.text] * times)) for each in later]
-    _, found["moved_searchable_s"] = write(index, longer)
-    index.add(later[:1])  # who writes keeps what was folded in
-    index.close()
-    return found | {f"moved_{name}": value for name, value in another(path, query).items()}
-
-
-def another(path: Path, query: str) -> dict[str, float]:
-    """Seconds of another process from opening an index to its first answer, and its own memory."""
-    command = "import sys; from benchmarks.writing import first_answer; first_answer(*sys.argv[1:])"
-    given = [sys.executable, "-c", command, str(path), query]
-    said = subprocess.run(
-        given, cwd=Path(__file__).parents[1], capture_output=True, check=True, timeout=86_400
-    )
-    figures: dict[str, float] = json.loads(said.stdout)
-    return figures
-
-
-def first_answer(path: str, query: str) -> None:
-    """Print the figures of this process."""
-    open_index(path).close()  # what is loaded and compiled
-    before, begun = _private(), time.perf_counter()
-    index = open_index(path)
-    index.rank(query, 10)
-    took = time.perf_counter() - begun
-    print(json.dumps({"first_s": took, "private_mb": (_private() - before) / 1e6}))
-    index.close()
-
-
-def _private() -> int:
-    """Bytes of memory that are this process's own, not of a file."""
-    with open("/proc/self/status", encoding="ascii") as status:
-        return 1024 * int(status.read().partition("RssAnon:")[2].split()[0])
-
-
 def _record(document: Document) -> dict[str, str]:
     return {"id": document.id, "title": document.title, "text": document.text}
 
@@ -189,7 +143,6 @@ def measured(
     found["upsert_ms"] = 1000 * seconds(lambda: index.add([next(again)]), options.alone)
     index.close()
     found["open_written_ms"] = 1000 * seconds(lambda: open_index(grown).close(), 5)
-    found |= moved(shutil.copytree(home / "first", home / "moved"), some, queries[0])
     with_tenth, whole = build(first[:kept], name="tenth", home=home), open_index(home / "first")
     with_tenth.add(first[kept:])
     delta, alike = in_turns(with_tenth, whole, queries)

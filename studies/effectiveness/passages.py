@@ -1,14 +1,13 @@
 """What passages of long documents gain: documents by themselves, and with their best passage.
 
-A document scores s(d) + w max s(p). For each number of words of a passage and each weight w, MAP
-and nDCG@10 of BM25 and the default are compared with those of w = 0. Size and weight are also
-chosen on all collections but one, and the gain is reported on that one. At most 300 queries of each
-collection. Articles are the Wikipedia articles whose paragraphs are the documents of a collection.
+A document scores s(d) + w max s(p). For passages of 300 words and each weight w, MAP and nDCG@10 of
+BM25 and the default are compared with those of w = 0. At most 300 queries of each collection.
+Articles are the Wikipedia articles whose paragraphs are the documents of a collection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -33,22 +32,17 @@ COLLECTIONS: Final = (
     "jaquad-ja-articles",
     "drcd-zh-articles",
 )
-SIZES: Final = (200, 300, 400)
-WEIGHTS: Final = (0.25, 0.35, 0.5, 0.7, 1.0)
-DEFAULT: Final = (300, 1.0)
-"""Words of a passage, and weight, whose gains are printed for each measure."""
+WORDS: Final = 300
+WEIGHTS: Final = (0.5, 1.0)
 
 QUERIES: Final = 300
 ARTICLES: Final = "-articles"
-_MOST_LOST: Final = -0.005
 
 Ranker = Literal["bm25", "klsa"]
 RANKERS: Final[tuple[Ranker, ...]] = ("bm25", "klsa")
 _MEASURES: Final = ("map", "ndcg@10")
 
 Means = Mapping[str, float]
-Point = tuple[int, float]
-"""Words of a passage, and weight."""
 
 
 class Span(NamedTuple):
@@ -61,33 +55,30 @@ class Span(NamedTuple):
 
 def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any]:
     """Measure and print; JSON has all means. `names`: only these collections."""
-    found: dict[str, Any] = {}
-    heading("", "ranker", "queries", "passages", *(f"{m}, whole" for m in _MEASURES), *_MEASURES)
+    figures: dict[str, Any] = {}
+    gains = [("map", 0.5), ("map", 1.0), ("ndcg@10", 1.0)]
+    of_gains = (f"{measure}, w = {weight:g}" for measure, weight in gains)
+    heading("", "ranker", "queries", "passages", *(f"{m}, whole" for m in _MEASURES), *of_gains)
     for name in names or COLLECTIONS:
         task = task_with_articles(name, data)
-        found[name] = {"queries": len(task.queries), "documents": len(task.documents)}
-        for size in SIZES:
-            index = bench.index(task, {"passages": str(size)})
-            count = sum(1 for each in task.documents for _ in passages_of(each, size))
-            measured: dict[str, Any] = {r: _means(index, task, r) for r in RANKERS}
-            found[name][str(size)] = {"passages": count / len(task.documents), **measured}
+        index = bench.index(task, {"passages": str(WORDS)})
+        count = sum(1 for document in task.documents for _ in passages_of(document, WORDS))
+        per_document = count / len(task.documents)
+        figures[name] = {"queries": len(task.queries), "passages": per_document}
         for ranker in RANKERS:
-            of_size = found[name][str(DEFAULT[0])]
-            means = of_size[ranker]
+            means = figures[name][ranker] = _means(index, task, ranker)
             row(
                 name,
                 ranker,
                 len(task.queries),
-                f"{of_size['passages']:.2f}",
+                f"{per_document:.2f}",
                 *(f"{means['0'][measure]:.4f}" for measure in _MEASURES),
-                *(percent(_gain(means, DEFAULT[1], measure)) for measure in _MEASURES),
+                *(
+                    percent(means[f"{weight:g}"][measure] / means["0"][measure] - 1)
+                    for measure, weight in gains
+                ),
             )
-    print()
-    _print_grid(found)
-    if len(found) > 1:
-        print()
-        found["chosen"] = _choices(found)
-    return found
+    return figures
 
 
 def task_with_articles(name: str, data: Path) -> Task:
@@ -142,43 +133,3 @@ def _scores(index: Index, query: Topic, ranker: Ranker) -> tuple[np.ndarray, np.
     own = index.scores(query.text, ranker=ranker, passage_weight=0, **AS_WORDS)
     both = index.scores(query.text, ranker=ranker, passage_weight=1, **AS_WORDS)
     return own, both - own
-
-
-def _gain(means: Mapping[str, Means], weight: float, measure: str = "map") -> float:
-    return means[f"{weight:g}"][measure] / means["0"][measure] - 1
-
-
-def _points() -> Iterator[Point]:
-    return ((size, weight) for size in SIZES for weight in WEIGHTS)
-
-
-def _gains(of_collection: Mapping[str, Any], point: Point) -> list[float]:
-    """Return the gains of MAP of both rankers."""
-    size, weight = point
-    return [_gain(of_collection[str(size)][ranker], weight) for ranker in RANKERS]
-
-
-def _print_grid(found: Mapping[str, Any]) -> None:
-    """Print the gain of MAP of BM25 and the default at each point."""
-    heading("words", "w", *found, "mean", "least")
-    for size, weight in _points():
-        gains = [_gains(each, (size, weight)) for each in found.values()]
-        cells = (", ".join(map(percent, pair)) for pair in gains)
-        row(size, weight, *cells, percent(float(np.mean(gains))), percent(float(np.min(gains))))
-
-
-def _choices(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose on all collections but one: the best mean gain of those that nowhere lose much."""
-    chosen: dict[str, Any] = {}
-    heading("left out", "words", "w", "gain of the others", "BM25", "default")
-    for left_out in [*found, ""]:
-        gains = {
-            point: np.array([_gains(found[n], point) for n in found if n != left_out])
-            for point in _points()
-        }
-        point = max(gains, key=lambda each: (gains[each].min() >= _MOST_LOST, gains[each].mean()))
-        own = _gains(found[left_out], point) if left_out else []
-        chosen[left_out or "none"] = {"point": point, "gains": own}
-        cells = map(percent, own) if own else ("", "")
-        row(left_out or "none", *point, percent(float(gains[point].mean())), *cells)
-    return chosen

@@ -4,9 +4,7 @@ Documents and queries are embedded by the ONNX model in the folder $KLSA_MODEL, 
 are kept in the folder $KLSA_VECTORS as NAME.npz with the arrays `docs` and `queries`. A document is
 embedded as its title and text. `ranks` is the sum of 1 / (60 + rank) of both rankings.
 
-Each point of the grid is an `Influence`, how much vectors say. The point is also chosen on all
-collections but one, as the best mean gain in MAP of those that lose nowhere more than 1%, and its
-gain on that one is reported. The questions of `studies.front_page` are never used for choosing.
+The questions of `studies.front_page` were not used to choose a setting.
 """
 
 from __future__ import annotations
@@ -46,13 +44,6 @@ SPACE: Final = "model"
 QUESTIONS: Final = "python-docs"
 NEWER: Final = ("drcd-zh", "jaquad-ja", "finna-fi")
 """Collections in languages that a model for English does not know."""
-
-GRID: Final = tuple(
-    Influence(weight, power)
-    for weight in (0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
-    for power in (1.0, 2.0, 3.0, 4.0)
-)
-_MOST_LOST: Final = -0.01
 
 Floats = npt.NDArray[np.float64]
 
@@ -103,18 +94,14 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
             "vectors": measure([(each.standing + 100).astype(np.float32) for each in evidence]),
             "ranks": measure([each.by_ranks() for each in evidence]),
             "both": both,
-            "grid": [float(np.mean(measure([e.scores(p) for e in evidence]))) for p in GRID],
         }
         measures = compared(both, default)
-        means = (f"{np.mean(found[name][each]):.4f}" for each in list(found[name])[:5])
+        means = (f"{np.mean(precisions):.4f}" for precisions in found[name].values())
         hurt = f"{measures['hurt']:.0%}"
         row(name, *means, percent(measures["gain"]), hurt, f"{chance(both, default):.3f}")
     if found:
         gains = [np.mean(each["both"]) / np.mean(each["default"]) - 1 for each in found.values()]
         row("mean", "", "", "", "", "", percent(float(np.mean(gains))), "", "")
-    if len(found) > 1:
-        print()
-        found["chosen"] = _choices(found)
     if not names or QUESTIONS in names:
         print()
         found[QUESTIONS] = _questions()
@@ -179,23 +166,6 @@ def _precisions(
             yield Ranking(query.id, tuple(ids(order)), row_[order])
 
     return Judge(task.judgements, measures=("map",)).measure(rankings()).values("map")
-
-
-def _choices(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose on all collections but one."""
-    chosen: dict[str, Any] = {}
-    gains = {
-        name: np.array(each["grid"]) / np.mean(each["default"]) - 1 for name, each in found.items()
-    }
-    heading("left out", "w", "p", "mean of the others", "least", "gain")
-    for left_out in [*found, ""]:
-        others = np.array([gains[name] for name in found if name != left_out])
-        least, mean = others.min(axis=0), others.mean(axis=0)
-        best = max(range(len(GRID)), key=lambda at: (least[at] >= _MOST_LOST, mean[at]))
-        own = percent(float(gains[left_out][best])) if left_out else ""
-        chosen[left_out or "none"] = [*GRID[best], own]
-        row(left_out or "none", *GRID[best], percent(mean[best]), percent(least[best]), own)
-    return chosen
 
 
 def _questions() -> dict[str, Any]:

@@ -72,3 +72,11 @@ def test_peers(world, tmp_path):
     assert report["documents"] == 320
     assert set(report["peers"]) == {"klsa", "klsa-bm25"}
     assert report["peers"]["klsa"]["k"]["5"]["single_qps"] > 0
+
+
+def test_index_costs(world, tmp_path, capfd):
+    options = ("--vectors", 0, 8, "--data", world / "reuters21578", "--json", tmp_path / "out.json")
+    run("benchmarks.index_costs", "reuters", *options)
+    without, with_vectors = figures(tmp_path / "out.json").values()
+    assert with_vectors["bytes"] > without["bytes"]
+    assert with_vectors["cosines_ms"] > 0
