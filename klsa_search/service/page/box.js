@@ -2,11 +2,11 @@
 
 import { Latest, STALE } from "./latest.js";
 import { optional } from "./session.js";
-import { el, fill, many } from "./dom.js";
+import { count, el, fill } from "./dom.js";
 
 const MOST = 7; // suggestions
 const REST = 50; // ms without a letter after which they are asked for, behind the search itself
-const KINDS = { word: "word", phrase: "phrase", title: "title", correction: "did you mean" };
+const KINDS = { title: "title", correction: "did you mean" };
 
 /** Make the box work. `isLive` says whether the view follows what is typed. Returns what offers
  * suggestions for what was typed before there was an index to ask. */
@@ -42,7 +42,10 @@ export function installBox({ state, indexChosen, isLive }) {
     active = number;
     for (const [at, row] of [...list.children].entries()) row.setAttribute("aria-selected", at === active);
     if (active < 0) input.removeAttribute("aria-activedescendant");
-    else input.setAttribute("aria-activedescendant", `suggestion-${active}`);
+    else {
+      input.setAttribute("aria-activedescendant", `suggestion-${active}`);
+      list.children[active].scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
   }
 
   async function offer() {
@@ -80,8 +83,9 @@ export function installBox({ state, indexChosen, isLive }) {
         },
       },
       el("span.said", shown),
-      el("span.kind", KINDS[kind] ?? kind,
-        documents === null || kind === "title" ? null : ` · ${many(documents, "document")}`),
+      kind in KINDS ? el("span.kind", KINDS[kind]) : null,
+      documents === null || kind === "title" ? null
+        : el("span.kind", count(documents), el("span.unseen", " documents")),
     );
   }
 

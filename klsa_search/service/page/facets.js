@@ -6,6 +6,20 @@ import { CHOSEN, filterOf, filtering, FROM, searchOf, TO } from "./query.js";
 const SHOWN = 6; // values of a field before they are asked for
 const REQUESTED = 50; // values of a field
 const MOST = 8; // fields
+const YEARS = 8; // of a field of dates that are offered, at most
+
+/** Fields in the order in which they are shown: those that the owner declared, then those with few
+ * values, then ranges.
+ *
+ * declared  as in the settings of the index, such as "year:number"
+ */
+export function ordered(fields, declared) {
+  const names = declared.map((each) => each.split(":")[0]);
+  const rank = ([name]) => (names.includes(name) ? names.indexOf(name) : names.length);
+  const values = ([, { type, texts }]) => (type === "keyword" ? texts : Number.MAX_VALUE);
+  return Object.fromEntries(
+    Object.entries(fields).sort((a, b) => rank(a) - rank(b) || values(a) - values(b)));
+}
 
 /** The fields that are worth counting: what nearly every document has of its own is not. */
 export function facetFields(fields) {
@@ -37,15 +51,8 @@ const opened = new Set(); // fields of which all values are shown
 /** Draw the facets of an answer. */
 export function drawFacets(root, facets, state, fields) {
   const focused = document.activeElement?.id; // keep the focus when redrawing
-  const filters = filtering(state);
-  fill(
-    root,
-    Object.entries(facets).map(([name, facet]) => drawn(name, facet, state, fields[name])),
-    filters.length
-      ? el("button", { type: "button", on: { click: () => state.change({ ...without(filters), page: null }) } },
-        "Clear all filters")
-      : null,
-  );
+  const names = Object.keys(fields).filter((name) => name in facets);
+  fill(root, names.map((name) => drawn(name, facets[name], state, fields[name])));
   if (focused && root.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused).focus();
 }
 
@@ -102,13 +109,89 @@ function row(name, { value, count: number }, chosen, state) {
 }
 
 function range(name, facet, state) {
-  const type = facet.type === "date" ? "date" : "number";
-  const plain = (value) => (value === null ? "" : String(value).slice(0, type === "date" ? 10 : 99));
+  const isDate = facet.type === "date";
+  const plain = (value) => (value === null ? "" : String(value).slice(0, isDate ? 10 : 99));
   const bound = (prefix, label, hint) => el("label", label, el("input", {
-    type, id: `${prefix}${name}`, value: state.get(prefix + name), step: "any",
+    type: isDate ? "date" : "number", id: `${prefix}${name}`, value: state.get(prefix + name), step: "any",
     placeholder: plain(hint),
     on: { change: (event) => state.change({ [prefix + name]: event.target.value, page: null }) },
   }));
-  return el("div.range", bound(FROM, "from", facet.low), bound(TO, "to", facet.high),
+  const chosen = [state.get(FROM + name), state.get(TO + name)];
+  const offered = isDate ? periods(plain(facet.low), plain(facet.high), chosen) : [];
+  const link = ({ label, bounds: [from, to], isChosen }) => el("a.chip", {
+    ...state.anchor({ [FROM + name]: isChosen ? null : from, [TO + name]: isChosen ? null : to, page: null }),
+    "aria-current": isChosen ? "true" : null,
+  }, label);
+  return el("div.range", offered.length ? el("div.periods", offered.map(link)) : null,
+    bound(FROM, "from", facet.low), bound(TO, "to", facet.high),
     facet.low === null ? null : el("p.quiet", `${plain(facet.low)} to ${plain(facet.high)}`));
+}
+
+/** Years, and the months of a year, to choose from: [{label, bounds: [first day, last day], isChosen}].
+ *
+ * low, high  days between which the values lie, "" if there are none
+ * chosen     bounds that are set; a year or month that has both is offered to be taken back
+ */
+export function periods(low, high, chosen) {
+  const years = [];
+  const [first, last] = [low, high].map((day) => Number(day.slice(0, 4)));
+  for (let year = first; low && high && year <= last; year += 1) years.push(year);
+  const [year, month] = parts(chosen);
+  if (year && !years.includes(year)) years.push(year);
+  if (!years.length || years.length > YEARS) return [];
+  const made = (label, bounds) => ({ label, bounds, isChosen: String(bounds) === String(chosen) });
+  const ofYears = years.map((each) => made(String(each), yearOf(each)));
+  if (years.length > 1 && !year) return ofYears;
+  const [only] = year ? [year] : years;
+  const numbers = Array.from({ length: 12 }, (_, at) => at + 1).filter((each) =>
+    each === month || (monthOf(only, each)[0] <= high && monthOf(only, each)[1] >= low));
+  const ofMonths = numbers.map((each) => made(MONTHS[each - 1], monthOf(only, each)));
+  return [...ofYears, ...(ofMonths.length > 1 || month ? ofMonths : [])];
+}
+
+const MONTHS = Array.from({ length: 12 }, (_, at) =>
+  new Date(Date.UTC(2000, at)).toLocaleString("en", { month: "short", timeZone: "UTC" }));
+
+function yearOf(year) {
+  return [`${year}-01-01`, `${year}-12-31`];
+}
+
+function monthOf(year, month) {
+  const begin = `${year}-${String(month).padStart(2, "0")}`;
+  return [`${begin}-01`, `${begin}-${new Date(Date.UTC(year, month, 0)).getUTCDate()}`];
+}
+
+/** The year, and the month if there is one, that these bounds are; [] if they are neither. */
+function parts([from, to]) {
+  const [year, month] = from.split("-").map(Number);
+  if (String(yearOf(year)) === `${from},${to}`) return [year];
+  return from && String(monthOf(year, month)) === `${from},${to}` ? [year, month] : [];
+}
+
+/** What is filtered, each a link that takes it back, and a button for all; nothing if nothing is. */
+export function drawChips(root, state, fields) {
+  const chips = Object.keys(fields).flatMap((name) => {
+    const values = state.all(CHOSEN + name);
+    const [from, to] = [state.get(FROM + name), state.get(TO + name)];
+    const bounds = [from && `from ${written(from)}`, to && `to ${written(to)}`].filter(Boolean).join(" ");
+    return [
+      ...values.map((value) => chip(state, `${pretty(name)}: ${written(value)}`,
+        { [CHOSEN + name]: values.filter((each) => each !== value) })),
+      bounds ? chip(state, `${pretty(name)} ${periodOf([from, to]) || bounds}`, without([FROM + name, TO + name])) : [],
+    ].flat();
+  });
+  if (state.get("filter")) chips.push(chip(state, state.get("filter"), { filter: null }));
+  fill(root, chips.length ? [chips, el("button.plain", { type: "button",
+    on: { click: () => state.change({ ...without(filtering(state)), page: null }) } }, "Clear all filters")] : null);
+}
+
+/** The year or month that bounds are, in words; "" if they are neither. */
+function periodOf(bounds) {
+  const [year, month] = parts(bounds);
+  return year ? [month ? MONTHS[month - 1] : null, year].filter(Boolean).join(" ") : "";
+}
+
+function chip(state, text, patch) {
+  return el("a.chip", { ...state.anchor({ ...patch, page: null }), "aria-label": `Remove filter ${text}` },
+    text, el("span.quiet", { "aria-hidden": "true" }, " ×"));
 }

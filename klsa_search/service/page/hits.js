@@ -51,7 +51,7 @@ function placeLine(hit, list) {
 export function drawPassage(passage) {
   const place = placeOf(passage);
   return el("li", place ? el("p.place", place) : null,
-    el("p.snippet", passageOf(passage.highlight, passage.snippet)));
+    passagesOf(passage.highlight, passage.snippet));
 }
 
 /** Whether no word of the query stands in a hit: in its title, and in the passage with most. */
@@ -59,13 +59,21 @@ function holdsNothing(hit) {
   return !Object.values(hit.highlight ?? {}).some(({ marks }) => marks.length);
 }
 
-/** The snippet, or a passage of another searched field if words of the query are only there. */
-function passageOf(highlight, text) {
-  if (!highlight) return text;
+/** The snippet, and a passage of another searched field if words of the query are only there. */
+function passagesOf(highlight, text) {
+  if (!highlight) return el("p.snippet", { dir: "auto" }, text);
   const { title, snippet, ...others } = highlight;
   const [name, other] = Object.entries(others).find(([, { marks }]) => marks.length) ?? [];
-  if (snippet.marks.length || !other) return marked(snippet.text, snippet.marks);
-  return [el("span.quiet", pretty(name)), " ", marked(other.text, other.marks)];
+  return [
+    el("p.snippet", { dir: "auto" }, marked(snippet.text, snippet.marks)),
+    snippet.marks.length || !other ? null
+      : el("p.snippet", { dir: "auto" }, el("span.quiet", pretty(name)), " ", marked(other.text, other.marks)),
+  ];
+}
+
+/** An ID that people write, such as "SUP-1041": one with a letter, and a digit or sign. */
+function isCode(id) {
+  return id.length <= 40 && /\p{L}/u.test(id) && /[^\p{L}\p{M}\s]/u.test(id);
 }
 
 /** Draw a hit.
@@ -90,13 +98,14 @@ export function drawHit(hit, { link, list, toggle, judge, positive, negative, is
   }, "Why this?", el("span.unseen", ` ${named}`));
   const [place, others] = placeLine(hit, list);
   const node = el("li.hit", { data: { id: hit.id }, "aria-labelledby": id },
-    el("h2", { id }, link(hit.id, title?.marks.length ? marked(title.text, title.marks) : heading, { hit })),
+    el("h2", { id, dir: "auto" }, link(hit.id, title?.marks.length ? marked(title.text, title.marks) : heading, { hit })),
     place,
-    el("p.snippet", passageOf(hit.highlight, hit.snippet)),
+    passagesOf(hit.highlight, hit.snippet),
     others,
     through,
     el("div.below",
-      tools && isAsked && (hit.quality ?? null) !== null ? quality(hit.quality) : null, el("span.facts-line", facts(hit.metadata ?? {})),
+      tools && isAsked && (hit.quality ?? null) !== null ? quality(hit.quality) : null, el("span.facts-line",
+        hit.title && isCode(hit.id) ? el("span.fact", hit.id, " ") : null, facts(hit.metadata ?? {})),
       el("span.actions", tools ? button : null,
         link(hit.id, "Similar documents", { class: "button plain", label: `Documents similar to ${named}` }),
         tools ? [

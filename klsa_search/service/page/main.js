@@ -34,6 +34,7 @@ let isListed = false; // whether `indexes` is what the service answered
 let mayWrite = false;
 let heading = ""; // of the view
 let session = { signed_in: false };
+const LAST_INDEX = "klsa-index"; // key of what the browser remembers
 const SIGNED_OUT = "signed_out"; // code of the failure after a cancelled sign-in
 const known = new Map(); // details by name of index, promised
 
@@ -74,9 +75,10 @@ function detailsOf(name) {
   return known.get(name);
 }
 
-/** The index that is asked: that of the address, else the first that can be. */
+/** The index that is asked: that of the address, else the last one chosen, else the first that can be. */
 function indexChosen() {
-  return state.get("index") || (indexes.find((each) => each.ok) ?? indexes[0])?.name || "";
+  const last = indexes.find(({ name }) => name === localStorage.getItem(LAST_INDEX));
+  return state.get("index") || (last ?? indexes.find((each) => each.ok) ?? indexes[0])?.name || "";
 }
 
 function drawNavigation() {
@@ -245,6 +247,7 @@ async function boot() {
 onKeyNeeded(keyAsked);
 const offer = installBox({ state, indexChosen, isLive: () => VIEWS[state.view]?.box ?? false });
 chooser.addEventListener("change", () => {
+  localStorage.setItem(LAST_INDEX, chooser.value);
   const kept = { q: state.get("q"), view: state.get("view") };
   const left = Object.fromEntries(state.entries().map(([name]) => [name, null]));
   state.change({ ...left, ...kept, index: chooser.value });

@@ -4,7 +4,7 @@ import { SLIDERS } from "./query.js";
 
 const KEPT = "klsa-tools";
 const VIEWS = ["map", "judge", "analytics"];
-const PARAMETERS = ["ranker", "match", "positive", "negative", ...SLIDERS.map(({ name }) => name)];
+const PARAMETERS = ["ranker", "positive", "negative", ...SLIDERS.map(({ name }) => name)];
 
 /** Whether the tools are shown: they were opened, or the address uses one, as a link may. */
 export function showsTools(state) {

@@ -1,5 +1,6 @@
 """Search as you type, filters, pages, and messages for few hits."""
 
+import shutil
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -155,9 +156,32 @@ def test_facets_filter_sort_and_pages(page):
     page.keyboard.press("Enter")
     expect(first).to_have_text("Harbour log 5")
     assert asked(page)["to.year"] == ["1995"]
+    page.get_by_role("link", name="Remove filter Kind: kitchen").click()
+    expect(page.locator(".chips a")).to_have_text(["Kind: log ×", "Year to 1995 ×"])
     page.get_by_role("button", name="Clear all filters").click()
     expect(first).to_have_text("Harbour log 27")
     assert set(asked(page)) == {"q", "sort"}
+
+
+def test_a_year_and_its_months_are_chosen_by_one_click(page):
+    search(page, "automobile")
+    seen = page.get_by_role("group", name="seen")
+    seen.get_by_role("link", name="2024").click()
+    expect(page.locator(".chips a")).to_have_text("Seen 2024 ×")
+    seen.get_by_role("link", name="2024").click()
+    expect(page.locator(".chips a")).to_have_count(0)
+
+
+def test_the_index_chosen_last_opens_again(browser, home):
+    shutil.copytree(home / "notes", home / "a-first")
+    with Catalog(home) as catalog, serving(catalog) as served:
+        address = f"http://127.0.0.1:{served.address[1]}"
+        with watched(browser, address) as page:
+            page.goto(address)
+            expect(page.get_by_label("Index")).to_have_value("a-first")
+            page.get_by_label("Index").select_option("notes")
+            page.goto(address)
+            expect(page.get_by_label("Index")).to_have_value("notes")
 
 
 def test_dates_and_numbers_are_written_as_people_do(page, address):
@@ -392,7 +416,7 @@ def test_a_passage_of_another_searched_field_is_shown_if_words_are_only_there(br
             page.goto(address)
             search(page, "belts")
             expect(page.locator(".hit .snippet")).to_have_text(
-                "Remedy Replace a belt of < 2 mm & hoses."
+                ["It hums.", "Remedy Replace a belt of < 2 mm & hoses."]
             )
             assert page.locator(".hit mark").all_inner_texts() == ["belt"]
             search(page, "hums")

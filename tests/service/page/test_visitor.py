@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 expect = api.expect
 
-RESEARCH = [".meter", ".thumb", "#ranker-klsa", ".advanced", "#match", "dl.operators"]
+RESEARCH = [".meter", ".thumb", "#ranker-klsa", ".advanced", "dl.operators"]
 SCREENS = [
     {"color_scheme": "light"},
     {"color_scheme": "dark"},

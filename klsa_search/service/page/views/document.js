@@ -57,7 +57,7 @@ export async function update(changed = new Set(["id"])) {
       el("h1", named),
       el("dl.facts", fact("ID", document.id), Object.entries(document.metadata).map(([name, value]) =>
         fact(pretty(name), value))),
-      el("div.text", document.text)),
+      el("div.text", { dir: "auto" }, document.text)),
     el("aside.about", { "aria-label": "About this document" },
       el("section.card", el("h2", "Similar documents"),
         tools ? kernels(of, near) : null, near),

@@ -2,7 +2,7 @@
 
 import { drawComparison, LOOKED_AT, tellReasons } from "../compare.js";
 import { add, el, fill, many, pretty, reasonOf } from "../dom.js";
-import { alternatives, counted, drawFacets, facetFields, without } from "../facets.js";
+import { alternatives, counted, drawChips, drawFacets, facetFields, ordered, without } from "../facets.js";
 import { drawHit, drawPassage, pager } from "../hits.js";
 import { Latest, STALE } from "../latest.js";
 import { filtering, HITS, idFilter, isAsked, pageOf, pagesOf, rankerOf, searchOf } from "../query.js";
@@ -38,22 +38,24 @@ export async function show(root, given) {
   context = given;
   opened.clear();
   const { state } = context;
-  details = await context.details();
+  const told = await context.details();
+  details = { ...told, fields: ordered(told.fields ?? {}, told.settings?.fields ?? []) };
   const wide = matchMedia("(min-width: 60rem)");
   parts = {
     ranking: el("section", { "aria-label": "Ranking" }),
     facets: el("section.facets", { "aria-label": "Filters" }),
     summary: el("div.summary"),
+    chips: el("div.chips"),
     interpretation: el("div.interpretation"),
     results: el("section.results", { id: "results", "aria-label": "Results" }),
   };
   const label = context.tools ? "Filters and ranking" : "Filters";
   const panel = el("details.panel", { open: wide.matches,
-    hidden: !context.tools && !facetFields(details.fields ?? {}).length },
+    hidden: !context.tools && !facetFields(details.fields).length },
   el("summary", label), parts.facets, context.tools ? parts.ranking : null);
   wide.onchange = () => (panel.open = wide.matches);
   parts.frame = el("div.search", el("aside", { "aria-label": label }, panel),
-    el("div.answer", parts.summary, parts.interpretation, parts.results));
+    el("div.answer", parts.summary, parts.chips, parts.interpretation, parts.results));
   fill(root, el("h1.unseen", "Search"), parts.frame);
   followRanking = rankingPanel(parts.ranking, state, details.settings);
   return update(new Set());
@@ -76,6 +78,7 @@ export async function update(changed) {
   followRanking();
   title(state.get("q"));
   if (changed.has("q") || changed.has("page")) opened.clear();
+  drawChips(parts.chips, state, details.fields);
   if (!isAsked(state)) return showStart();
   parts.frame.classList.remove("start");
   const slow = setTimeout(() => parts.results.setAttribute("aria-busy", "true"), SLOW);
@@ -100,7 +103,7 @@ function searched({ q, ...options }, signal) {
 
 async function asked(signal) {
   const { state } = context;
-  const fields = details.fields ?? {};
+  const fields = details.fields;
   const offset = (pageOf(state) - 1) * HITS;
   const search = { ...searchOf(state, fields), k: HITS, offset, highlight: true, quality: true,
     analytics: "typing", // each letter is searched
@@ -119,7 +122,7 @@ async function asked(signal) {
 
 function askedBoth(signal) {
   const { state } = context;
-  const fields = details.fields ?? {};
+  const fields = details.fields;
   return Promise.all(["bm25", "klsa"].map((ranker) => searched({
     ...searchOf(state, fields, ranker), k: LOOKED_AT, fields: ["title", "snippet"], snippet_length: 80,
     analytics: false, rules: false, // which would hide how the rankings differ
@@ -170,7 +173,7 @@ function showHits(answer, changed) {
   }));
   drawSummary(answer);
   drawInterpretation(answer);
-  drawFacets(parts.facets, answer.facets, state, details.fields ?? {});
+  drawFacets(parts.facets, answer.facets, state, details.fields);
   const page = pageOf(state);
   const focused = parts.results.contains(document.activeElement) ? document.activeElement.id : "";
   fill(parts.results,
@@ -230,7 +233,7 @@ async function list(hit, button, others) {
   others.hidden = !others.hidden;
   button.setAttribute("aria-expanded", String(!others.hidden));
   if (others.hidden || others.hasChildNodes()) return;
-  const search = { ...searchOf(context.state, details.fields ?? {}), filter: idFilter(hit.id), sort: [],
+  const search = { ...searchOf(context.state, details.fields), filter: idFilter(hit.id), sort: [],
     group: "passage", k: Math.min(hit.more_passages + 1, PASSAGES), highlight: true,
     fields: ["title", "snippet", "span", "page", "heading"], analytics: false };
   try {
@@ -266,7 +269,7 @@ async function explain(hit, panel) {
 async function explanationOf(hit, signal) {
   const { state } = context;
   // Feedback moves scores in a way that has no parts.
-  const { positive, negative, ...search } = searchOf(state, details.fields ?? {});
+  const { positive, negative, ...search } = searchOf(state, details.fields);
   const filter = [search.filter, idFilter(hit.id)].filter(Boolean).join(" AND ");
   const { hits } = await searched({ ...search, filter, sort: [], k: 1, explain: true, analytics: false,
     fields: ["title", "snippet"], snippet_length: 1000, rules: rankerOf(state) !== "compare" }, signal);
@@ -308,7 +311,7 @@ function matched() {
 function drawSummary(answer) {
   const { total, time_ms: time } = answer;
   const { state } = context;
-  const fields = Object.entries(details.fields ?? {});
+  const fields = Object.entries(details.fields);
   const sorted = state.get("sort");
   const sort = el("select", { id: "sort", on: {
     change: (event) => state.change({ sort: event.target.value, page: null }) } },
@@ -330,7 +333,7 @@ function drawSummary(answer) {
     el("p", el("strong", many(total, "document")),
       context.tools ? el("span.quiet", time < 1000 ? ` in ${time.toFixed(1)} ms` : ` in ${(time / 1000).toFixed(1)} s`) : null,
       verdict(answer)),
-    context.tools ? el("label.sort", el("span.quiet", "Match "), match) : null,
+    el("label.sort", el("span.quiet", "Match "), match),
     fields.length ? el("label.sort", el("span.quiet", "Sort by "), sort) : null);
   focused?.focus();
 }
@@ -424,7 +427,7 @@ function nothing({ interpretation, offset }) {
 function showBoth([before, after]) {
   drawSummary(after);
   drawInterpretation(after);
-  drawFacets(parts.facets, after.facets ?? {}, context.state, details.fields ?? {});
+  drawFacets(parts.facets, after.facets ?? {}, context.state, details.fields);
   const place = el("div.comparison");
   fill(parts.results, place);
   stopComparing = drawComparison(place, before.hits, after.hits, link);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { alternatives, counted, facetFields } from "../../../../klsa_search/service/page/facets.js";
+import { alternatives, counted, facetFields, ordered, periods } from "../../../../klsa_search/service/page/facets.js";
 import { given } from "./given.js";
 
 const FIELDS = {
@@ -22,4 +22,27 @@ test("other values of a chosen field are counted without its own filter", () => 
   assert.equal(asked.search.filter, '"year" IN [2020]');
   assert.deepEqual(asked.search.facets, ["tag"]);
   assert.deepEqual(none.map(({ name }) => name), ["year"]);
+});
+
+test("declared fields come first, then those with few values, then ranges", () => {
+  const fields = { cost: { type: "number" }, tag: { type: "keyword", texts: 7 },
+    state: { type: "keyword", texts: 3 }, seen: { type: "date" } };
+  assert.deepEqual(Object.keys(ordered(fields, ["seen:date"])), ["seen", "state", "tag", "cost"]);
+});
+
+test("dates are offered by year, and those of one year by month", () => {
+  const labels = (...given) => periods(...given).map(({ label }) => label);
+  assert.deepEqual(labels("2023-02-21", "2025-01-02", ["", ""]), ["2023", "2024", "2025"]);
+  assert.deepEqual(labels("2024-02-21", "2024-04-01", ["", ""]), ["2024", "Feb", "Mar", "Apr"]);
+  assert.deepEqual(labels("1700-01-01", "2024-01-01", ["", ""]), []);
+  assert.deepEqual(labels("", "", ["", ""]), []);
+});
+
+test("a chosen year or month can be taken back", () => {
+  const taken = (...given) => periods(...given).filter(({ isChosen }) => isChosen);
+  assert.deepEqual(taken("2024-02-03", "2024-12-30", ["2024-01-01", "2024-12-31"]),
+    [{ label: "2024", bounds: ["2024-01-01", "2024-12-31"], isChosen: true }]);
+  assert.deepEqual(taken("2024-02-03", "2024-02-04", ["2024-02-01", "2024-02-29"]),
+    [{ label: "Feb", bounds: ["2024-02-01", "2024-02-29"], isChosen: true }]);
+  assert.deepEqual(taken("", "", ["2024-01-01", "2024-12-31"]).map(({ label }) => label), ["2024"]);
 });
