@@ -68,10 +68,10 @@ TSV: Final = Dialect("\t", quote=None)
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a text with their endings: LF, CR LF, or CR as old spreadsheets write.
+    r"""Return the lines of a text with their endings: LF, CR LF, or CR as old spreadsheets write.
 
-    >>> split_lines("id,text\\r1,pump\\r\\n")
-    ['id,text\\r', '1,pump\\r\\n']
+    >>> split_lines("id,text\r1,pump\r\n")
+    ['id,text\r', '1,pump\r\n']
     """
     if text.find("\r", 0, -2) < 0:  # at most the ending of the only line
         return [text]

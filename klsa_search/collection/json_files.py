@@ -168,9 +168,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _LENIENT: Final = json.JSONDecoder(
     parse_constant=lambda name: None if name == "NaN" else float(name)
 )
-DECODER: Final = json.JSONDecoder(
-    parse_constant=_LENIENT.parse_constant, object_pairs_hook=_object
-)
+DECODER: Final = json.JSONDecoder(parse_constant=_LENIENT.parse_constant, object_pairs_hook=_object)
 """Reads NaN, as Python and pandas write a missing number, as null; RepeatedName."""
 _LISTS_SHOWN: Final = 3
 
