@@ -41,7 +41,7 @@ _JOINER: Final = "\u200c"
 
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _SIGNS: Final = "-‐‑.,/&+_"
-_RUN: Final = re.compile(rf"[^\W_]++(?:[{_SIGNS}][^\W_]++)+")
+_RUN: Final = re.compile(rf"(?<![^\W_])[^\W_]++(?:[{_SIGNS}][^\W_]++)+")
 _PART: Final = re.compile(r"[^\W_]++")
 _NUMBER: Final = re.compile(r"(?<![^\W_])\d{1,3}(?: \d{3})+(?![^\W_])")
 _VARIABLE: Final = re.compile(rf"\d|[a-z][A-Z]|[A-Z][A-Z][a-z]|[^\W_][{_SIGNS}][^\W_]")
