@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
     for name, chosen in SETTINGS.items():
         documents = DOCUMENTS if name != "empty" else []
         build(documents, name=name, home=folder, **chosen).close()
-    lines = [f"{number}\t{ASKED[number % len(ASKED)]}\n" for number in range(100)]
+    lines = [f"{number}\t{ASKED[number % len(ASKED)]}\n" for number in range(70)]
     (folder / "queries.tsv").write_text("".join(lines))
     return folder
 

@@ -24,7 +24,7 @@ def index(request, tmp_path_factory):
     documents = [{"id": name, "text": text} for name, text in CODE.items()]
     home = tmp_path_factory.mktemp("home")
     if request.param == "partitions":
-        opened = build(documents, name="code", home=home, partitions=2, ranker="bm25")
+        opened = build(documents, name="code", home=home, partitions=2, workers=1, ranker="bm25")
     else:
         first = documents if request.param == "built" else documents[:3]
         opened = build(first, name="code", home=home, ranker="bm25")

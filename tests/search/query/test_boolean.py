@@ -18,7 +18,7 @@ def _text(number):
     return " ".join(word for bit, word in enumerate(ANIMALS) if number >> bit & 1) or "none"
 
 
-@pytest.fixture(scope="module", params=[{}, {"partitions": 2}], ids=str)
+@pytest.fixture(scope="module", params=[{}, {"partitions": 2, "workers": 1}], ids=str)
 def index(request, tmp_path_factory):
     """Return an index with a document for each set of the four words."""
     documents = [{"id": str(number), "text": _text(number)} for number in range(16)]

@@ -158,7 +158,7 @@ def test_two_parts_of_a_longer_name_are_enough(tmp_path):
 
 def test_partitions_divide_words_alike(tmp_path):
     documents = [{"id": str(n), "text": f"UTF-8 number {n}"} for n in range(8)]
-    index = build(documents, name="divided", home=tmp_path, partitions=2)
+    index = build(documents, name="divided", home=tmp_path, partitions=2, workers=1)
     found = index.search("utf8")
     assert (found.total, found.interpretation.corrections) == (8, {"utf8": "utf 8"})
     index.close()

@@ -99,7 +99,7 @@ def test_masks_and_scores_agree_with_search(index):
 
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_stop_words_of_later_documents_are_found(tmp_path, partitions):
-    index = build(NAMES, name="later", home=tmp_path, partitions=partitions)
+    index = build(NAMES, name="later", home=tmp_path, partitions=partitions, workers=1)
     index.add(
         [{"id": "new", "title": "IT", "text": "Are they in the IT team? To be, or not to be."}]
     )
