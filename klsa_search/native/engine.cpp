@@ -111,30 +111,21 @@ T attribute(nb::handle object, const char* name) {
     return value;
 }
 
-Params params_of(nb::handle object) {
-    auto number = [&](const char* name) { return attribute<double>(object, name); };
-    Params params{attribute<i64>(object, "seeds"),
-                  attribute<i64>(object, "best"),
-                  number("alpha"),
-                  number("hold_back"),
-                  number("expansion"),
-                  number("coverage"),
-                  number("latent"),
-                  number("sharpness"),
-                  number("lexical_sharpness"),
-                  number("coverage_power"),
-                  attribute<bool>(object, "unit_length"),
-                  number("slope"),
-                  number("mean_square")};
+// `KlsaParams` and `RerankDepths`: named tuples, of which items are read faster than attributes.
+using ParamsTuple =
+    std::tuple<i64, i64, double, double, double, double, double, double, double, double, bool, double, double>;
+using DepthsTuple = std::tuple<i64, i64, i64, bool>;
+
+Params params_of(const ParamsTuple& items) {
+    Params params = std::apply([](auto... each) { return Params{each...}; }, items);
     bool is_valid = params.seeds >= 1 && params.seeds <= MAX_SEEDS && params.best >= params.seeds;
     require(is_valid, "params: seeds must be from 1 to 1,500, and at most best");
     return params;
 }
 
-Depths depths_of(nb::handle object) {
-    auto number = [&](const char* name) { return std::max<i64>(attribute<i64>(object, name), 0); };
-    return {number("coverage_depth"), number("expansion_depth"), number("filtered"),
-            attribute<bool>(object, "look_up_all")};
+Depths depths_of(const DepthsTuple& items) {
+    auto [coverage, expansion, filtered, look_up_all] = items;
+    return {std::max<i64>(coverage, 0), std::max<i64>(expansion, 0), std::max<i64>(filtered, 0), look_up_all};
 }
 
 // `Engine` of the module; immutable and thread-safe.
@@ -186,8 +177,8 @@ class EngineObject {
                         [&](Searcher& searcher, Array<QueryTerm> query) { return searcher.bm25(query, request); });
     }
 
-    Counts score(const std::vector<Query>& queries, nb::handle params, nb::handle depths, Words mask, bool totals,
-                 Array2<i32> documents, Array2<f32> scores, Array2<u8> exact) const {
+    Counts score(const std::vector<Query>& queries, const ParamsTuple& params, const DepthsTuple& depths, Words mask,
+                 bool totals, Array2<i32> documents, Array2<f32> scores, Array2<u8> exact) const {
         check_model();
         Request request = request_of(documents, mask, totals);
         Params p = params_of(params);
@@ -210,7 +201,7 @@ class EngineObject {
         return array_of(std::move(result), {size_t(n), size_t(m)});
     }
 
-    nb::tuple explain(const Query& query, In1<i32> documents, In1<u8> exact, nb::handle params,
+    nb::tuple explain(const Query& query, In1<i32> documents, In1<u8> exact, const ParamsTuple& params,
                       nb::handle shared) const {
         check_model();
         auto terms = distinct(query);
@@ -236,7 +227,7 @@ class EngineObject {
                               array_of(std::move(d.lent), {n, lenders, m}));
     }
 
-    nb::tuple seeds(const Query& query, nb::handle params) const {
+    nb::tuple seeds(const Query& query, const ParamsTuple& params) const {
         check_model();
         auto terms = distinct(query);
         Params p = params_of(params);
@@ -251,9 +242,9 @@ class EngineObject {
                               array_of(std::move(found.order)), found.share, found.angle);
     }
 
-    std::pair<i64, i64> score_shared(const Query& query, nb::handle params, nb::handle depths, nb::handle shared,
-                                     Words mask, bool totals, Array2<i32> documents, Array2<f32> scores,
-                                     Array2<u8> exact) const {
+    std::pair<i64, i64> score_shared(const Query& query, const ParamsTuple& params, const DepthsTuple& depths,
+                                     nb::handle shared, Words mask, bool totals, Array2<i32> documents,
+                                     Array2<f32> scores, Array2<u8> exact) const {
         check_model();
         Request request = request_of(documents, mask, totals);
         Params p = params_of(params);
@@ -372,7 +363,7 @@ class EngineObject {
     ReverseRows reverse_;
 };
 
-nb::tuple weigh_seeds(nb::handle merged, nb::handle params) {
+nb::tuple weigh_seeds(nb::handle merged, const ParamsTuple& params) {
     Owners owners;
     auto array = [&]<class A>(const char* name) { return owners.view(attribute<A>(merged, name)); };
     MergedSeeds m{};

@@ -14,17 +14,17 @@ constexpr i64 AHEAD = 12;                // documents whose data is fetched befo
 //
 // T is Σ weight · y / (y + half) over the terms, y = impacts[slot] + part · Σ shares[i] ·
 // impacts[near[i]]. `best` is the last slot that has impacts; those of documents in other
-// partitions follow. With no neighbours it is T of the document alone, a lower bound.
-inline void State::score_coverage(i64 stride, i64 best, const i32* list, i64 count, i64 neighbours, f32* out) {
+// partitions follow.
+inline void State::score_coverage(i64 stride, i64 best, const i32* list, i64 count, f32* out) {
+    i64 neighbours = model_->neighbours;
     auto fetch = [&](i64 i) {
         const u32* row = model_->rows[b.documents[list[i]]];
         fetch_line(row);
-        fetch_line(row + neighbours - 1);
+        fetch_line(row + std::max<i64>(neighbours - 1, 0));
     };
-    if (neighbours > 0)
-        for (i64 i = 0; i < std::min(AHEAD, count); i++) fetch(i);
+    for (i64 i = 0; i < std::min(AHEAD, count); i++) fetch(i);
     for (i64 i = 0; i < count; i++) {
-        if (neighbours > 0 && i + AHEAD < count) fetch(i + AHEAD);
+        if (i + AHEAD < count) fetch(i + AHEAD);
         i64 slot = list[i];
         u32 levels = 0;
         i64 hits = find_near(b.documents[slot], best, neighbours, levels);
@@ -35,6 +35,17 @@ inline void State::score_coverage(i64 stride, i64 best, const i32* list, i64 cou
             total += covered_group(b.impacts.data() + first, of_document + first, b.near.data(), b.shares.data(), hits,
                                    part, b.term_weights.data() + first, b.half.data() + first);
         out[i] = total;
+    }
+}
+
+// Compute T of the documents of consecutive slots without their neighbours: a lower bound.
+inline void State::score_alone(i64 stride, i64 first, i64 after) {
+    for (i64 slot = first; slot < after; slot++) {
+        f32 total = 0;
+        for (i64 group = 0; group < stride; group += TERM_GROUP)
+            total += covered_group(nullptr, b.impacts.data() + slot * stride + group, nullptr, nullptr, 0, 0,
+                                   b.term_weights.data() + group, b.half.data() + group);
+        b.covered[slot] = total;
     }
 }
 
@@ -75,6 +86,17 @@ inline i64 State::place_elsewhere(u32 ordinal, i64 best) {
     if (!has_elsewhere_ || !b.elsewhere_filter[ordinal & (FILTER - 1)]) return 0;
     i64 place = find(b.elsewhere.data(), 0, i64(b.elsewhere.size()), ordinal);
     return b.elsewhere[place] == ordinal ? best + 1 + place : 0;
+}
+
+// Fetch the features of a document, whose place should have been fetched before.
+inline void State::fetch_features(i64 document) {
+    Array<u32> features = model_->features_of(document);
+    for (i64 at = 0; at < features.size; at += 16) fetch_line(features.data + at);
+}
+
+inline void State::fetch_vector(i64 document) {
+    const i8* vector = model_->document_vectors[document];
+    for (i64 at = 0; at < model_->document_vectors.width; at += 64) fetch_line(vector + at);
 }
 
 // Project the query to the latent space, in integer steps; return one step of a cosine.

@@ -52,6 +52,7 @@ inline Prepared State::prepare(Array<QueryTerm> query, const Request& request, c
     f32 top = s.first * f32(p.step);
     fetch_seeds(seeds, count);
     i64 stride = look_up_impacts(best, 0);
+    for (i64 slot = 1; slot <= seeds; slot++) fetch_features(b.documents[slot]);
     f32 angle = project_query();
     weigh_seeds(params, stride, seeds, top);
     s.ranges = {stride, best, seeds, count, add_rows(params, seeds, count)};
@@ -149,7 +150,7 @@ inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& req
     project_query();
     if (params.coverage > 0) {
         for (i64 i = 0; i < seeds; i++) b.chosen[i] = i32(i + 1);
-        score_coverage(stride, best, b.chosen.data(), seeds, model_->neighbours, b.covered.data() + 1);
+        score_coverage(stride, best, b.chosen.data(), seeds, b.covered.data() + 1);
     }
     Ranges ranges{stride, best, seeds, count, add_near(shared, count)};
     for (i64 i = 0; i < shared.features.size; i++) b.sums[shared.features[i]] = shared.sums[i];

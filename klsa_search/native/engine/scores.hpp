@@ -13,16 +13,13 @@ inline void State::score_all(const Params& params, const Ranges& r, const Factor
     f32* scores = b.scores.data();
     for (i64 slot = 1; slot <= r.size; slot++) scores[slot] = f.expansion * b.expanded[slot];
     if (params.coverage > 0) {
-        i64 others = r.best - r.seeds;
-        for (i64 i = 0; i < others; i++) b.chosen[i] = i32(r.seeds + 1 + i);
-        score_coverage(r.stride, r.best, b.chosen.data(), others, 0, b.covered.data() + r.seeds + 1);
+        score_alone(r.stride, r.seeds + 1, r.best + 1);
         for (i64 slot = 1; slot <= r.best; slot++) scores[slot] += f.coverage * b.covered[slot];
     }
     add_powers(b.lexical.data() + 1, r.matched, params.lexical_sharpness, f.lexical, scores + 1);
     if (params.latent > 0)
         for (i64 slot = 1; slot <= r.size; slot++) {
-            i64 later = b.documents[std::min(slot + AHEAD, r.size)];
-            fetch_line(model_->document_vectors[later]);
+            fetch_vector(b.documents[std::min(slot + AHEAD, r.size)]);
             scores[slot] += f.latent * clip(f32(latent_score(b.documents[slot])), params);
         }
 }
@@ -86,7 +83,7 @@ inline void State::rescore_coverage(const Params& params, const Ranges& r, i64 d
         b.chosen[others] = slot;
         others += slot > r.seeds;
     }
-    score_coverage(r.stride, r.best, b.chosen.data(), others, model_->neighbours, b.exact.data());
+    score_coverage(r.stride, r.best, b.chosen.data(), others, b.exact.data());
     for (i64 i = 0; i < others; i++) {
         i32 slot = b.chosen[i];
         b.scores[slot] += f.coverage * (b.exact[i] - (slot <= r.best ? b.covered[slot] : 0.f));
@@ -100,13 +97,10 @@ inline void State::rescore_coverage(const Params& params, const Ranges& r, i64 d
 inline i64 State::rescore_expansion(const Params& params, i64 size, i64 seeds, i64 depth, const Factors& f,
                                     const Centre& centre) {
     i64 count = drop_below(select_slots(size, depth), EXCLUDED);
-    auto fetch = [&](i64 i) {
-        i64 document = b.documents[b.chosen[i]], after = model_->feature_starts[document + 1];
-        for (i64 at = model_->feature_starts[document]; at < after; at += 16) fetch_line(model_->features.data + at);
-    };
-    for (i64 i = 0; i < std::min(AHEAD, count); i++) fetch(i);
+    for (i64 i = 0; i < count; i++) fetch_line(model_->feature_starts.data + b.documents[b.chosen[i]]);
+    for (i64 i = 0; i < std::min(AHEAD, count); i++) fetch_features(b.documents[b.chosen[i]]);
     for (i64 i = 0; i < count; i++) {
-        if (i + AHEAD < count) fetch(i + AHEAD);
+        if (i + AHEAD < count) fetch_features(b.documents[b.chosen[i + AHEAD]]);
         i32 slot = b.chosen[i];
         if (slot <= seeds) continue;
         f32 exact = clip(expansion_score(b.documents[slot], centre), params);

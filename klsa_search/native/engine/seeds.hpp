@@ -135,7 +135,7 @@ inline void State::fetch_seeds(i64 seeds, i64 count) {
         fetch_line(model_->feature_starts.data + document);
         fetch_line(model_->scales[document]);
     }
-    for (i64 slot = 1; slot <= count; slot++) fetch_line(model_->document_vectors[b.documents[slot]]);
+    for (i64 slot = 1; slot <= count; slot++) fetch_vector(b.documents[slot]);
 }
 
 // Look up the coverage of the seeds and weigh them.
@@ -143,7 +143,7 @@ inline void State::weigh_seeds(const Params& params, i64 stride, i64 seeds, f32 
     Buffers::grow(b.weights, seeds);
     for (i64 i = 0; i < seeds; i++) b.chosen[i] = i32(i + 1);
     f32* covered = b.covered.data() + 1;
-    if (params.coverage > 0) score_coverage(stride, seeds, b.chosen.data(), seeds, model_->neighbours, covered);
+    if (params.coverage > 0) score_coverage(stride, seeds, b.chosen.data(), seeds, covered);
     seed_weights(params, seeds, top, b.lexical.data() + 1, covered, b.weights.data());
 }
 

@@ -92,10 +92,13 @@ class State final : public Searcher {
     i64 count_without(const Mask& mask, i64 matched, i64 size);
 
     // candidates.hpp
-    void score_coverage(i64 stride, i64 best, const i32* list, i64 count, i64 neighbours, f32* out);
+    void score_alone(i64 stride, i64 first, i64 after);
+    void score_coverage(i64 stride, i64 best, const i32* list, i64 count, f32* out);
     i64 find_near(i64 document, i64 best, i64 neighbours, u32& levels);
     i64 find_near_elsewhere(i64 document, i64 best, i64 neighbours, u32& levels);
     i64 place_elsewhere(u32 ordinal, i64 best);
+    void fetch_features(i64 document);
+    void fetch_vector(i64 document);
     f32 project_query();
     i32 latent_score(i64 document);
     f32 expansion_score(i64 document, const Centre& centre);
