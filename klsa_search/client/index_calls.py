@@ -6,14 +6,14 @@ import json
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 from pydantic import TypeAdapter
 
-from klsa_search.client.analytics import analytics_of, proposals_of
 from klsa_search.client.protocol import Call, path_part
 from klsa_search.client.results import IndexInfo, Job
-from klsa_search.client.vectors import with_lists
 from klsa_search.collection.model import Document, Problems
 from klsa_search.collection.passages import page_of
+from klsa_search.collection.vectors import VECTORS
 from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.search.excerpts import Excerpt
@@ -287,3 +287,37 @@ async def stream_records(
     else:
         for record in records:
             yield record
+
+
+_ANALYTICS: Final = TypeAdapter(Analytics)
+_PROPOSALS: Final = TypeAdapter(list[SynonymProposal])
+
+
+def analytics_of(answer: Any) -> Analytics:
+    """Return the analytics in an answer."""
+    lists = {"days": "day", "queries": "query", "no_results": "query", "low_quality": "query"}
+    by_key = {name: {row[key]: row for row in answer[name]} for name, key in lists.items()}
+    return _ANALYTICS.validate_python({**answer, **by_key})
+
+
+def proposals_of(answer: Any) -> list[SynonymProposal]:
+    """Return the proposals of synonyms in an answer."""
+    return _PROPOSALS.validate_python(answer["proposals"])
+
+
+def without_arrays(value: Any) -> Any:
+    """Return a mapping, list or array with lists of numbers instead of arrays."""
+    if isinstance(value, Mapping):
+        return {name: without_arrays(entry) for name, entry in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return [without_arrays(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def with_lists(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a document, with lists instead of arrays in its vectors."""
+    if VECTORS in record:
+        return {**record, VECTORS: without_arrays(record[VECTORS])}
+    if isinstance(metadata := record.get("metadata"), Mapping) and VECTORS in metadata:
+        return {**record, "metadata": with_lists(metadata)}
+    return record

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from klsa_search.client.index_calls import without_arrays
 from klsa_search.client.protocol import Call, path_part
 from klsa_search.client.results import FederatedHit, FederatedResults
-from klsa_search.client.vectors import without_arrays
 from klsa_search.errors import QueryError
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.options import Query

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal
 
+import numpy as np
+
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.plugins import find_plugin, load_plugin
 from klsa_search.embedding.checked import CheckedEmbedder, CheckedReranker
-from klsa_search.embedding.functions import EmbeddingFunction, FunctionEmbedder
-from klsa_search.embedding.model import Embedder, Reranker
+from klsa_search.embedding.model import Embedder, Embeddings, EmbedKind, Reranker
 from klsa_search.errors import SettingsError
 
 _CODE: Final = "python:module:function or the name of a plug-in"
@@ -126,3 +128,29 @@ def _name_of(value: object) -> str:
     name = getattr(value, "name", None) or getattr(value, "__qualname__", type(value).__qualname__)
     module = getattr(value, "__module__", "")
     return str(name) if hasattr(value, "name") else f"python:{module}:{name}"
+
+
+EmbeddingFunction = Callable[[Sequence[str], EmbedKind], Any]
+"""Returns the vectors of texts, (n, dimension); the kind is "query" or "document"."""
+
+
+class FunctionEmbedder:
+    """An embedder that calls a function.
+
+    name  identifies the function, and is its fingerprint unless it has an attribute `fingerprint`
+    """
+
+    def __init__(self, function: EmbeddingFunction, name: str) -> None:
+        self.name = name
+        self.fingerprint = str(getattr(function, "fingerprint", name))
+        self._function = function
+
+    @lazy_property
+    def dimension(self) -> int:
+        """Return the dimension of the vector of a text."""
+        return int(np.shape(self._function(["dimension"], "document"))[-1])
+
+    def embed(self, texts: Sequence[str], kind: EmbedKind) -> Embeddings:
+        """Return the vectors of texts."""
+        vectors: Embeddings = self._function(texts, kind)
+        return vectors

@@ -1,7 +1,7 @@
 """Features and kernels as scikit-learn estimators (extra `estimators`)."""
 
 from klsa_search.core.extras import require
-from klsa_search.kernels.alignment import AlignmentCurve, alignment
+from klsa_search.estimators.alignment import AlignmentCurve, alignment
 
 try:
     from klsa_search.estimators.base import Kernel

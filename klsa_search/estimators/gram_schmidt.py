@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+from scipy import linalg, sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
+from threadpoolctl import threadpool_limits
 
-from klsa_search.core.array_types import Matrix
+from klsa_search.core.array_types import DocIds, Matrix
 from klsa_search.errors import ArgumentError
 from klsa_search.estimators.base import Kernel, Points, check_rank, checked_count, checked_number
-from klsa_search.kernels.gram_schmidt import gram_schmidt
 
 
 class GramSchmidtKernel(Kernel):
@@ -106,3 +107,69 @@ class GramSchmidtKernel(Kernel):
     @property
     def _n_features_out(self) -> int:
         return len(self.pivots_)
+
+
+EXHAUSTED = 1e-10  # residual that is rounding noise, relative to the largest K(d, d)
+
+
+@dataclass(frozen=True)
+class GramSchmidt:
+    """K ≈ R Rᵀ of N documents.
+
+    features   R: (N, T) float64; the rows of the pivots, in their order, are lower triangular
+    pivots     (T,) the documents selected, in order
+    residuals  (N,) K(d, d) - ‖R_d‖²
+    """
+
+    features: Matrix
+    pivots: DocIds
+    residuals: npt.NDArray[np.float64]
+
+    def place(self, rows: Matrix) -> Matrix:
+        """Return the features of new points: (n, T).
+
+        rows  (n, T) kernel of each point with the pivots
+        Cost O(n · T²).
+        """
+        triangle = self.features[self.pivots]
+        with threadpool_limits(limits=1, user_api="blas"):
+            return np.asarray(linalg.solve_triangular(triangle, rows.T, lower=True).T)
+
+
+def gram_schmidt(
+    row: Callable[[int], npt.NDArray[np.floating]],
+    diagonal: npt.NDArray[np.floating],
+    dimensions: int,
+    bias: npt.NDArray[np.floating] | None = None,
+) -> GramSchmidt:
+    """Return the factor with the features of `dimensions` documents [LSK 2002, table 1].
+
+    row         d → (N,), row d of K
+    diagonal    (N,) K(d, d)
+    dimensions  T; limited by the rank of K
+    bias        (N,) above 0, multiplies residuals when selecting pivots, so that documents with
+                more weight are selected first (the generalised form); ties go to the first document
+
+    Cost O(N · T²) and T rows of K; memory 8 N T bytes.
+    """
+    residuals = np.array(diagonal, dtype=np.float64)
+    least = EXHAUSTED * residuals.max(initial=0.0)
+    weights = np.ones_like(residuals) if bias is None else np.asarray(bias, dtype=np.float64)
+    # One row per feature, so that earlier features are contiguous.
+    made = np.empty((min(dimensions, len(residuals)), len(residuals)))
+    pivots: list[int] = []
+    with threadpool_limits(limits=1, user_api="blas"):
+        for step, feature in enumerate(made):
+            pivot = int(np.argmax(np.where(residuals > least, weights * residuals, -1.0)))
+            if residuals.size == 0 or residuals[pivot] <= least:
+                break
+            earlier = made[:step]
+            np.subtract(row(pivot), earlier[:, pivot] @ earlier, out=feature)
+            feature /= np.sqrt(residuals[pivot])
+            feature[pivots] = 0  # their residuals are only rounding
+            residuals -= feature**2
+            residuals[pivot] = 0
+            pivots.append(pivot)
+    if len(pivots) < len(made):
+        made = made[: len(pivots)].copy()  # frees the unused rows
+    return GramSchmidt(made.T, np.array(pivots, dtype=np.int64), np.maximum(residuals, 0))

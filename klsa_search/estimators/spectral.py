@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import Eigenvalues, Matrix
 from klsa_search.errors import ArgumentError, SettingsError
+from klsa_search.estimators.alignment import AlignmentCurve, SpectralAlignment, line_search
 from klsa_search.estimators.base import (
     Kernel,
     Points,
@@ -22,7 +23,6 @@ from klsa_search.estimators.base import (
     checked_number,
     inner_products,
 )
-from klsa_search.kernels.alignment import AlignmentCurve, SpectralAlignment, line_search
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.eigensolver import Spectrum, decompose, decompose_gram
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS, SpectralFunction

@@ -10,7 +10,7 @@ from klsa_search.collection.model import Collection, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import open_collection
 from klsa_search.collection.reading_options import Reading
-from klsa_search.collection.row_vectors import RowVectorsLike
+from klsa_search.collection.vectors import RowVectorsLike
 from klsa_search.core.config import Settings
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.parallel import processors

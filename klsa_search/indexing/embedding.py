@@ -15,8 +15,8 @@ from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
 
 if TYPE_CHECKING:
-    from klsa_search.embedding.functions import EmbeddingFunction
     from klsa_search.embedding.model import Embedder
+    from klsa_search.embedding.opening import EmbeddingFunction
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ S = diag(1/√‖φ(d) - μ‖), which is half the way to the cosine.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ import numpy.typing as npt
 from klsa_search import _native
 from klsa_search.core.array_types import DocIds, Matrix
 from klsa_search.core.cached import lazy_property
-from klsa_search.kernels.sums import rows_with, scaled_rows, squares_of_rows, sums_of_columns
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -139,7 +138,7 @@ class DocumentKernel:
         x = np.ascontiguousarray(x, np.result_type(self.features, x))
         out = np.zeros((len(self), *x.shape[1:]), x.dtype)
         products, starts = self._products
-        products.add_to_documents(starts[:-1], starts[1:], _columns(x), _columns(out))
+        products.add_to_documents(starts[:-1], starts[1:], _as_columns(x), _as_columns(out))
         return out
 
     def _of_features(self, y: Matrix) -> Matrix:
@@ -147,7 +146,7 @@ class DocumentKernel:
         y = np.ascontiguousarray(y, np.result_type(self.features, y))
         out = np.zeros((self.features.shape[1], *y.shape[1:]), y.dtype)
         products, starts = self._products
-        products.add_to_features(starts[:-1], starts[1:], _columns(y), _columns(out))
+        products.add_to_features(starts[:-1], starts[1:], _as_columns(y), _as_columns(out))
         return out
 
     def rows(self, documents: DocIds) -> Matrix:
@@ -180,10 +179,57 @@ class DocumentKernel:
         return np.asarray(np.maximum(diagonal, 0.0))
 
 
-def _columns(x: Matrix) -> Matrix:
+def _as_columns(x: Matrix) -> Matrix:
     """Return a vector as a matrix of one column, without a copy; a matrix as it is."""
     return x[:, None] if x.ndim == 1 else x
 
 
 def _outer(column: npt.NDArray[np.floating], row: npt.NDArray[np.floating]) -> Matrix:
     return np.asarray(np.multiply.outer(column, row))
+
+
+def squares_of_rows(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
+    """Return Σ_f x² of each row: (m,). Cost O(nnz)."""
+    sums = np.empty(matrix.shape[0])
+    _native.squares_of_rows(_starts(matrix), _values(matrix), sums)
+    return sums
+
+
+def sums_of_columns(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
+    """Return Σ_d x of each column: (n,). Cost O(nnz)."""
+    sums = np.zeros(matrix.shape[1])
+    _native.add_to_columns(_columns(matrix), _values(matrix), sums)
+    return sums
+
+
+def rows_with(matrix: sparse.csr_array, vector: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the inner product of each row with a vector: (m, n), (n,) → (m,). Cost O(nnz)."""
+    sums = np.empty(matrix.shape[0])
+    factors = vector.astype(np.float64)
+    _native.rows_with(_starts(matrix), _columns(matrix), _values(matrix), factors, sums)
+    return sums
+
+
+def scaled_rows(
+    matrix: sparse.csr_array, scales: npt.NDArray[np.float64], dtype: type[np.floating[Any]]
+) -> sparse.csr_array:
+    """Return each row times its scale; index arrays are shared with `matrix`. Cost O(nnz)."""
+    from scipy import sparse
+
+    data = np.empty(len(matrix.data), dtype)
+    _native.scale_rows(_starts(matrix), _values(matrix), scales.astype(np.float64), data)
+    return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _starts(matrix: sparse.csr_array) -> npt.NDArray[np.int64]:
+    return np.asarray(matrix.indptr, np.int64)
+
+
+def _columns(matrix: sparse.csr_array) -> npt.NDArray[np.int32]:
+    return np.asarray(matrix.indices, np.int32)
+
+
+def _values(matrix: sparse.csr_array) -> npt.NDArray[np.float32] | npt.NDArray[np.float64]:
+    """Return the entries; those that are not floating point as float64, which all sums are in."""
+    data: npt.NDArray[Any] = matrix.data
+    return data if data.dtype in (np.float32, np.float64) else data.astype(np.float64)

@@ -27,12 +27,10 @@ from klsa_search import _native
 from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import NEIGHBOURS, Progress
-from klsa_search.kernels.candidates import TruncatedPostings, truncate_postings
 from klsa_search.kernels.document_kernel import DocumentKernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
 
 NearestRows = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32]]
 """Columns and values of rows, and their number in each."""
@@ -214,3 +212,34 @@ def rows_to_csr(
     )
     matrix.has_sorted_indices = True
     return matrix
+
+
+TruncatedPostings = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
+"""Start of the postings of each feature, their documents in ascending order, and their values."""
+
+
+def truncate_postings(
+    features: sparse.csr_array,
+    scales: npt.NDArray[np.float32],
+    limit: int,
+    *,
+    keep_single: bool = False,
+) -> TruncatedPostings:
+    """Return the `limit` largest postings of each feature, times the scales of the documents.
+
+    keep_single  whether a feature of a single document has postings
+    Cost O(nnz); memory 8 bytes per entry temporarily, and 8 bytes per posting kept.
+    """
+    by_feature = features.tocsc()
+    sizes = np.diff(by_feature.indptr)
+    kept = np.where(sizes > (0 if keep_single else 1), np.minimum(sizes, limit), 0)
+    starts = np.concatenate(([0], np.cumsum(kept, dtype=np.int64)))
+    documents = np.empty(starts[-1], np.int32)
+    values = np.empty(starts[-1], np.float32)
+    _native.truncate_postings(
+        by_feature.indptr.astype(np.int64, copy=False),
+        by_feature.indices.astype(np.int32, copy=False),
+        by_feature.data,
+        *(scales, starts, documents, values),
+    )
+    return starts, documents, values

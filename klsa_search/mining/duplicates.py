@@ -10,9 +10,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.core.progress import NEIGHBOURS, Progress
-from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.document_kernel import DocumentKernel, scaled_rows
 from klsa_search.kernels.nearest_neighbours import nearest_rows
-from klsa_search.kernels.sums import scaled_rows
 from klsa_search.kernels.vector_space import VectorSpace, dot_products
 from klsa_search.mining.clusters import title_of
 from klsa_search.mining.coordinates import vectors_of_kernel

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from klsa_search.embedding.checked import CheckedEmbedder, CheckedReranker
-    from klsa_search.embedding.functions import EmbeddingFunction
     from klsa_search.embedding.model import Embedder, Reranker
+    from klsa_search.embedding.opening import EmbeddingFunction
 
 
 @dataclass(frozen=True, slots=True)

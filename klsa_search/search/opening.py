@@ -22,8 +22,8 @@ from klsa_search.storage.names import index_directory
 from klsa_search.storage.partitions import is_partitioned
 
 if TYPE_CHECKING:
-    from klsa_search.embedding.functions import EmbeddingFunction
     from klsa_search.embedding.model import Embedder, Reranker
+    from klsa_search.embedding.opening import EmbeddingFunction
 
 
 def open_index(

@@ -6,8 +6,13 @@ import time
 import numpy as np
 import pytest
 
-from klsa_search.embedding.checked import BATCH, CheckedEmbedder, CheckedReranker
-from klsa_search.embedding.limits import MAX_FAILURES, LimitedCalls
+from klsa_search.embedding.checked import (
+    BATCH,
+    MAX_FAILURES,
+    CheckedEmbedder,
+    CheckedReranker,
+    LimitedCalls,
+)
 from klsa_search.errors import EmbedderFailed
 
 

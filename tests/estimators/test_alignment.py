@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search.errors import ArgumentError
 from klsa_search.estimators import ExponentialKernel, VonNeumannKernel, alignment
-from klsa_search.kernels.alignment import SpectralAlignment, line_search, one_vs_rest
+from klsa_search.estimators.alignment import SpectralAlignment, line_search, one_vs_rest
 from tests.estimators.worlds import counts, two_topics
 
 X, _ = counts()

@@ -9,7 +9,6 @@ import pytest
 from scipy import sparse
 
 from klsa_search.kernels import bm25
-from klsa_search.kernels.candidates import truncate_postings
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import (
     DocumentFeatures,
@@ -18,6 +17,7 @@ from klsa_search.kernels.nearest_neighbours import (
     nearest_rows,
     nearest_rows_in_parts,
     posting_scales,
+    truncate_postings,
 )
 from tests.support.worlds import counts_of, random_documents
 

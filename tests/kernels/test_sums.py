@@ -7,8 +7,13 @@ import pytest
 from scipy import sparse
 
 from klsa_search.kernels import document_kernel
-from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.sums import rows_with, scaled_rows, squares_of_rows, sums_of_columns
+from klsa_search.kernels.document_kernel import (
+    DocumentKernel,
+    rows_with,
+    scaled_rows,
+    squares_of_rows,
+    sums_of_columns,
+)
 
 MATRIX = np.array([[1.0, 0, 2], [0, 0, 0], [0, 3, 4]])
 

@@ -3,7 +3,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from klsa_search.mining.clusters import k_means
-from klsa_search.mining.map_layout import ClusterLayout
+from klsa_search.mining.map import ClusterLayout
 
 
 def on_the_sphere(count, dimensions=12, seed=0):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.kernels.gram_schmidt import gram_schmidt
+from klsa_search.estimators.gram_schmidt import gram_schmidt
 
 
 def random_kernel(N, rank, seed=0):
