@@ -86,7 +86,7 @@ def settings(name: str, home: Path, reset: bool, as_json: bool, **options: Any) 
     if reset or changes:
         settings = change_settings(path, None if reset else changes)
     elif is_partitioned(path):
-        settings = read_partitions(path).current_settings()
+        settings = read_partitions(path).settings(path)
     else:
         generation = current_generation(path)
         settings = current_settings(generation, read_manifest(generation))

@@ -46,8 +46,7 @@ class ClusterPartitions:
     def weighed(self, files: PartitionFiles, partitions: tuple[Partition, ...]) -> OpenedSet:
         """Return the present state, with the statistics of all documents."""
         remote = cast("tuple[RemotePartition, ...]", partitions)
-        settings = files.found.current_settings()
-        version = remote[0].partitions.weigh(files.found, files.synonyms, settings)
+        version = remote[0].partitions.weigh(files.found, files.synonyms, files.settings)
         views = [partition.in_version(version) for partition in remote]
         return OpenedSet(partitions, tuple(cast("list[Partition]", views)), files)
 

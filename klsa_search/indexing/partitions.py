@@ -74,6 +74,7 @@ from klsa_search.storage.maintenance import delete_index, use_partitions
 from klsa_search.storage.manifest import FieldsEntry, SpectrumEntry, read_manifest
 from klsa_search.storage.names import PARTITIONS_WORK
 from klsa_search.storage.partitions import MAX_PARTITIONS, PartitionSet, partition_of
+from klsa_search.storage.query_settings import forget_settings
 
 
 def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
@@ -232,6 +233,7 @@ def build_set(
     chosen = chosen.model_copy(update={"passages": "off"})
     started = time.monotonic()
     generation = f"{next_number(path):06d}"
+    forget_settings(path, generation)  # of an interrupted build of this number
     work = path / PARTITIONS_WORK
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()

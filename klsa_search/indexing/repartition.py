@@ -38,7 +38,7 @@ from klsa_search.storage.generations import index_lock, writing
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import use_partitions
 from klsa_search.storage.partitions import read_partitions, retire_partitions
-from klsa_search.storage.query_settings import changes_of, current_settings, replace_settings
+from klsa_search.storage.query_settings import current_settings, replace_settings
 from klsa_search.storage.rules import read_rules
 
 
@@ -116,9 +116,8 @@ def repartition(
             replay(tails, [current_generation(path / name) for name in partition_set.folders])
             built = partition_set.manifest.checked_settings()
             chosen = replayed_settings(before.settings, _settings(before), built)
-            use_partitions(
-                path, partition_set.model_copy(update={"settings": changes_of(built, chosen)})
-            )
+            replace_settings(path, partition_set.generation, built, chosen)
+            use_partitions(path, partition_set)
     return PartitionedIndex(PartitionsReader.open(path))
 
 
@@ -129,7 +128,7 @@ def _in_one(before: Index, settings: Settings, generation: Path) -> Iterator[Non
     with writing(path):
         replay(_tails(before), [generation])
         chosen = replayed_settings(before.settings, _settings(before), settings)
-        replace_settings(generation, settings, chosen)
+        replace_settings(path, generation.name, settings, chosen)
         yield
         retire_partitions(path)
 
@@ -157,7 +156,8 @@ def _tails(before: Index) -> list[LogTail]:
 def _settings(before: Index) -> Settings:
     """Return the present settings of the index of a snapshot."""
     if isinstance(before, PartitionedIndex):
-        return read_partitions(before.path.parent).current_settings()
+        path = before.path.parent
+        return read_partitions(path).settings(path)
     return current_settings(before.path, before.manifest)
 
 

@@ -78,7 +78,7 @@ def replayed_log(
             )
         now = current_settings(index.path, index.manifest)
         chosen = replayed_settings(index.settings, now, settings)
-        replace_settings(generation, settings, chosen)
+        replace_settings(path, generation.name, settings, chosen)
         tail = LogTail(log, last)
         refuse_tail(path, tail, generation, len(index))
         replay([tail], [generation], replaced)
@@ -328,7 +328,7 @@ def _repaired_partitions(
 
         size = sum(records.size for _, records in recovered)
         collection = StoredCollection(partitions.manifest, size, read)
-        settings, count = partitions.current_settings(), len(partitions.folders)
+        settings, count = partitions.settings(path), len(partitions.folders)
         budget = memory_budget(memory)
         use_partitions(path, build_set(path, collection, settings, count, 1, report, budget))
     return Repair(open_index(path), fault)

@@ -13,12 +13,11 @@ from klsa_search.search.passage_index import PassageIndex, PassageWrites
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.state import State, state_of, with_settings, with_synonyms
-from klsa_search.storage.checked_file import Stamp, stamp_of
+from klsa_search.storage.catalog import Stamp, entry_stamp, read_entry
 from klsa_search.storage.log import LogPosition, Write, WriteLog
-from klsa_search.storage.names import RULES, SETTINGS, SYNONYMS
-from klsa_search.storage.query_settings import current_settings
-from klsa_search.storage.rules import Rule, read_rules
-from klsa_search.storage.synonyms import read_synonyms
+from klsa_search.storage.query_settings import stored_settings
+from klsa_search.storage.rules import Rule, stored_rules
+from klsa_search.storage.synonyms import stored_synonyms
 
 BATCH = 2_000
 """Writes that are applied at once."""
@@ -48,13 +47,13 @@ class LogTailer:
         self._synonyms = Synonyms({}, built.info.analyzer)
         self._rules = RuleSet((), built.info.analyzer)
         self._settings = built.info.settings
-        self._stamps: tuple[Stamp | None, ...] = (None, None, None)
+        self._stamp: Stamp | None = None  # of the rows that were read; None if there are none
         self._is_configured = False
         self.weighing: Weighing | None = None  # None for an index without partitions
         self._weighed_by: Weighing | None = None
 
     def configure(self, synonyms: Mapping[str, Sequence[str]], settings: Settings) -> None:
-        """Use these instead of the files of the index, as a partition does."""
+        """Use these instead of those in the catalogue, as a partition does."""
         self._is_configured = True
         if synonyms != self._synonyms.given:
             self._synonyms = Synonyms(synonyms, self._built.info.analyzer)
@@ -64,7 +63,7 @@ class LogTailer:
         """Return the state after all writes, or `current` if nothing changed.
 
         moment  apply only what was written until then
-        Cost: see `_written`; checking the other files takes 6 µs, new ones their analysis.
+        Cost: see `_written`; 20 µs to see that the catalogue has not changed, 0.5 ms to read it.
         """
         analyzer = self._built.info.analyzer
         if moment is not None:
@@ -74,7 +73,7 @@ class LogTailer:
             return _with(state, synonyms, rules, moment.settings or self._settings)
         state = self._written(current, self.log.last())
         if not self._is_configured:
-            self._read_files()
+            self._read_catalog()
         return self._completed(state)
 
     def weighed(self, current: State, weighing: Weighing) -> State:
@@ -92,16 +91,22 @@ class LogTailer:
             return state
         return _with(state, self._synonyms, self._rules, self._settings)
 
-    def _read_files(self) -> None:
-        """Read synonyms, rules and query settings if their files have changed."""
-        generation, path = self._built.info.path, self._built.info.path.parent
-        stamps = tuple(map(stamp_of, (path / SYNONYMS, path / RULES, generation / SETTINGS)))
-        if stamps != self._stamps:
-            analyzer = self._built.info.analyzer
-            self._synonyms = Synonyms(read_synonyms(path), analyzer)
-            self._rules = RuleSet(read_rules(path), analyzer)
-            self._settings = current_settings(generation, self._built.info.manifest)
-            self._stamps = stamps
+    def _read_catalog(self) -> None:
+        """Read synonyms, rules and query settings if the catalogue has changed."""
+        info = self._built.info
+        path = info.path.parent
+        stamp = entry_stamp(path)
+        if stamp == self._stamp:
+            return
+        with read_entry(path) as entry:
+            synonyms, rules = stored_synonyms(entry), stored_rules(entry)
+            built = info.manifest.checked_settings()
+            self._settings = stored_settings(entry, info.path.name, built)
+        if synonyms != self._synonyms.given:
+            self._synonyms = Synonyms(synonyms, info.analyzer)
+        if rules != self._rules.rules:
+            self._rules = RuleSet(rules, info.analyzer)
+        self._stamp = stamp
 
     def _written(self, current: State, last: LogPosition) -> State:
         """Return the state after the writes up to `last`.

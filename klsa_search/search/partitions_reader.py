@@ -29,19 +29,20 @@ from klsa_search.search.partitioned_search import PartitionSearches, unsupported
 from klsa_search.search.reader import check_process
 from klsa_search.search.state import State
 from klsa_search.search.writing import Drift
-from klsa_search.storage.checked_file import Stamp, stamp_of
+from klsa_search.storage.catalog import entry_stamp
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, read_manifest
-from klsa_search.storage.names import PARTITIONS, SYNONYMS
+from klsa_search.storage.names import PARTITIONS
 from klsa_search.storage.partitions import (
     PartitionSet,
     generations_of,
     is_partitioned,
     partition_of,
     read_partitions,
+    stamp_of,
     terms_generation,
     with_files,
 )
@@ -51,13 +52,13 @@ T = TypeVar("T")
 
 
 class PartitionFiles(NamedTuple):
-    """The small files of an index in partitions, which all partitions have in common.
+    """What all partitions of an index have in common.
 
     terms  generation of their terms, and its manifest
     """
 
-    stamps: tuple[Stamp | None, ...]
     found: PartitionSet
+    settings: Settings
     synonyms: Mapping[str, Sequence[str]]
     terms: tuple[Path, Manifest]
 
@@ -109,12 +110,11 @@ class LocalPartitions:
 
     def weighed(self, files: PartitionFiles, partitions: tuple[Partition, ...]) -> OpenedSet:
         """Return the present state, with the statistics of all documents. Cost: O(V)."""
-        settings = files.found.current_settings()
         statistics = CollectionStatistics.of(
             [partition.statistics() for partition in partitions], files.found.length
         )
         for partition in partitions:
-            partition.configure(files.synonyms, settings)
+            partition.configure(files.synonyms, files.settings)
             partition.weigh_by(statistics)
         return OpenedSet(partitions, tuple(partition.view() for partition in partitions), files)
 
@@ -127,8 +127,8 @@ class PartitionsReader:
     """Reads an index in partitions: see `Reader`.
 
     The state is one immutable value, so that a search sees all partitions with the same statistics.
-    Synonyms and query settings are files of the index, not of a partition, so that they change in
-    all of them in one step.
+    Synonyms and query settings belong to the index, not to a partition, so that they change in all
+    of them in one step.
     """
 
     def __init__(
@@ -138,6 +138,7 @@ class PartitionsReader:
         self._lock = threading.Lock()  # held while the state is replaced
         self._writing = threading.Lock()  # held while partitions are written
         self._is_view = opened is not None
+        self._stamps: object = None  # of the files that were read
         self._current: OpenedSet | None = opened or self._of_current(
             lambda: self._open(self._read(None))
         )
@@ -161,17 +162,17 @@ class PartitionsReader:
         If it fails because a build has replaced and removed them meanwhile, it is called again.
         """
         while True:
-            stamp = stamp_of(self._path / PARTITIONS)
+            stamp = stamp_of(self._path)
             try:
                 return read()
             except (IndexDamaged, IndexNotFound, OSError):
-                if stamp_of(self._path / PARTITIONS) in (stamp, None):
+                if stamp_of(self._path) in (stamp, None):
                     raise
 
     def _read(self, before: PartitionFiles | None) -> PartitionFiles:
         """Read the files of the index, unless they are those read before."""
-        stamps = stamp_of(self._path / PARTITIONS), stamp_of(self._path / SYNONYMS)
-        if before is not None and stamps == before.stamps:
+        stamps = stamp_of(self._path), entry_stamp(self._path)
+        if before is not None and stamps == self._stamps:
             return before
         if not is_partitioned(self._path):
             raise IndexNotFound(
@@ -180,8 +181,10 @@ class PartitionsReader:
             )
         partition_set = read_partitions(self._path)
         terms = terms_generation(self._path / partition_set.folders[0])
-        synonyms = read_synonyms(self._path)
-        return PartitionFiles(stamps, partition_set, synonyms, (terms, read_manifest(terms)))
+        settings, synonyms = partition_set.settings(self._path), read_synonyms(self._path)
+        files = PartitionFiles(partition_set, settings, synonyms, (terms, read_manifest(terms)))
+        self._stamps = stamps
+        return before if files == before else files
 
     def now(self) -> OpenedSet:
         """Return the present state; StoreError once it is closed."""

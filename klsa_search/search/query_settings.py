@@ -12,13 +12,8 @@ from klsa_search.search.rankers import ranker_of
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import writing
 from klsa_search.storage.manifest import read_manifest
-from klsa_search.storage.partitions import (
-    is_partitioned,
-    read_partitions,
-    require_index,
-    write_partitions,
-)
-from klsa_search.storage.query_settings import changes_of, current_settings, replace_settings
+from klsa_search.storage.partitions import is_partitioned, read_partitions, require_index
+from klsa_search.storage.query_settings import read_settings, replace_settings
 
 
 def needing_refit(built: Settings, chosen: Settings) -> list[str]:
@@ -58,26 +53,13 @@ def change_settings(path: Path, changes: Mapping[str, Any] | None) -> Settings:
     with writing(path):
         if is_partitioned(path):
             partitions = read_partitions(path)
-            built = partitions.manifest.checked_settings()
-            chosen = _changed(built, partitions.current_settings(), changes)
-            write_partitions(
-                path, partitions.model_copy(update={"settings": changes_of(built, chosen)})
-            )
-            return chosen
-        generation = current_generation(path)
-        manifest = read_manifest(generation)
-        built = manifest.checked_settings()
-        chosen = built
+            build, manifest = partitions.generation, partitions.manifest
+        else:
+            generation = current_generation(path)
+            build, manifest = generation.name, read_manifest(generation)
+        chosen = built = manifest.checked_settings()
         if changes is not None:
-            chosen = _changed(built, current_settings(generation, manifest), changes)
-        replace_settings(generation, built, chosen)
-    return chosen
-
-
-def _changed(built: Settings, now: Settings, changes: Mapping[str, Any] | None) -> Settings:
-    """Return settings with changes, or those of the build; SettingsError if they need a refit."""
-    if changes is None:
-        return built
-    chosen = Settings.checked({**now.model_dump(), **changes})
-    refuse_refit(built, chosen)
+            chosen = Settings.checked(read_settings(path, build, built).model_dump() | {**changes})
+            refuse_refit(built, chosen)
+        replace_settings(path, build, built, chosen)
     return chosen

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.storage.catalog import replace_rows, rows_of
 from klsa_search.storage.current import current_generation, step_for
 from klsa_search.storage.directories import is_unfinished, mark_index
 from klsa_search.storage.files import sync, writable
@@ -24,25 +25,21 @@ from klsa_search.storage.generations import (
     sync_files,
     writing,
 )
-from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log import Write, WriteLog
 from klsa_search.storage.maintenance import remove_partitions
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
-from klsa_search.storage.names import CURRENT, JUDGEMENT_FILES, LOG_ID, NEW, WRITES
+from klsa_search.storage.names import CURRENT, LOG_ID, NEW, WRITES
 from klsa_search.storage.partitions import (
     is_partitioned,
     read_partitions,
     with_files,
     write_partitions,
 )
-from klsa_search.storage.query_settings import copy_settings
 from klsa_search.storage.recovery import RecoveredRecords
-from klsa_search.storage.rules import read_rules, replace_rules
-from klsa_search.storage.synonyms import read_synonyms, replace_synonyms
 
 
 def copy_index(source: Path, target: Path) -> Manifest:
-    """Copy the generation in use with its log, synonyms, rules and so on to a new folder.
+    """Copy the generation in use with its log and its rows of the catalogue to a new folder.
 
     The target becomes an index when the copy is complete; it replaces what an interrupted copy or
     build left there. The index may be searched and written meanwhile: the copy has all writes
@@ -61,14 +58,14 @@ def copy_index(source: Path, target: Path) -> Manifest:
             raise _taken(target)
         manifest = _copy_files(generation, fresh)
         WriteLog(generation).copy_to(fresh)
-        copy_shared_files(source, target)
+        replace_rows(target, rows_of(source, generation.name), fresh.name)
         sync_files(fresh)
         commit(fresh, manifest)
     return manifest
 
 
 def _copy_files(generation: Path, fresh: Path) -> Manifest:
-    """Copy the files and query settings of a generation to an empty one; return its manifest."""
+    """Copy the files of a generation to an empty one; return its manifest."""
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     for name in manifest.files:
@@ -85,7 +82,6 @@ def _copy_files(generation: Path, fresh: Path) -> Manifest:
                 f"`{generation / name}` has changed since it was built; "
                 f"{step_for(generation / name)}"
             )
-    copy_settings(generation, manifest, fresh)
     return manifest
 
 
@@ -107,7 +103,8 @@ def _copy_partitions(source: Path, target: Path) -> Manifest:
             for folder, manifest in zip(fresh, manifests, strict=True):
                 sync_files(folder)
                 commit(folder, manifest)
-        copy_shared_files(source, target)
+        build = partitions.generation
+        replace_rows(target, rows_of(source, build), build)
         write_partitions(target, partitions)
     return with_files(target, partitions.manifest, dict(zip(fresh, manifests, strict=True)))
 
@@ -127,18 +124,6 @@ def copy_logs(path: Path, generations: Sequence[Path], targets: Sequence[Path]) 
                 log.copy_to(target)
             if [log.last() for log in logs] == before:
                 return
-
-
-def copy_shared_files(source: Path, target: Path) -> None:
-    """Copy the files of an index that belong to no generation to a folder.
-
-    Each is copied as it is at one moment. IndexDamaged; StoreError if the disk is full.
-    """
-    for name in JUDGEMENT_FILES:  # left by an interrupted copy of another index
-        (target / name).unlink(missing_ok=True)
-    replace_synonyms(target, read_synonyms(source))
-    replace_rules(target, read_rules(source))
-    Judgements(source).copy_to(target)
 
 
 def _taken(target: Path) -> StoreError:

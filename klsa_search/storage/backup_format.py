@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -14,6 +14,10 @@ from klsa_search.storage.names import NAME, PARTITION
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 PartitionName = Annotated[str, StringConstraints(pattern=f"^{PARTITION.pattern}$")]
 IndexName = Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
+
+
+ROWS: Final = "catalog.jsonl"
+"""Name of the file with the rows of the catalogue: see `catalog.rows_of`."""
 
 
 class FileCopy(Frozen):
@@ -34,7 +38,7 @@ class IndexCopy(Frozen):
     log_state   state of the log of writes: see `WriteLog.state_id`
     generation  files of the generation, with its manifest
     log         files of its log; none if nothing was written
-    shared      other files that change: synonyms, rules, judgements, query settings, PARTITIONS
+    shared      other files that change: rows of the catalogue, judgements, PARTITIONS
     partitions  of the index and their terms, by folder, in order; none if it has one: then the
                 files are its own
     """

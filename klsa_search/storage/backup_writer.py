@@ -16,8 +16,16 @@ from typing import Final
 from klsa_search.core.parallel import map_in_order
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, StoreError
 from klsa_search.storage.aliases import aliases_in
-from klsa_search.storage.backup import copy_logs, copy_shared_files
-from klsa_search.storage.backup_format import Backup, FileCopy, IndexCopy, Owner, build_id
+from klsa_search.storage.backup import copy_logs
+from klsa_search.storage.backup_format import (
+    ROWS,
+    Backup,
+    FileCopy,
+    IndexCopy,
+    Owner,
+    build_id,
+)
+from klsa_search.storage.catalog import rows_of
 from klsa_search.storage.current import step_for
 from klsa_search.storage.files import explain
 from klsa_search.storage.generations import check_sizes
@@ -32,7 +40,6 @@ from klsa_search.storage.partitions import (
     read_partitions,
     write_partitions,
 )
-from klsa_search.storage.query_settings import copy_settings
 from klsa_search.storage.replication_state import (
     BACKUP_STATE,
     ReplicationState,
@@ -180,11 +187,10 @@ class IndexCopier:
         with tempfile.TemporaryDirectory(prefix="klsa-backup-") as folder:
             shared = Path(folder, "shared")
             shared.mkdir()
-            copy_shared_files(path, shared)
             before = self._before.get(path.name)
             if not is_partitioned(path):
                 (generation,), (build,) = generations, builds
-                copy_settings(generation, read_manifest(generation), shared)
+                _copy_shared(path, generation.name, shared)
                 (log,), (state,) = self._copy_logs(path, generations, [before], builds)
                 return IndexCopy(
                     build=build,
@@ -197,6 +203,7 @@ class IndexCopier:
             names = partition_set.all_folders
             earlier = [before.partitions.get(name) if before else None for name in names]
             logs, states = self._copy_logs(path, generations, earlier, builds)
+            _copy_shared(path, partition_set.generation, shared)
             write_partitions(shared, partition_set)
             partitions = {
                 name: IndexCopy(build=build, log_state=state, generation=files_, log=log, shared={})
@@ -291,6 +298,12 @@ class IndexCopier:
             self._failure = failure
             raise
         return name
+
+
+def _copy_shared(path: Path, build: str, target: Path) -> None:
+    """Write what changes of an index, besides its log, to files of a folder."""
+    if rows := rows_of(path, build):
+        (target / ROWS).write_text(rows, encoding="utf-8", newline="\n")
 
 
 def _owner(repository: Repository, home: Path, last: Backup | None, *, take_over: bool) -> Owner:

@@ -24,21 +24,19 @@ from typing import Any, Final, Literal
 from klsa_search.core.cache_folder import cache_folder
 from klsa_search.core.parallel import processors
 from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.storage.catalog import verify_entry
 from klsa_search.storage.current import current_generation, read_current, step_for
 from klsa_search.storage.directories import is_marked
 from klsa_search.storage.files import is_exhausted
 from klsa_search.storage.generations import check_sizes
-from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import (
+    CATALOG_ID,
     CURRENT,
     INDEX_FILES,
-    JUDGEMENTS,
     MARKER,
     PASSAGES,
-    RULES,
-    SYNONYMS,
 )
 from klsa_search.storage.partitions import (
     former_builds,
@@ -47,9 +45,6 @@ from klsa_search.storage.partitions import (
     terms_generation,
     with_files,
 )
-from klsa_search.storage.query_settings import current_settings
-from klsa_search.storage.rules import read_rules
-from klsa_search.storage.synonyms import read_synonyms
 
 
 def compare_checksums(generation: Path, manifest: Manifest) -> None:
@@ -301,7 +296,6 @@ def verify(path: Path) -> Manifest:
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     check_again(generation, manifest)
-    current_settings(generation, manifest)
     WriteLog(generation).check()
     _check_kept(path)
     return manifest
@@ -338,7 +332,5 @@ def _check_mark(path: Path) -> None:
 _CHECKS: Final[Mapping[str, Callable[[Path], object]]] = {
     CURRENT: current_generation,
     MARKER: _check_mark,
-    SYNONYMS: read_synonyms,
-    RULES: read_rules,
-    JUDGEMENTS: lambda path: Judgements(path).check(),
+    CATALOG_ID: verify_entry,
 }

@@ -27,7 +27,7 @@ from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import create_log
 from klsa_search.storage.maintenance import delete_index, indexes_in
 from klsa_search.storage.names import LOG_ID, NEW, WRITES, index_path
-from klsa_search.storage.partitions import read_partitions, write_partitions
+from klsa_search.storage.partitions import read_partitions
 from klsa_search.storage.replication_state import (
     FOLLOWER_STATE,
     ReplicationState,
@@ -41,7 +41,6 @@ from klsa_search.storage.restore import (
     install_copy,
     is_same_build,
     partition_copy,
-    partitions_of_copy,
     replace_shared_files,
 )
 
@@ -143,10 +142,12 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
         path = index_path(home, name)
         try:
             if is_same_build(path, copy) and _follow_log(repository, copy, path):
-                if copy.partitions:
-                    _follow_partitions(repository, copy, path)
-                else:
-                    replace_shared_files(repository, copy, path, current_generation(path))
+                build = (
+                    read_partitions(path).generation
+                    if copy.partitions
+                    else current_generation(path).name
+                )
+                replace_shared_files(repository, copy, path, build)
             else:
                 install_copy(repository, copy, path)
         except StoreError as fault:  # the others can still follow
@@ -213,12 +214,3 @@ def _replace_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
     finally:
         shutil.rmtree(fresh)
     return True
-
-
-def _follow_partitions(repository: Repository, copy: IndexCopy, path: Path) -> None:
-    """Replace the changing files of an index in partitions besides their logs."""
-    replace_shared_files(repository, copy, path, None)
-    with writing(path):
-        partitions = partitions_of_copy(repository, copy, read_partitions(path).folders)
-        if partitions != read_partitions(path):
-            write_partitions(path, partitions)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
+from klsa_search.storage.catalog import change_entry
 from klsa_search.storage.current import Current, read_current, step_for, write_current
 from klsa_search.storage.directories import (
     collect_garbage,
@@ -39,9 +40,10 @@ from klsa_search.storage.files import is_real, read_regular, sync, writable, wri
 from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.manifest import FileEntry, Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import (
+    CATALOG_FILES,
+    CATALOG_ID,
     CURRENT,
     DELETED,
-    JUDGEMENT_FILES,
     LOCK,
     LOCKS,
     LOG_FILES,
@@ -49,9 +51,9 @@ from klsa_search.storage.names import (
     MARKER,
     NEW_CURRENT,
     PASSAGES,
-    QUERY_FILES,
     WRITING,
 )
+from klsa_search.storage.query_settings import forget_settings
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -78,6 +80,7 @@ def new_generation(path: Path, *, allow_writes: bool = False) -> Iterator[Path]:
         with index_lock(path, allow_writes=allow_writes), _marked(path):
             _remove_leftovers(path)
             generation = make_generation(path, above=named(path) or "")
+            forget_settings(path, generation.name)  # of an interrupted build of this number
             try:
                 yield generation
             except BaseException as failure:
@@ -224,7 +227,10 @@ def _marked(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if bare and not generations(path):
-            for name in (MARKER, *QUERY_FILES, *JUDGEMENT_FILES, *LOCKS):
+            if os.path.lexists(path / CATALOG_ID):
+                with change_entry(path) as entry:
+                    entry.remove()
+            for name in (MARKER, *CATALOG_FILES, *LOCKS):
                 (path / name).unlink(missing_ok=True)
         raise
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -29,6 +28,7 @@ from klsa_search.collection.intake import document_fault, text_fault
 from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, IndexDamaged, StoreError
 from klsa_search.storage import files
+from klsa_search.storage.catalog import row_checksum
 from klsa_search.storage.current import last_resort
 from klsa_search.storage.files import is_exhausted, read_regular, write_fresh
 from klsa_search.storage.names import LOG_ID, WRITES
@@ -145,11 +145,6 @@ def copy_database(connection: sqlite3.Connection, path: Path) -> None:
             raise StoreError(
                 f"cannot write `{path}` ({error}); free disk space, then try again"
             ) from error
-
-
-def row_checksum(row: tuple[Any, ...]) -> int:
-    """Return the checksum of the values of a row."""
-    return zlib.crc32(repr(row).encode())
 
 
 def checked_id(id_: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 from klsa_search.collection.model import Document
 from klsa_search.errors import StoreError, WritingRefused
 from klsa_search.storage import files
+from klsa_search.storage.catalog import row_checksum
 from klsa_search.storage.files import is_real, sync, write_fresh
 from klsa_search.storage.log import (
     APPLICATION,
@@ -31,7 +32,6 @@ from klsa_search.storage.log import (
     has_rows,
     log_end,
     read_log_id,
-    row_checksum,
 )
 from klsa_search.storage.names import LOG_ID, NEW_WRITES, WRITES
 

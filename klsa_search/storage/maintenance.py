@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.storage.catalog import change_entry
 from klsa_search.storage.current import Current, current_generation, write_current
 from klsa_search.storage.directories import (
     collect_garbage,
@@ -32,17 +34,17 @@ from klsa_search.storage.log import LogPosition, WriteLog
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import (
+    CATALOG_FILES,
+    CATALOG_ID,
     CURRENT,
     DELETED,
     EMBEDDING_FILES,
-    JUDGEMENT_FILES,
     LOCKS,
     MARKER,
     NAME,
     NEW,
     PARTITIONS,
     PARTITIONS_WORK,
-    QUERY_FILES,
 )
 from klsa_search.storage.partitions import (
     PartitionSet,
@@ -230,7 +232,10 @@ def delete_index(path: Path) -> list[Path]:
         collect_garbage(path, keep=())
         (path / PARTITIONS).unlink(missing_ok=True)
         remove_partitions(path)
-        names = (*QUERY_FILES, *JUDGEMENT_FILES, *EMBEDDING_FILES, DELETED, MARKER)
+        if os.path.lexists(path / CATALOG_ID):
+            with suppress(IndexDamaged), change_entry(path) as entry:
+                entry.remove()
+        names = (*CATALOG_FILES, *EMBEDDING_FILES, DELETED, MARKER)
         for name in (*names, *reversed(LOCKS)):
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())

@@ -31,10 +31,11 @@ PARTITIONS_WORK = f".partitions.{NEW}"
 """Documents and training of a build of partitions."""
 TEMPORARY_FOLDER = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 
-SYNONYMS = "SYNONYMS"
-RULES = "RULES"
-QUERY_FILES = (SYNONYMS, f".{SYNONYMS}.{NEW}", RULES, f".{RULES}.{NEW}")
-"""Synonyms and rules, which belong to no generation, and what an interrupted change left."""
+CATALOG = "catalog.db"
+"""Database of an index directory: see `storage.catalog`."""
+CATALOG_ID = "CATALOG-ID"
+"""File of an index with the ID by which the catalogue knows it."""
+CATALOG_FILES = (CATALOG_ID, f".{CATALOG_ID}.{NEW}")
 
 SCRATCH = "scratch"
 PASSAGES = "passages"
@@ -43,32 +44,21 @@ PASSAGES = "passages"
 BUILT_FILES = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
 """Files of a generation other than manifest and marker."""
 
-SETTINGS = "SETTINGS"
-"""Query settings changed since the build of a generation: see `storage.query_settings`."""
-
 WRITES = "WRITES"
 LOG_ID = f"{WRITES}-begun"
 NEW_WRITES = f".{WRITES}.{NEW}"
 LOG_FILES = re.compile(
     rf"{WRITES}(-begun|-wal|-shm|-journal)?|{re.escape(NEW_WRITES)}(-journal)?"
     rf"|delta-[a-z0-9-]+\.npz|\.delta-[a-z0-9-]+\.{NEW}"
-    rf"|{SETTINGS}|\.{SETTINGS}\.{NEW}"
     rf"|saturated\.lock|saturated-[a-z0-9-]+\.bin|\.saturated-[a-z0-9-]+\.{NEW}"
 )
-"""Files added to a generation after its commit: the log, files derived from it, settings."""
-
-JUDGEMENTS = "JUDGEMENTS"
-JUDGEMENT_FILES = (JUDGEMENTS, f"{JUDGEMENTS}-journal")
-"""Judgements of the index, which belong to no generation, and their journal."""
+"""Files added to a generation after its commit: the log, and files derived from it."""
 
 EMBEDDINGS = "EMBEDDINGS"
 EMBEDDING_FILES = (EMBEDDINGS, f"{EMBEDDINGS}-journal")
 """Computed vectors that no generation has yet, and their journal: see `storage.embeddings`."""
 
-SHARED_FILES = (SYNONYMS, RULES, JUDGEMENTS)
-"""Files of an index that belong to no generation: `backup.copy_shared_files` copies each."""
-
-INDEX_FILES = (CURRENT, MARKER, *SHARED_FILES)
+INDEX_FILES = (CURRENT, MARKER, CATALOG_ID)
 """Files with content outside the generations: `verify` reads each."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

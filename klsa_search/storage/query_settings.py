@@ -1,10 +1,7 @@
-"""Settings that only queries use, changed since the build, in the file SETTINGS of a generation.
+"""Settings that only queries use, changed since the build: rows of the catalogue.
 
-    sha256 5a0c...
-    {"alpha": 0.5, "page_title": "Manuals"}
-
-The first line is the checksum of the rest. Like the log of writes, they belong to a generation: a
-refit builds the next one with them, and a rollback returns to those of the earlier one.
+Like the log of writes, they belong to a build: a refit makes the next one with them, and a rollback
+returns to those of the earlier one.
 """
 
 from __future__ import annotations
@@ -15,31 +12,30 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search.core.config import QUERY_SETTINGS, Settings
-from klsa_search.errors import IndexDamaged, SettingsError
-from klsa_search.storage.checked_file import read_checked, replace_checked
-from klsa_search.storage.files import is_exhausted, sync
+from klsa_search.storage.catalog import Entry, change_entry, read_entry
 from klsa_search.storage.manifest import Manifest, read_manifest
-from klsa_search.storage.names import SETTINGS
+
+
+def stored_settings(entry: Entry, build: str, built: Settings) -> Settings:
+    """Return the settings of a build of an index, with later changes; IndexDamaged.
+
+    build  name of its generation, or of the build of all partitions
+    """
+    changes: dict[str, str] = dict(entry.rows("settings"))
+    if build not in changes:
+        return built
+    return Settings.checked(built.model_dump() | json.loads(changes[build]))
+
+
+def read_settings(path: Path, build: str, built: Settings) -> Settings:
+    """Return the settings of a build of the index at a path: see `stored_settings`."""
+    with read_entry(path) as entry:
+        return stored_settings(entry, build, built)
 
 
 def current_settings(generation: Path, manifest: Manifest) -> Settings:
     """Return the settings of a generation: of its build, with later changes; IndexDamaged."""
-    built = manifest.checked_settings()
-    try:
-        changes = json.loads(read_checked(generation / SETTINGS))
-        if not isinstance(changes, dict) or not changes.keys() <= QUERY_SETTINGS:
-            raise ValueError("it has other settings than those of queries")
-        return with_changes(built, changes)
-    except FileNotFoundError:
-        return built
-    except (OSError, ValueError, RecursionError, SettingsError) as error:
-        if is_exhausted(error):
-            raise
-        raise IndexDamaged(
-            f"cannot read `{generation / SETTINGS}` ({error}); return to the settings of the "
-            f"build with `klsa-index settings {generation.parent.name} --reset`, then set them "
-            "again"
-        ) from error
+    return read_settings(generation.parent, generation.name, manifest.checked_settings())
 
 
 def current_manifest(generation: Path) -> Manifest:
@@ -55,23 +51,30 @@ def changes_of(built: Settings, settings: Settings) -> dict[str, Any]:
     return {name: new[name] for name in sorted(QUERY_SETTINGS) if new[name] != old[name]}
 
 
-def with_changes(built: Settings, changes: Mapping[str, Any]) -> Settings:
-    """Return the settings of a build with changes; SettingsError."""
-    return Settings.checked({**built.model_dump(), **changes})
+def replace_settings(path: Path, build: str, built: Settings, settings: Settings) -> None:
+    """Replace the changed settings of a build of the index at a path.
 
-
-def replace_settings(generation: Path, built: Settings, settings: Settings) -> None:
-    """Replace the changed settings of a generation atomically and durably.
-
-    built  settings of its build; if none differs, the file is removed
-    The caller has the lock of the log. StoreError if something else is in the place of the file.
+    built  settings of the build
+    The caller has the lock of the log, so that no refit begins to use the earlier ones.
     """
-    changes = changes_of(built, settings)
-    content = json.dumps(changes, ensure_ascii=False, indent=1) + "\n" if changes else None
-    replace_checked(generation / SETTINGS, content)
-    sync(generation)
+    if changes := changes_of(built, settings):
+        with change_entry(path) as entry:
+            store_settings(entry, build, changes)
+    else:
+        forget_settings(path, build)
 
 
-def copy_settings(generation: Path, manifest: Manifest, target: Path) -> None:
-    """Copy the changed settings of a generation to a folder; IndexDamaged."""
-    replace_settings(target, manifest.checked_settings(), current_settings(generation, manifest))
+def forget_settings(path: Path, build: str) -> None:
+    """Remove the changed settings of a build, if there are any."""
+    with read_entry(path) as entry:
+        if not entry.is_known:
+            return
+    with change_entry(path) as entry:
+        store_settings(entry, build, {})
+
+
+def store_settings(entry: Entry, build: str, changes: Mapping[str, Any]) -> None:
+    """Replace the changed settings of a build; none removes them."""
+    entry.delete("settings", "build = ?", [build])
+    if changes:
+        entry.insert("settings", [(build, json.dumps(changes, ensure_ascii=False))])

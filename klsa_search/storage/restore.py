@@ -17,17 +17,17 @@ from typing import Final
 
 from klsa_search.errors import IndexExists, IndexNotFound, StoreError
 from klsa_search.storage.aliases import aliases_in, set_alias
-from klsa_search.storage.backup_format import IndexCopy, build_id
+from klsa_search.storage.backup_format import ROWS, IndexCopy, build_id
+from klsa_search.storage.catalog import replace_rows
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_unfinished, mark_index, next_number
-from klsa_search.storage.files import sync
 from klsa_search.storage.generations import commit, index_lock, new_generation, sync_files
 from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import remove_partitions, use_partitions
-from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
-from klsa_search.storage.names import MANIFEST, NEW, PARTITIONS, SETTINGS, SHARED_FILES, index_path
+from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.names import MANIFEST, PARTITIONS, index_path
 from klsa_search.storage.partitions import (
     PartitionSet,
     generations_in_use,
@@ -176,7 +176,7 @@ def _install_partitions(repository: Repository, copy: IndexCopy, path: Path) -> 
             partition_set.all_folders, copy.partitions.values(), strict=True
         ):
             _install_partition(repository, partition, path / name)
-        replace_shared_files(repository, copy, path, None)
+        replace_shared_files(repository, copy, path, partition_set.generation)
         use_partitions(path, partition_set)
 
 
@@ -209,38 +209,28 @@ def _install_generation(
             manifest = read_manifest(Path(folder))
         if build_id(manifest) != copy.build:
             raise StoreError(f"the backup of `{path.name}` is inconsistent; use another backup")
-        replace_shared_files(repository, copy, path, fresh)
+        replace_shared_files(repository, copy, path, fresh.name)
         sync_files(fresh)
         commit(fresh, manifest)
     return fresh, manifest
 
 
-def replace_shared_files(
-    repository: Repository, copy: IndexCopy, path: Path, generation: Path | None
-) -> None:
-    """Replace the changing files of an index besides the log, each in one step.
+def replace_shared_files(repository: Repository, copy: IndexCopy, path: Path, build: str) -> None:
+    """Replace what changes of an index, besides its log, by that of a copy.
 
-    generation  that has the query settings; None if they are in PARTITIONS, which stays
+    build  to which the query settings belong
     """
-    if unknown := sorted(copy.shared.keys() - {*SHARED_FILES, SETTINGS, PARTITIONS}):
+    if unknown := sorted(copy.shared.keys() - {ROWS, PARTITIONS}):
         raise StoreError(
             f"the backup of `{path.name}` has a file `{unknown[0]}` that this version does not "
             "know; install the version of klsa-search that wrote it"
         )
-    targets = [path / name for name in SHARED_FILES]
-    targets += [] if generation is None else [generation / SETTINGS]
-    for target in targets:
-        name = target.name
-        file = copy.shared.get(name)
-        if file is None:
-            target.unlink(missing_ok=True)
-        elif not target.exists() or sha256_of(target) != file.sha256:
-            fresh = target.with_name(f".{name}.{NEW}")
-            fresh.unlink(missing_ok=True)
-            repository.fetch(file, fresh)
-            sync(fresh)
-            fresh.replace(target)
-        sync(target.parent)
+    rows = copy.shared.get(ROWS)
+    with TemporaryDirectory(prefix="klsa-restore-") as folder:
+        file = Path(folder, ROWS)
+        if rows is not None:
+            repository.fetch(rows, file)
+        replace_rows(path, file.read_text(encoding="utf-8") if rows else "", build)
 
 
 def _exists(path: Path) -> IndexExists:

@@ -1,7 +1,6 @@
-"""Rules of an index: which searches they apply to, and what they change, in one file.
+"""Rules of an index: which searches they apply to, and what they change; rows of the catalogue.
 
-A line with the checksum of the rest, then a JSON list: see `klsa_search.storage.checked_file`. Like
-synonyms, rules belong to the index, not to a generation.
+Like synonyms, rules belong to the index, not to a generation.
 """
 
 from __future__ import annotations
@@ -26,13 +25,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from klsa_search.collection.intake import text_fault
-from klsa_search.errors import IndexDamaged, RuleNotFound, SettingsError
-from klsa_search.storage.checked_file import read_checked, replace_checked
+from klsa_search.errors import RuleNotFound, SettingsError
+from klsa_search.storage.catalog import Entry, change_entry, read_entry
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.files import is_exhausted, sync
-from klsa_search.storage.generations import writing
 from klsa_search.storage.log import MAX_ID_BYTES
-from klsa_search.storage.names import RULES
 
 MAX_RULES: Final = 1_000
 MAX_DOCUMENTS: Final = 100
@@ -205,49 +201,42 @@ def rules_of(mappings: Iterable[Mapping[str, Any] | Rule]) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
+def stored_rules(entry: Entry) -> tuple[Rule, ...]:
+    """Return the rules of an index, in order; IndexDamaged."""
+    return rules_of(json.loads(rule) for _, rule in entry.rows("rules"))
+
+
 def read_rules(path: Path) -> tuple[Rule, ...]:
-    """Return the rules of the index at a path; IndexDamaged if the file has changed."""
-    try:
-        return rules_of(json.loads(read_checked(path / RULES)))
-    except FileNotFoundError:
-        return ()
-    except (OSError, ValueError, RecursionError, SettingsError) as error:
-        if is_exhausted(error):
-            raise
-        raise IndexDamaged(
-            f"cannot read `{path / RULES}` ({error}); set the rules again with "
-            f"`klsa-index rules {path.name} FILE`, or remove them with --clear"
-        ) from error
+    """Return the rules of the index at a path; IndexDamaged."""
+    with read_entry(path) as entry:
+        return stored_rules(entry)
 
 
 def write_rules(path: Path, rules: Sequence[Rule]) -> None:
-    """Replace the rules of the index at a path atomically and durably; none removes them.
+    """Replace the rules of the index at a path; none removes them.
 
-    Raise IndexNotFound; IndexBusy; StoreError if something else is in the place of their file.
+    Raise IndexNotFound, IndexBusy, IndexDamaged or StoreError.
     """
-    current_generation(path)
-    with writing(path):
-        replace_rules(path, rules)
-        sync(path)
+    with change_entry(path) as entry:
+        current_generation(path)
+        _replace(entry, rules)
 
 
 def change_rule(path: Path, id_: str, rule: Rule | None) -> None:
     """Replace or add one rule, or delete it if None; RuleNotFound. See `write_rules`."""
-    current_generation(path)
-    with writing(path):
-        rules = {earlier.id: earlier for earlier in read_rules(path)}
+    with change_entry(path) as entry:
+        current_generation(path)
+        rules = {earlier.id: earlier for earlier in stored_rules(entry)}
         if rule is not None:
             rules[id_] = rule
         elif rules.pop(id_, None) is None:
             raise RuleNotFound(f"no rule `{id_}`; list the rules", field="id")
-        replace_rules(path, rules_of(rules.values()))
-        sync(path)
+        _replace(entry, rules_of(rules.values()))
 
 
-def replace_rules(path: Path, rules: Sequence[Rule]) -> None:
-    """Replace the rules of an index that is locked already. See `write_rules`."""
-    written = json.dumps([rule.as_json() for rule in rules], ensure_ascii=False, indent=1)
-    replace_checked(path / RULES, f"{written}\n" if rules else None)
+def _replace(entry: Entry, rules: Sequence[Rule]) -> None:
+    rows = [(rule.id, json.dumps(rule.as_json(), ensure_ascii=False)) for rule in rules]
+    entry.replace("rules", rows)
 
 
 def _first_repeated(values: Iterable[Any]) -> Any | None:

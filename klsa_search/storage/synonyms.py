@@ -1,10 +1,6 @@
-"""Synonyms of the queries of an index, in one file next to CURRENT.
+"""Synonyms of the queries of an index, rows of the catalogue.
 
-    sha256 5a0c...
-    {"tv": ["television"], "television": ["tv"], "phone": ["iphone"]}
-
-The first line is the checksum of the rest. Synonyms belong to the index, not to a generation:
-builds, writes and rollbacks do not change them.
+They belong to the index, not to a generation: builds, writes and rollbacks do not change them.
 """
 
 from __future__ import annotations
@@ -16,11 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.intake import text_fault
-from klsa_search.errors import IndexDamaged, SettingsError
-from klsa_search.storage.checked_file import read_checked, replace_checked
-from klsa_search.storage.files import is_exhausted, sync
-from klsa_search.storage.generations import writing
-from klsa_search.storage.names import SYNONYMS
+from klsa_search.errors import SettingsError
+from klsa_search.storage.catalog import Entry, change_entry, read_entry
 from klsa_search.storage.partitions import require_index
 
 Synonyms = Mapping[str, tuple[str, ...]]
@@ -80,51 +73,42 @@ def synonyms_of_text(text: str) -> dict[str, tuple[str, ...]]:
     return checked_synonyms([line for line in lines if line and line[0] != "#"])
 
 
+def stored_synonyms(entry: Entry) -> dict[str, tuple[str, ...]]:
+    """Return the synonyms of an index; IndexDamaged."""
+    return {word: tuple(json.loads(others)) for word, others in entry.rows("synonyms")}
+
+
 def read_synonyms(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the synonyms of the index at a path; IndexDamaged if the file has changed."""
-    try:
-        content = read_checked(path / SYNONYMS)
-        return checked_synonyms(json.loads(content))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError, SettingsError) as error:
-        if is_exhausted(error):
-            raise
-        raise IndexDamaged(
-            f"cannot read `{path / SYNONYMS}` ({error}); set the synonyms again "
-            f"with `klsa-index synonyms {path.name} FILE`, or remove them with "
-            "--clear"
-        ) from error
+    """Return the synonyms of the index at a path; IndexDamaged."""
+    with read_entry(path) as entry:
+        return stored_synonyms(entry)
 
 
 def write_synonyms(path: Path, synonyms: Synonyms) -> None:
-    """Replace the synonyms of the index at a path atomically and durably; none removes them.
+    """Replace the synonyms of the index at a path; none removes them.
 
-    Raise IndexNotFound; IndexBusy; StoreError if something else is in the place of their file.
+    Raise IndexNotFound, IndexBusy, IndexDamaged or StoreError.
     """
-    require_index(path)
-    with writing(path):
-        replace_synonyms(path, synonyms)
-        sync(path)
+    with change_entry(path) as entry:
+        require_index(path)
+        _replace(entry, synonyms)
 
 
 def add_synonyms(path: Path, synonyms: Synonyms) -> None:
     """Add synonyms to those of the index at a path; others keep theirs. See `write_synonyms`.
 
-    No other process changes them meanwhile. SettingsError if there are too many.
+    SettingsError if there are too many.
     """
-    require_index(path)
-    with writing(path):
-        present = read_synonyms(path)
+    with change_entry(path) as entry:
+        require_index(path)
+        present = stored_synonyms(entry)
         added = {word: (*present.get(word, ()), *others) for word, others in synonyms.items()}
-        replace_synonyms(path, checked_synonyms({**present, **added}))
-        sync(path)
+        _replace(entry, checked_synonyms({**present, **added}))
 
 
-def replace_synonyms(path: Path, synonyms: Synonyms) -> None:
-    """Replace the synonyms of an index that is locked already. See `write_synonyms`."""
-    content = json.dumps(synonyms, ensure_ascii=False, indent=1) + "\n" if synonyms else None
-    replace_checked(path / SYNONYMS, content)
+def _replace(entry: Entry, synonyms: Synonyms) -> None:
+    rows = [(word, json.dumps(others, ensure_ascii=False)) for word, others in synonyms.items()]
+    entry.replace("synonyms", rows)
 
 
 def _pairs(synonyms: SynonymsLike) -> Iterable[tuple[str, list[str]]]:

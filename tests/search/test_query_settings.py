@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import sqlite3
 import uuid
+from contextlib import closing
 
 import pytest
 
@@ -14,10 +16,10 @@ from klsa_search.indexing import rebuild, refit, repair
 from klsa_search.search.query_settings import change_settings
 from klsa_search.storage.backup import copy_index
 from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.catalog import rows_of
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.follower import follow
 from klsa_search.storage.maintenance import rollback
-from klsa_search.storage.names import SETTINGS
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import restore_index
 
@@ -70,7 +72,7 @@ def test_settings_of_the_build_leave_no_file(index):
     index.update_settings(**CHANGES)
     index.update_settings(**{name: getattr(built, name) for name in CHANGES})
     assert index.settings == built
-    assert not (index.path / SETTINGS).exists()
+    assert rows_of(index.path.parent, index.generation) == ""
     index.update_settings(**CHANGES)
     change_settings(index.path.parent, None)
     assert index.refresh()
@@ -123,7 +125,7 @@ def test_a_refit_builds_with_them_and_a_rollback_returns(index):
     with refit(index.path.parent, z=5) as later:
         assert settings_of(later) == {**CHANGES, "z": 5}
         assert later.manifest.checked_settings() == later.settings
-        assert not (later.path / SETTINGS).exists()
+        assert rows_of(later.path.parent, later.generation) == ""
         later.update_settings(z=7)
     rollback(index.path.parent)
     with open_index(index.path.parent) as before:
@@ -174,8 +176,9 @@ def test_copies_have_them(index, tmp_path):
 
 def test_damage_is_named_and_reset(index):
     index.update_settings(**CHANGES)
-    path, file = index.path.parent, index.path / SETTINGS
-    file.write_text(file.read_text().replace("0.25", "0.75"))
+    path = index.path.parent
+    with closing(sqlite3.connect(path.parent / "catalog.db")) as database, database:
+        database.execute("update settings set changes = replace(changes, '0.25', '0.75')")
     for use in (open_index, verify, repair, refit):
         with pytest.raises(IndexDamaged, match="klsa-index settings birds --reset"):
             use(path)

@@ -111,8 +111,7 @@ def test_an_interrupted_copy_is_repeated_and_is_not_an_index_before(index, tmp_p
         (half / "documents.npy").write_bytes(b"half")
         shutil.copytree(target, tmp_path / "killed")
     killed = tmp_path / "killed"
-    (killed / "SYNONYMS").write_text("{}")
-    (killed / "JUDGEMENTS").write_bytes(b"of another")
+    (killed / "CATALOG-ID").write_text("of another")
     assert indexes_in(tmp_path) == [index]
     assert killed in unfinished_in(tmp_path)
     with pytest.raises(IndexNotFound, match=r"killed is unfinished: .*klsa-index delete killed"):

@@ -7,7 +7,6 @@ import pytest
 from klsa_search.collection import Document
 from klsa_search.errors import IndexNotFound
 from klsa_search.storage.checksums import verify
-from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
 from tests.support.power_loss import disks, lay_out, record
@@ -40,16 +39,6 @@ rollback(Path("index"))
 os.write(1, b"two ")
 """
 
-JUDGES = """
-import os
-from pathlib import Path
-from klsa_search.storage.judgements import Judgements
-
-for grade in (1, 2):
-    Judgements(Path("index")).put("wing", "a", grade)
-    os.write(1, f"{grade} ".encode())
-"""
-
 
 def batches_of(log):
     """Numbers of the batches that can be read, all of which are whole."""
@@ -76,17 +65,6 @@ def test_a_log_has_what_was_acknowledged(tmp_path, every):
         assert batches_of(log) == [*found, 9]
         tried += 1
     assert tried > 60 // every
-
-
-def test_judgements_are_as_acknowledged(tmp_path):
-    (folder := tmp_path / "run").mkdir()
-    (folder / "index").mkdir()
-    states = [{}, {"a": 1}, {"a": 2}]
-    for acknowledged, disk in disks(record(JUDGES, folder, tmp_path / "trace")):
-        lay_out(disk, tmp_path / "disk")
-        found = [each.grades for each in Judgements(tmp_path / "disk" / "index").queries()]
-        done = len(acknowledged)
-        assert (found[0] if found else {}) in states[done : done + 2], acknowledged
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from klsa_search.collection import Document
-from klsa_search.errors import IndexDamaged, IndexNotFound
+from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.backup import export, readable_documents
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation, read_current
@@ -26,8 +26,8 @@ from klsa_search.storage.recovery import (
     recovered_current,
     repair_current,
 )
-from klsa_search.storage.rules import Rule, write_rules
-from klsa_search.storage.synonyms import write_synonyms
+from klsa_search.storage.rules import Rule, read_rules, write_rules
+from klsa_search.storage.synonyms import read_synonyms, write_synonyms
 
 from .worlds import manifest_of
 
@@ -60,7 +60,8 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def path(made, tmp_path):
-    return shutil.copytree(made, tmp_path / "cars")
+    shutil.copytree(made.parent, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "cars"
 
 
 def flipped(file, position, bits):
@@ -175,7 +176,7 @@ def test_verify_reads_every_file_of_an_index(path):
     verify(path)
     there = {entry.name for entry in path.iterdir() if entry.is_file()} - {*LOCKS}
     assert there == set(INDEX_FILES)
-    for name in ("SYNONYMS", "KLSA-INDEX"):
+    for name in ("CATALOG-ID", "KLSA-INDEX"):
         file = path / name
         whole = file.read_bytes()
         for position in range(0, 17 if name == "KLSA-INDEX" else len(whole), 9):
@@ -185,17 +186,38 @@ def test_verify_reads_every_file_of_an_index(path):
         file.write_bytes(whole)
 
 
+def test_any_changed_byte_of_the_catalogue_is_found_or_changes_nothing(path):
+    file = path.parent / "catalog.db"
+    whole, before = file.read_bytes(), (read_synonyms(path), read_rules(path))
+    found = 0
+    for position in sampled(file, 60):
+        flipped(file, position, 0x21)
+        try:
+            verify(path)
+            same = (read_synonyms(path), read_rules(path)) == before
+        except (IndexDamaged, StoreError) as damage:
+            same = "catalog.db" in damage.message
+            found += 1
+        assert same, position
+        file.write_bytes(whole)
+    assert found
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("change", "step"),
     [
-        "update judgements set grade = -1",
-        "update judgements set document = 'd2'",
-        "update queries set text = 'breaks'",
-        "pragma user_version = 9",
+        ("update synonyms set synonyms = '[]'", "klsa-index synonyms cars FILE"),
+        ("update rules set rule = cast(x'ff' as text)", "restore the index directory"),
+        ("update rules set id = 'second'", "klsa-index rules cars FILE"),
+        ("update judgements set grade = -1", "restore the index directory"),
+        ("update judgements set document = 'd2'", "restore the index directory"),
+        ("update queries set text = 'breaks'", "restore the index directory"),
+        ("update indexes set name = 'boats'", "restore the index directory"),
+        ("pragma user_version = 9", "not a catalogue of this version"),
     ],
 )
-def test_verify_reads_the_judgements(path, change):
-    with closing(sqlite3.connect(path / "JUDGEMENTS")) as database, database:
+def test_a_changed_row_is_named_with_the_next_step(path, change, step):
+    with closing(sqlite3.connect(path.parent / "catalog.db")) as database, database:
         database.execute(change)
-    with pytest.raises(IndexDamaged, match="JUDGEMENTS"):
+    with pytest.raises(IndexDamaged, match=rf"catalog\.db.*{step}"):
         verify(path)

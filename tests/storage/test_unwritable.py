@@ -15,7 +15,6 @@ from klsa_search.storage.aliases import remove_alias, set_alias
 from klsa_search.storage.backup import copy_index, export
 from klsa_search.storage.files import writable
 from klsa_search.storage.maintenance import delete_index, rollback
-from klsa_search.storage.synonyms import write_synonyms
 
 RECORDS = [{"id": "a", "text": "wing"}, {"id": "b", "text": "tail"}]
 
@@ -37,7 +36,6 @@ def home(built, tmp_path):
 WRITES = {
     "alias": lambda home: set_alias(home, "other", "one"),
     "alias removed": lambda home: remove_alias(home, "live"),
-    "synonyms": lambda home: write_synonyms(home / "one", {"wing": ("tail",)}),
     "rollback": lambda home: rollback(home / "one"),
     "deletion": lambda home: delete_index(home / "one"),
     "backup": lambda home: copy_index(home / "one", home / "two"),

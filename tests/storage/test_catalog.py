@@ -1,0 +1,276 @@
+"""The catalogue: rows follow their index, a change is whole or absent, damage is named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
+from klsa_search.storage import catalog as module
+from klsa_search.storage.backup import copy_index
+from klsa_search.storage.catalog import (
+    change_catalog,
+    change_entry,
+    entry_stamp,
+    read_catalog,
+    read_entry,
+)
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.maintenance import delete_index
+from klsa_search.storage.synonyms import add_synonyms, read_synonyms, write_synonyms
+from tests.support.power_loss import disks, lay_out, record
+from tests.support.waiting import PATIENCE
+
+from .worlds import write
+
+TV = {"tv": ("television",)}
+CARS = {"car": ("automobile",)}
+
+
+@pytest.fixture
+def home(tmp_path):
+    home = tmp_path / "home"
+    for name in ("one", "two"):
+        write(home / name, name)
+    return home
+
+
+def test_a_renamed_index_keeps_its_rows_and_a_new_one_has_none(home):
+    write_synonyms(home / "one", TV)
+    (home / "one").rename(home / "three")
+    assert read_synonyms(home / "three") == TV
+    write(home / "one", "new")
+    assert read_synonyms(home / "one") == {}
+    write_synonyms(home / "one", CARS)
+    write_synonyms(home / "three", TV)
+    shutil.rmtree(home / "one")
+    write(home / "one", "newer")
+    assert (read_synonyms(home / "one"), read_synonyms(home / "three")) == ({}, TV)
+
+
+def test_a_copied_folder_lacks_its_rows_until_it_gets_some(home, tmp_path):
+    write_synonyms(home / "one", TV)
+    for copy in (home / "copy", tmp_path / "elsewhere" / "one"):
+        shutil.copytree(home / "one", copy)
+        assert read_synonyms(copy) == {}
+        with read_entry(copy) as entry:
+            assert entry.is_missing
+        with pytest.raises(IndexDamaged, match=rf"`{copy}` was copied without the catalogue"):
+            verify(copy)
+        write_synonyms(copy, CARS)
+        assert (read_synonyms(copy), read_synonyms(home / "one")) == (CARS, TV)
+        verify(copy)
+
+
+def test_an_index_that_was_copied_alone_opens_and_says_what_it_lacks(tmp_path, caplog):
+    with build([{"id": "a", "text": "wing"}], name="one", home=tmp_path) as index:
+        index.set_synonyms(["wing, tail"])
+        index.update_settings(alpha=0.5)
+        built = index.manifest.settings["alpha"]
+    caplog.clear()
+    shutil.copytree(tmp_path / "one", tmp_path / "alone" / "one")
+    with open_index(tmp_path / "alone" / "one") as index:
+        assert (index.synonyms, index.settings.alpha) == ({}, built)
+    assert "was copied without the catalogue of its directory" in caplog.text
+    caplog.clear()
+    shutil.copytree(tmp_path, tmp_path / "all", ignore=shutil.ignore_patterns("all", "alone"))
+    with open_index(tmp_path / "all" / "one") as index:
+        assert (index.synonyms["wing"], index.settings.alpha) == (("tail",), 0.5)
+    assert caplog.text == ""
+
+
+def test_a_link_to_an_index_has_its_rows(home, tmp_path):
+    write_synonyms(home / "one", TV)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "live").symlink_to(home / "one")
+    assert read_synonyms(tmp_path / "links" / "live") == TV
+    write_synonyms(tmp_path / "links" / "live", CARS)
+    assert read_synonyms(home / "one") == CARS
+    assert not (tmp_path / "links" / "catalog.db").exists()
+
+
+def test_a_deleted_index_leaves_no_rows(home):
+    write_synonyms(home / "one", TV)
+    write_synonyms(home / "two", CARS)
+    assert delete_index(home / "one") == []
+    with read_catalog(home) as catalog:
+        assert [name for _, name in catalog.rows("indexes")] == ["two"]
+        assert [word for _, word, _ in catalog.rows("synonyms")] == ["car"]
+
+
+def test_a_damaged_catalogue_does_not_keep_an_index_from_being_deleted(home):
+    write_synonyms(home / "one", TV)
+    (home / "catalog.db").write_bytes(b"no database at all, but as long as one" * 99)
+    with pytest.raises(IndexDamaged, match=r"catalog\.db.*move this file away"):
+        read_synonyms(home / "one")
+    assert delete_index(home / "one") == []
+    assert not (home / "one").exists()
+
+
+def test_a_failed_change_leaves_nothing(home):
+    def fail():
+        raise RuntimeError
+
+    for changed in (True, False):
+        with pytest.raises(RuntimeError), change_catalog(home) as catalog:
+            for name in ("one", "two"):
+                catalog.entry(home / name).replace("synonyms", [("tv", "[]")])
+            fail()
+        assert not (home / "one" / "CATALOG-ID").exists()
+        assert read_synonyms(home / "one") == {}
+        if changed:
+            write_synonyms(home / "two", TV)
+    assert read_synonyms(home / "two") == TV
+
+
+def test_a_copy_has_the_rows_of_its_index(home, tmp_path):
+    write_synonyms(home / "one", TV)
+    copy_index(home / "one", tmp_path / "other" / "copy")
+    copy_index(home / "one", home / "copy")
+    write_synonyms(home / "one", CARS)
+    for copy in (tmp_path / "other" / "copy", home / "copy"):
+        assert read_synonyms(copy) == TV
+        verify(copy)
+
+
+def test_additions_at_once_are_all_kept(home):
+    words = [f"word{number}" for number in range(12)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda word: add_synonyms(home / "one", {"tv": (word,)}), words))
+    assert set(read_synonyms(home / "one")["tv"]) == set(words)
+
+
+def test_a_change_that_waits_too_long_is_refused(home, monkeypatch):
+    write_synonyms(home / "one", TV)
+    monkeypatch.setattr(module, "TIMEOUT", 0.05)
+    with change_entry(home / "two"), pytest.raises(IndexBusy, match="is being changed"):
+        write_synonyms(home / "one", CARS)
+    assert read_synonyms(home / "one") == TV
+
+
+def test_a_catalogue_that_cannot_be_used_is_an_error_of_ours(home):
+    (home / "catalog.db").mkdir()
+    with pytest.raises(StoreError, match=r"catalog\.db.*permissions"):
+        write_synonyms(home / "one", TV)
+    assert read_synonyms(home / "one") == {}
+    assert not (home / "one" / "CATALOG-ID").exists()
+    (home / "catalog.db").rmdir()
+    sqlite3.connect(home / "catalog.db").executescript("create table mine (x)").close()
+    with pytest.raises(IndexDamaged, match="not a catalogue"):
+        write_synonyms(home / "one", TV)
+
+
+def test_a_read_only_directory_can_be_read(home):
+    write_synonyms(home / "one", TV)
+    for path in (home, home / "catalog.db"):
+        path.chmod(path.stat().st_mode & ~0o222)
+    try:
+        read = subprocess.run(
+            [*_as_nobody(), sys.executable, "-c", READ, str(home / "one")],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    finally:
+        home.chmod(0o755)
+    assert read.stdout.strip() == str(TV), read.stderr
+
+
+READ = """
+import sys
+from pathlib import Path
+from klsa_search.storage.synonyms import read_synonyms
+print(read_synonyms(Path(sys.argv[1])))
+"""
+
+
+def _as_nobody():
+    """Return a prefix of commands that may not write what others own."""
+    return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from klsa_search.storage.catalog import change_catalog
+home = Path(sys.argv[1])
+with change_catalog(home) as catalog:
+    catalog._connection.execute("pragma cache_spill = 1")  # written before it is decided
+    rows = [(f"{number}" * 20, "[]" * 200) for number in range(2000)]
+    catalog.entry(home / "one").replace("synonyms", rows)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_began_is_undone(home):
+    write_synonyms(home / "one", TV)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(home)], check=False, timeout=PATIENCE
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert (home / "catalog.db-journal").stat().st_size > 0
+    assert read_synonyms(home / "one") == TV
+    add_synonyms(home / "one", CARS)
+    assert read_synonyms(home / "one") == TV | CARS
+
+
+def test_the_stamp_changes_with_every_change(home):
+    def stamp():
+        return entry_stamp(home / "one")
+
+    assert stamp() is None
+    seen = set()
+    for number in range(5):
+        write_synonyms(home / "one", {"tv": (f"{number}",)})
+        seen.add(stamp())
+    assert len(seen) == 5
+    past = os.stat(home / "catalog.db").st_mtime_ns - 10**10
+    for file in (home / "catalog.db", home / "one" / "CATALOG-ID"):
+        os.utime(file, ns=(past, past))
+    assert stamp() == stamp()
+
+
+CHANGES = """
+import os
+from pathlib import Path
+from klsa_search.storage.catalog import change_catalog
+from klsa_search.storage.maintenance import delete_index
+from klsa_search.storage.synonyms import write_synonyms
+
+home = Path()
+write_synonyms(home / "one", {"tv": ("television",)})
+os.write(1, b"first ")
+with change_catalog(home) as catalog:
+    for name in ("one", "two"):
+        catalog.entry(home / name).replace("synonyms", [("car", '["automobile"]')])
+os.write(1, b"both ")
+delete_index(home / "one")
+os.write(1, b"deleted ")
+"""
+
+
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_change_is_whole_or_absent_after_a_loss_of_power(home, tmp_path, every):
+    states = [({}, {}), (TV, {}), (CARS, CARS), ({}, CARS)]
+    tried = 0
+    for acknowledged, disk in disks(record(CHANGES, home, tmp_path / "trace"), every=every):
+        lay_out(disk, tmp_path / "disk")
+        there, done = tmp_path / "disk", len(acknowledged)
+        found = read_synonyms(there / "one"), read_synonyms(there / "two")
+        assert found in states[done : done + 2], acknowledged
+        write_synonyms(there / "two", TV)
+        assert read_synonyms(there / "two") == TV
+        with closing(sqlite3.connect(there / "catalog.db")) as database:
+            assert database.execute("pragma integrity_check").fetchone() == ("ok",)
+        tried += 1
+    assert tried > 20 // every
