@@ -110,9 +110,9 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 
 # Neighbours run in one worker, which makes what a module or a package shares once. A test without
-# a marker that takes more processor seconds than this fails.
-# 1.5 is the aim.
-tests: export KLSA_TEST_SECONDS ?= 5
+# a marker that takes more processor seconds than this fails: 1.5 on an idle machine, which may be
+# 2.5 on a busy one.
+tests: export KLSA_TEST_SECONDS ?= 2.5
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not browser and not external'
 	@$(BIN)/python -m tools.long_tests

@@ -68,7 +68,7 @@ sources = st.dictionaries(
 )
 
 
-@given(history=st.lists(sources, min_size=1, max_size=3))
+@given(history=st.lists(sources, min_size=1, max_size=2))
 def test_any_history_of_syncs_equals_the_last_source(built, tmp_path_factory, history):
     folder = tmp_path_factory.mktemp("history")
     with closing(open_index(shutil.copytree(built, folder / "synced"))) as index:
