@@ -57,8 +57,7 @@ what docs/guides/integrations.md shows. Everything else may change with any vers
 """
 
 import logging
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Document
@@ -76,6 +75,8 @@ if TYPE_CHECKING:
     from klsa_search.search.results import Highlight, Hit, Reranked, SearchResults
     from klsa_search.storage.columns.columns import Field
 else:
+    from klsa_search.core.lazy_exports import lazy_exports
+
     _MODULES = {
         "Document": "klsa_search.collection.model",
         "Excerpt": "klsa_search.search.excerpts",
@@ -98,16 +99,7 @@ else:
         "list_indexes": "klsa_search.search.opening",
         "open_index": "klsa_search.search.opening",
     }
-
-    def __getattr__(name: str) -> Any:
-        """Import a name at its first use (PEP 562): commands load only what they need."""
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(_MODULES[name]), name)
-        return value
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *_MODULES})
+    __getattr__, __dir__ = lazy_exports(globals(), _MODULES)
 
 
 # The application decides where warnings go; by default they are discarded.

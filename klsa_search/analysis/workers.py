@@ -134,11 +134,6 @@ class AnalysisWorkers:
         """End the processes."""
         self.close()
 
-    @property
-    def process_ids(self) -> list[int]:
-        """Return the process ids."""
-        return [worker.pid for worker in self._workers]
-
     def submit(self, texts: Sequence[str]) -> Future[NumberedTexts]:
         """Analyse a batch in the next free process; KlsaError if that process dies."""
         return self._threads.submit(self._exchange, texts)

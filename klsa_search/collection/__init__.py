@@ -1,7 +1,6 @@
 """Readers of documents, queries and judgements in all supported formats."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from klsa_search.collection.detection import FORMATS
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from klsa_search.collection.reading_options import Reading
     from klsa_search.collection.trec import read_topics
 else:
+    from klsa_search.core.lazy_exports import lazy_exports
+
     _MODULES = {
         "COLLECTIONS": "klsa_search.collection.public_collections",
         "Collection": "klsa_search.collection.model",
@@ -39,16 +40,7 @@ else:
         "read_queries": "klsa_search.collection.queries",
         "read_topics": "klsa_search.collection.trec",
     }
-
-    def __getattr__(name: str) -> Any:
-        """Import a name at its first use (PEP 562): commands load only what they need."""
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(_MODULES[name]), name)
-        return value
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *_MODULES})
+    __getattr__, __dir__ = lazy_exports(globals(), _MODULES)
 
 
 __all__ = [
