@@ -229,7 +229,7 @@ def _insert(
 ) -> None:
     [(seq,)] = connection.execute("select coalesce(max(seq), 0) from writes")
     [(batch,)] = connection.execute("select coalesce(max(number), 0) + 1 from batches")
-    time = datetime.now(UTC).isoformat(timespec="seconds")
+    time = datetime.now(UTC).isoformat(timespec="microseconds")
     row = (batch, time, len(rows) - deletes, deletes, seq + len(rows), None)
     connection.execute("insert into batches values (?, ?, ?, ?, ?, ?, ?)", _with_checksum(row))
     connection.executemany(

@@ -74,6 +74,25 @@ def test_a_log_continues_its_earlier_states_only(tmp_path):
     assert not states[0].continues(states[1])
 
 
+def test_logs_that_diverged_do_not_continue_each_other_though_they_end_alike(tmp_path):
+    original = tmp_path / "original"
+    original.mkdir()
+    with LogWriter(original) as writer:
+        writer.append([doc("a")])
+    logs = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        WriteLog(original).copy_to(tmp_path / name)
+        with LogWriter(tmp_path / name) as writer:
+            writer.append([doc(name)])
+            writer.append([doc("b")])
+        logs.append(WriteLog(tmp_path / name))
+    one, other = logs
+    assert one.continues(WriteLog(original))
+    assert not one.continues(other)
+    assert not other.continues(one)
+
+
 @given(steps=steps)
 def test_a_log_is_the_list_of_what_was_written_at_any_state_of_it(tmp_path_factory, steps):
     folder = tmp_path_factory.mktemp("log")
