@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from benchmarks.faults.privileges import without_privileges
 from klsa_search.collection import Document
 from klsa_search.errors import BadDocument, CollectionError, IndexDamaged, StoreError
+from klsa_search.storage import log as module
 from klsa_search.storage.log import MAX_DOCUMENT_BYTES, LogPosition, WriteLog, document_of
 from klsa_search.storage.log_writer import LogWriter
 from tests.support.forked import in_child
@@ -227,6 +228,22 @@ def test_threads_read_the_log_during_writes(tmp_path):
     assert not failed
 
 
+def test_a_read_sees_one_state_whatever_is_written_meanwhile(tmp_path, monkeypatch):
+    log, log_end = WriteLog(tmp_path), module.log_end
+    with LogWriter(tmp_path) as writer:
+        writer.append([doc("a")])
+        before = log.state_id()
+
+        def after_a_write(connection):
+            writer.append([doc("b")])
+            return log_end(connection)
+
+        monkeypatch.setattr(module, "log_end", after_a_write)
+        assert log.state_id() == before
+        monkeypatch.undo()
+        assert log.state_id() != before
+
+
 def test_reading_needs_no_right_to_write(tmp_path):
     if os.geteuid() != 0:
         pytest.skip("needs root, to give up rights and take them back")
@@ -255,6 +272,27 @@ def test_reading_needs_no_right_to_write(tmp_path):
     assert sorted(os.listdir(folder)) == ["WRITES", "WRITES-begun"]
     assert look_in_child() == 0
     assert sorted(os.listdir(folder)) == ["WRITES", "WRITES-begun"]
+
+
+def test_writes_that_only_a_writer_could_recover_are_not_left_out(tmp_path):
+    """A writer was killed, and what it wrote is in WRITES-wal alone, in a read-only folder."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to give up rights and take them back")
+    folder = tmp_path / "000001"
+    folder.mkdir()
+    with LogWriter(folder) as writer:
+        writer.append([doc("a")])
+        copy = shutil.copytree(
+            folder, tmp_path / "copy", ignore=shutil.ignore_patterns("WRITES-shm")
+        )
+    for each in (*copy.iterdir(), copy):
+        each.chmod(0o555)
+
+    def look():
+        with without_privileges(), pytest.raises(StoreError, match="check its owner"):
+            WriteLog(copy).last()
+
+    assert in_child(look) == 0
 
 
 @pytest.mark.parametrize("removed", ["folder", "file"])
